@@ -1,0 +1,12 @@
+/** What a contract may import: pure data builders, no behaviour (house import law). */
+export { defineContract } from './src/contract.ts';
+export type { AnyContract, Contract, Placement, WorkloadNeeds } from './src/contract.ts';
+export { event, subscribe } from './src/event.ts';
+export type { EventDef, Subscription } from './src/event.ts';
+export type { PageDecl, ColumnDecl } from './src/page.ts';
+export type { Action, Gate, Principal } from './src/action.ts';
+export type { ProblemDecl } from './src/problem.ts';
+export { del, get, listener, node, post, put, raw, socket, stream } from './src/route.ts';
+export type { AnyRoute, RouteDef } from './src/route.ts';
+export { Type, type Static, type TSchema } from 'typebox';
+export { Id, Instant, Page, PageQuery, Slug } from './src/wire.ts';

@@ -1,0 +1,24 @@
+export * from './contract.ts';
+export { definePlugin } from './src/plugin.ts';
+export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
+export type {
+  Backends,
+  Caller,
+  Client,
+  Connection,
+  Context,
+  KeyValue,
+  Logger,
+  MachineCaller,
+  NodeExchange,
+  RawExchange,
+  Request,
+  RequestOf,
+  Sql,
+  Tx,
+  UserCaller,
+} from './src/context.ts';
+export { isProblem, ProblemError, problemBody } from './src/problem.ts';
+export type { FieldFault, ProblemBody } from './src/problem.ts';
+export { isReply, reply, type Reply } from './src/reply.ts';
+export { SYSTEM } from './src/system.ts';

@@ -1,0 +1,16 @@
+/** Who may hold an action: a person, a workload, or a workload acting for a person. */
+export type Principal = 'user' | 'machine' | 'delegated';
+
+/** An action is declared once; its key is scope, policy action and catalog entry (house 15). */
+export interface Action {
+  readonly title: string;
+  /** Which built-in environment roles receive it when the service registers. */
+  readonly grants?: 'read' | 'write' | 'admin';
+  /** Every kind of principal when absent. */
+  readonly principals?: readonly Principal[];
+  /** Only with a certificate-bound identity (RFC 8705). */
+  readonly bound?: boolean;
+}
+
+/** The action a caller needs, several of which any one is enough, or a written reason why nobody is asked. */
+export type Gate<A extends string = string> = A | { readonly any: readonly A[] } | { readonly public: string };

@@ -1,0 +1,215 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Static, TProperties, TSchema, TObject } from 'typebox';
+import type { Action } from './action.ts';
+import type { AnyContract } from './contract.ts';
+import type { EventDef } from './event.ts';
+import type { ProblemError } from './problem.ts';
+import type { AnyRoute, PathParams } from './route.ts';
+import type { Reply } from './reply.ts';
+
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+interface CallerBase {
+  /** `sub` of the token, or the workload's name. */
+  readonly subject: string;
+  readonly clientId: string;
+  /** Environment of the request: the token's, or the target of a delegated token. */
+  readonly envId: string | undefined;
+  readonly authEnvId: string | undefined;
+  /** x5t#S256 of the presented certificate, when one was. */
+  readonly thumbprint: string | undefined;
+  readonly vertical: string | undefined;
+  /** Platform administrator (`sys:sys:admin` in the system environment). */
+  readonly platformAdmin: boolean;
+  /** Whether the identity is bound to the presented certificate (RFC 8705). */
+  readonly bound: boolean;
+  readonly email: string | undefined;
+  readonly emailVerified: boolean;
+  readonly sessionId: string | undefined;
+}
+/** A person, or a workload acting for one: `userId` is `act.sub` where present, else `sub` (G-K-06). */
+export interface UserCaller extends CallerBase {
+  readonly kind: 'user' | 'delegated';
+  readonly userId: string;
+  readonly service: string | undefined;
+}
+/** A workload: `service` is its name up to the first hyphen, from the certificate (G-K-09). */
+export interface MachineCaller extends CallerBase {
+  readonly kind: 'machine';
+  readonly userId: undefined;
+  readonly service: string;
+}
+export type Caller = UserCaller | MachineCaller;
+
+type ActionOf<C extends AnyContract, G> = G extends string ? C['actions'][G] : G extends { any: readonly (infer A)[] } ? C['actions'][A & string] : never;
+type CallerOf<C extends AnyContract, G> = G extends { public: string }
+  ? undefined
+  : ActionOf<C, G> extends { principals: readonly (infer P)[] }
+    ? [P] extends ['machine']
+      ? MachineCaller
+      : [P] extends ['user' | 'delegated']
+        ? UserCaller
+        : Caller
+    : Caller;
+
+type BodyOf<O> = O extends { body: infer S extends TSchema } ? Static<S> : undefined;
+type QueryOf<O> = O extends { query: infer Q extends TProperties } ? Static<TObject<Q>> : Readonly<Record<string, never>>;
+type ReturnOf<O> = O extends { returns: infer S extends TSchema } ? Static<S> : void;
+
+/** What a handler receives. */
+export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | undefined> {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly caller: K;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
+  readonly targetEnvId: string | undefined;
+  readonly correlationId: string;
+  readonly signal: AbortSignal;
+  /** Address of the peer, or of the client when the ingress says so. */
+  readonly ip: string;
+  /** Host the caller asked for: the ingress's word where the peer is the ingress, `Host` otherwise. */
+  readonly hostname: string;
+  /** What the ingress injected; empty for every other peer. */
+  readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
+}
+/** The request of a named route. */
+export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = C['routes'][R] extends { path: infer P extends string; options: infer O extends { gate: unknown } }
+  ? Request<PathParams<P>, QueryOf<O>, BodyOf<O>, CallerOf<C, O['gate']>>
+  : never;
+
+/** Input of a typed call: path parameters, query and body, whichever the route has. */
+export type CallInput<R extends AnyRoute> = (unknown extends PathParams<R['path']> ? unknown : { params: PathParams<R['path']> }) &
+  (R['options'] extends { query: infer Q extends TProperties } ? ({} extends Static<TObject<Q>> ? { query?: Static<TObject<Q>> } : { query: Static<TObject<Q>> }) : unknown) &
+  (R['options'] extends { body: infer S extends TSchema } ? { body: Static<S> } : unknown) & {
+    /** Sent as `X-Platform-Target-Env-Id`. */
+    targetEnvId?: string;
+    idempotencyKey?: string;
+    signal?: AbortSignal;
+  };
+
+/** A typed client of one service. A declared problem of the other side is thrown again on this side. */
+export type Client<C extends AnyContract> = {
+  readonly [K in keyof C['routes'] as C['routes'][K] extends { door: 'request' } ? K : never]: (
+    ...input: {} extends CallInput<C['routes'][K]> ? [CallInput<C['routes'][K]>?] : [CallInput<C['routes'][K]>]
+  ) => Promise<ReturnOf<C['routes'][K]['options']>>;
+};
+
+/** Parameterised SQL. Values are always bound, never spliced. */
+export interface Sql {
+  <Rows extends readonly object[]>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<Rows>;
+  /** Columns and values of an insert, or assignments of an update. */
+  row(columns: object): unknown;
+  json(value: unknown): unknown;
+  list(values: readonly unknown[]): unknown;
+}
+
+type PayloadOf<C extends AnyContract, N extends keyof C['events']> = C['events'][N] extends EventDef<infer S> ? Static<S> : never;
+
+/** The only place an event can be emitted: inside the transaction that makes it true. */
+export interface Tx<C extends AnyContract> {
+  readonly sql: Sql;
+  /** With `hold` the row commits, but the relay does not see it until `release`; `drop` forgets it (C9). */
+  emit<N extends keyof C['events'] & string>(event: N, envId: string, payload: PayloadOf<C, N>, hold?: string): Promise<void>;
+  release(hold: string): Promise<void>;
+  drop(hold: string): Promise<void>;
+  /** Queues one audit event for the registry's canonical trail. */
+  audit(entry: AuditEntry): Promise<void>;
+}
+
+export interface AuditEntry {
+  readonly action: string;
+  readonly envId: string;
+  readonly caller?: Caller | undefined;
+  readonly resource?: { readonly type: string; readonly id: string };
+  readonly outcome?: 'success' | 'denied' | 'error';
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Redis-protocol store for platform services that declare the `key-value` capability. */
+export interface KeyValue {
+  call(command: string, ...args: readonly (string | number)[]): Promise<unknown>;
+  /** One round trip; a failed command is an `Error` in its place. */
+  pipeline(commands: readonly (readonly (string | number)[])[]): Promise<unknown[]>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
+  /** A connection of its own, for blocking reads. */
+  duplicate(): Promise<KeyValue & AsyncDisposable>;
+}
+
+/** Streams to other services' internal listeners, for the gateway and the ingress. */
+export interface Backends {
+  /** Throws the problem `backend_unresolved` or `backend_unreachable` (502). The body streams. */
+  fetch(service: string, path: string, init: { method: string; headers: Record<string, string>; body?: BodyInit | null; signal?: AbortSignal; hostname?: string; timeoutMs?: number; /** One of the contract's `workloads`; the service's own when absent. */ as?: string }): Promise<Response>;
+  /** Addresses of Active instances with fresh health. */
+  addresses(service: string): Promise<readonly { ip: string; port: number }[]>;
+  /** Forwards an HTTP exchange, or with `head` a protocol upgrade, byte for byte. Headers are given whole. */
+  forward(service: string, exchange: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string> }): Promise<void>;
+  upgrade(service: string, exchange: { req: IncomingMessage; socket: import('node:stream').Duplex; head: Buffer; headers: Record<string, string> }): Promise<void>;
+}
+
+export interface Connection<In = unknown, Out = unknown> {
+  readonly messages: AsyncIterable<In>;
+  send(message: Out): void;
+  close(code: number, reason?: string): void;
+  readonly closed: Promise<void>;
+  readonly bufferedBytes: number;
+}
+
+export interface NodeExchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly hostname: string;
+  readonly ip: string;
+  readonly correlationId: string;
+  /** The verified client certificate of the connection, never a header. */
+  readonly peer: { readonly workload: string; readonly thumbprint: string; readonly pem: string } | undefined;
+}
+export interface RawExchange {
+  readonly params: Readonly<Record<string, string>>;
+  readonly request: globalThis.Request;
+  readonly hostname: string;
+  readonly ip: string;
+  readonly correlationId: string;
+  readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
+  readonly caller: Caller | undefined;
+}
+
+type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;
+
+/** Everything alive that a plugin may touch. */
+export interface Context<C extends AnyContract, U extends Readonly<Record<string, AnyContract>> = Readonly<Record<never, never>>> {
+  readonly config: ConfigOf<C>;
+  readonly log: Logger;
+  readonly db: {
+    readonly sql: Sql;
+    tx<T>(work: (tx: Tx<C>) => Promise<T>): Promise<T>;
+    /** Wakes on `NOTIFY channel`; a poll beside it is the caller's. */
+    listen(channel: string, listener: (payload: string) => void): Promise<AsyncDisposable>;
+  };
+  readonly clock: { now(): Date };
+  readonly services: { readonly [K in keyof U]: Client<U[K]> };
+  readonly secrets: { read(reference: string): Promise<Uint8Array | undefined> };
+  readonly policy: {
+    /** A finer question than the gate's; the decision is logged once with its reason. */
+    allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
+  };
+  /** Every loaded manifest, read only. */
+  readonly catalog: { manifests(): readonly object[]; actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined }[] };
+  readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string };
+  readonly kv: KeyValue;
+  readonly backends: Backends;
+  /** Verifies a bearer or workload the way the gate does, for raw and socket doors. */
+  readonly auth: { verify(headers: Readonly<Record<string, string | undefined>>): Promise<Caller | undefined> };
+  problem(code: keyof C['problems'] & string, more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> }): ProblemError;
+  /** Ties a resource to the plugin: released in reverse order when it stops, or when start fails. */
+  own<T extends Disposable | AsyncDisposable>(resource: T): T;
+}
+
+export type HandlerResult<O> = Promise<ReturnOf<O> | Reply<ReturnOf<O>>>;
+export type { BodyOf, PayloadOf, QueryOf, ReturnOf };

@@ -1,0 +1,88 @@
+import type { TObject } from 'typebox';
+import type { Action, Gate } from './action.ts';
+import type { EventDef, Subscription } from './event.ts';
+import type { PageDecl } from './page.ts';
+import type { ProblemDecl } from './problem.ts';
+import type { AnyRoute } from './route.ts';
+
+/** Where and when a service runs (decisions G-CAP-02; tiers of doc3). */
+export interface Placement {
+  readonly tier: number;
+  readonly singleton?: boolean;
+  readonly pin?: string;
+  readonly anti?: readonly string[];
+}
+
+/** Services this one calls, each with the actions it needs there. The host grants exactly these to its workload. */
+export type WorkloadNeeds = Readonly<Record<string, readonly string[]>>;
+
+type Actions = Readonly<Record<string, Action>>;
+type Problems = Readonly<Record<string, ProblemDecl>>;
+type Events = Readonly<Record<string, EventDef>>;
+
+interface Base {
+  /** Wire id: hostname label, service segment of event names, log field (house 4). */
+  readonly id: string;
+  /** Owner of the event names; `platform` when absent. */
+  readonly vertical?: string;
+  readonly title: string;
+  /** Stream family of its events; the id when absent. */
+  readonly family?: string;
+  readonly uses?: WorkloadNeeds;
+  /** Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. */
+  readonly workloads?: Readonly<Record<string, WorkloadNeeds>>;
+  readonly placement: Placement;
+  readonly config?: TObject;
+  readonly consumes?: Readonly<Record<string, Subscription>>;
+  readonly jobs?: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;
+  readonly pages?: Readonly<Record<string, PageDecl>>;
+  /** Parts of the kernel beyond the ordinary; only platform services may ask. */
+  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog')[];
+  /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
+  readonly waivers?: Readonly<Record<string, string>>;
+  /** Hosts beside `{id}.ops.sys.{domain}` that this service answers on. */
+  readonly hosts?: readonly string[];
+}
+
+type Checked<R, A, P, E> = {
+  readonly [K in keyof R]: R[K] extends { options: infer O }
+    ? {
+        options: {
+          gate: Gate<keyof A & string>;
+          problems?: O extends { problems: unknown } ? readonly (keyof P & string)[] : undefined;
+          emits?: O extends { emits: unknown } ? readonly (keyof E & string)[] : undefined;
+        };
+      }
+    : never;
+};
+
+export interface Contract<
+  A extends Actions = Actions,
+  P extends Problems = Problems,
+  E extends Events = Events,
+  R extends Readonly<Record<string, AnyRoute>> = Readonly<Record<string, AnyRoute>>,
+  B extends Base = Base,
+> {
+  readonly base: B;
+  readonly actions: A;
+  readonly problems: P;
+  readonly events: E;
+  readonly routes: R;
+}
+// biome-ignore lint/suspicious/noExplicitAny: the bound of every contract, whatever its members
+export type AnyContract = Contract<any, any, any, any, any>;
+
+/**
+ * Declares everything others may know of a service. Pure data: it survives JSON and has no side effect.
+ * Gates, problems and emitted events that are not declared do not compile; what arrives as JSON is held by the host's checks.
+ */
+export function defineContract<
+  const B extends Base,
+  const A extends Actions,
+  const P extends Problems,
+  const E extends Events,
+  const R extends Readonly<Record<string, AnyRoute>>,
+>(declaration: B & { actions: A; problems: P; events: E; routes: R & Checked<NoInfer<R>, NoInfer<A>, NoInfer<P>, NoInfer<E>> }): Contract<A, P, E, R, B> {
+  const { actions, problems, events, routes, ...base } = declaration;
+  return { base: base as unknown as B, actions, problems, events, routes };
+}

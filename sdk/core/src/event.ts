@@ -1,0 +1,27 @@
+import type { TSchema } from 'typebox';
+
+/** An event the service may emit. Its name has four segments: vertical, service, resource, operation. */
+export interface EventDef<S extends TSchema = TSchema> {
+  readonly title: string;
+  readonly payload: S;
+  /** Stream family; the service's own when absent. */
+  readonly family?: string;
+}
+
+/** Declares an event with the schema of its payload. */
+export function event<const S extends TSchema>(title: string, payload: S, options: { family?: string } = {}): EventDef<S> {
+  return { title, payload, ...options };
+}
+
+/** An event the service wants to hear, by name and stream family. */
+export interface Subscription<N extends string = string> {
+  readonly event: N;
+  readonly family: string;
+  /** `fleet`: one process of the service handles it. `process`: every process does (policy, sessions). */
+  readonly delivery?: 'fleet' | 'process';
+}
+
+/** Declares a subscription; the payload's type follows from the contracts the plugin uses. */
+export function subscribe<const N extends string>(event: N, options: { family: string; delivery?: 'fleet' | 'process' }): Subscription<N> {
+  return { event, ...options };
+}

@@ -1,0 +1,16 @@
+import { type TSchema, Type } from 'typebox';
+
+/** UUIDv7 in lower case (G-K-03). */
+export const Id = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
+/** ISO 8601 in UTC with milliseconds (G-K-03). */
+export const Instant = Type.String({ format: 'date-time' });
+/** Immutable name of an org, env or app (G-K-03). */
+export const Slug = Type.String({ pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$' });
+/** Query members of every keyset listing (G-K-04). */
+export const PageQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+  cursor: Type.Optional(Type.String({ maxLength: 512 })),
+};
+/** The answer of every keyset listing (G-K-04). */
+export const Page = <T extends TSchema>(items: T) =>
+  Type.Object({ items: Type.Array(items), next_cursor: Type.Union([Type.String(), Type.Null()]) });
