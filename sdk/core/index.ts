@@ -2,6 +2,7 @@ export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
 export type {
+  AuditEntry,
   Backends,
   Caller,
   Client,
@@ -22,3 +23,4 @@ export { isProblem, ProblemError, problemBody } from './src/problem.ts';
 export type { FieldFault, ProblemBody } from './src/problem.ts';
 export { isReply, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
+export type { Delivery, StreamItem } from './src/plugin.ts';

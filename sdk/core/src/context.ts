@@ -153,7 +153,9 @@ export interface Backends {
   upgrade(service: string, exchange: { req: IncomingMessage; socket: import('node:stream').Duplex; head: Buffer; headers: Record<string, string> }): Promise<void>;
 }
 
+/** A WebSocket. Until `accept`, a thrown problem is answered over HTTP and nothing is upgraded. */
 export interface Connection<In = unknown, Out = unknown> {
+  accept(): void;
   readonly messages: AsyncIterable<In>;
   send(message: Out): void;
   close(code: number, reason?: string): void;

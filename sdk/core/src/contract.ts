@@ -40,6 +40,8 @@ interface Base {
   readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog')[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
   readonly waivers?: Readonly<Record<string, string>>;
+  /** Further paths of the kernel's own endpoints, where a document fixes them (G-K-05): `{ '/readiness': '/v1/readiness' }`. */
+  readonly aliases?: Readonly<Record<string, string>>;
   /** Hosts beside `{id}.ops.sys.{domain}` that this service answers on. */
   readonly hosts?: readonly string[];
 }

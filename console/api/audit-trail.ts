@@ -1,0 +1,54 @@
+import type { GatewayClient } from './gateway-client.ts';
+import { Problem } from './problem.ts';
+
+export interface AuditEntry {
+  readonly audit_id: string;
+  readonly ts: string;
+  readonly service: string;
+  readonly env_id: string;
+  readonly action: string;
+  readonly actor: { readonly kind: 'user' | 'workload'; readonly id: string; readonly act?: string };
+  readonly resource?: { readonly type: string; readonly id: string };
+  readonly outcome: 'success' | 'denied' | 'error';
+  readonly details?: unknown;
+  readonly correlation_id: string;
+}
+export interface AuditKey {
+  readonly after_ts: string;
+  readonly after_id: string;
+}
+export interface AuditPage {
+  readonly items: readonly AuditEntry[];
+  readonly next: AuditKey | null;
+}
+export interface AuditFilter {
+  readonly env_id: string;
+  readonly service?: string;
+  readonly action?: string;
+}
+
+/** The canonical trail; where it is refused or broken, identity keeps one of its own. */
+export class AuditTrail {
+  readonly #client: GatewayClient;
+  readonly #services: { registry: string; identity: string };
+
+  constructor(client: GatewayClient, services: { registry: string; identity: string }) {
+    this.#client = client;
+    this.#services = services;
+  }
+
+  async read(filter: AuditFilter, after?: AuditKey | null, signal?: AbortSignal): Promise<AuditPage & { source: 'registry' | 'identity' }> {
+    const call = { query: { ...filter, limit: 100, ...after }, target: { env: filter.env_id }, signal };
+    try {
+      return { ...(await this.#client.call<AuditPage>(this.#services.registry, '/v1/audit', call)), source: 'registry' };
+    } catch (error) {
+      if (!(error instanceof Problem && (error.denied || error.absent || error.status >= 500))) throw error;
+      try {
+        return { ...(await this.#client.call<AuditPage>(this.#services.identity, '/v1/admin/audit', call)), source: 'identity' };
+      } catch {
+        // What the canonical trail said explains more than what its substitute says.
+        throw error;
+      }
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import type { GatewayClient } from './gateway-client.ts';
+import type { Target } from './target.ts';
+
+export interface Org {
+  readonly org_id: string;
+  readonly slug: string;
+  readonly display_name: string;
+  readonly org_domain: string;
+  readonly status: 'active' | 'suspended' | 'archived';
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+export interface Env {
+  readonly env_id: string;
+  readonly org_id: string;
+  readonly slug: string;
+  readonly display_name: string;
+  readonly auth_domain: string | null;
+  readonly status: 'active' | 'suspended' | 'archived';
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+export interface ReachableOrg extends Org {
+  readonly access?: 'owner' | 'admin' | 'viewer';
+  readonly envs: readonly Env[];
+}
+export interface Bootstrap {
+  readonly user_id: string;
+  readonly platform_admin: boolean;
+  readonly orgs: readonly ReachableOrg[];
+  readonly system?: { readonly org_id: string; readonly env_id: string };
+  readonly features: Readonly<Record<string, boolean>>;
+  readonly feature_version: string;
+}
+export interface NavEntry {
+  readonly label: string;
+  readonly page: string;
+  readonly order?: number;
+  readonly icon?: string;
+}
+export interface ServiceEntry {
+  readonly vertical: string;
+  readonly service: string;
+  readonly label: string;
+  readonly nav: readonly NavEntry[];
+  readonly pages: readonly string[];
+  readonly health?: 'up' | 'down';
+}
+export interface Member {
+  readonly user_id: string;
+  readonly email: string;
+  readonly display_name: string | null;
+  readonly access: 'owner' | 'admin' | 'viewer';
+  readonly joined_at: string;
+}
+export interface Enablement {
+  readonly service: string;
+  readonly enabled: boolean;
+  readonly explicit: boolean;
+}
+export type Branding = Partial<Record<BrandingField, string | null>>;
+export type BrandingField =
+  | 'primary_color' | 'secondary_color' | 'background_color' | 'text_color' | 'font_family' | 'logo_url' | 'theme_mode' | 'custom_css';
+export type MergedBranding = Branding & { readonly sources?: Partial<Record<BrandingField, 'org' | 'env' | 'default'>> };
+export interface SlugAnswer {
+  readonly slug: string;
+  readonly available: boolean;
+  readonly reason: null | 'taken' | 'reserved' | 'invalid';
+}
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly next_cursor: string | null;
+}
+/** An org or an environment; where the console stands. */
+export type Subject = { readonly kind: 'org' | 'env'; readonly id: string };
+
+const subjectTarget = ({ kind, id }: Subject): Target => (kind === 'env' ? { env: id } : { org: id });
+const subjectPath = ({ kind, id }: Subject, rest = '') => `/v1/${kind}/${encodeURIComponent(id)}${rest}`;
+
+/** The registry through the gateway, with the verbs its documents give it. */
+export class RegistryApi {
+  readonly #client: GatewayClient;
+  readonly #service: string;
+
+  constructor(client: GatewayClient, service: string) {
+    this.#client = client;
+    this.#service = service;
+  }
+
+  bootstrap(target?: Target, signal?: AbortSignal): Promise<Bootstrap> {
+    return this.#client.call(this.#service, '/v1/bootstrap', { target, signal });
+  }
+
+  async services(): Promise<readonly ServiceEntry[]> {
+    return (await this.#client.call<Page<ServiceEntry>>(this.#service, '/v1/verticals/services', { query: { limit: 200 } })).items;
+  }
+
+  orgs(cursor?: string, signal?: AbortSignal): Promise<Page<Org>> {
+    return this.#client.call(this.#service, '/v1/o', { query: { limit: 100, cursor }, signal });
+  }
+
+  envs(org: string, signal?: AbortSignal): Promise<Page<Env>> {
+    return this.#client.call(this.#service, '/v1/e', { query: { org_id: org, limit: 200 }, target: { org }, signal });
+  }
+
+  createOrg(body: { slug: string; display_name: string }): Promise<Org> {
+    return this.#client.call(this.#service, '/v1/o', { method: 'POST', body });
+  }
+
+  createEnv(body: { org_id: string; slug: string; display_name: string }): Promise<Env> {
+    return this.#client.call(this.#service, '/v1/e', { method: 'POST', body, target: { org: body.org_id } });
+  }
+
+  read<T extends Org | Env>(subject: Subject, signal?: AbortSignal): Promise<T> {
+    return this.#client.call(this.#service, subjectPath(subject), { target: subjectTarget(subject), signal });
+  }
+
+  rename<T extends Org | Env>(subject: Subject, display_name: string): Promise<T> {
+    return this.#client.call(this.#service, subjectPath(subject), { method: 'PUT', body: { display_name }, target: subjectTarget(subject) });
+  }
+
+  archive<T extends Org | Env>(subject: Subject): Promise<T> {
+    return this.#client.call(this.#service, subjectPath(subject, '/archive'), { method: 'POST', target: subjectTarget(subject) });
+  }
+
+  slugAvailable(slug: string, org: string | undefined, signal?: AbortSignal): Promise<SlugAnswer> {
+    const query = org ? { kind: 'env', org_id: org } : { kind: 'org' };
+    return this.#client.call(this.#service, `/v1/slug-available/${encodeURIComponent(slug)}`, { query, signal });
+  }
+
+  members(org: string, signal?: AbortSignal): Promise<Page<Member>> {
+    return this.#client.call(this.#service, subjectPath({ kind: 'org', id: org }, '/memberships'), { query: { limit: 200 }, target: { org }, signal });
+  }
+
+  enablement(env: string, signal?: AbortSignal): Promise<{ services: readonly Enablement[] }> {
+    return this.#client.call(this.#service, subjectPath({ kind: 'env', id: env }, '/services'), { target: { env }, signal });
+  }
+
+  enable(env: string, service: string, enabled: boolean): Promise<unknown> {
+    const body = { services: [{ service, enabled }] };
+    return this.#client.call(this.#service, subjectPath({ kind: 'env', id: env }, '/services'), { method: 'PUT', body, target: { env } });
+  }
+
+  branding(subject: Subject, signal?: AbortSignal): Promise<Branding> {
+    return this.#client.call(this.#service, subjectPath(subject, '/branding'), { target: subjectTarget(subject), signal });
+  }
+
+  mergedBranding(env: string, signal?: AbortSignal): Promise<MergedBranding> {
+    return this.#client.call(this.#service, subjectPath({ kind: 'env', id: env }, '/branding/merged'), { target: { env }, signal });
+  }
+
+  saveBranding(subject: Subject, body: Branding): Promise<Branding> {
+    return this.#client.call(this.#service, subjectPath(subject, '/branding'), { method: 'PUT', body, target: subjectTarget(subject) });
+  }
+
+  acceptInvitation(org: string, token: string): Promise<unknown> {
+    return this.#client.call(this.#service, subjectPath({ kind: 'org', id: org }, '/invitations/accept'), { method: 'POST', body: { token } });
+  }
+}

@@ -1,0 +1,91 @@
+import { useEffect, useState } from 'react';
+import type { AuditEntry, AuditKey } from '../api/audit-trail.ts';
+import type { Field } from '../api/page-def.ts';
+import { Problem } from '../api/problem.ts';
+import { useConsole } from '../shell/console-context.ts';
+import { hrefOf } from '../shell/route.ts';
+import { useLoaded } from '../shell/use-loaded.ts';
+import { Card } from '../widgets/card.tsx';
+import { CopyableCode } from '../widgets/copyable-code.tsx';
+import { FilterBar } from '../widgets/filter-bar.tsx';
+import { Icon } from '../widgets/icon.tsx';
+import { PageFrame } from '../widgets/page-frame.tsx';
+import { Empty, LoadedView } from '../widgets/page-state.tsx';
+import { StatusBadge } from '../widgets/status-badge.tsx';
+import { Value } from '../widgets/value.tsx';
+
+const FILTERS: readonly Field[] = [
+  { name: 'service', label: 'Service', type: 'text' },
+  { name: 'action', label: 'Action', type: 'text' },
+];
+
+export function AuditPage({ env }: { env: string }) {
+  const { audit, client, bootstrap, notify } = useConsole();
+  const [filter, setFilter] = useState<{ service?: string; action?: string }>({});
+  const [older, setOlder] = useState<{ items: readonly AuditEntry[]; next: AuditKey | null }>();
+  const [busy, setBusy] = useState(false);
+  const loaded = useLoaded(`audit ${env} ${JSON.stringify(filter)}`, (signal) => audit.read({ env_id: env, ...filter }, null, signal));
+  useEffect(() => setOlder(undefined), [loaded.data]);
+
+  const record = bootstrap?.orgs.flatMap(({ envs }) => envs).find(({ env_id }) => env_id === env);
+  const next = older ? older.next : (loaded.data?.next ?? null);
+  const loadMore = async () => {
+    setBusy(true);
+    try {
+      const page = await audit.read({ env_id: env, ...filter }, next);
+      setOlder({ items: [...(older?.items ?? []), ...page.items], next: page.next });
+    } catch (error) {
+      notify(Problem.of(error).message, 'bad');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <PageFrame
+      title="Audit"
+      above={<a href={hrefOf('home', { env })}>{record?.display_name ?? 'Environment'}</a>}
+      description="Who did what, newest first."
+      actions={<button type="button" className="btn" onClick={() => { client.beginAction(); loaded.reload(); }}><Icon name="refresh" />Refresh</button>}
+    >
+      {loaded.data?.source === 'identity' && <p className="notice" data-tone="info">The canonical trail did not answer; this is the identity service’s own.</p>}
+      <Card flush>
+        <FilterBar fields={FILTERS} change={setFilter} />
+        <LoadedView of={loaded}>
+          {({ items }) => {
+            const entries = [...items, ...(older?.items ?? [])];
+            if (entries.length === 0) return <Empty title={Object.keys(filter).length ? 'Nothing matches these filters' : 'Nothing recorded yet'} />;
+            return (
+              <>
+                <div className="table-wrap">
+                  <table className="table">
+                    <caption className="hidden">Audit events</caption>
+                    <thead><tr><th scope="col">Time</th><th scope="col">Service</th><th scope="col">Action</th><th scope="col">Actor</th><th scope="col">Resource</th><th scope="col">Outcome</th><th scope="col">Correlation id</th></tr></thead>
+                    <tbody>{entries.map((entry) => <Entry key={entry.audit_id} entry={entry} />)}</tbody>
+                  </table>
+                </div>
+                <footer className="table-foot">
+                  <span className="sub" aria-live="polite">{entries.length}{next ? ' or more' : ''} {entries.length === 1 ? 'event' : 'events'}</span>
+                  {next && <button type="button" className="btn" disabled={busy} onClick={loadMore}>{busy ? 'Loading…' : 'Load more'}</button>}
+                </footer>
+              </>
+            );
+          }}
+        </LoadedView>
+      </Card>
+    </PageFrame>
+  );
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  return (
+    <tr>
+      <td data-label="Time" className="nowrap"><Value value={entry.ts} format="datetime" /></td>
+      <td data-label="Service"><code>{entry.service}</code></td>
+      <td data-label="Action">{entry.action}</td>
+      <td data-label="Actor"><span className="cut" title={entry.actor.id}>{entry.actor.id}</span>{entry.actor.act && <span className="sub"> for {entry.actor.act}</span>}</td>
+      <td data-label="Resource">{entry.resource ? <span className="cut" title={`${entry.resource.type} ${entry.resource.id}`}>{entry.resource.type} <code>{entry.resource.id}</code></span> : <span className="faint">–</span>}</td>
+      <td data-label="Outcome"><StatusBadge status={entry.outcome} /></td>
+      <td data-label="Correlation id"><CopyableCode text={entry.correlation_id} label="correlation id" /></td>
+    </tr>
+  );
+}

@@ -1,0 +1,111 @@
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import type { Query } from '../api/gateway-client.ts';
+import type { Action, Link, PageDef, Source } from '../api/page-def.ts';
+import type { ServiceEntry } from '../api/registry-api.ts';
+import type { Target } from '../api/target.ts';
+import { useConsole } from '../shell/console-context.ts';
+import { coalesced } from '../shell/coalesced.ts';
+import { hrefOf, PAGE_PROPS } from '../shell/route.ts';
+import { useLoaded } from '../shell/use-loaded.ts';
+import { type PageHost, PageHostState } from '../widgets/page-host.ts';
+import { PageFrame } from '../widgets/page-frame.tsx';
+import { Empty, Loading, LoadedView } from '../widgets/page-state.tsx';
+import { SectionList } from '../widgets/section-view.tsx';
+import { actionBody, fillPath, fillText, type TemplateScope } from '../widgets/template.ts';
+import { NotFoundPage } from './not-found-page.tsx';
+
+interface ServicePageProps {
+  service: ServiceEntry;
+  page: string;
+  props: Readonly<Record<string, string>>;
+}
+
+const encodedPage = (page: string) => page.split('/').map(encodeURIComponent).join('/');
+
+/** Any page of any service, from its definition. */
+export function ServicePage({ service, page, props }: ServicePageProps) {
+  const { client, place, config } = useConsole();
+  const target: Target = place.env ? { env: place.env } : place.org ? { org: place.org } : { env: config.system.env_id };
+  const loaded = useLoaded(JSON.stringify([service.service, page, props['type'], target]), (signal) =>
+    client.call<PageDef>(service.service, `/v1/admin/ui/${encodedPage(page)}`, { query: { type: props['type'] }, target, signal }),
+  );
+  if (loaded.problem?.absent) return <NotFoundPage />;
+  if (!loaded.data) {
+    return <PageFrame title={service.nav.find((item) => item.page === page)?.label ?? service.label} above={service.label}><LoadedView of={loaded}>{() => <Loading />}</LoadedView></PageFrame>;
+  }
+  return <DefinedPage service={service} def={loaded.data} params={props} />;
+}
+
+function DefinedPage({ service, def, params }: { service: ServiceEntry; def: PageDef; params: Readonly<Record<string, string>> }) {
+  const { client, live, place, config, session, bootstrap, notify } = useConsole();
+  const [turn, setTurn] = useState(0);
+  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const target = targetOf(def, place, config.system.env_id);
+
+  useEffect(() => {
+    const soon = coalesced(async () => reload(), 250);
+    const unsubscribe = def.live_types?.length ? live.subscribe(def.live_types, soon) : undefined;
+    const timer = def.refresh_s ? setInterval(() => document.visibilityState === 'visible' && reload(), def.refresh_s * 1000) : undefined;
+    return () => {
+      unsubscribe?.();
+      clearInterval(timer);
+    };
+  }, [def, live, reload]);
+
+  const host = useMemo<PageHost>(() => {
+    const where = def.scope === 'org' ? { org: place.org } : { env: place.env, org: place.org };
+    const href = (link: Link, scope: TemplateScope) => {
+      const filled = Object.entries(link.params ?? {}).map(([name, value]) => [name, fillText(value, { ...scope, params })] as const);
+      return hrefOf(`${service.service}/${encodedPage(link.page)}`, { ...(where.env ? { env: where.env } : { org: where.org }), ...Object.fromEntries(filled) });
+    };
+    return {
+      def, params, turn, href,
+      read: (source: Source, more: Query = {}, signal) => {
+        const query = Object.entries(source.query ?? {}).map(([name, value]) => [name, fillText(value, { params })] as const);
+        return client.call(service.service, `/v1/admin/${fillPath(source.resource, { params })}`, { query: { ...Object.fromEntries(query), ...more }, target, signal });
+      },
+      run: async (action: Action, scope) => {
+        client.beginAction();
+        await client.call(service.service, `/v1/admin/${fillPath(action.resource, { ...scope, params })}`, { method: 'POST', body: actionBody(action.body, { ...scope, params }), target });
+      },
+      settle: ({ then = 'reload', label }, scope, text) => {
+        notify(text ?? `${label}: done`);
+        if (typeof then === 'object') location.hash = href(then, scope);
+        else if (then === 'reload') reload();
+      },
+      // The session's scopes say nothing about another environment; there the service decides.
+      may: ({ requires }) => !requires || bootstrap?.platform_admin === true || target.env !== session.env_id || session.scopes.some((scope) => scope === requires || scope.endsWith(`:${requires}`)),
+    };
+  }, [def, params, turn, client, service, target.env, target.org, place.env, place.org, session, bootstrap, notify, reload]);
+
+  const missing = def.params?.find(({ name, required }) => required && !params[name]);
+  const known = missing && (PAGE_PROPS as readonly string[]).includes(missing.name);
+  return (
+    <PageFrame title={def.title} above={service.label} description={def.description}>
+      {def.scope !== 'platform' && !target.env && !target.org ? (
+        <ChooseEnvironment service={service} def={def} />
+      ) : missing ? (
+        <p className="notice" data-tone="warn">This page needs <code>{missing.name}</code>{known ? ' in its address' : ', which the console does not carry'}. Open it from a list.</p>
+      ) : (
+        <PageHostState value={host}><SectionList sections={def.sections} /></PageHostState>
+      )}
+    </PageFrame>
+  );
+}
+
+/** A page of an environment was opened while the operator stood at its organization. */
+function ChooseEnvironment({ service, def }: { service: ServiceEntry; def: PageDef }) {
+  const { bootstrap, place } = useConsole();
+  const envs = bootstrap?.orgs.filter(({ org_id }) => !place.org || org_id === place.org).flatMap((org) => org.envs) ?? [];
+  return (
+    <Empty title="Choose an environment">
+      <p>{def.title} belongs to an environment.</p>
+      <ul className="chips">{envs.map((env) => <li key={env.env_id}><a className="chip" href={hrefOf(`${service.service}/${encodedPage(def.page)}`, { env: env.env_id })}>{env.display_name}</a></li>)}</ul>
+    </Empty>
+  );
+}
+
+function targetOf(def: PageDef, place: { org: string | undefined; env: string | undefined }, systemEnv: string): Target {
+  if (def.scope === 'platform') return { env: systemEnv };
+  return def.scope === 'org' ? { org: place.org } : { env: place.env };
+}

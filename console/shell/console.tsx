@@ -1,0 +1,130 @@
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { AuditTrail } from '../api/audit-trail.ts';
+import type { ConsoleConfig } from '../api/console-config.ts';
+import type { GatewayClient } from '../api/gateway-client.ts';
+import type { LiveChannel } from '../api/live-channel.ts';
+import type { Tone } from '../api/page-def.ts';
+import { Problem } from '../api/problem.ts';
+import { type Bootstrap, RegistryApi, type ServiceEntry } from '../api/registry-api.ts';
+import type { Session } from '../api/session.ts';
+import { SessionEndedPage } from '../pages/session-ended-page.tsx';
+import { SignedOutPage } from '../pages/signed-out-page.tsx';
+import { Broken, Loading } from '../widgets/page-state.tsx';
+import { useHash } from './browser-state.ts';
+import { coalesced } from './coalesced.ts';
+import { ConsoleState } from './console-context.ts';
+import { type Membership, settleMembership } from './gates.ts';
+import { type Place, placeOf } from './place.ts';
+import { parseRoute } from './route.ts';
+import { Shell } from './shell.tsx';
+import { type Toast, Toasts } from './toasts.tsx';
+import { useFeatures } from './use-features.ts';
+
+interface ConsoleProps {
+  config: ConsoleConfig;
+  client: GatewayClient;
+  live: LiveChannel;
+}
+
+/** From nothing to a rendered screen: session (G0), membership (G1), and what the live channel changes later. */
+export function Console({ config, client, live }: ConsoleProps) {
+  const hash = useHash();
+  const route = useMemo(() => parseRoute(hash), [hash]);
+  const [session, setSession] = useState<Session | 'absent' | Problem>();
+  const [membership, setMembership] = useState<Membership>();
+  const [services, setServices] = useState<readonly ServiceEntry[]>();
+  const [toasts, setToasts] = useState<readonly Toast[]>([]);
+  const liveState = useSyncExternalStore(useCallback((changed) => live.watch(changed), [live]), () => live.state);
+  const registry = useMemo(() => new RegistryApi(client, config.services.registry), [client, config]);
+  const audit = useMemo(() => new AuditTrail(client, config.services), [client, config]);
+  const before = useRef<Place>(undefined);
+
+  const lastHash = useRef(hash);
+  if (lastHash.current !== hash) {
+    lastHash.current = hash;
+    client.beginAction();
+  }
+
+  const openSession = useCallback(async () => {
+    setSession(undefined);
+    try {
+      setSession(await client.session());
+    } catch (error) {
+      const problem = Problem.of(error);
+      setSession(problem.status === 401 ? 'absent' : problem);
+    }
+  }, [client]);
+  useEffect(() => void openSession(), [openSession]);
+
+  const settle = useCallback(async () => {
+    setMembership(undefined);
+    setMembership(await settleMembership(() => registry.bootstrap()));
+  }, [registry]);
+
+  const refresh = useCallback(async () => {
+    const [bootstrap, entries] = await Promise.allSettled([registry.bootstrap(), registry.services()]);
+    if (bootstrap.status === 'fulfilled') setMembership({ kind: isMember(bootstrap.value) ? 'member' : 'not_member', bootstrap: bootstrap.value });
+    if (entries.status === 'fulfilled') setServices(entries.value);
+  }, [registry]);
+
+  const signedIn = session !== undefined && session !== 'absent' && !(session instanceof Problem);
+  useEffect(() => {
+    if (!signedIn) return;
+    void settle();
+    registry.services().then(setServices, () => setServices([]));
+    const soon = coalesced(refresh, 400);
+    const unsubscribe = live.subscribe(config.live_types, ({ type }) => {
+      if (changesNavigation(type)) soon();
+    });
+    live.open();
+    return () => {
+      unsubscribe();
+      live.close();
+    };
+  }, [signedIn, settle, refresh, registry, live, config]);
+
+  const notify = useCallback((text: string, tone: Tone = 'ok') => {
+    const toast = { id: crypto.randomUUID(), text, tone };
+    setToasts((all) => [...all.slice(-3), toast]);
+    setTimeout(() => setToasts((all) => all.filter(({ id }) => id !== toast.id)), 6000);
+  }, []);
+
+  const bootstrap: Bootstrap | undefined = membership && 'bootstrap' in membership ? membership.bootstrap : undefined;
+  const place = placeOf(route, bootstrap, before.current);
+  before.current = place;
+  const features = useFeatures(registry, bootstrap, place, signedIn ? (session as Session).env_id : null);
+
+  const toLogin = route.name === 'sign-in' || (session === 'absent' && route.name !== 'sign-out');
+  useEffect(() => {
+    if (toLogin) location.replace(client.loginUrl(route.name === 'sign-in' ? '#/' : hash || '#/'));
+  }, [toLogin, client, hash, route]);
+  useEffect(() => {
+    if (route.name === 'callback') location.replace('#/');
+  }, [route]);
+
+  if (liveState === 'ended' && route.name !== 'sign-out') return <SessionEndedPage loginUrl={client.loginUrl(hash || '#/')} />;
+  if (route.name === 'sign-out') return <SignedOutPage client={client} session={session} loginUrl={client.loginUrl('#/')} />;
+  if (toLogin || session === undefined || session === 'absent') return <Alone><Loading label={toLogin ? 'Going to sign-in…' : 'Checking your session…'} /></Alone>;
+  if (session instanceof Problem) return <Alone><Broken problem={session} retry={openSession} /></Alone>;
+  if (!membership) return <Alone><Loading label="Loading your organizations…" /></Alone>;
+
+  return (
+    <ConsoleState value={{ config, client, registry, audit, live, session, bootstrap, services, features, route, place, refresh, notify }}>
+      <Shell membership={membership} settle={settle} liveState={liveState} />
+      <Toasts toasts={toasts} />
+    </ConsoleState>
+  );
+}
+
+function isMember(bootstrap: Bootstrap): boolean {
+  return bootstrap.platform_admin || bootstrap.orgs.length > 0;
+}
+
+/** Lifecycle of tenants, services and verticals moves the rail; measurements do not. */
+function changesNavigation(type: string): boolean {
+  return !type.endsWith(':snapshot');
+}
+
+function Alone({ children }: { children: React.ReactNode }) {
+  return <main className="alone">{children}</main>;
+}

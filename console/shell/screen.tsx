@@ -1,0 +1,60 @@
+import { lazy, Suspense } from 'react';
+import { BootstrapPage } from '../pages/bootstrap-page.tsx';
+import { EnvHomePage } from '../pages/env-home-page.tsx';
+import { NotFoundPage } from '../pages/not-found-page.tsx';
+import { OrgHomePage } from '../pages/org-home-page.tsx';
+import { OrgsPage } from '../pages/orgs-page.tsx';
+import { Loading } from '../widgets/page-state.tsx';
+import { useConsole } from './console-context.ts';
+import { EnvGate } from './env-gate.tsx';
+import { featureEnabled } from './gates.ts';
+import type { Route } from './route.ts';
+import { FeatureOff } from '../pages/feature-off.tsx';
+
+const later = () => import('../pages/later-pages.ts');
+const AuditPage = lazy(async () => ({ default: (await later()).AuditPage }));
+const BrandingPage = lazy(async () => ({ default: (await later()).BrandingPage }));
+const EnvCreatePage = lazy(async () => ({ default: (await later()).EnvCreatePage }));
+const OrgCreatePage = lazy(async () => ({ default: (await later()).OrgCreatePage }));
+const ServicePage = lazy(async () => ({ default: (await later()).ServicePage }));
+const SettingsPage = lazy(async () => ({ default: (await later()).SettingsPage }));
+
+/** Route to page, behind the gates of the environment (G2) and of the feature map (G3), in this order. */
+export function Screen({ route }: { route: Route }) {
+  return <Suspense fallback={<Loading />}><Routed route={route} /></Suspense>;
+}
+
+function Routed({ route }: { route: Route }) {
+  const { services, features, place } = useConsole();
+  switch (route.name) {
+    case 'orgs':
+      return <OrgsPage />;
+    case 'bootstrap':
+      return <BootstrapPage route={route} />;
+    case 'org-create':
+      return <OrgCreatePage />;
+    case 'env-create':
+      return <EnvCreatePage org={route.org} />;
+    case 'home':
+      if (route.env) return <EnvGate env={route.env}>{(env) => <EnvHomePage id={route.env as string} env={env} />}</EnvGate>;
+      return <OrgHomePage org={route.org as string} />;
+    case 'settings':
+      if (route.env) return <EnvGate env={route.env}>{() => <SettingsPage subject={{ kind: 'env', id: route.env as string }} />}</EnvGate>;
+      return <SettingsPage subject={{ kind: 'org', id: route.org as string }} />;
+    case 'branding':
+      if (route.env) return <EnvGate env={route.env}>{() => <BrandingPage subject={{ kind: 'env', id: route.env as string }} />}</EnvGate>;
+      return <BrandingPage subject={{ kind: 'org', id: route.org as string }} />;
+    case 'audit':
+      return <EnvGate env={route.env}>{() => <AuditPage env={route.env} />}</EnvGate>;
+    case 'page': {
+      if (!services) return <Loading />;
+      const service = services.find((each) => each.service === route.service);
+      if (!service) return <NotFoundPage />;
+      if (!featureEnabled(features, service.service)) return <FeatureOff label={service.label} />;
+      const page = <ServicePage key={`${route.service}/${route.page}`} service={service} page={route.page} props={route.props} />;
+      return place.env ? <EnvGate env={place.env}>{() => page}</EnvGate> : page;
+    }
+    default:
+      return <NotFoundPage />;
+  }
+}

@@ -1,0 +1,58 @@
+import { useState } from 'react';
+import type { Action } from '../api/page-def.ts';
+import { Problem } from '../api/problem.ts';
+import { useConsole } from '../shell/console-context.ts';
+import { ConfirmDialog } from './confirm-dialog.tsx';
+import { Dialog } from './dialog.tsx';
+import { Form } from './form.tsx';
+import { usePageHost } from './page-host.ts';
+import type { TemplateScope } from './template.ts';
+
+interface ActionButtonProps {
+  action: Action;
+  scope: TemplateScope;
+  className?: string;
+  /** Runs in place of the single call, for a selection. */
+  runAll?: () => Promise<string>;
+}
+
+/** A control that asks what it must (a form, a confirmation) and then makes the call. */
+export function ActionButton({ action, scope, className = 'btn', runAll }: ActionButtonProps) {
+  const host = usePageHost();
+  const { notify } = useConsole();
+  const [asking, setAsking] = useState(false);
+  const [busy, setBusy] = useState(false);
+  if (!host.may(action)) return null;
+
+  const run = async (form?: Record<string, unknown>) => {
+    const filled = form ? { ...scope, form } : scope;
+    const text = runAll ? await runAll() : (await host.run(action, filled), undefined);
+    setAsking(false);
+    host.settle(action, filled, text);
+  };
+  const press = async () => {
+    if (action.form?.length || action.confirm) return setAsking(true);
+    setBusy(true);
+    try {
+      await run();
+    } catch (error) {
+      const problem = Problem.of(error);
+      notify(`${action.label}: ${problem.denied ? 'not permitted' : problem.message} (${problem.correlationId})`, 'bad');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <button type="button" className={className} data-tone={action.tone} disabled={busy} onClick={press}>{busy ? 'Working…' : action.label}</button>
+      {asking && action.form?.length ? (
+        <Dialog title={action.label} close={() => setAsking(false)}>
+          {action.confirm && <p>{action.confirm}</p>}
+          <Form fields={action.form} initial={scope.row} submitLabel={action.label} tone={action.tone} submit={run} />
+        </Dialog>
+      ) : asking && action.confirm ? (
+        <ConfirmDialog title={action.label} text={action.confirm} label={action.label} tone={action.tone} run={() => run()} close={() => setAsking(false)} />
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+import type { Format } from '../api/page-def.ts';
+
+interface FormatOptions {
+  locale?: string;
+  timeZone?: string;
+}
+
+const BYTES = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+/** A value as a person reads it; a dash for nothing. */
+export function formatted(value: unknown, format: Format = 'text', { locale, timeZone }: FormatOptions = {}): string {
+  if (value === undefined || value === null || value === '') return '–';
+  switch (format) {
+    case 'number':
+      return numeric(value, (n) => new Intl.NumberFormat(locale, { maximumFractionDigits: 2 }).format(n));
+    case 'percent':
+      return numeric(value, (n) => `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(n)} %`);
+    case 'bytes':
+      return numeric(value, (n) => bytes(n, locale));
+    case 'duration_s':
+      return numeric(value, duration);
+    case 'datetime': {
+      const date = new Date(typeof value === 'number' ? value : String(value));
+      if (Number.isNaN(date.getTime())) return String(value);
+      return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', ...(timeZone ? { timeZone } : {}) }).format(date);
+    }
+    case 'bool':
+      return value === true || value === 'true' ? 'Yes' : 'No';
+    case 'json':
+      return JSON.stringify(value, null, 2);
+    default:
+      return typeof value === 'object' ? JSON.stringify(value) : typeof value === 'boolean' ? (value ? 'Yes' : 'No') : String(value);
+  }
+}
+
+function numeric(value: unknown, write: (n: number) => string): string {
+  const number = Number(value);
+  return Number.isFinite(number) ? write(number) : String(value);
+}
+
+function bytes(count: number, locale?: string): string {
+  const step = count === 0 ? 0 : Math.min(BYTES.length - 1, Math.floor(Math.log10(Math.abs(count)) / 3));
+  return `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(count / 1000 ** Math.max(0, step))} ${BYTES[Math.max(0, step)]}`;
+}
+
+function duration(seconds: number): string {
+  if (Math.abs(seconds) < 1 && seconds !== 0) return `${Math.round(seconds * 1000)} ms`;
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [Math.floor(seconds) % 60, 's'],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0).slice(0, 2);
+  return shown.length ? shown.map(([count, unit]) => `${count} ${unit}`).join(' ') : '0 s';
+}

@@ -1,0 +1,40 @@
+import type { StatsSection as Definition } from '../api/page-def.ts';
+import { formatted } from './format.ts';
+import { LoadedView } from './page-state.tsx';
+import { valueAt } from './path.ts';
+import { useSource } from './use-source.ts';
+
+export function StatsSection({ section, title }: { section: Definition; title?: string | undefined }) {
+  const loaded = useSource(section.source);
+  return (
+    <section className="stats-section" aria-label={title ?? 'Figures'}>
+      {title && <h2 className="section-title">{title}</h2>}
+      <LoadedView of={loaded}>
+        {(data) => (
+          <dl className="stats">
+            {section.items.map(({ label, value, format, tone, trend }) => (
+              <div key={label} className="stat" data-tone={tone}>
+                <dt>{label}</dt>
+                <dd>
+                  <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>
+                  {trend && <Trend value={valueAt(data, trend)} />}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </LoadedView>
+    </section>
+  );
+}
+
+/** A difference as a signed number, or a history as a small line. */
+function Trend({ value }: { value: unknown }) {
+  if (typeof value === 'number') return <span className="trend">{value > 0 ? '+' : ''}{formatted(value, 'number')}</span>;
+  if (!Array.isArray(value) || value.length < 2) return null;
+  const numbers = value.map(Number);
+  const low = Math.min(...numbers);
+  const span = Math.max(...numbers) - low || 1;
+  const points = numbers.map((n, i) => `${(i / (numbers.length - 1)) * 76 + 2},${22 - ((n - low) / span) * 20}`).join(' ');
+  return <svg className="spark" viewBox="0 0 80 24" width="80" height="24" aria-hidden="true"><polyline points={points} /></svg>;
+}

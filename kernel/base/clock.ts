@@ -1,0 +1,74 @@
+/** The one source of time and of repetition: a test advances it, nothing sleeps. */
+export interface Clock {
+  now(): Date;
+  /** Runs `work` every `ms`; one run at a time, a slow run delays the next. */
+  every(ms: number, work: () => Promise<void> | void): Disposable;
+}
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  every(ms, work) {
+    let stopped = false;
+    let timer: NodeJS.Timeout;
+    const arm = () => {
+      timer = setTimeout(async () => {
+        try {
+          await work();
+        } finally {
+          if (!stopped) arm();
+        }
+      }, ms);
+      timer.unref();
+    };
+    arm();
+    return {
+      [Symbol.dispose]: () => {
+        stopped = true;
+        clearTimeout(timer);
+      },
+    };
+  },
+};
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of a duration such as `10s` or `5m`. Throws on anything else. */
+export function milliseconds(duration: string): number {
+  const [, amount, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(duration) ?? [];
+  const factor = UNITS[unit ?? ''];
+  if (amount === undefined || factor === undefined) throw new Error(`not a duration: ${duration}`);
+  return Number(amount) * factor;
+}
+
+/** A clock that moves only when told. */
+export class ManualClock implements Clock {
+  #now: number;
+  readonly #repeats = new Set<{ ms: number; due: number; work: () => Promise<void> | void }>();
+
+  constructor(start = Date.parse('2026-01-01T00:00:00.000Z')) {
+    this.#now = start;
+  }
+
+  now(): Date {
+    return new Date(this.#now);
+  }
+
+  every(ms: number, work: () => Promise<void> | void): Disposable {
+    const repeat = { ms, due: this.#now + ms, work };
+    this.#repeats.add(repeat);
+    return { [Symbol.dispose]: () => this.#repeats.delete(repeat) };
+  }
+
+  /** Moves time and runs what falls due, in order. */
+  async advance(duration: string): Promise<void> {
+    const end = this.#now + milliseconds(duration);
+    for (;;) {
+      const next = [...this.#repeats].filter(({ due }) => due <= end).sort((left, right) => left.due - right.due)[0];
+      if (!next) break;
+      this.#now = next.due;
+      next.due += next.ms;
+      await next.work();
+    }
+    this.#now = end;
+  }
+}

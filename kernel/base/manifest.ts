@@ -1,0 +1,55 @@
+import type { Action, AnyContract, AnyRoute, EventDef, PageDecl, Placement, ProblemDecl, Subscription, TSchema, WorkloadNeeds } from '@platform/sdk';
+
+/** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
+export interface Manifest {
+  readonly sdk: 1;
+  readonly id: string;
+  readonly vertical: string;
+  readonly title: string;
+  readonly version: string;
+  readonly family: string;
+  readonly uses: WorkloadNeeds;
+  readonly workloads: Readonly<Record<string, WorkloadNeeds>>;
+  readonly placement: Placement;
+  readonly config?: TSchema;
+  readonly actions: Readonly<Record<string, Action>>;
+  readonly problems: Readonly<Record<string, ProblemDecl>>;
+  readonly events: Readonly<Record<string, EventDef>>;
+  readonly consumes: Readonly<Record<string, Subscription>>;
+  readonly jobs: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;
+  readonly routes: Readonly<Record<string, AnyRoute>>;
+  readonly pages: Readonly<Record<string, PageDecl>>;
+  readonly capabilities: readonly string[];
+  readonly waivers: Readonly<Record<string, string>>;
+  readonly aliases: Readonly<Record<string, string>>;
+  readonly hosts: readonly string[];
+}
+
+/** Prints a contract as its manifest. Only what survives JSON is in it, so a round trip means the same. */
+export function manifestOf(contract: AnyContract, version: string): Manifest {
+  const { base, actions, problems, events, routes } = contract;
+  const manifest = {
+    sdk: 1,
+    id: base.id,
+    vertical: base.vertical ?? 'platform',
+    title: base.title,
+    version,
+    family: base.family ?? base.id,
+    uses: base.uses ?? {},
+    workloads: base.workloads ?? {},
+    placement: base.placement,
+    config: base.config,
+    actions,
+    problems,
+    events,
+    consumes: base.consumes ?? {},
+    jobs: base.jobs ?? {},
+    routes,
+    pages: base.pages ?? {},
+    capabilities: base.capabilities ?? [],
+    waivers: base.waivers ?? {},
+    aliases: base.aliases ?? {},
+    hosts: base.hosts ?? [],
+  };
+  return JSON.parse(JSON.stringify(manifest)) as Manifest;
+}

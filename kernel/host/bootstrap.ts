@@ -1,0 +1,57 @@
+import type { Manifest } from '../base/manifest.ts';
+import type { PqMode } from '../identity/tls.ts';
+import type { TrustAnchors } from '../identity/trust-anchors.ts';
+
+/** Everything a process must be told to run services; a child gets it over an inherited pipe, never in its environment or arguments. */
+export interface Bootstrap {
+  readonly domain: string;
+  readonly production: boolean;
+  readonly dataDir: string;
+  readonly build: string;
+  readonly logLevel: string;
+  readonly edgePort: number;
+  readonly pqMode: PqMode;
+  readonly anchors: TrustAnchors;
+  readonly database: DatabaseAddress;
+  readonly keyValueUrl: string;
+  /** Every platform manifest, and those of the process's own vertical: who may do what, and the catalog. */
+  readonly manifests: readonly Manifest[];
+  /** One secret per workload, for the first certificates of a process that cannot sign (H-03). */
+  readonly enrollment: Readonly<Record<string, string>>;
+}
+
+export interface DatabaseAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  /** A managed server without certificate logins: one login, `SET ROLE` per service (day-one 3). */
+  readonly login?: { readonly user: string; readonly password: string; readonly tls: boolean };
+}
+
+/** Name under which a service answers inside the platform (G-K-15). */
+export const platformHost = (label: string, domain: string): string => `${label}.ops.sys.${domain}`;
+
+/** The one place that writes the origin a browser or client sees: with the port unless it is 443 (day-one, Ports). */
+export const publicOrigin = (host: string, port: number): string => `https://${host}${port === 443 ? '' : `:${port}`}`;
+
+/** The host's own workload until the supervisor takes over: it registers workloads and spawns processes. */
+export const HOST_WORKLOAD = 'captain';
+/** What the host may do at other services. */
+export const HOST_NEEDS = { auth: ['auth:membership:read', 'auth:membership:write'], sys: ['sys:read', 'sys:verticals:write'] } as const;
+/** What every service needs from others because the kernel in it does: closures, events, audit, registration, renewals. */
+export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:read', 'sys:policy:admin', 'sys:read', 'sys:instances:read'] } as const;
+
+/** Scopes of every workload that the given manifests declare, canonical. */
+export function workloadGrants(manifests: readonly Manifest[]): Map<string, { vertical: string; scopes: ReadonlySet<string> }> {
+  const scopesOf = (needs: Readonly<Record<string, readonly string[]>>) => new Set(Object.entries(needs).flatMap(([service, actions]) => {
+    const vertical = manifests.find(({ id }) => id === service)?.vertical ?? 'platform';
+    return actions.map(action => (vertical === 'platform' ? action : `${vertical}:${action}`));
+  }));
+  const kernel = scopesOf(KERNEL_NEEDS);
+  const grants = new Map<string, { vertical: string; scopes: ReadonlySet<string> }>([[HOST_WORKLOAD, { vertical: 'platform', scopes: scopesOf(HOST_NEEDS) }]]);
+  for (const { id, vertical, uses, workloads } of manifests) {
+    grants.set(id, { vertical, scopes: new Set([...kernel, ...scopesOf(uses)]) });
+    for (const [name, needs] of Object.entries(workloads)) grants.set(`${id}-${name}`, { vertical, scopes: scopesOf(needs) });
+  }
+  return grants;
+}

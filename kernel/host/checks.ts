@@ -1,0 +1,100 @@
+import type { AnyRoute, PageDecl } from '@platform/sdk';
+import type { Manifest } from '../base/manifest.ts';
+import { gateActions } from '../http/operation.ts';
+
+/** One fault of a manifest: a stable number, where, what, and what to do about it (house 8). */
+export interface Finding {
+  readonly id: string;
+  readonly where: string;
+  readonly what: string;
+  readonly fix: string;
+}
+
+const SERVICE = /^[a-z][a-z0-9]{0,30}$/;
+const EVENT = /^[a-z0-9_-]{1,64}(:[a-z0-9_-]{1,64}){3}$/;
+const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
+/** Paths that documents fix without a version (C31, doc3). */
+const UNVERSIONED = /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
+
+/** Runs every check on a manifest; the kernel refuses to load on any `E`, and only warns on `W`. */
+export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Manifest> = new Map()): Finding[] {
+  const findings: Finding[] = [];
+  const add = (id: string, where: string, what: string, fix: string) => findings.push({ id, where: `${manifest.id}.${where}`, what, fix });
+  const platform = manifest.vertical === 'platform';
+
+  if (manifest.sdk !== 1) add('E001', 'sdk', `The manifest speaks sdk ${String(manifest.sdk)}.`, 'Build it against sdk 1.');
+  if (!SERVICE.test(manifest.id)) add('E002', 'id', `"${manifest.id}" is not a service id.`, 'Use 1 to 31 characters of a-z and 0-9, starting with a letter, no hyphen.');
+  if (!SERVICE.test(manifest.vertical)) add('E003', 'vertical', `"${manifest.vertical}" is not a vertical.`, 'Use a-z and 0-9, starting with a letter.');
+  const other = known.get(manifest.id);
+  if (other && other !== manifest) add('E004', 'id', `Another plugin is already called "${manifest.id}".`, 'Choose another id.');
+  if (!platform && [...known.values()].some(({ vertical, id }) => vertical === 'platform' && id === manifest.id)) add('E005', 'id', 'The id belongs to the platform.', 'Choose another id.');
+  if (!Number.isInteger(manifest.placement?.tier) || manifest.placement.tier < 0) add('E010', 'placement.tier', 'The tier is missing.', 'Use 50 for an application.');
+
+  for (const name of Object.keys(manifest.events)) {
+    const waived = manifest.waivers[name] !== undefined;
+    const [vertical, service, , operation] = name.split(':');
+    if (!EVENT.test(name) && !waived) add('E011', `events.${name}`, 'The name is not vertical:service:resource:operation.', 'Use four segments of a-z, 0-9, _ and -, or waive it in `waivers` with the decision that allows it.');
+    if (vertical !== manifest.vertical) add('E012', `events.${name}`, `The event belongs to '${vertical}', the plugin to '${manifest.vertical}'.`, `Start the name with '${manifest.vertical}:'.`);
+    else if (!waived && service !== manifest.id) add('E013', `events.${name}`, `The second segment is '${service}', the service is '${manifest.id}'.`, `Use '${manifest.vertical}:${manifest.id}:…'.`);
+    if (/^v\d+$/.test(operation ?? '') || name.split(':').some(segment => /^v\d+$/.test(segment))) add('E014', `events.${name}`, 'Event names carry no version.', 'Add members to the payload, or make a new event name.');
+  }
+
+  for (const [name, needs] of Object.entries(manifest.uses)) {
+    const used = known.get(name);
+    if (!used) continue;
+    for (const action of needs) if (!(action in used.actions)) add('E021', `uses.${name}`, `${name} has no action '${action}'.`, `Use one of: ${Object.keys(used.actions).join(', ')}.`);
+  }
+
+  const seen = new Set<string>();
+  for (const [name, route] of Object.entries(manifest.routes)) checkRoute(name, route);
+  function checkRoute(name: string, { door, method, path, options }: AnyRoute): void {
+    const where = `routes.${name}`;
+    const gate = options.gate as AnyRoute['options']['gate'] | undefined;
+    if (gate === undefined || gate === null) return void add('E030', `${where}.gate`, 'The route has no gate.', "Name an action, or write { public: 'why nobody is asked' }.");
+    for (const action of gateActions(gate) ?? []) {
+      if (!(action in manifest.actions)) add('E031', `${where}.gate`, `No action '${action}'.`, `Declare it, or use one of: ${Object.keys(manifest.actions).join(', ') || '(none declared)'}.`);
+    }
+    if (typeof gate === 'object' && 'public' in gate && gate.public.trim().length < 8) add('E032', `${where}.gate`, 'A public route needs a reason.', 'Write why nobody is asked.');
+    for (const code of options.problems ?? []) if (!(code in manifest.problems)) add('E033', `${where}.problems`, `No problem '${code}'.`, 'Declare it under `problems`.');
+    for (const event of options.emits ?? []) if (!(event in manifest.events)) add('E034', `${where}.emits`, `No event '${event}'.`, 'Declare it under `events`.');
+    if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
+    if (!platform && PLATFORM_DOORS.has(door)) add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, stream or socket.');
+    const key = `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`;
+    if (seen.has(key)) add('E036', `${where}.path`, `Another route already answers ${method} ${path}.`, 'Change the path or the method.');
+    seen.add(key);
+  }
+
+  for (const [action, { grants, title }] of Object.entries(manifest.actions)) {
+    if (!/^[a-z][a-z0-9]*(:[a-z][a-z0-9_]*){1,2}$/.test(action)) add('E040', `actions.${action}`, 'The action is not spelt service:resource:verb.', `Use '${manifest.id}:…:…'.`);
+    else if (!platform && !action.startsWith(`${manifest.id}:`)) add('E041', `actions.${action}`, 'The action belongs to another service.', `Start it with '${manifest.id}:'.`);
+    if (!title) add('W042', `actions.${action}`, 'The action has no title.', 'Say in a few words what may be done; consent pages show it.');
+    if (grants && !['read', 'write', 'admin'].includes(grants)) add('E043', `actions.${action}.grants`, `'${String(grants)}' is no level.`, 'Use read, write or admin.');
+  }
+  for (const capability of manifest.capabilities) if (!platform) add('E044', 'capabilities', `'${capability}' is for platform services.`, 'Remove it.');
+
+  for (const [name, page] of Object.entries(manifest.pages)) checkPage(name, page);
+  function checkPage(name: string, page: PageDecl): void {
+    const where = `pages.${name}`;
+    const route = (member: string, target: string | undefined) => {
+      if (target !== undefined && !(target in manifest.routes)) add('E050', `${where}.${member}`, `No route '${target}'.`, `Use one of: ${Object.keys(manifest.routes).join(', ')}.`);
+    };
+    if ('source' in page) route('source', page.source);
+    if ('submit' in page) route('submit', page.submit);
+    if (page.kind === 'table' || page.kind === 'feed') {
+      for (const member of ['create', 'update', 'remove'] as const) route(member, page[member]);
+      for (const action of page.rowActions ?? []) route('rowActions', typeof action === 'string' ? action : action.route);
+      const row = (manifest.routes[page.source]?.options.returns as { properties?: { items?: { items?: { properties?: object } } } } | undefined)?.properties?.items?.items?.properties;
+      for (const column of page.columns) if (row && !(column.field.split('.')[0] as string in row)) add('E051', `${where}.columns`, `Rows of ${page.source} have no member '${column.field}'.`, `Use one of: ${Object.keys(row).join(', ')}.`);
+    }
+    for (const event of page.live ?? []) if (event.startsWith(`${manifest.vertical}:${manifest.id}:`) && !(event in manifest.events)) add('E052', `${where}.live`, `No event '${event}'.`, 'Declare it under `events`.');
+  }
+
+  for (const [name, schema] of Object.entries(((manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties) ?? {})) {
+    const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
+    if (!schema.env?.startsWith(prefix)) add('E060', `config.${name}.env`, 'The setting names no environment variable of its own.', `Add env: '${prefix}${manifest.id.toUpperCase()}_…'.`);
+  }
+  return findings;
+}
+
+/** One line a person can act on. */
+export const formatFinding = ({ id, where, what, fix }: Finding): string => `${id} ${where}   ${what}   ${fix}`;

@@ -1,0 +1,100 @@
+import { get, type Request, reply, Type } from '@platform/sdk';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { openApi } from '../http/open-api.ts';
+import { gateActions } from '../http/operation.ts';
+import { pageDefinition } from '../http/page-definition.ts';
+import type { MountedRoute, RouteHandler } from '../http/service-app.ts';
+
+export interface KernelRouteParts {
+  readonly manifest: Manifest;
+  readonly build: string;
+  readonly startedAt: number;
+  readonly active: () => number;
+  readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
+  readonly failedPlugins: () => readonly { plugin: string; reason: string }[];
+  readonly metrics: () => Promise<Readonly<Record<string, number>>>;
+  /** Whether the caller passes one of a page's gates. */
+  readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
+  readonly described: () => Readonly<Record<string, MountedRoute['route']>>;
+}
+
+/** Health, readiness, metrics, interface description and page definitions: every service has them, no author writes them. */
+export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRoute> {
+  const { manifest, build } = parts;
+  const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
+  const routes: Record<string, MountedRoute> = {
+    health: mounted(get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }), async () => {
+      const failed = parts.failedPlugins();
+      return {
+        status: failed.length > 0 ? 'degraded' : 'ok',
+        service: manifest.id,
+        version: `${manifest.version}.${build}`,
+        build,
+        uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
+        active_connections: Math.max(0, parts.active() - 1),
+        ...(failed.length > 0 ? { failed_plugins: failed } : {}),
+      };
+    }),
+    readiness: mounted(get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }), async () => {
+      const checks = await parts.readiness();
+      const ready = Object.values(checks).every(({ ok }) => ok);
+      return reply({ status: ready ? 'ready' : 'not_ready', checks }, { status: ready ? 200 : 503, headers: ready ? {} : { 'retry-after': '2' } });
+    }),
+    metrics: mounted(get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' }, hidden: true }), async ({ headers }) => {
+      const values = await parts.metrics();
+      if (!headers['accept']?.includes('text/plain')) return values;
+      const text = Object.entries(values).map(([name, value]) => `platform_${manifest.id}_${name.replaceAll(/[^a-z0-9_]/g, '_')} ${value}`);
+      return reply(`${text.join('\n')}\n`, { headers: { 'content-type': 'text/plain; version=0.0.4' } });
+    }),
+    openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () => openApi(manifest, parts.described())),
+  };
+  const gates = pageGates(manifest);
+  if (Object.keys(manifest.pages).length > 0 && gates.length > 0) {
+    routes['adminUi'] = mounted(get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }), async ({ params, caller }) => {
+      const name = (params as { page: string }).page;
+      const definition = pageDefinition(manifest, name);
+      if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
+      const needed = gatesOfPage(manifest, name);
+      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed))) throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
+      return definition;
+    });
+  }
+  return routes;
+}
+
+/** Data and mutations of pages, as further paths of the routes they name (G-K-18): reads by GET, everything else by POST (KRN-019). */
+export function pageAliases(manifest: Manifest): { method: 'GET' | 'POST'; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[] {
+  const aliases: ReturnType<typeof pageAliases> = [];
+  for (const [name, page] of Object.entries(manifest.pages)) {
+    const target = (page.scope ?? 'env') === 'env' ? 'required' : 'optional';
+    const base = `/v1/admin/${name}`;
+    const add = (method: 'GET' | 'POST', path: string, operation: string | undefined) => {
+      if (operation === undefined) return;
+      const parameter = /\{([a-z_]+)\}/i.exec(manifest.routes[operation]?.path ?? '')?.[1];
+      aliases.push({ method, path, operation, target, ...(path.includes('{id}') && parameter ? { idParameter: parameter } : {}) });
+    };
+    if ('source' in page) add('GET', page.kind === 'form' ? `${base}/initial` : base, page.source);
+    if (page.kind === 'form') add('POST', base, page.submit);
+    if (page.kind !== 'table' && page.kind !== 'feed') continue;
+    add('POST', base, page.create);
+    add('POST', `${base}/{id}/update`, page.update);
+    add('POST', `${base}/{id}/delete`, page.remove);
+    for (const action of page.rowActions ?? []) {
+      const route = typeof action === 'string' ? action : action.route;
+      add('POST', `${base}/{id}/${route}`, route);
+    }
+  }
+  return aliases;
+}
+
+function gatesOfPage(manifest: Manifest, name: string): readonly string[] {
+  const page = manifest.pages[name];
+  if (!page) return [];
+  if (page.kind === 'tabs') return page.tabs.flatMap(({ page: inner }) => gatesOfPage(manifest, inner));
+  const route = 'source' in page && page.source ? page.source : 'submit' in page ? page.submit : undefined;
+  const gate = route && manifest.routes[route]?.options.gate;
+  return gate ? (gateActions(gate) ?? []) : [];
+}
+
+const pageGates = (manifest: Manifest): readonly string[] => [...new Set(Object.keys(manifest.pages).flatMap(name => gatesOfPage(manifest, name)))];

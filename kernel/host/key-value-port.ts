@@ -1,0 +1,80 @@
+import type { KeyValue } from '@platform/sdk';
+import type { Redis } from 'ioredis';
+import type { AccessSources } from '../identity/access-closure.ts';
+import type { DirectoryStore } from '../routing/directory.ts';
+import type { KeyValue as Store } from '../storage/key-value.ts';
+
+/** The key-value store as plugins with the capability see it. */
+export async function keyValuePort(store: Store): Promise<KeyValue & AsyncDisposable> {
+  const subscriptions = new Subscriptions(store);
+  return { ...portOf(store.client, store, subscriptions), [Symbol.asyncDispose]: () => subscriptions[Symbol.asyncDispose]() };
+}
+
+function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyValue {
+  return {
+    call: (command, ...args) => client.call(command, ...args.map(String)),
+    pipeline: async commands => {
+      if (commands.length === 0) return [];
+      const answers = await client.pipeline(commands.map(([command, ...args]) => ['call', String(command), ...args.map(String)])).exec();
+      return (answers ?? []).map(([error, value]) => error ?? value);
+    },
+    subscribe: (channel, listener) => subscriptions.add(channel, listener),
+    duplicate: async () => {
+      const copy = await store.duplicate();
+      return { ...portOf(copy, store, subscriptions), [Symbol.asyncDispose]: async () => copy.disconnect() };
+    },
+  };
+}
+
+/** One connection for all of a process's channels; it subscribes again by itself after a loss. */
+class Subscriptions implements AsyncDisposable {
+  readonly #store: Store;
+  readonly #listeners = new Map<string, Set<(message: string) => void>>();
+  #client: Promise<Redis> | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async add(channel: string, listener: (message: string) => void): Promise<AsyncDisposable> {
+    this.#client ??= this.#store.duplicate().then(client => {
+      client.on('message', (from: string, message: string) => {
+        for (const heard of this.#listeners.get(from) ?? []) heard(message);
+      });
+      return client;
+    });
+    const client = await this.#client;
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners);
+    listeners.add(listener);
+    if (listeners.size === 1) await client.subscribe(channel);
+    return {
+      [Symbol.asyncDispose]: async () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) await client.unsubscribe(channel).catch(() => undefined);
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    (await this.#client?.catch(() => undefined))?.disconnect();
+  }
+}
+
+export const directoryStore = (kv: KeyValue): DirectoryStore => ({
+  hashValues: async key => (await kv.call('HVALS', key)) as string[],
+  hashSet: async (key, field, value) => void (await kv.call('HSET', key, field, value)),
+  hashDelete: async (key, field) => void (await kv.call('HDEL', key, field)),
+  publish: async (channel, message) => void (await kv.call('PUBLISH', channel, message)),
+  subscribe: (channel, listener) => kv.subscribe(channel, listener),
+});
+
+/** Versions and revocation marks in one round trip (day-one 6). */
+export const liveReader = (kv: KeyValue): AccessSources['live'] => async (versionKeys, revocationKeys) => {
+  const answers = await kv.pipeline([...versionKeys.map(key => ['GET', key] as const), ...revocationKeys.map(key => ['EXISTS', key] as const)]);
+  for (const answer of answers) if (answer instanceof Error) throw answer;
+  return {
+    versions: answers.slice(0, versionKeys.length).map(value => (value === null ? '0' : String(value))),
+    revoked: answers.slice(versionKeys.length).some(value => Number(value) > 0),
+  };
+};

@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isProblem, type Logger } from '@platform/sdk';
+import { backoff } from '../base/backoff.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import type { AccessSources } from '../identity/access-closure.ts';
+import type { Workload } from '../identity/workload.ts';
+import type { DeliveryTargets } from '../outbox/bus-delivery.ts';
+import type { ConsumerBus, StreamEntry } from '../outbox/event-consumer.ts';
+import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
+import type { BackendPools } from '../routing/backend-pools.ts';
+import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';
+import { catalogActions } from './plugin-context.ts';
+
+/*
+ * What the kernel itself asks of services. It knows them by wire path, as any client would; it imports no contract.
+ */
+
+type Route = { readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'; readonly path: string };
+const ask = (caller: ServiceCaller, workload: Workload, service: string, name: string, route: Route, input: CallInput) => caller.call(workload, { service, name, route, problems: {} }, input);
+
+/** The identity service: keys, live scopes, workloads of verticals. */
+export function identityCalls(caller: ServiceCaller, workload: Workload) {
+  return {
+    jwks: async (pools: BackendPools) => {
+      const response = await pools.request(workload, 'auth', { method: 'GET', path: '/.well-known/jwks.json', headers: { accept: 'application/json' }, timeoutMs: 5_000 });
+      if (response.statusCode !== 200) {
+        await response.body.dump();
+        throw kernelProblem('not_ready', { detail: 'The key set is not to be had.' });
+      }
+      return (await response.body.json()) as { keys: JsonWebKey[] };
+    },
+    personScopes: async (userId: string, envId: string) => {
+      const answer = (await ask(caller, workload, 'auth', 'userScopes', { method: 'GET', path: '/v1/admin/users/{user_id}/scopes' }, { params: { user_id: userId }, query: { env_id: envId } })) as { scopes: string[] };
+      return answer.scopes;
+    },
+    workload: async (name: string) => {
+      try {
+        return (await ask(caller, workload, 'auth', 'getWorkload', { method: 'GET', path: '/v1/admin/workloads/{name}' }, { params: { name } })) as { vertical: string; scopes: string[] };
+      } catch (error) {
+        if (isProblem(error) && error.status === 404) return undefined;
+        throw error;
+      }
+    },
+  } satisfies Pick<AccessSources, 'personScopes' | 'workload'> & Record<string, unknown>;
+}
+
+/** The registry's policy store (C27). */
+export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPort {
+  const call = (name: keyof typeof POLICY_ROUTES, input: CallInput) => ask(caller, workload, 'sys', `policy${name.charAt(0).toUpperCase()}${name.slice(1)}`, POLICY_ROUTES[name], input) as Promise<never>;
+  return {
+    snapshot: (service, envId) => call('snapshot', { query: { service, env_id: envId } }),
+    upsertSet: row => call('upsertSet', { body: row }),
+    upsertRelation: row => call('upsertRelation', { body: row }),
+    upsertAttribute: row => call('upsertAttribute', { body: row }),
+    remove: row => call('remove', { body: row }),
+  };
+}
+
+/** Where the relay takes rows. */
+export function deliveryTargets(caller: ServiceCaller, workloadOf: (service: string) => Workload): DeliveryTargets {
+  return {
+    produceBatch: async (service, events, signal) => (await ask(caller, workloadOf(service), 'bus', 'produceBatch', { method: 'POST', path: '/v1/produce/batch' }, { body: { events }, signal })) as never,
+    recordAudit: async (service, event, id, signal) => void (await ask(caller, workloadOf(service), 'sys', 'recordAudit', { method: 'POST', path: '/v1/audit' }, { body: event, idempotencyKey: id, signal })),
+  };
+}
+
+/** The event bus as a consumer group member. */
+export function consumerBus(caller: ServiceCaller, workload: Workload): ConsumerBus {
+  const call = (name: string, path: string, body: object, signal?: AbortSignal) => ask(caller, workload, 'bus', name, { method: 'POST', path }, { body, ...(signal ? { signal, longPoll: true } : {}) });
+  return {
+    consume: async (request, signal) => ((await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[] }).entries,
+    ack: async request => void (await call('ack', '/v1/ack', request)),
+    nack: async request => void (await call('nack', '/v1/nack', request)),
+    close: async request => void (await call('closeGroup', '/v1/consume/close', request)),
+  };
+}
+
+/**
+ * Registers what a vertical brings: services, scopes, error codes, pages (G-SYS-12). One service of each vertical speaks for all of them;
+ * identical content is a no-op, so every start may say it again.
+ */
+export function registerVertical({ caller, services, manifests, workloadOf, log, signal }: { caller: ServiceCaller; services: readonly Manifest[]; manifests: readonly Manifest[]; workloadOf: (service: string) => Workload; log: Logger; signal: AbortSignal }): void {
+  for (const vertical of new Set(services.map(service => service.vertical))) {
+    const members = manifests.filter(manifest => manifest.vertical === vertical);
+    // The registry's own process speaks for the platform; of a vertical, whoever comes first by name.
+    const speaker = vertical === 'platform' ? 'sys' : members.map(({ id }) => id).sort()[0];
+    if (!speaker || !services.some(({ id }) => id === speaker)) continue;
+    void (async () => {
+      for (let attempt = 0; !signal.aborted; attempt++) {
+        try {
+          await ask(caller, workloadOf(speaker), 'sys', 'registerVertical', { method: 'POST', path: '/v1/verticals/register' }, { body: registration(vertical, members) });
+          return;
+        } catch (error) {
+          log[attempt === 5 ? 'error' : 'debug']({ vertical, err: error }, 'registration failed; trying on');
+          await delay(backoff(attempt, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(() => undefined);
+        }
+      }
+    })();
+  }
+}
+
+function registration(vertical: string, members: readonly Manifest[]): object {
+  const actions = members.flatMap(catalogActions);
+  return {
+    vertical,
+    version: members.map(({ id, version }) => `${id}@${version}`).join(','),
+    services: members.map(manifest => ({
+      service: manifest.id,
+      label: manifest.title,
+      base_path: '/',
+      nav: Object.entries(manifest.pages).flatMap(([page, { title, nav, scope }], index) => (nav === false ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env' }])),
+      pages: Object.keys(manifest.pages),
+      actions: [],
+      stream_families: [...new Set(Object.values(manifest.events).map(({ family }) => family ?? manifest.family))],
+    })),
+    admin_scopes: actions.filter(({ admin }) => admin).map(({ scope }) => scope),
+    scopes: actions.map(({ scope, service, title, admin, grants, machineOnly }) => ({ scope, service, title, admin, machine_only: machineOnly, ...(grants ? { grants } : {}) })),
+    error_codes: members.flatMap(({ id, problems }) => Object.entries(problems).map(([code, { status, title }]) => ({ service: id, code, status, title }))),
+    listings: [],
+  };
+}

@@ -1,0 +1,283 @@
+import { hostname } from 'node:os';
+import type { AnyPlugin, Context, KeyValue } from '@platform/sdk';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { DisposalStack } from '../base/disposal-stack.ts';
+import { newId } from '../base/ids.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { InternalListener } from '../http/internal-listener.ts';
+import { AccessClosures } from '../identity/access-closure.ts';
+import { KeySet } from '../identity/key-set.ts';
+import type { Authority } from '../identity/trust-anchors.ts';
+import { Verifier } from '../identity/verifier.ts';
+import { Workload } from '../identity/workload.ts';
+import { deliverTo } from '../outbox/bus-delivery.ts';
+import { EventConsumer } from '../outbox/event-consumer.ts';
+import { Relay } from '../outbox/relay.ts';
+import { BackendPools } from '../routing/backend-pools.ts';
+import { Directory } from '../routing/directory.ts';
+import { ServiceCaller } from '../routing/service-caller.ts';
+import { SecretChain } from '../secrets/secret-chain.ts';
+import { connectKeyValue } from '../storage/key-value.ts';
+import { PostgresPool } from '../storage/postgres-pool.ts';
+import { roleOf, schemaOf } from '../storage/service-schema.ts';
+import { openLog, type Telemetry } from '../telemetry/log.ts';
+import { type Bootstrap, platformHost, publicOrigin, workloadGrants } from './bootstrap.ts';
+import { consumerBus, deliveryTargets, identityCalls, policyPort, registerVertical } from './platform-calls.ts';
+import { directoryStore, keyValuePort, liveReader } from './key-value-port.ts';
+import { mintFor } from './mint.ts';
+import { ServiceInstance, type ServiceInstanceParts } from './service-instance.ts';
+
+export interface LoadedService {
+  readonly plugin: AnyPlugin;
+  readonly manifest: Manifest;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+export interface PlatformProcessOptions {
+  readonly bootstrap: Bootstrap;
+  readonly services: readonly LoadedService[];
+  /** Only in the process that holds the certificate authority's files. */
+  readonly authority?: Authority;
+  readonly clock?: Clock;
+  readonly processName: string;
+  readonly pretty?: boolean;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly failedPlugins?: () => readonly { plugin: string; reason: string }[];
+  readonly progress?: (text: string) => void;
+  readonly seen?: (service: string) => NonNullable<ServiceInstanceParts['seen']>;
+}
+
+interface ProcessParts {
+  readonly owned: DisposalStack;
+  readonly telemetry: Telemetry;
+  readonly port: number;
+  readonly caller: ServiceCaller;
+  readonly kv: KeyValue;
+  readonly directory: Directory;
+  readonly relay: Relay;
+  readonly options: PlatformProcessOptions;
+}
+
+const DRAIN_MS = 30_000;
+const RENEWAL_CHECK_MS = 3_600_000;
+
+/**
+ * The services of one process: everything loads and migrates before anything starts, tiers start in order, in parallel inside a tier;
+ * a failed start takes down what had come up. Drain all, then stop in reverse (house 11).
+ */
+export class PlatformProcess implements AsyncDisposable {
+  readonly instances = new Map<string, ServiceInstance>();
+  readonly telemetry: Telemetry;
+  readonly port: number;
+  readonly caller: ServiceCaller;
+  readonly kv: KeyValue;
+  readonly #owned: DisposalStack;
+  readonly #directory: Directory;
+  readonly #relay: Relay;
+  readonly #options: PlatformProcessOptions;
+
+  private constructor(parts: ProcessParts) {
+    this.#owned = parts.owned;
+    this.telemetry = parts.telemetry;
+    this.port = parts.port;
+    this.caller = parts.caller;
+    this.kv = parts.kv;
+    this.#directory = parts.directory;
+    this.#relay = parts.relay;
+    this.#options = parts.options;
+  }
+
+  static async start(options: PlatformProcessOptions): Promise<PlatformProcess> {
+    const owned = new DisposalStack();
+    try {
+      return await startIn(owned, options);
+    } catch (error) {
+      await owned[Symbol.asyncDispose]().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** @internal */
+  static of(parts: ProcessParts): PlatformProcess {
+    return new PlatformProcess(parts);
+  }
+
+  /** Readiness off, in-flight work finished, outboxes emptied, at most thirty seconds (G-K-22). */
+  async drain(): Promise<void> {
+    await Promise.all([...this.instances.keys()].map(service => this.#directory.setStatus(service, 'Inactive').catch(() => undefined)));
+    await this.#relay.drain(2_000).catch(() => undefined);
+    await Promise.all([...this.instances.values()].map(instance => instance.drain(DRAIN_MS)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned[Symbol.asyncDispose]();
+    this.#options.progress?.('Stopped');
+  }
+}
+
+async function startIn(owned: DisposalStack, options: PlatformProcessOptions): Promise<PlatformProcess> {
+  const { bootstrap, services, authority, progress = () => undefined, clock = systemClock } = options;
+  const { domain, anchors, pqMode, dataDir, build } = bootstrap;
+  const telemetry = openLog({ level: bootstrap.logLevel, directory: `${dataDir}/logs`, build, pretty: options.pretty ?? false, process: options.processName });
+  owned.defer(() => telemetry.flush());
+  const log = telemetry.logger('kernel');
+  const instanceId = `${hostname()}-${process.pid}-${newId().slice(-6)}`.replaceAll(/[^a-zA-Z0-9._-]/g, '-').slice(0, 40);
+
+  const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
+  const kv = owned.own(await keyValuePort(store));
+  const directory = new Directory(directoryStore(kv), log);
+  const pools = new BackendPools(directory, service => platformHost(service, domain));
+  const caller = new ServiceCaller(pools);
+  owned.own(pools);
+
+  progress('Preparing identities');
+  const mint = mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) });
+  const open = (name: string, service: string, extra: readonly string[], kinds: readonly ('client' | 'database' | 'listener')[]) =>
+    Workload.open({ name, directory: `${dataDir}/keys`, anchors, pqMode, kinds, mint, hostnames: [service, ...extra].map(label => platformHost(label, domain)) });
+  await directory.start();
+  owned.own(directory);
+  const workloads = new Map<string, Workload>();
+  for (const { manifest } of services) {
+    workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
+    for (const name of Object.keys(manifest.workloads)) workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
+  }
+  owned.own(clock.every(RENEWAL_CHECK_MS, async () => {
+    for (const workload of workloads.values()) await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
+  }));
+  const first = workloads.get(services[0]?.manifest.id ?? '');
+  if (!first) throw new Error('a process without services has nothing to run');
+
+  const grants = workloadGrants(bootstrap.manifests);
+  const platformGrants = (name: string) => {
+    const known = grants.get(name);
+    // Only the platform's own manifests are believed here; a vertical's rights are asked of the identity service.
+    return known?.vertical === 'platform' ? known : undefined;
+  };
+  const identity = identityCalls(caller, first);
+  const closures = new AccessClosures({ live: liveReader(kv), personScopes: identity.personScopes, workload: identity.workload });
+  const keys = new KeySet(() => identity.jwks(pools));
+  const verifier = new Verifier({ keys, closures, workloads: platformGrants, issuers: issuer => /^https:\/\/[a-z0-9.-]+(:\d+)?$/.test(issuer), now: () => clock.now().getTime() });
+  const relay = owned.own(new Relay({ log, deliver: deliverTo(deliveryTargets(caller, service => workloads.get(service) as Workload)) }));
+  const bus = (workload: Workload) => consumerBus(caller, workload);
+
+  const secrets = new SecretChain({ environment: options.environment ?? process.env });
+  const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort) };
+  const instances = new Map<string, ServiceInstance>();
+  for (const { plugin, manifest, config } of services) {
+    const workload = workloads.get(manifest.id) as Workload;
+    const pool = new PostgresPool(poolOptions(bootstrap, manifest.id, workload));
+    owned.defer(() => pool.close());
+    const instance = new ServiceInstance({
+      plugin,
+      manifest,
+      config,
+      log: telemetry.logger(manifest.id),
+      pool,
+      clock,
+      kv,
+      caller,
+      pools,
+      workload,
+      workloadOf: name => {
+        const found = workloads.get(name === undefined ? manifest.id : `${manifest.id}-${name.replace(`${manifest.id}-`, '')}`);
+        if (!found) throw new Error(`${manifest.id} declares no workload ${name}`);
+        return found;
+      },
+      verifier,
+      secrets,
+      relay,
+      bus: bus(workload),
+      policy: policyPort(caller, workload),
+      scopesOf: async ({ kind, id }, envId) => (kind === 'user' ? new Set(await identity.personScopes(id, envId)) : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? []))),
+      workloadScopes: platformGrants,
+      manifests: () => bootstrap.manifests,
+      platform,
+      instance: instanceId,
+      build,
+      failedPlugins: options.failedPlugins ?? (() => []),
+      ...(options.seen ? { seen: options.seen(manifest.id) } : {}),
+    });
+    instances.set(manifest.id, instance);
+    owned.own(instance);
+  }
+
+  progress('Migrating');
+  await Promise.all([...instances].map(([id, instance]) => instance.migrate().catch(cause => { throw new Error(`${id} failed to migrate`, { cause }); })));
+  for (const [id, instance] of instances) await instance.setUp().catch(cause => { throw new Error(`${id} failed to set up`, { cause }); });
+
+  const listener = new InternalListener({
+    log,
+    pqMode,
+    contextFor: name => (name ? (workloads.get(labelOf(name, domain, bootstrap.manifests)) ?? first) : first).listenerContext(),
+    clientRoot: anchors.pq.root,
+    key: first.credential('listener').key,
+    cert: first.credential('listener').chain,
+    platformHost: label => platformHost(label, domain),
+  });
+  for (const instance of instances.values()) listener.mount(instance.app);
+  const port = await listener.listen('127.0.0.1');
+  owned.own(listener);
+
+  const stopping = new AbortController();
+  owned.defer(() => stopping.abort());
+  const tiers = [...new Set(services.map(({ manifest }) => manifest.placement.tier))].sort((left, right) => left - right);
+  for (const tier of tiers) {
+    const members = services.filter(({ manifest }) => manifest.placement.tier === tier);
+    progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
+    await Promise.all(members.map(async ({ manifest }) => {
+      const instance = instances.get(manifest.id) as ServiceInstance;
+      await instance.start(stopping.signal).catch(cause => { throw new Error(`${manifest.id} failed to start`, { cause }); });
+      await directory.register(instanceRow(manifest, port, build, telemetryPath(dataDir, options.processName)));
+    }));
+  }
+
+  owned.own(new EventConsumer({
+    bus: bus(first), log, service: first.name, name: 'policy', family: 'policy', event: '*', delivery: 'process', instance: instanceId,
+    handle: async ({ env_id, payload }) => {
+      for (const instance of instances.values()) await instance.policyChanged(env_id, (payload as { service?: string }).service ?? '*');
+    },
+  }));
+  registerVertical({ caller, services: services.map(({ manifest }) => manifest), manifests: bootstrap.manifests, workloadOf: id => workloads.get(id) as Workload, log, signal: stopping.signal });
+
+  const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
+  for (const [id, instance] of instances) made.instances.set(id, instance);
+  return made;
+}
+
+function poolOptions({ database, anchors }: Bootstrap, service: string, workload: Workload) {
+  const base = { host: database.host, port: database.port, database: database.database, schema: schemaOf(service), max: 6 };
+  if (database.login) return { ...base, user: database.login.user, password: database.login.password, role: roleOf(service), ...(database.login.tls ? { ssl: 'verify-full' as const } : {}) };
+  return {
+    ...base,
+    user: roleOf(service),
+    ssl: () => {
+      const { chain, key } = workload.credential('database');
+      return { ca: anchors.classical.root, cert: chain, key, servername: 'postgres.platform.internal' };
+    },
+  };
+}
+
+function labelOf(name: string, domain: string, manifests: readonly Manifest[]): string {
+  const label = name.endsWith(`.ops.sys.${domain}`) ? name.slice(0, -`.ops.sys.${domain}`.length) : name;
+  return manifests.find(({ id, hosts }) => id === label || hosts.includes(label))?.id ?? label;
+}
+
+const telemetryPath = (dataDir: string, name: string) => `${dataDir}/logs/${name}.log`;
+
+function instanceRow(manifest: Manifest, port: number, build: string, log_path: string) {
+  return {
+    service_type: manifest.id,
+    ip: '127.0.0.1',
+    port,
+    pid: process.pid,
+    status: 'Active' as const,
+    version: `${manifest.version}.${build}`,
+    metrics: { cpu_pct: 0, mem_mb: Math.round(process.memoryUsage.rss() / 1_048_576), latency_ms: 0, active_connections: 0 },
+    restarts: 0,
+    api_calls: 0,
+    started_at: new Date().toISOString(),
+    last_health_at: new Date().toISOString(),
+    failures: 0,
+    log_path,
+  };
+}
+

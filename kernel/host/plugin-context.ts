@@ -1,0 +1,152 @@
+import { type AnyContract, type AnyPlugin, type AuditEntry, type Caller, type Context, type KeyValue, type Logger, ProblemError, type Sql, type Tx } from '@platform/sdk';
+import type { Clock } from '../base/clock.ts';
+import type { DisposalStack } from '../base/disposal-stack.ts';
+import { newId } from '../base/ids.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { Validator } from '../http/schema.ts';
+import { actionKey } from '../identity/scope-name.ts';
+import type { Identity } from '../identity/verifier.ts';
+import type { Workload } from '../identity/workload.ts';
+import { AUDIT_EVENT } from '../outbox/audit-event.ts';
+import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
+import { once } from '../outbox/inbox.ts';
+import { drop, insertEvent, release } from '../outbox/outbox.ts';
+import type { PolicyEngine } from '../policy/policy-engine.ts';
+import type { BackendPools } from '../routing/backend-pools.ts';
+import type { ServiceCaller } from '../routing/service-caller.ts';
+import type { SecretChain } from '../secrets/secret-chain.ts';
+import type { PostgresPool } from '../storage/postgres-pool.ts';
+import { currentScope } from '../telemetry/request-scope.ts';
+
+export interface PluginContextParts {
+  readonly plugin: AnyPlugin;
+  readonly manifest: Manifest;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly log: Logger;
+  readonly pool: PostgresPool;
+  readonly clock: Clock;
+  readonly caller: ServiceCaller;
+  readonly pools: BackendPools;
+  readonly workloadOf: (name: string | undefined) => Workload;
+  readonly secrets: SecretChain;
+  readonly engine: PolicyEngine;
+  readonly identityOf: (caller: Caller) => Promise<Identity>;
+  readonly verify: (headers: Readonly<Record<string, string | undefined>>) => Promise<Identity | undefined>;
+  readonly manifests: () => readonly Manifest[];
+  readonly platform: Context<AnyContract>['platform'];
+  readonly kv: KeyValue;
+  readonly owned: DisposalStack;
+  readonly wakeRelay: () => void;
+}
+
+/** Builds what a plugin may touch, and nothing else: capabilities it did not declare are not there. */
+export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
+  const { manifest, plugin, pool } = parts;
+  const validators = new Map<string, Validator>();
+  const payloadValidator = (name: string) => {
+    let validator = validators.get(name);
+    const event = manifest.events[name];
+    if (!validator && event) validators.set(name, (validator = new Validator(event.payload)));
+    return validator;
+  };
+  const publisher = () => currentScope()?.subject ?? manifest.id;
+  const correlation = () => currentScope()?.correlationId ?? `${manifest.id}-${newId()}`;
+
+  const transaction = (sql: Sql): Tx<AnyContract> => ({
+    sql,
+    emit: async (event, envId, payload, hold) => {
+      const validator = payloadValidator(event as string);
+      // An event that breaks its own schema must fail the transaction that would make it true.
+      if (!validator) throw new Error(`${manifest.id} does not declare the event ${String(event)}`);
+      if (!validator.check(payload)) throw new Error(`the payload of ${String(event)} does not fit: ${JSON.stringify(validator.faults(payload))}`);
+      const family = manifest.events[event as string]?.family ?? manifest.family;
+      await insertEvent(sql, { id: newId(), env_id: envId, event_type: event as string, stream_family: family, payload: payload as object, correlation_id: correlation(), publisher_subject: publisher(), ...(hold === undefined ? {} : { hold }) });
+    },
+    release: async hold => void (await release(sql, hold)),
+    drop: async hold => void (await drop(sql, hold)),
+    audit: async entry => insertEvent(sql, { id: newId(), env_id: entry.envId, event_type: AUDIT_EVENT, stream_family: 'audit', payload: auditPayload(entry), correlation_id: correlation(), publisher_subject: publisher() }),
+  });
+
+  const context: Context<AnyContract> = {
+    config: parts.config as never,
+    log: parts.log,
+    db: {
+      sql: pool.sql,
+      tx: async work => {
+        const consumption = currentConsumption();
+        const marks = consumption !== undefined && !consumption.marked;
+        const result = await pool.tx(async sql => {
+          if (marks && !(await once(sql, consumption.consumer, consumption.key))) throw new AlreadyHandled();
+          return work(transaction(sql));
+        });
+        if (marks) consumption.marked = true;
+        parts.wakeRelay();
+        return result;
+      },
+      listen: (channel, listener) => pool.listen(channel, listener),
+    },
+    clock: parts.clock,
+    services: Object.fromEntries(
+      Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [name, parts.caller.client(parts.workloadOf(undefined), contract.base.id, contract.routes, contract.problems)]),
+    ) as never,
+    secrets: { read: reference => parts.secrets.read(reference) },
+    policy: {
+      allows: async (caller, action, resource) =>
+        parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),
+    },
+    catalog: {
+      manifests: parts.manifests,
+      actions: () => parts.manifests().flatMap(other => catalogActions(other)),
+    },
+    platform: parts.platform,
+    kv: capability(manifest, 'key-value', parts.kv),
+    backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
+    auth: { verify: async headers => (await parts.verify(headers))?.caller },
+    problem: (code, more) => {
+      const decl = manifest.problems[code as string];
+      if (!decl) return new ProblemError('kernel', 'internal', { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' }, { cause: new Error(`${manifest.id} threw the undeclared problem ${String(code)}`) });
+      return new ProblemError(manifest.id, code as string, decl, more);
+    },
+    own: resource => parts.owned.own(resource),
+  };
+  return Object.freeze(context);
+}
+
+/** Actions of one service, its policy administration included, as the scope catalog lists them. */
+export function catalogActions(manifest: Manifest) {
+  const declared = Object.entries(manifest.actions).map(([action, { title, grants, principals }]) => ({ action, title, grants, principals }));
+  const policy = [
+    { action: `${manifest.id}:policy:read`, title: `Read policies of ${manifest.title}`, grants: undefined, principals: undefined },
+    { action: `${manifest.id}:policy:admin`, title: `Change policies of ${manifest.title}`, grants: undefined, principals: undefined },
+  ].filter(({ action }) => !(action in manifest.actions));
+  return [...declared, ...policy].map(({ action, title, grants, principals }) => ({
+    scope: actionKey(manifest.vertical, action),
+    service: manifest.id,
+    vertical: manifest.vertical,
+    title,
+    admin: action.endsWith(':admin'),
+    grants,
+    /** Whether only workloads may hold it. */
+    machineOnly: principals !== undefined && principals.every(principal => principal === 'machine'),
+  }));
+}
+
+function auditPayload({ action, caller, resource, outcome, details }: AuditEntry): object {
+  return {
+    action,
+    ...(caller ? { actor: caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) } } : {}),
+    ...(resource ? { resource } : {}),
+    outcome: outcome ?? 'success',
+    ...(details ? { details } : {}),
+    occurred_at: new Date().toISOString(),
+  };
+}
+
+function capability<T extends object>(manifest: Manifest, name: string, value: T): T {
+  if (manifest.capabilities.includes(name)) return value;
+  return new Proxy(value, {
+    get: () => {
+      throw new Error(`${manifest.id} uses the capability '${name}' without declaring it`);
+    },
+  });
+}

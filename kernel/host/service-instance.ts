@@ -1,0 +1,295 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type AnyPlugin, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, SYSTEM } from '@platform/sdk';
+import type { Clock } from '../base/clock.ts';
+import { DisposalStack } from '../base/disposal-stack.ts';
+import { newId } from '../base/ids.ts';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { asProblem, named } from '../http/problem-response.ts';
+import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
+import type { Identity, Verifier } from '../identity/verifier.ts';
+import type { Workload } from '../identity/workload.ts';
+import { type ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
+import { once } from '../outbox/inbox.ts';
+import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
+import type { Relay } from '../outbox/relay.ts';
+import { PolicyEngine } from '../policy/policy-engine.ts';
+import type { PolicyPort } from '../policy/policy-port.ts';
+import type { BackendPools } from '../routing/backend-pools.ts';
+import type { ServiceCaller } from '../routing/service-caller.ts';
+import type { SecretChain } from '../secrets/secret-chain.ts';
+import { migrate } from '../storage/migrations.ts';
+import type { PostgresPool } from '../storage/postgres-pool.ts';
+import { inScope } from '../telemetry/request-scope.ts';
+import { JobRunner } from './job-runner.ts';
+import { kernelRoutes, pageAliases } from './kernel-routes.ts';
+import { catalogActions, pluginContext } from './plugin-context.ts';
+import { policyAdministration } from './policy-administration.ts';
+
+export interface ServiceInstanceParts {
+  readonly plugin: AnyPlugin;
+  readonly manifest: Manifest;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly log: Logger;
+  readonly pool: PostgresPool;
+  readonly clock: Clock;
+  readonly kv: KeyValue;
+  readonly caller: ServiceCaller;
+  readonly pools: BackendPools;
+  readonly workload: Workload;
+  readonly workloadOf: (name: string | undefined) => Workload;
+  readonly verifier: Verifier;
+  readonly secrets: SecretChain;
+  readonly relay: Relay;
+  readonly bus: ConsumerBus;
+  readonly policy: PolicyPort;
+  readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
+  readonly workloadScopes: (name: string) => { vertical: string; scopes: ReadonlySet<string> } | undefined;
+  readonly manifests: () => readonly Manifest[];
+  readonly platform: Context<never>['platform'];
+  readonly instance: string;
+  readonly build: string;
+  readonly failedPlugins: () => readonly { plugin: string; reason: string }[];
+  readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
+}
+
+/**
+ * One service in this process. Its life, in order: made → migrated → set up (mounted, refusing) → started (ready) → draining → stopped.
+ * What it opens belongs to it and is released newest first.
+ */
+export class ServiceInstance implements AsyncDisposable {
+  readonly manifest: Manifest;
+  readonly #parts: ServiceInstanceParts;
+  readonly #owned = new DisposalStack();
+  readonly #engine: PolicyEngine;
+  readonly #startedAt = Date.now();
+  #app: ServiceApp | undefined;
+  #behaviour: PluginBehaviour<never, never> | undefined;
+  #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
+  #consumers: EventConsumer[] = [];
+  #jobs: JobRunner | undefined;
+  readonly #callers = new WeakMap<Workload, Identity>();
+
+  constructor(parts: ServiceInstanceParts) {
+    this.#parts = parts;
+    this.manifest = parts.manifest;
+    this.#engine = new PolicyEngine({
+      service: parts.manifest.id,
+      log: parts.log,
+      load: envId => parts.policy.snapshot(parts.manifest.id, envId),
+      bootstrapEnvs: new Set([SYSTEM.envId]),
+      now: () => parts.clock.now(),
+    });
+  }
+
+  get app(): ServiceApp {
+    if (!this.#app) throw new Error(`${this.manifest.id} is not set up`);
+    return this.#app;
+  }
+  get engine(): PolicyEngine {
+    return this.#engine;
+  }
+
+  async migrate(): Promise<void> {
+    const { plugin, pool, manifest } = this.#parts;
+    await migrate({ sql: pool, service: manifest.id, builtins: OUTBOX_MIGRATIONS, ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
+  }
+
+  /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */
+  async setUp(): Promise<void> {
+    const { plugin, manifest, log, verifier, relay } = this.#parts;
+    const context = pluginContext({
+      ...this.#parts,
+      engine: this.#engine,
+      owned: this.#owned,
+      identityOf: caller => this.#identityOf(caller),
+      verify: async headers => (headers['authorization'] ? verifier.verify({ authorization: headers['authorization'], peer: undefined, service: manifest.id, tenantEnvId: undefined }) : undefined),
+      wakeRelay: () => relay.wake(manifest.id),
+    });
+    this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
+    const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;
+    const routes: Record<string, MountedRoute> = {};
+    for (const [name, route] of Object.entries(manifest.routes)) {
+      const handler = handlers[name];
+      if (!handler) throw new Error(`${manifest.id} declares the route ${name} and gives it no handler`);
+      routes[name] = { route, handler };
+    }
+    const kernel = this.#kernelRoutes(routes);
+    // A contract may declare an endpoint of the kernel itself, where a document gives it another shape.
+    const taken = new Set(Object.values(routes).map(({ route }) => `${route.method} ${route.path}`));
+    for (const [name, mounted] of Object.entries(kernel)) if (!taken.has(`${mounted.route.method} ${mounted.route.path}`)) routes[`kernel.${name}`] ??= mounted;
+    this.#app = new ServiceApp({
+      manifest,
+      routes,
+      aliases: pageAliases(manifest),
+      actions: Object.fromEntries([...Object.entries(manifest.actions), [`${manifest.id}:policy:read`, {}], [`${manifest.id}:policy:admin`, {}]]),
+      engine: this.#engine,
+      verifier,
+      log,
+      accepting: () => this.#state === 'started',
+      ...(this.#parts.seen ? { seen: this.#parts.seen } : {}),
+    });
+  }
+
+  /** Opens the doors, then begins to relay, consume and run jobs. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { caller, manifest, relay, pool } = this.#parts;
+    this.#owned.own(caller.addLocal(manifest.id, { call: (operation, input, from) => this.#callLocal(operation, input, from) }));
+    this.#state = 'started';
+    await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
+    await relay.attach(manifest.id, pool, { pollMs: ['acme', 'post'].includes(manifest.id) ? 5_000 : 2_000 });
+    this.#owned.defer(() => relay.detach(manifest.id));
+    this.#startJobs();
+    this.#startConsumers();
+  }
+
+  /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#state = 'draining';
+    const late = delay(deadlineMs, undefined, { ref: false });
+    await Promise.all(this.#consumers.map(consumer => Promise.race([consumer[Symbol.asyncDispose](), late])));
+    await Promise.race([this.#jobs?.[Symbol.asyncDispose](), late]);
+    await Promise.race([this.#app?.idle(), late]);
+  }
+
+  /** A change of policy heard on the bus. */
+  async policyChanged(envId: string, service: string): Promise<void> {
+    if (service === this.manifest.id || service === '*') await this.#engine.changed(envId, null);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#state = 'stopped';
+    await this.#owned[Symbol.asyncDispose]();
+  }
+
+  async readiness(): Promise<Record<string, { ok: boolean; detail?: string }>> {
+    const { pool, kv } = this.#parts;
+    const [database, store] = await Promise.all([pool.healthy(), kv.call('PING').then(() => true, () => false)]);
+    const checks: Record<string, { ok: boolean; detail?: string }> = { database: { ok: database }, key_value: { ok: store }, serving: { ok: this.#state === 'started' } };
+    for (const [name, check] of Object.entries((this.#behaviour as { checks?: Record<string, () => Promise<boolean>> } | undefined)?.checks ?? {})) {
+      checks[name] = await check().then(ok => ({ ok }), () => ({ ok: false, detail: 'the check failed' }));
+    }
+    return checks;
+  }
+
+  #kernelRoutes(own: Readonly<Record<string, MountedRoute>>): Record<string, MountedRoute> {
+    const { manifest, build, relay, policy, scopesOf, failedPlugins } = this.#parts;
+    const described = () => ({ ...Object.fromEntries(Object.entries({ ...own, ...kernel }).map(([name, { route }]) => [name, route])) });
+    const kernel: Record<string, MountedRoute> = {
+      ...kernelRoutes({
+        manifest,
+        build,
+        startedAt: this.#startedAt,
+        active: () => this.#app?.active ?? 0,
+        readiness: () => this.readiness(),
+        failedPlugins,
+        metrics: async () => {
+          const state = (await relay.metrics()).get(manifest.id);
+          return { outbox_pending: state?.pending ?? 0, outbox_parked: state?.parked ?? 0, outbox_oldest_age_s: state?.oldest_age_s ?? 0, active_requests: this.#app?.active ?? 0, rss_bytes: process.memoryUsage.rss() };
+        },
+        allows: async (caller, actions) => {
+          const { scopes } = await this.#identityOf(caller);
+          return actions.some(action => scopes.has(manifest.vertical === 'platform' ? action : `${manifest.vertical}:${action}`));
+        },
+        described,
+      }),
+      ...policyAdministration({ service: manifest.id, vertical: manifest.vertical, actions: catalogActions(manifest).map(({ scope }) => scope), port: policy, engine: this.#engine, scopesOf }),
+    };
+    return kernel;
+  }
+
+  async #identityOf(caller: Caller): Promise<Identity> {
+    if (caller.kind === 'machine') return { caller, principal: 'machine', scopes: await this.#parts.scopesOf({ kind: 'workload', id: caller.subject }, SYSTEM.envId) };
+    return { caller, principal: caller.kind, scopes: await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId ?? SYSTEM.envId) };
+  }
+
+  async #callLocal(operation: string, input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal }, from: Workload): Promise<unknown> {
+    if (this.#state !== 'started') throw named(kernelProblem('not_ready', { headers: { 'retry-after': '1' } }), this.manifest.id);
+    const correlationId = input.headers['x-platform-correlation-id'] ?? newId();
+    try {
+      return await inScope({ correlationId, service: this.manifest.id, subject: from.name }, async () => {
+        const outgoing = await this.app.call(operation, {
+          params: input.params,
+          query: input.query,
+          headers: input.headers,
+          identity: async () => this.#localIdentity(from),
+          body: async () => input.body,
+          correlationId,
+          signal: input.signal,
+          ip: '127.0.0.1',
+          hostname: '',
+          tenant: {},
+        });
+        return outgoing.value;
+      });
+    } catch (error) {
+      const problem = asProblem(error);
+      if (!isProblem(error)) this.#parts.log.error({ operation, err: error }, 'in-process call failed');
+      throw named(problem, this.manifest.id);
+    }
+  }
+
+  /** The kernel's word for a workload in its own process: the verified value, no header (day-one, Plugins). */
+  #localIdentity(from: Workload): Identity | Promise<Identity> {
+    const known = this.#callers.get(from);
+    if (known) return known;
+    const grants = this.#parts.workloadScopes(from.name);
+    if (!grants) return this.#parts.verifier.workload(from.name, from.thumbprint);
+    const identity: Identity = {
+      principal: 'machine',
+      scopes: grants.scopes,
+      caller: {
+        kind: 'machine',
+        userId: undefined,
+        service: from.name.split('-')[0] as string,
+        subject: from.name,
+        clientId: from.name,
+        envId: undefined,
+        authEnvId: undefined,
+        thumbprint: from.thumbprint,
+        vertical: grants.vertical,
+        platformAdmin: false,
+        bound: true,
+        email: undefined,
+        emailVerified: false,
+        sessionId: undefined,
+      },
+    };
+    this.#callers.set(from, identity);
+    return identity;
+  }
+
+  #startJobs(): void {
+    const { manifest, clock, pool, log } = this.#parts;
+    const works = ((this.#behaviour as { jobs?: Record<string, (signal: AbortSignal) => Promise<void>> }).jobs ?? {}) as Record<string, (signal: AbortSignal) => Promise<void>>;
+    const jobs = Object.entries(manifest.jobs).map(([name, { every, runs }]) => {
+      const work = works[name];
+      if (!work) throw new Error(`${manifest.id} declares the job ${name} and gives it no work`);
+      return { name, every, runs, work };
+    });
+    this.#jobs = this.#owned.own(new JobRunner({ service: manifest.id, jobs, clock, pool, log }));
+    this.#owned.own(clock.every(30_000, () => this.#engine.reloadAll()));
+  }
+
+  #startConsumers(): void {
+    const { manifest, bus, log, instance, pool } = this.#parts;
+    const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
+    for (const [name, { event, family, delivery = 'fleet' }] of Object.entries(manifest.consumes)) {
+      const handler = handlers[name];
+      if (!handler) throw new Error(`${manifest.id} consumes ${name} and gives it no handler`);
+      const consumer = new EventConsumer({
+        bus,
+        log,
+        service: manifest.id,
+        name,
+        family,
+        event,
+        delivery,
+        instance,
+        handle: entry => handler({ id: entry.idempotency_key, event: entry.event_type, envId: entry.env_id, payload: entry.payload, attempt: entry.delivery_count ?? 1, correlationId: entry.correlation_id }),
+        mark: (from, key) => once(pool.sql, from, key),
+      });
+      this.#consumers.push(this.#owned.own(consumer));
+    }
+  }
+}

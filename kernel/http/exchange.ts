@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { Request } from '@platform/sdk';
+import { newId } from '../base/ids.ts';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import { type Peer, peerOf } from '../identity/tls.ts';
+
+export const CORRELATION_HEADER = 'x-platform-correlation-id';
+const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;
+const MAX_HEADERS = 100;
+
+/** What a listener knows of an exchange before any service sees it. */
+export interface Exchange {
+  readonly req: IncomingMessage;
+  readonly url: URL;
+  readonly peer: Peer | undefined;
+  readonly hostname: string;
+  readonly ip: string;
+  readonly tenant: Request['tenant'];
+  readonly correlationId: string;
+}
+
+/** Reads one exchange. Injected headers count only from the ingress's client certificate, never from an address (hardening H-05). */
+export function readExchange(req: IncomingMessage, service: string): Exchange {
+  const peer = peerOf(req.socket as TLSSocket);
+  const ingress = peer?.workload === 'proxy';
+  const header = (name: string) => (typeof req.headers[name] === 'string' ? (req.headers[name] as string) : undefined);
+  const host = (peer && header('x-platform-hostname')) ?? header('host') ?? '';
+  const given = header(CORRELATION_HEADER);
+  const tenant: Record<string, string> = {};
+  if (ingress) {
+    for (const [member, name] of [['envId', 'x-platform-env-id'], ['appInstanceId', 'x-platform-app-id'], ['service', 'x-platform-service']] as const) {
+      const value = header(name);
+      if (value) tenant[member] = value;
+    }
+  }
+  return {
+    req,
+    url: new URL(req.url ?? '/', 'https://internal'),
+    peer,
+    hostname: host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, ''),
+    ip: (ingress && header('x-forwarded-for')?.split(',')[0]?.trim()) || (req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
+    tenant,
+    correlationId: given && CORRELATION.test(given) ? given : `${service}-${newId()}`,
+  };
+}
+
+/** Shapes of a request that two servers would read differently, refused before anything else reads them (hardening H-14). */
+export function refuseAmbiguous(req: IncomingMessage): void {
+  const { rawHeaders } = req;
+  if (rawHeaders.length / 2 > MAX_HEADERS) throw kernelProblem('headers_too_large', { detail: `At most ${MAX_HEADERS} headers.`, headers: { connection: 'close' } });
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = (rawHeaders[index] as string).toLowerCase();
+    if (name === 'host') hosts += 1;
+    if (name.startsWith('x_platform') || (name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-'))) {
+      throw kernelProblem('malformed', { detail: 'Header names are spelt with hyphens.', headers: { connection: 'close' } });
+    }
+  }
+  if (hosts !== 1 && req.httpVersionMajor < 2) throw kernelProblem('malformed', { detail: 'Exactly one Host header.', headers: { connection: 'close' } });
+}
+
+/** Reads a JSON body of at most `limit` bytes. Anything else is a 4xx that says what to send. */
+export async function readJson(req: IncomingMessage, limit: number, accepts: readonly string[] = []): Promise<unknown> {
+  const length = Number(req.headers['content-length'] ?? 0);
+  const tooLarge = () => kernelProblem('body_too_large', { detail: `At most ${limit} bytes.`, headers: { connection: 'close' } });
+  if (length > limit) throw tooLarge();
+  if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) throw tooLarge();
+    chunks.push(chunk);
+  }
+  if (size === 0) return undefined;
+  const type = req.headers['content-type'] ?? '';
+  if (!/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type) && !accepts.some(accepted => type.startsWith(accepted))) {
+    throw kernelProblem('unsupported_media_type', { detail: 'Send application/json.' });
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch {
+    throw kernelProblem('malformed', { detail: 'The body is not JSON.' });
+  }
+}

@@ -1,0 +1,157 @@
+import { type AnyRoute, type Gate, isReply, type Request, Type } from '@platform/sdk';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import { actionKey } from '../identity/scope-name.ts';
+import type { Identity } from '../identity/verifier.ts';
+import type { PolicyEngine } from '../policy/policy-engine.ts';
+import { closed, readQuery, Validator } from './schema.ts';
+
+export interface OperationHost {
+  readonly service: string;
+  readonly vertical: string;
+  readonly engine: PolicyEngine;
+  readonly actions: Readonly<Record<string, { principals?: readonly string[]; bound?: boolean }>>;
+  /** Told about every answer, for metrics and contract coverage. */
+  readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
+}
+
+/** A request as any transport delivers it. The body is read only after the gate. */
+export interface Incoming {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams | Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly identity: () => Promise<Identity>;
+  readonly body: (limit: number) => Promise<unknown>;
+  readonly correlationId: string;
+  readonly signal: AbortSignal;
+  readonly ip: string;
+  readonly hostname: string;
+  readonly tenant: Request['tenant'];
+}
+export interface Outgoing {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly value: unknown;
+}
+
+/** Members the gateway and SSE clients add to any query. */
+const TOLERATED = ['target_env_id', 'target_org_id', 'token'];
+const DEFAULT_LIMIT = 1_048_576;
+
+/** One request door, whatever the transport: identify → gate → validate → handle → validate the answer (house 8). */
+export class Operation {
+  readonly name: string;
+  readonly route: AnyRoute;
+  readonly #host: OperationHost;
+  readonly #handler: (request: Request) => Promise<unknown>;
+  readonly #query: Validator;
+  readonly #body: Validator | undefined;
+  readonly #returns: Validator | undefined;
+  readonly #gates: readonly { key: string; principals: readonly string[] | undefined; bound: boolean }[] | undefined;
+
+  constructor(host: OperationHost, name: string, route: AnyRoute, handler: (request: Request) => Promise<unknown>) {
+    this.name = name;
+    this.route = route;
+    this.#host = host;
+    this.#handler = handler;
+    const { query, body, returns, gate } = route.options;
+    this.#query = new Validator(closed(Type.Object(query ?? {})));
+    this.#body = body && new Validator(closed(body));
+    this.#returns = returns && new Validator(returns);
+    this.#gates = gateActions(gate)?.map(action => ({
+      key: actionKey(host.vertical, action),
+      principals: host.actions[action]?.principals,
+      bound: host.actions[action]?.bound ?? false,
+    }));
+  }
+
+  /** Everything before the handler: identify, gate, validate. Stream, socket and raw doors read no body here. */
+  async open(incoming: Incoming): Promise<Request> {
+    const identity = this.#gates ? await incoming.identity() : undefined;
+    const targetEnvId = this.#target(incoming, identity);
+    if (this.#gates && identity) await this.admit(identity, targetEnvId, incoming.correlationId);
+    const raw = this.route.door !== 'request' && this.route.options.query === undefined;
+    return {
+      params: incoming.params,
+      query: raw ? {} : this.#readQuery(incoming.query),
+      body: this.route.door === 'request' ? await this.#readBody(incoming) : undefined,
+      caller: identity?.caller,
+      headers: incoming.headers,
+      targetEnvId,
+      correlationId: incoming.correlationId,
+      signal: incoming.signal,
+      ip: incoming.ip,
+      hostname: incoming.hostname,
+      tenant: incoming.tenant,
+    };
+  }
+
+  /** Runs the whole door. Problems are thrown for the transport to write. */
+  async run(incoming: Incoming): Promise<Outgoing> {
+    const { options } = this.route;
+    const answer = await this.#handler(await this.open(incoming));
+    const { value, status, headers } = isReply(answer) ? answer : { value: answer, status: undefined, headers: undefined };
+    if (this.#returns && value !== undefined && !this.#returns.check(value)) {
+      throw kernelProblem('answer_invalid', { cause: new Error(`${this.name} broke its promise: ${JSON.stringify(this.#returns.faults(value).map(({ pointer, message }) => `${pointer} ${message}`))}`) });
+    }
+    const outgoing = { status: status ?? options.status ?? (value === undefined ? 204 : 200), value, headers: { ...etagOf(value), ...headers } };
+    this.#host.seen?.(this.name, outgoing.status, undefined);
+    return outgoing;
+  }
+
+  /** The gate alone: principal kind, certificate binding, policy decision. */
+  async admit(identity: Identity, targetEnvId: string | undefined, correlationId: string): Promise<void> {
+    const gates = this.#gates;
+    if (!gates) return;
+    const open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal));
+    if (open.length === 0) throw kernelProblem(gates.some(gate => gate.principals?.includes('machine')) ? 'm2m_required' : 'user_required');
+    if (open.every(gate => gate.bound) && !identity.caller.bound) throw kernelProblem('certificate_binding_required');
+    const chosen = open.find(gate => identity.scopes.has(gate.key)) ?? (open[0] as (typeof open)[number]);
+    await this.#host.engine.require({ identity, action: chosen.key, envId: targetEnvId ?? identity.caller.envId, correlationId });
+  }
+
+  #target({ query, headers }: Incoming, identity: Identity | undefined): string | undefined {
+    const header = headers['x-bff-target-env-id'] ?? headers['x-platform-target-env-id'];
+    const inQuery = query instanceof URLSearchParams ? (query.get('target_env_id') ?? undefined) : (query['target_env_id'] as string | undefined);
+    if (header !== undefined && inQuery !== undefined && header !== inQuery) throw kernelProblem('target_mismatch');
+    const target = inQuery ?? header;
+    if (target === undefined) {
+      if (this.route.options.target === 'required') throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
+      return undefined;
+    }
+    if (identity && identity.caller.kind !== 'machine' && identity.caller.envId !== target && !identity.caller.platformAdmin) {
+      throw kernelProblem('target_denied', { detail: 'The token is for another environment.' });
+    }
+    return target;
+  }
+
+  #readQuery(source: Incoming['query']): unknown {
+    const properties = this.route.options.query ?? {};
+    const read = source instanceof URLSearchParams ? readQuery(source, properties) : { ...source };
+    for (const member of TOLERATED) if (!(member in properties)) delete read[member];
+    if (!this.#query.check(read)) throw kernelProblem('validation_failed', { extra: { errors: this.#query.faults(read, '/query') }, detail: 'The query does not fit; errors says where.' });
+    return read;
+  }
+
+  async #readBody(incoming: Incoming): Promise<unknown> {
+    const { method, options } = this.route;
+    if (method === 'GET' || method === 'DELETE') return undefined;
+    const body = await incoming.body(options.limit ?? DEFAULT_LIMIT);
+    if (!this.#body) {
+      if (body === undefined || (typeof body === 'object' && body !== null && Object.keys(body).length === 0)) return undefined;
+      throw kernelProblem('validation_failed', { detail: 'This request takes no body.' });
+    }
+    if (!this.#body.check(body)) throw kernelProblem('validation_failed', { extra: { errors: this.#body.faults(body) }, detail: 'The body does not fit; errors says where.' });
+    return body;
+  }
+}
+
+/** The actions of a gate; `undefined` for a public one. */
+export function gateActions(gate: Gate): readonly string[] | undefined {
+  if (typeof gate === 'string') return [gate];
+  return 'any' in gate ? gate.any : undefined;
+}
+
+function etagOf(value: unknown): Record<string, string> {
+  const version = typeof value === 'object' && value !== null ? (value as { version?: unknown }).version : undefined;
+  return Number.isInteger(version) ? { etag: `"${version}"` } : {};
+}

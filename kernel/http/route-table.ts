@@ -1,0 +1,64 @@
+/** Matches a path against declared templates: literal segments win over `{name}`, and those over `{*rest}`. */
+export class RouteTable<T> {
+  readonly #root: Node<T> = newNode();
+
+  /** Adds a template such as `/v1/org/{id}`. A second entry for the same method and shape is refused. */
+  add(method: string, template: string, value: T): void {
+    let node = this.#root;
+    const names: string[] = [];
+    for (const segment of template.split('/').slice(1)) {
+      const [, star, name] = /^\{(\*?)([A-Za-z_]+)\}$/.exec(segment) ?? [];
+      if (name === undefined) {
+        let next = node.literals.get(segment);
+        if (!next) node.literals.set(segment, (next = newNode()));
+        node = next;
+      } else {
+        names.push(name);
+        if (star) node = node.rest ??= newNode();
+        else node = node.parameter ??= newNode();
+      }
+    }
+    if (node.values.has(method)) throw new Error(`two routes answer ${method} ${template}`);
+    node.values.set(method, { value, names });
+  }
+
+  /** The match, or the methods the path would take, or nothing. Malformed percent-encoding is `'malformed'`. */
+  find(method: string, path: string): Match<T> | { methods: string[] } | 'malformed' | undefined {
+    let segments: string[];
+    try {
+      segments = path.split('/').slice(1).map(decodeURIComponent);
+    } catch {
+      return 'malformed';
+    }
+    const methods = new Set<string>();
+    const walk = (node: Node<T>, index: number, captured: string[]): Match<T> | undefined => {
+      if (index === segments.length) return take(node, captured);
+      const segment = segments[index] as string;
+      const literal = node.literals.get(segment);
+      const found = (literal && walk(literal, index + 1, captured)) || (node.parameter && segment !== '' && walk(node.parameter, index + 1, [...captured, segment]));
+      return found || (node.rest && take(node.rest, [...captured, segments.slice(index).join('/')]));
+    };
+    const take = (node: Node<T>, captured: string[]): Match<T> | undefined => {
+      const entry = node.values.get(method) ?? node.values.get('ANY') ?? (method === 'HEAD' ? node.values.get('GET') : undefined);
+      if (!entry) {
+        for (const known of node.values.keys()) methods.add(known);
+        return undefined;
+      }
+      return { value: entry.value, params: Object.fromEntries(entry.names.map((name, index) => [name, captured[index] as string])) };
+    };
+    return walk(this.#root, 0, []) ?? (methods.size > 0 ? { methods: [...methods] } : undefined);
+  }
+}
+
+export interface Match<T> {
+  readonly value: T;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+interface Node<T> {
+  readonly literals: Map<string, Node<T>>;
+  parameter: Node<T> | undefined;
+  rest: Node<T> | undefined;
+  readonly values: Map<string, { value: T; names: string[] }>;
+}
+const newNode = <T>(): Node<T> => ({ literals: new Map(), parameter: undefined, rest: undefined, values: new Map() });

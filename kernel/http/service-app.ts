@@ -1,0 +1,269 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Duplex } from 'node:stream';
+import type { AnyRoute, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
+import Koa, { type Context } from 'koa';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import type { Manifest } from '../base/manifest.ts';
+import type { Identity, Verifier } from '../identity/verifier.ts';
+import type { PolicyEngine } from '../policy/policy-engine.ts';
+import { inScope } from '../telemetry/request-scope.ts';
+import { CORRELATION_HEADER, type Exchange, readExchange, readJson, refuseAmbiguous } from './exchange.ts';
+import { writeEventStream } from './event-stream.ts';
+import { type Incoming, Operation, type OperationHost, type Outgoing } from './operation.ts';
+import { problemResponse } from './problem-response.ts';
+import { type Match, RouteTable } from './route-table.ts';
+import { SocketConnection } from './web-socket.ts';
+
+export type RouteHandler = (...input: never[]) => unknown;
+export interface MountedRoute {
+  readonly route: AnyRoute;
+  readonly handler: RouteHandler;
+}
+export interface ServiceAppOptions {
+  readonly manifest: Manifest;
+  readonly routes: Readonly<Record<string, MountedRoute>>;
+  readonly actions: OperationHost['actions'];
+  readonly engine: PolicyEngine;
+  readonly verifier: Verifier;
+  readonly log: Logger;
+  /** False while the service may not take new work. */
+  readonly accepting: () => boolean;
+  readonly seen?: OperationHost['seen'];
+  /** Further paths of routes, for page data: `{id}` of the path becomes the route's own parameter. */
+  readonly aliases?: readonly { method: string; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[];
+}
+
+interface Mounted extends MountedRoute {
+  readonly name: string;
+  readonly operation: Operation | undefined;
+  readonly idParameter?: string;
+  readonly alias?: true;
+}
+
+/** The Koa application of one service. A middleware of one cannot reach another: each has its own (house 10). */
+export class ServiceApp {
+  readonly manifest: Manifest;
+  readonly operations = new Map<string, Operation>();
+  readonly #table = new RouteTable<Mounted>();
+  readonly #options: ServiceAppOptions;
+  readonly #handle: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+  #active = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(options: ServiceAppOptions) {
+    const { manifest, engine, actions, seen } = options;
+    this.manifest = manifest;
+    this.#options = options;
+    const host: OperationHost = { service: manifest.id, vertical: manifest.vertical, engine, actions, ...(seen ? { seen } : {}) };
+    for (const [name, { route, handler }] of Object.entries(options.routes)) {
+      if (route.door === 'listener') continue;
+      const operation = new Operation(host, name, route, handler as (request: Request) => Promise<unknown>);
+      this.operations.set(name, operation);
+      this.#table.add(route.method, route.path, { name, route, handler, operation });
+    }
+    for (const { method, path, operation: name, idParameter, target } of options.aliases ?? []) {
+      const { route, handler } = options.routes[name] as MountedRoute;
+      const aliased = { ...route, method: method as AnyRoute['method'], options: { ...route.options, target } };
+      const operation = new Operation(host, name, aliased, handler as (request: Request) => Promise<unknown>);
+      this.#table.add(method, path, { name, route: aliased, handler, operation, alias: true, ...(idParameter ? { idParameter } : {}) });
+    }
+    const app = new Koa();
+    app.silent = true;
+    app.use(context => this.#serve(context));
+    this.#handle = app.callback();
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  handle(req: IncomingMessage, res: ServerResponse): void {
+    this.#active += 1;
+    res.once('close', () => {
+      this.#active -= 1;
+      if (this.#active === 0) this.#idle?.();
+    });
+    void this.#handle(req, res);
+  }
+
+  /** Resolves when nothing is in flight. */
+  async idle(): Promise<void> {
+    if (this.#active === 0) return;
+    await new Promise<void>(resolve => {
+      this.#idle = resolve;
+    });
+  }
+
+  /** An operation called from inside the process; the input has been through JSON, the identity is the kernel's word. */
+  call(name: string, incoming: Incoming): Promise<Outgoing> {
+    const operation = this.operations.get(name);
+    if (!operation) throw kernelProblem('not_found', { detail: `${this.manifest.id} has no route ${name}.` });
+    return operation.run(incoming);
+  }
+
+  async #serve(context: Context): Promise<void> {
+    const { req, res } = context;
+    const { manifest, log, accepting } = this.#options;
+    const exchange = readExchange(req, manifest.id);
+    const { correlationId } = exchange;
+    context.set(CORRELATION_HEADER, correlationId);
+    await inScope({ correlationId, service: manifest.id }, async () => {
+      try {
+        refuseAmbiguous(req);
+        const match = this.#match(req.method ?? 'GET', exchange.url.pathname);
+        const exempt = match.name === 'health' || match.name === 'readiness' || match.name === 'metrics';
+        if (!accepting() && !exempt) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
+        await this.#enter(context, exchange, match);
+      } catch (error) {
+        this.#refuse(context, error, correlationId, log);
+      }
+    });
+    if (res.statusCode >= 500) log.debug({ status: res.statusCode, path: exchange.url.pathname }, 'request answered');
+  }
+
+  #match(method: string, path: string): Match<Mounted> & { name: string } {
+    const found = this.#table.find(method, this.#options.manifest.aliases[path] ?? path);
+    if (found === 'malformed') throw kernelProblem('malformed', { detail: 'The path is not well encoded.' });
+    if (found === undefined) throw kernelProblem('not_found', { detail: `${this.#options.manifest.id} has nothing at this path.` });
+    if ('methods' in found) throw kernelProblem('method_not_allowed', { headers: { allow: found.methods.join(', ') } });
+    return { ...found, name: found.value.name };
+  }
+
+  async #enter(context: Context, exchange: Exchange, match: Match<Mounted>): Promise<void> {
+    const { req, res } = context;
+    const { route, handler, operation } = match.value;
+    const closed = new AbortController();
+    res.once('close', () => closed.abort());
+    const { idParameter } = match.value;
+    const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
+    const incoming = this.#incoming(exchange, params, closed.signal);
+    switch (route.door) {
+      case 'request': {
+        const ran = await (operation as Operation).run(incoming);
+        // Page mutations always answer 200 with an object (G-K-18).
+        const outgoing = match.value.alias && ran.value === undefined ? { ...ran, status: 200, value: { ok: true } } : ran;
+        context.status = outgoing.status;
+        context.set({ 'cache-control': 'no-store', ...outgoing.headers });
+        if (outgoing.value === undefined) context.body = null;
+        else if (outgoing.value instanceof Uint8Array || (typeof outgoing.value === 'string' && outgoing.headers['content-type'])) context.body = outgoing.value;
+        else {
+          context.body = JSON.stringify(outgoing.value);
+          context.type = outgoing.headers['content-type'] ?? 'application/json; charset=utf-8';
+        }
+        // Koa turns a null body into 204, whatever was declared.
+        context.status = outgoing.status;
+        return;
+      }
+      case 'stream': {
+        const request = await (operation as Operation).open(incoming);
+        context.respond = false;
+        req.socket.setTimeout(0);
+        const source = (handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
+        await writeEventStream(res, source, closed.signal).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
+        return;
+      }
+      case 'node': {
+        context.respond = false;
+        const exchanged: NodeExchange = { req, res, hostname: exchange.hostname, ip: exchange.ip, correlationId: exchange.correlationId, peer: exchange.peer };
+        await (handler as (exchange: NodeExchange) => void | Promise<void>)(exchanged);
+        return;
+      }
+      case 'raw': {
+        const request = await (operation as Operation).open(incoming);
+        const response = await (handler as (exchange: RawExchange) => Promise<Response>)({
+          params: match.params,
+          request: webRequest(req, exchange, closed.signal),
+          hostname: exchange.hostname,
+          ip: exchange.ip,
+          correlationId: exchange.correlationId,
+          tenant: exchange.tenant,
+          caller: request.caller,
+        });
+        context.respond = false;
+        await writeResponse(res, response);
+        return;
+      }
+      default:
+        throw kernelProblem('not_found', { detail: 'Connect with a WebSocket upgrade.' });
+    }
+  }
+
+  /** A protocol upgrade for a socket door. */
+  async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { manifest, log } = this.#options;
+    const exchange = readExchange(req, manifest.id);
+    await inScope({ correlationId: exchange.correlationId, service: manifest.id }, async () => {
+      using connection = new SocketConnection(req, socket, head);
+      try {
+        refuseAmbiguous(req);
+        const match = this.#match('GET', exchange.url.pathname);
+        if (match.value.route.door !== 'socket') throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
+        const closed = new AbortController();
+        void connection.closed.then(() => closed.abort());
+        const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, closed.signal));
+        await (match.value.handler as (connection: SocketConnection, request: Request) => Promise<void>)(connection, request);
+      } catch (error) {
+        if (connection.accepted) {
+          log.warn({ err: error }, 'socket handler failed');
+          return connection.close(1011, 'internal');
+        }
+        const { status, headers, body } = problemResponse(error, { service: manifest.id, correlationId: exchange.correlationId, log });
+        const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`);
+        socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
+      }
+    });
+  }
+
+  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: AbortSignal): Incoming {
+    const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
+    let identity: Promise<Identity> | undefined;
+    const authorization = req.headers.authorization ?? (url.searchParams.has('token') && req.headers.accept === 'text/event-stream' ? `Bearer ${url.searchParams.get('token')}` : undefined);
+    return {
+      params,
+      query: url.searchParams,
+      headers: req.headers as Record<string, string | undefined>,
+      identity: () => (identity ??= this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId })),
+      body: limit => readJson(req, limit),
+      correlationId,
+      signal,
+      ip,
+      hostname,
+      tenant,
+    };
+  }
+
+  #refuse(context: Context, error: unknown, correlationId: string, log: Logger): void {
+    const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log });
+    this.#options.seen?.('', status, code);
+    if (context.res.headersSent) return void context.res.destroy();
+    context.respond = true;
+    context.status = status;
+    context.set(headers as Record<string, string>);
+    context.body = body;
+    // An unread body would be taken for the next request.
+    if (!context.req.complete) context.set('connection', 'close');
+  }
+}
+
+function webRequest(req: IncomingMessage, exchange: Exchange, signal: AbortSignal): globalThis.Request {
+  const bodied = req.method !== 'GET' && req.method !== 'HEAD' && (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(req.headers)) if (value !== undefined && !name.startsWith(':')) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  return new globalThis.Request(new URL(req.url ?? '/', `https://${exchange.hostname || 'internal'}`), {
+    method: req.method ?? 'GET',
+    headers,
+    signal,
+    ...(bodied ? { body: Readable.toWeb(req) as ReadableStream, duplex: 'half' } : {}),
+  } as RequestInit);
+}
+
+async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
+  const cookies = response.headers.getSetCookie();
+  for (const [name, value] of response.headers) if (name !== 'set-cookie') res.setHeader(name, value);
+  if (cookies.length > 0) res.setHeader('set-cookie', cookies);
+  res.writeHead(response.status);
+  if (!response.body) return void res.end();
+  await pipeline(Readable.fromWeb(response.body as never), res).catch(() => res.destroy());
+}

@@ -1,0 +1,92 @@
+import type postgres from 'postgres';
+import type { PostgresPool } from '../storage/postgres-pool.ts';
+import type { OutboxRow, Outcome } from './delivery.ts';
+
+/** How the outbox of one service stands. `pending` counts up to 100,000. */
+export interface OutboxState {
+  readonly pending: number;
+  readonly parked: number;
+  readonly oldest_age_s: number;
+}
+
+/** The first waiting row of an environment: nothing of that environment moves before it does. */
+export interface Head {
+  readonly env_id: string;
+  readonly next_retry_at: string | null;
+}
+
+const RELAYED_DAYS = 7;
+const INBOX_DAYS = 30;
+const SWEEP_ROWS = 1_000;
+const SWEEP_TURNS = 100;
+
+/** Heads, longest due first, by a loose scan of the partial index: its cost is the number of environments that wait, not of rows. */
+export async function heads(pool: PostgresPool, limit: number): Promise<Head[]> {
+  return pool.raw<Head[]>`
+    with recursive envs as (
+      (select env_id from outbox where not relayed and hold is null and not parked order by env_id limit 1)
+      union all
+      select (select env_id from outbox o where not relayed and hold is null and not parked and o.env_id > envs.env_id order by env_id limit 1)
+      from envs where env_id is not null)
+    select envs.env_id, head.next_retry_at
+    from envs cross join lateral (
+      select created_at, next_retry_at from outbox o
+      where not relayed and hold is null and not parked and o.env_id = envs.env_id order by created_at, id limit 1) head
+    where envs.env_id is not null
+    order by coalesce(head.next_retry_at, head.created_at) limit ${limit}`;
+}
+
+/** Takes the right to relay an environment for this transaction; false when another process has it. */
+export async function claim(tx: postgres.TransactionSql, service: string, envId: string): Promise<boolean> {
+  const [row] = await tx<{ claimed: boolean }[]>`select pg_try_advisory_xact_lock(hashtextextended(${`platform:relay:${service}:${envId}`}, 0)) as claimed`;
+  return row?.claimed === true;
+}
+
+/** The rows to send next: in order, up to the first that still has to wait. */
+export async function dueRows(tx: postgres.TransactionSql, envId: string, now: Date, limit: number): Promise<OutboxRow[]> {
+  const rows = await tx<(OutboxRow & { next_retry_at: string | null })[]>`
+    select id, id as idempotency_key, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token,
+           created_at, attempts, refusals, next_retry_at
+    from outbox where not relayed and hold is null and not parked and env_id = ${envId}
+    order by created_at, id limit ${limit}`;
+  const waiting = rows.findIndex(({ next_retry_at }) => next_retry_at !== null && Date.parse(next_retry_at) > now.getTime());
+  return (waiting < 0 ? rows : rows.slice(0, waiting)).map(({ next_retry_at: _, ...row }) => row);
+}
+
+/** Writes what became of the rows. */
+export async function record(tx: postgres.TransactionSql, outcomes: readonly Outcome[], now: Date): Promise<void> {
+  await tx`
+    update outbox set
+      relayed = outcome.relayed, parked = outcome.parked, next_retry_at = outcome.next_retry_at, last_error = outcome.last_error,
+      relayed_at = case when outcome.relayed then ${now}::timestamptz end,
+      attempts = attempts + 1, refusals = refusals + outcome.refused::int
+    from jsonb_to_recordset(${tx.json(outcomes as unknown as postgres.JSONValue)}) as outcome(
+      id uuid, relayed boolean, parked boolean, refused boolean, next_retry_at timestamptz, last_error text)
+    where outbox.id = outcome.id`;
+}
+
+export async function stateOf(pool: PostgresPool, now: Date): Promise<OutboxState> {
+  const [row] = await pool.raw<{ pending: number; parked: number; oldest: string | null }[]>`
+    select
+      (select count(*) from (select 1 from outbox where not relayed and hold is null and not parked limit 100000) p) as pending,
+      (select count(*) from outbox where parked) as parked,
+      (select min(created_at) from outbox where not relayed and hold is null and not parked) as oldest`;
+  const age = row?.oldest == null ? 0 : (now.getTime() - Date.parse(row.oldest)) / 1_000;
+  return { pending: row?.pending ?? 0, parked: row?.parked ?? 0, oldest_age_s: Math.max(0, age) };
+}
+
+/** Forgets relayed rows after seven days and inbox marks after thirty, in small steps. Parked rows stay. */
+export async function sweep(pool: PostgresPool, now: Date): Promise<number> {
+  const before = (days: number): Date => new Date(now.getTime() - days * 86_400_000);
+  let total = 0;
+  for (let turn = 0; turn < SWEEP_TURNS; turn++) {
+    const relayed = await pool.raw`
+      delete from outbox where id in (select id from outbox where relayed and relayed_at < ${before(RELAYED_DAYS)} limit ${SWEEP_ROWS} for update skip locked)`;
+    const marks = await pool.raw`
+      delete from inbox where (consumer, idempotency_key) in
+        (select consumer, idempotency_key from inbox where at < ${before(INBOX_DAYS)} limit ${SWEEP_ROWS} for update skip locked)`;
+    total += relayed.count + marks.count;
+    if (relayed.count < SWEEP_ROWS && marks.count < SWEEP_ROWS) break;
+  }
+  return total;
+}

@@ -1,0 +1,21 @@
+import type { Attribute, PolicySet, PolicySnapshot, Relation } from './policy-data.ts';
+
+/** Where policy data is stored: the registry, behind these four calls (C27). Every service's administration is a facade over them. */
+export interface PolicyPort {
+  snapshot(service: string, envId: string): Promise<PolicySnapshot>;
+  upsertSet(row: { env_id: string; service: string; name: string; policies: string; policy_set_id?: string; mode?: PolicySet['mode']; updated_by: string }): Promise<PolicySet>;
+  upsertRelation(row: Omit<Relation, 'relation_id'>): Promise<Relation>;
+  upsertAttribute(row: Omit<Attribute, 'attribute_id'>): Promise<Attribute>;
+  remove(row: { kind: PolicyKind; env_id: string; service: string; id: string; updated_by: string }): Promise<void>;
+}
+
+export type PolicyKind = 'policy-sets' | 'relations' | 'attributes';
+
+/** Routes of the registry that carry the port; hidden from its interface description. */
+export const POLICY_ROUTES = {
+  snapshot: { method: 'GET', path: '/v1/internal/policy' },
+  upsertSet: { method: 'POST', path: '/v1/internal/policy/sets' },
+  upsertRelation: { method: 'POST', path: '/v1/internal/policy/relations' },
+  upsertAttribute: { method: 'POST', path: '/v1/internal/policy/attributes' },
+  remove: { method: 'POST', path: '/v1/internal/policy/remove' },
+} as const;

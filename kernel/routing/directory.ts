@@ -1,0 +1,155 @@
+import type { Logger } from '@platform/sdk';
+
+/** One running instance of a service, as kept in the shared registry (G-CAP-01). */
+export interface Instance {
+  readonly service_type: string;
+  readonly ip: string;
+  readonly port: number;
+  readonly pid: number;
+  status: 'Starting' | 'Active' | 'Inactive' | 'Stopping' | 'Stopped' | 'Killed';
+  readonly version: string;
+  readonly metrics: { cpu_pct: number; mem_mb: number; latency_ms: number; active_connections: number };
+  restarts: number;
+  api_calls: number;
+  readonly started_at: string;
+  last_health_at: string | null;
+  failures: number;
+  readonly log_path: string;
+}
+
+/** The part of the key-value store the directory needs. */
+export interface DirectoryStore {
+  hashValues(key: string): Promise<readonly string[]>;
+  hashSet(key: string, field: string, value: string): Promise<void>;
+  hashDelete(key: string, field: string): Promise<void>;
+  publish(channel: string, message: string): Promise<void>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
+}
+
+const FRESH_MS = 30_000;
+const CACHE_MS = 2_000;
+const SUSPECT_MS = 30_000;
+const HEARTBEAT_MS = 10_000;
+const CHANGED = 'captain:changed';
+const keyOf = (service: string) => `captain:svc:${service}`;
+
+/**
+ * Where services run: Active instances with health fresher than 30 s, shared through the key-value store.
+ * While the store is away the last known addresses serve on.
+ */
+export class Directory implements AsyncDisposable {
+  readonly #store: DirectoryStore;
+  readonly #log: Logger;
+  readonly #now: () => number;
+  readonly #known = new Map<string, { at: number; instances: readonly Instance[] }>();
+  readonly #own = new Map<string, Instance>();
+  readonly #suspects = new Map<string, number>();
+  #heartbeat: NodeJS.Timeout | undefined;
+  #subscription: AsyncDisposable | undefined;
+  #turn = 0;
+
+  constructor(store: DirectoryStore, log: Logger, now: () => number = Date.now) {
+    this.#store = store;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  async start(): Promise<void> {
+    this.#subscription = await this.#store.subscribe(CHANGED, message => {
+      const service = serviceOf(message);
+      if (service) this.#known.delete(service);
+    });
+    this.#heartbeat = setInterval(() => void this.beat(), HEARTBEAT_MS);
+    this.#heartbeat.unref();
+  }
+
+  async register(instance: Instance): Promise<void> {
+    this.#own.set(instance.service_type, instance);
+    await this.#write(instance, 'registered');
+  }
+
+  async setStatus(service: string, status: Instance['status']): Promise<void> {
+    const instance = this.#own.get(service);
+    if (!instance) return;
+    instance.status = status;
+    await this.#write(instance, 'status');
+  }
+
+  async remove(service: string): Promise<void> {
+    const instance = this.#own.get(service);
+    if (!instance) return;
+    this.#own.delete(service);
+    this.#known.delete(service);
+    await this.#store.hashDelete(keyOf(service), `${instance.ip}:${instance.port}`);
+    await this.#announce(instance, 'removed');
+  }
+
+  /** Says again that this process's instances live. */
+  async beat(): Promise<void> {
+    for (const instance of this.#own.values()) {
+      instance.last_health_at = new Date(this.#now()).toISOString();
+      await this.#store.hashSet(keyOf(instance.service_type), `${instance.ip}:${instance.port}`, JSON.stringify(instance)).catch(error => this.#log.debug({ err: error }, 'instance heartbeat failed'));
+    }
+  }
+
+  async instances(service: string): Promise<readonly Instance[]> {
+    const known = this.#known.get(service);
+    const now = this.#now();
+    if (known && now - known.at < CACHE_MS) return known.instances;
+    try {
+      const rows = (await this.#store.hashValues(keyOf(service))).map(row => JSON.parse(row) as Instance);
+      const instances = rows.filter(row => row.status === 'Active' && row.last_health_at !== null && now - Date.parse(row.last_health_at) < FRESH_MS);
+      this.#known.set(service, { at: now, instances });
+      return instances;
+    } catch (error) {
+      if (known) return known.instances;
+      throw error;
+    }
+  }
+
+  /** The next address in turn, passing over suspects unless all are (doc3, ingress). */
+  async pick(service: string): Promise<{ ip: string; port: number } | undefined> {
+    const instances = await this.instances(service);
+    if (instances.length === 0) return undefined;
+    const now = this.#now();
+    const good = instances.filter(({ ip, port }) => (this.#suspects.get(`${ip}:${port}`) ?? 0) <= now);
+    const candidates = good.length > 0 ? good : instances;
+    return candidates[this.#turn++ % candidates.length];
+  }
+
+  /** One failed request is enough (hardening H-26). */
+  suspect({ ip, port }: { ip: string; port: number }): void {
+    this.#suspects.set(`${ip}:${port}`, this.#now() + SUSPECT_MS);
+    if (this.#suspects.size > 1_000) this.#suspects.delete(this.#suspects.keys().next().value as string);
+    this.#known.clear();
+  }
+
+  trust({ ip, port }: { ip: string; port: number }): void {
+    this.#suspects.delete(`${ip}:${port}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#heartbeat);
+    for (const service of [...this.#own.keys()]) await this.remove(service).catch(() => undefined);
+    await this.#subscription?.[Symbol.asyncDispose]();
+  }
+
+  async #write(instance: Instance, change: string): Promise<void> {
+    this.#known.delete(instance.service_type);
+    instance.last_health_at = new Date(this.#now()).toISOString();
+    await this.#store.hashSet(keyOf(instance.service_type), `${instance.ip}:${instance.port}`, JSON.stringify(instance));
+    await this.#announce(instance, change);
+  }
+
+  #announce({ service_type, ip, port, status }: Instance, change: string): Promise<void> {
+    return this.#store.publish(CHANGED, JSON.stringify({ service_type, instance: `${ip}:${port}`, change, status, at: new Date(this.#now()).toISOString() }));
+  }
+}
+
+function serviceOf(message: string): string | undefined {
+  try {
+    return (JSON.parse(message) as { service_type?: string }).service_type;
+  } catch {
+    return undefined;
+  }
+}
