@@ -97,7 +97,8 @@ export interface PageDef {
   page: string;
   title: string;
   description?: string;
-  scope: 'platform' | 'org' | 'env';
+  /** What the page is about; anything but an org or an environment is about the whole system. */
+  scope: 'org' | 'env' | (string & {});
   params?: { name: string; required?: boolean }[];
   refresh_s?: number;
   live_types?: string[];

@@ -82,7 +82,7 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
   const known = missing && (PAGE_PROPS as readonly string[]).includes(missing.name);
   return (
     <PageFrame title={def.title} above={service.label} description={def.description}>
-      {def.scope !== 'platform' && !target.env && !target.org ? (
+      {!target.env && !target.org ? (
         <ChooseEnvironment service={service} def={def} />
       ) : missing ? (
         <p className="notice" data-tone="warn">This page needs <code>{missing.name}</code>{known ? ' in its address' : ', which the console does not carry'}. Open it from a list.</p>
@@ -106,6 +106,6 @@ function ChooseEnvironment({ service, def }: { service: ServiceEntry; def: PageD
 }
 
 function targetOf(def: PageDef, place: { org: string | undefined; env: string | undefined }, systemEnv: string): Target {
-  if (def.scope === 'platform') return { env: systemEnv };
-  return def.scope === 'org' ? { org: place.org } : { env: place.env };
+  if (def.scope === 'env') return { env: place.env };
+  return def.scope === 'org' ? { org: place.org } : { env: systemEnv };
 }

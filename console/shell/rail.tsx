@@ -38,7 +38,7 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
     { label: 'Branding', icon: 'palette', href: hrefOf('branding', { env: place.env }) },
   ] : [];
   const where = place.env ? { env: place.env } : { org: place.org };
-  const offered = services.filter(({ service, nav }) => nav.length > 0 && featureEnabled(features, service));
+  const offered = (place.org || place.env ? services : []).filter(({ service, nav }) => nav.length > 0 && featureEnabled(features, service));
 
   return (
     <nav className="rail" aria-label="Console" data-collapsed={collapsed || undefined}>

@@ -13,7 +13,7 @@ export function StatsSection({ section, title }: { section: Definition; title?: 
         {(data) => (
           <dl className="stats">
             {section.items.map(({ label, value, format, tone, trend }) => (
-              <div key={label} className="stat" data-tone={tone}>
+              <div key={label} className="figure-card" data-tone={tone}>
                 <dt>{label}</dt>
                 <dd>
                   <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>

@@ -25,6 +25,7 @@ import { type Bootstrap, platformHost, publicOrigin, workloadGrants } from './bo
 import { consumerBus, deliveryTargets, identityCalls, policyPort, registerVertical } from './platform-calls.ts';
 import { directoryStore, keyValuePort, liveReader } from './key-value-port.ts';
 import { mintFor } from './mint.ts';
+import { signingAuthority } from './signing-authority.ts';
 import { ServiceInstance, type ServiceInstanceParts } from './service-instance.ts';
 
 export interface LoadedService {
@@ -160,7 +161,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
   const secrets = new SecretChain({ environment: options.environment ?? process.env });
-  const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort) };
+  const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
   const instances = new Map<string, ServiceInstance>();
   for (const { plugin, manifest, config } of services) {
     const workload = workloads.get(manifest.id) as Workload;
@@ -174,6 +175,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       pool,
       clock,
       kv,
+      authority: manifest.capabilities.includes('authority') && authority ? signingAuthority(authority) : undefined,
       caller,
       pools,
       workload,

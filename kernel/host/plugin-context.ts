@@ -1,4 +1,4 @@
-import { type AnyContract, type AnyPlugin, type AuditEntry, type Caller, type Context, type KeyValue, type Logger, ProblemError, type Sql, type Tx } from '@platform/sdk';
+import { type AnyContract, type AnyPlugin, type AuditEntry, type Caller, type Context, type KeyValue, type Logger, ProblemError, type SigningAuthority, type Sql, type Tx } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -35,6 +35,7 @@ export interface PluginContextParts {
   readonly manifests: () => readonly Manifest[];
   readonly platform: Context<AnyContract>['platform'];
   readonly kv: KeyValue;
+  readonly authority: SigningAuthority | undefined;
   readonly owned: DisposalStack;
   readonly wakeRelay: () => void;
 }
@@ -101,6 +102,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     platform: parts.platform,
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
+    authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
     auth: { verify: async headers => (await parts.verify(headers))?.caller },
     problem: (code, more) => {
       const decl = manifest.problems[code as string];

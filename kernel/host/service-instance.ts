@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnyPlugin, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, SYSTEM } from '@platform/sdk';
+import { type AnyPlugin, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -34,6 +34,7 @@ export interface ServiceInstanceParts {
   readonly pool: PostgresPool;
   readonly clock: Clock;
   readonly kv: KeyValue;
+  readonly authority: SigningAuthority | undefined;
   readonly caller: ServiceCaller;
   readonly pools: BackendPools;
   readonly workload: Workload;
@@ -219,6 +220,7 @@ export class ServiceInstance implements AsyncDisposable {
           ip: '127.0.0.1',
           hostname: '',
           tenant: {},
+          peer: { workload: from.name, thumbprint: from.thumbprint },
         });
         return outgoing.value;
       });

@@ -26,6 +26,7 @@ export interface Incoming {
   readonly ip: string;
   readonly hostname: string;
   readonly tenant: Request['tenant'];
+  readonly peer: Request['peer'];
 }
 export interface Outgoing {
   readonly status: number;
@@ -82,6 +83,7 @@ export class Operation {
       ip: incoming.ip,
       hostname: incoming.hostname,
       tenant: incoming.tenant,
+      peer: incoming.peer,
     };
   }
 

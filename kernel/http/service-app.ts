@@ -231,6 +231,7 @@ export class ServiceApp {
       ip,
       hostname,
       tenant,
+      peer,
     };
   }
 

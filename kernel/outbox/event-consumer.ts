@@ -58,7 +58,7 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { bus, log, family, instance, delivery, service, name } = this.#options;
+    const { bus, log, family, instance, delivery, name } = this.#options;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -70,7 +70,7 @@ export class EventConsumer implements AsyncDisposable {
         }
       } catch (error) {
         if (signal.aborted) break;
-        if (failures === 3) log.warn({ service, consumer: name, err: error }, 'events cannot be consumed; trying on');
+        if (failures === 3) log.warn({ consumer: name, err: error }, 'events cannot be consumed; trying on');
         await delay(backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(() => undefined);
       }
     }
@@ -78,7 +78,7 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #settle(entry: StreamEntry): Promise<void> {
-    const { bus, event, log, service, name } = this.#options;
+    const { bus, event, log, name } = this.#options;
     const where = { env_id: entry.env_id, stream_family: entry.stream_family, consumer_group: this.#group, message_ids: [entry.message_id] };
     if (event !== '*' && entry.event_type !== event) return bus.ack(where);
     try {
@@ -87,7 +87,7 @@ export class EventConsumer implements AsyncDisposable {
       if (!(error instanceof AlreadyHandled)) {
         const never = isProblem(error) && error.retry === 'never';
         const reason = isProblem(error) ? `${error.code}: ${error.message}` : error instanceof Error ? error.message : String(error);
-        log.warn({ service, consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
+        log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
         const attempt = entry.delivery_count ?? 1;
         return bus.nack({ ...where, retry_after_secs: Math.round(backoff(attempt, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 }) / 1_000), reason: reason.slice(0, 500), ...(never ? { dead_letter: true } : {}) });
       }

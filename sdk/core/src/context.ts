@@ -78,6 +78,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | und
   readonly hostname: string;
   /** What the ingress injected; empty for every other peer. */
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
+  /** The verified client certificate of the connection, or the calling workload in process; on public routes too. */
+  readonly peer: { readonly workload: string; readonly thumbprint: string } | undefined;
 }
 /** The request of a named route. */
 export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = C['routes'][R] extends { path: infer P extends string; options: infer O extends { gate: unknown } }
@@ -163,6 +165,34 @@ export interface Connection<In = unknown, Out = unknown> {
   readonly bufferedBytes: number;
 }
 
+export interface LeafOrder {
+  readonly hierarchy: 'pq' | 'classical';
+  readonly commonName: string;
+  /** `dns:name`, `ip:1.2.3.4` or `uri:urn:…`. */
+  readonly names: readonly string[];
+  readonly usages: readonly ('server' | 'client')[];
+  readonly days: number;
+  readonly csr?: string;
+}
+export interface IssuedCertificate {
+  readonly certificate: string;
+  /** Leaf first, root left out. */
+  readonly chain: string;
+  /** Only when no CSR was given; kept nowhere. */
+  readonly key: string | undefined;
+  readonly serial: string;
+  readonly thumbprint: string;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+/** The hierarchies' signing keys behind two questions. */
+export interface SigningAuthority {
+  readonly anchors: { readonly pq: { readonly root: string; readonly intermediate: string }; readonly classical: { readonly root: string; readonly intermediate: string } };
+  /** Which hierarchy would sign this CSR, and what it names; `undefined` with the reason when it cannot be honoured. */
+  readCsr(csr: string): Promise<{ readonly hierarchy: 'pq' | 'classical'; readonly commonName: string | undefined; readonly names: readonly string[] } | { readonly refused: string }>;
+  issue(order: LeafOrder): Promise<IssuedCertificate>;
+}
+
 export interface NodeExchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -203,9 +233,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   /** Every loaded manifest, read only. */
   readonly catalog: { manifests(): readonly object[]; actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined }[] };
-  readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string };
+  readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string; /** A UUIDv7. */ newId(): string };
   readonly kv: KeyValue;
   readonly backends: Backends;
+  /** Signing, for the certificate authority alone (capability `authority`). */
+  readonly authority: SigningAuthority;
   /** Verifies a bearer or workload the way the gate does, for raw and socket doors. */
   readonly auth: { verify(headers: Readonly<Record<string, string | undefined>>): Promise<Caller | undefined> };
   problem(code: keyof C['problems'] & string, more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> }): ProblemError;

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { AuditTrail } from './audit-trail.ts';
+import type { GatewayClient } from './gateway-client.ts';
+import { Problem } from './problem.ts';
+
+const problem = (status: number) => new Problem({ status, code: 'x', title: 'x', correlationId: '' });
+
+function trail(status: number, second: 'answers' | 'fails' = 'answers') {
+  const asked: string[] = [];
+  const call = async (service: string, path: string) => {
+    asked.push(`${service} ${path}`);
+    if (asked.length === 1 || second === 'fails') throw problem(asked.length === 1 ? status : 500);
+    return { items: [], next: null };
+  };
+  return { asked, audit: new AuditTrail({ call } as unknown as GatewayClient, { registry: 'one', identity: 'two' }) };
+}
+
+test('CON-027 identity’s own trail stands in on 403, 404 and 5xx', async () => {
+  for (const status of [403, 404, 500, 503]) {
+    const { asked, audit } = trail(status);
+    expect((await audit.read({ env_id: 'e' })).source).toBe('identity');
+    expect(asked).toEqual(['one /v1/audit', 'two /v1/admin/audit']);
+  }
+});
+
+test('other refusals and a failing substitute show what the canonical trail said', async () => {
+  await expect(trail(400).audit.read({ env_id: 'e' })).rejects.toMatchObject({ status: 400 });
+  await expect(trail(403, 'fails').audit.read({ env_id: 'e' })).rejects.toMatchObject({ status: 403 });
+});

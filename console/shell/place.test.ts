@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import type { Bootstrap } from '../api/registry-api.ts';
+import { placeOf } from './place.ts';
+import { parseRoute } from './route.ts';
+
+const env = (env_id: string, status = 'active') => ({ env_id, status });
+const bootstrap = {
+  orgs: [{ org_id: 'root', envs: [env('ops')] }, { org_id: 'mine', envs: [env('old', 'archived'), env('prod')] }],
+  system: { org_id: 'root', env_id: 'ops' },
+} as unknown as Bootstrap;
+
+test('the route says where the operator stands', () => {
+  expect(placeOf(parseRoute('#/home?env=ops'), bootstrap, undefined)).toEqual({ org: 'root', env: 'ops' });
+  expect(placeOf(parseRoute('#/home?org=mine'), bootstrap, { org: 'root', env: 'ops' })).toEqual({ org: 'mine', env: undefined });
+});
+
+test('else where the operator was, else the first environment that is not the platform’s', () => {
+  expect(placeOf(parseRoute('#/orders'), bootstrap, { org: 'mine', env: 'prod' })).toEqual({ org: 'mine', env: 'prod' });
+  expect(placeOf(parseRoute('#/'), bootstrap, undefined)).toEqual({ org: 'mine', env: 'prod' });
+  expect(placeOf(parseRoute('#/'), undefined, undefined)).toEqual({ org: undefined, env: undefined });
+});

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { openAuthority } from '../identity/trust-anchors.ts';
+import type { Bootstrap } from './bootstrap.ts';
+import { readConfig } from './configuration.ts';
+import { importPlugin, readPlugin } from './loader.ts';
+import { PlatformProcess } from './platform-process.ts';
+
+/** One service as a child of the host: told everything over the inherited pipe, says `ready`, drains on SIGTERM. */
+export async function runChild(args: readonly string[]): Promise<void> {
+  const directory = args[args.indexOf('--plugin') + 1];
+  if (!directory) throw new Error('--child needs --plugin DIR');
+  const bootstrap = JSON.parse(readFileSync(3, 'utf8')) as Bootstrap;
+  const stop = new Promise<void>(resolve => {
+    process.once('SIGTERM', resolve);
+    // The host is gone without a word: nobody is left to stop us.
+    process.once('disconnect', resolve);
+  });
+  // Ctrl-C reaches the whole terminal; only the host decides the order of stopping.
+  process.on('SIGINT', () => undefined);
+  try {
+    const found = await readPlugin(directory);
+    const plugin = await importPlugin(found);
+    const { config, faults } = readConfig(found.manifest.config, process.env);
+    if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
+    const authority = found.manifest.capabilities.includes('authority') ? await openAuthority(bootstrap.dataDir) : undefined;
+    const running = await PlatformProcess.start({ bootstrap, services: [{ plugin, manifest: found.manifest, config }], ...(authority ? { authority } : {}), processName: found.manifest.id });
+    process.send?.('ready');
+    await stop;
+    await running.drain();
+    await running[Symbol.asyncDispose]();
+  } catch (error) {
+    const reasons: string[] = [];
+    for (let at: unknown = error; at instanceof Error && reasons.length < 6; at = at.cause) reasons.push(at.message);
+    process.send?.({ failed: reasons.join(': ') });
+    process.exitCode = 1;
+  }
+  process.disconnect?.();
+}

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { printRoles } from '../storage/service-schema.ts';
+import { runChild } from './child-main.ts';
+import { checkManifest, formatFinding } from './checks.ts';
+import { EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configuration.ts';
+import { ConfigError, Host } from './host.ts';
+import { lockDataDir } from './data-dir-lock.ts';
+import { readPlugin } from './loader.ts';
+import { hostOptions } from './options.ts';
+
+type Command = (args: readonly string[]) => Promise<void>;
+const out = (text: string) => process.stdout.write(`${text}\n`);
+
+/** The commands of `platform`, each of which ends by itself or on a signal. */
+export const commands: Readonly<Record<string, Command>> = {
+  run: args => (args.includes('--child') ? runChild(args) : runHost(args)),
+
+  check: async ([directory = '.']) => {
+    const { manifest } = await readPlugin(directory);
+    const findings = checkManifest(manifest, await platformManifests());
+    for (const finding of findings) out(formatFinding(finding));
+    if (findings.some(({ id }) => id.startsWith('E'))) process.exitCode = 1;
+    else out(`${manifest.id}: ${Object.keys(manifest.routes).length} routes, ${Object.keys(manifest.events).length} events, nothing to mend`);
+  },
+
+  manifest: async ([directory = '.']) => {
+    const { manifest } = await readPlugin(directory);
+    out(JSON.stringify(manifest, null, 2));
+  },
+
+  config: async args => {
+    const only = args.includes('--explain') ? args[args.indexOf('--explain') + 1] : undefined;
+    const print = (service: string, schema: Parameters<typeof readConfig>[0]) => {
+      for (const { variable, value, source, description } of readConfig(schema, process.env).explained) out(`${service.padEnd(8)} ${variable.padEnd(36)} ${String(value ?? '').padEnd(28)} ${source.padEnd(12)} ${description}`);
+    };
+    if (only === undefined) print('kernel', KERNEL_CONFIG);
+    for (const [id, manifest] of await platformManifests()) if (only === undefined || only === id) print(id, manifest.config);
+  },
+
+  migrate: async args => {
+    const manifests = await platformManifests();
+    if (args.includes('--print-roles')) return void out(printRoles([...manifests.keys()]));
+    const host = await startOrExit(args);
+    out('Every schema is up to date.');
+    await host.stop();
+  },
+
+  trust: async args => {
+    const { dataDir } = hostOptions(args, process.env, () => undefined);
+    out(howToTrust(join(dataDir, 'ca', 'classical', 'root.crt')));
+  },
+};
+
+async function platformManifests() {
+  const root = new URL('../../', import.meta.url);
+  const catalog = JSON.parse(readFileSync(new URL('catalog/platform.json', root), 'utf8')) as { services: { package: string }[] };
+  const found = await Promise.all(catalog.services.map(({ package: name }) => readPlugin(new URL(`plugins/${name}`, root).pathname)));
+  return new Map(found.map(({ manifest }) => [manifest.id, manifest]));
+}
+
+async function runHost(args: readonly string[]): Promise<void> {
+  const stopped = stopSignal();
+  const host = await startOrExit(args);
+  if (host.firstStart) {
+    out('');
+    out('First start. Sign in once with this account; you will choose your own password:');
+    out(`  e-mail    ${host.firstStart.email}`);
+    out(`  password  ${host.firstStart.password}`);
+    out('');
+    out(howToTrust(host.ready.ca_root));
+    out('');
+  }
+  out(`Console: ${host.ready.console}`);
+  out(`ready ${JSON.stringify(host.ready)}`);
+  await stopped;
+  out('Stopping: finishing what is under way …');
+  await host.stop();
+  out('Stopped.');
+}
+
+async function startOrExit(args: readonly string[]): Promise<Host> {
+  const startedAt = performance.now();
+  const progress = (text: string) => out(`${`${((performance.now() - startedAt) / 1_000).toFixed(1)} s`.padStart(7)}  ${text}`);
+  try {
+    const options = hostOptions(args, process.env, progress);
+    lockDataDir(options.dataDir);
+    return await Host.start(options);
+  } catch (error) {
+    const lines: string[] = [];
+    for (let at: unknown = error; at instanceof Error && lines.length < 6; at = at.cause) lines.push(at.message);
+    process.stderr.write(`The platform did not start.\n${lines.map(line => `  ${line}`).join('\n')}\n`);
+    if (process.env['PLATFORM_LOG_LEVEL'] === 'debug') process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
+  }
+}
+
+/** The first signal asks for an orderly stop, the second one ends at once. */
+function stopSignal(): Promise<void> {
+  return new Promise(resolve => {
+    let asked = false;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(130);
+        asked = true;
+        resolve();
+      });
+    }
+  });
+}
+
+function howToTrust(root: string): string {
+  return [
+    'Browsers need to trust the root certificate of this platform (a file made on this machine):',
+    `  ${root}`,
+    '  Chromium on Linux   certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n platform -i FILE',
+    '  macOS               security add-trusted-cert -r trustRoot FILE',
+    '  Firefox             Settings → Privacy & Security → View Certificates → Import',
+  ].join('\n');
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import postgres from 'postgres';
+import type { DisposalStack } from '../base/disposal-stack.ts';
+import type { Authority } from '../identity/trust-anchors.ts';
+import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
+import { startEmbeddedValkey } from '../storage/embedded-valkey.ts';
+import { ensureServiceSchema } from '../storage/service-schema.ts';
+import type { DatabaseAddress } from './bootstrap.ts';
+
+/** The databases of this host: the ones it was pointed at, or embedded ones it owns. */
+export interface Stores {
+  readonly database: DatabaseAddress;
+  readonly keyValueUrl: string;
+  /** Gives a service its role and schema; an administrator's work, done by the host alone. */
+  ensureService(service: string): Promise<void>;
+  /** A key-value login for code that is not ours: it reads versions and revocations, and writes its own instance row (H-03). */
+  restrictedKeyValueUrl(service: string): Promise<string>;
+}
+
+const SERVER_NAME = 'postgres.platform.internal';
+const SERVER_DAYS = 365;
+
+/** Opens both stores. `authority` signs the database server's leaf, of the classical hierarchy (day-one 3). */
+export async function openStores(owned: DisposalStack, options: { dataDir: string; authority: Authority; databaseUrl: string | undefined; keyValueUrl: string | undefined; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void }): Promise<Stores> {
+  const { dataDir, progress } = options;
+  const [postgresParts, keyValueUrl] = await Promise.all([openPostgres(owned, options), openKeyValue(owned, { ...options, dataDir, progress })]);
+  return {
+    database: postgresParts.address,
+    keyValueUrl,
+    ensureService: service => ensureServiceSchema(postgresParts.admin, service),
+    restrictedKeyValueUrl: service => restrictedUrl(keyValueUrl, service),
+  };
+}
+
+async function openPostgres(owned: DisposalStack, { dataDir, authority, databaseUrl, progress }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; progress: (text: string) => void }): Promise<{ address: DatabaseAddress; admin: postgres.Sql }> {
+  if (databaseUrl) {
+    const url = new URL(databaseUrl);
+    const tls = url.searchParams.get('sslmode') !== 'disable';
+    const admin = postgres(databaseUrl, { max: 2, onnotice: () => undefined, ...(tls ? { ssl: 'verify-full' as const } : {}) });
+    owned.defer(() => admin.end({ timeout: 2 }));
+    return {
+      admin,
+      address: {
+        host: url.hostname,
+        port: Number(url.port || 5432),
+        database: url.pathname.slice(1) || 'platform',
+        login: { user: decodeURIComponent(url.username), password: decodeURIComponent(url.password), tls },
+      },
+    };
+  }
+  const leaf = await authority.classical.issue({ commonName: SERVER_NAME, names: [`dns:${SERVER_NAME}`, 'ip:127.0.0.1'], usages: ['server'], days: SERVER_DAYS });
+  const server = await startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress });
+  owned.defer(() => server.stop());
+  return { admin: server.admin(), address: { host: server.host, port: server.port, database: server.database } };
+}
+
+async function openKeyValue(owned: DisposalStack, { keyValueUrl, dataDir, preferKeyValue, progress }: { keyValueUrl: string | undefined; dataDir: string; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void }): Promise<string> {
+  if (keyValueUrl) return keyValueUrl;
+  const server = await startEmbeddedValkey({ dataDir, progress, ...(preferKeyValue ? { prefer: preferKeyValue } : {}) });
+  owned.defer(() => server.stop());
+  return server.url;
+}
+
+async function restrictedUrl(url: string, service: string): Promise<string> {
+  const client = new Redis(url, { maxRetriesPerRequest: 1, lazyConnect: true });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const password = randomBytes(24).toString('base64url');
+    const user = `vertical-${service}`;
+    const rules = ['reset', 'on', `>${password}`, '%R~authz:*', '%R~revoked:*', `~captain:svc:${service}`, '%R~captain:svc:*', '&captain:changed', '+get', '+exists', '+hvals', '+hset', '+hdel', '+publish', '+subscribe', '+unsubscribe', '+ping', '+info', '+select', '+client', '+hello', '+auth', '+quit'];
+    await client.call('ACL', 'SETUSER', user, ...rules);
+    const restricted = new URL(url);
+    restricted.username = user;
+    restricted.password = password;
+    return restricted.toString();
+  } finally {
+    client.disconnect();
+  }
+}

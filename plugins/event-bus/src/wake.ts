@@ -1,0 +1,115 @@
+import type { EventBusContext } from './context.ts';
+import { newId } from './ids.ts';
+import { APPENDED_CHANNEL, type StreamRef } from './names.ts';
+
+/**
+ * Tells who waits that something was appended: at once in this process, by one message per batch in all others.
+ * Life: opened → (announced)* → closed, which wakes everybody.
+ */
+export class Wake implements AsyncDisposable {
+  /** Who says it, so that a process does not wake itself twice. */
+  readonly origin = newId();
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #heard = new Set<(ref: StreamRef) => void>();
+  #subscription: AsyncDisposable | undefined;
+  #closed = false;
+
+  static async open({ kv }: EventBusContext): Promise<Wake> {
+    const wake = new Wake();
+    wake.#subscription = await kv.subscribe(APPENDED_CHANNEL, message => wake.#receive(message));
+    return wake;
+  }
+
+  /** The command that tells the other processes; it goes into the pipeline of the append. */
+  announcement(refs: readonly StreamRef[]): readonly [string, string, string] {
+    return ['PUBLISH', APPENDED_CHANNEL, JSON.stringify({ origin: this.origin, refs: refs.map(({ env, family }) => [env, family]) })];
+  }
+
+  announce(refs: readonly StreamRef[]): void {
+    for (const ref of refs) for (const listener of this.#heard) listener(ref);
+    for (const ref of refs) this.nudge(ref.family, ref.env);
+  }
+
+  /** Wakes those who wait for the family, all of them or those of one environment. */
+  nudge(family: string, env?: string): void {
+    for (const waiter of this.#waiters.get(family) ?? []) if (env === undefined || waiter.env === '*' || waiter.env === env) waiter.wake();
+  }
+
+  /** Calls `listener` for every append that is heard of. */
+  onAppend(listener: (ref: StreamRef) => void): Disposable {
+    this.#heard.add(listener);
+    return { [Symbol.dispose]: () => this.#heard.delete(listener) };
+  }
+
+  /** Begin before reading: what is appended meanwhile ends the next wait at once. */
+  waiter(family: string, env: string): Waiter {
+    const waiters = this.#waiters.get(family) ?? new Set();
+    this.#waiters.set(family, waiters);
+    const waiter = new Waiter(env, () => {
+      waiters.delete(waiter);
+      if (waiters.size === 0) this.#waiters.delete(family);
+    });
+    waiters.add(waiter);
+    if (this.#closed) waiter.close();
+    return waiter;
+  }
+
+  #receive(message: string): void {
+    const { origin, refs } = JSON.parse(message) as { origin: string; refs: [string, string][] };
+    if (origin !== this.origin) this.announce(refs.map(([env, family]) => ({ env, family })));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.close();
+    await this.#subscription?.[Symbol.asyncDispose]();
+  }
+}
+
+export class Waiter implements Disposable {
+  readonly env: string;
+  readonly #leave: () => void;
+  #woken = false;
+  #closed = false;
+  #resume: (() => void) | undefined;
+
+  constructor(env: string, leave: () => void) {
+    this.env = env;
+    this.#leave = leave;
+  }
+
+  /** Whether waiting has no point any more: the bus is closing. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  wake(): void {
+    this.#woken = true;
+    this.#resume?.();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.wake();
+  }
+
+  /** Until something was appended, `ms` have passed or the caller has gone. */
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (!this.#woken && !signal.aborted && ms > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#resume = resolve;
+      const timer = setTimeout(resolve, ms);
+      const gone = (): void => resolve();
+      signal.addEventListener('abort', gone, { once: true });
+      await promise;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', gone);
+      this.#resume = undefined;
+    }
+    this.#woken = this.#closed;
+  }
+
+  [Symbol.dispose](): void {
+    this.#leave();
+  }
+}

@@ -1,0 +1,110 @@
+import { isProblem, SYSTEM } from '@platform/sdk';
+import type { Ctx } from './context.ts';
+
+/** Where a host name leads (G-PROXY-03). */
+export interface Mapping {
+  readonly hostname: string;
+  readonly env_id: string | null;
+  readonly app_id: string | null;
+  readonly app_instance_id: string | null;
+  readonly service: string;
+  readonly org_id: string | null;
+  readonly status: string;
+  readonly source: 'platform' | 'registry' | 'custom';
+  readonly resolved_at: string;
+  readonly expires_at: string;
+}
+
+const FRESH_MS = 30_000;
+const NEGATIVE_MS = 5_000;
+const LIMIT = 10_000;
+
+/** Host names to services: the platform plane from constants, everything else from the registry's resolver, cached 30 s (doc3, ingress 2-3). */
+export class HostMappings {
+  readonly #ctx: Ctx;
+  readonly #labels = new Map<string, string>();
+  readonly #cache = new Map<string, { mapping: Mapping | undefined; expires: number }>();
+  readonly #resolving = new Map<string, Promise<Mapping | undefined>>();
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+    for (const manifest of ctx.catalog.manifests() as readonly { id: string; hosts?: string[]; vertical: string }[]) {
+      if (manifest.vertical !== 'platform') continue;
+      this.#labels.set(manifest.id, manifest.id);
+      for (const host of manifest.hosts ?? []) this.#labels.set(host, manifest.id);
+    }
+  }
+
+  /** The mapping of a host, or `undefined` when nobody answers on it. Throws while the registry cannot say. */
+  async find(host: string): Promise<Mapping | undefined> {
+    const platform = this.#platform(host);
+    if (platform !== 'not ours') return platform;
+    const now = this.#ctx.clock.now().getTime();
+    const known = this.#cache.get(host);
+    if (known && known.expires > now) return known.mapping;
+    let resolving = this.#resolving.get(host);
+    if (!resolving) {
+      resolving = this.#resolve(host).finally(() => this.#resolving.delete(host));
+      this.#resolving.set(host, resolving);
+    }
+    return resolving;
+  }
+
+  forget(hostnames: readonly string[] | undefined): void {
+    if (!hostnames) return this.#cache.clear();
+    for (const host of hostnames) this.#cache.delete(host);
+  }
+
+  cached(): Mapping[] {
+    return [...this.#cache.values()].flatMap(({ mapping }) => (mapping ? [mapping] : []));
+  }
+
+  /** `{label}.ops.sys.{domain}` and the gateway twin `bff.{label}.…` are constants (G-K-15). */
+  #platform(host: string): Mapping | undefined | 'not ours' {
+    const suffix = `.ops.sys.${this.#ctx.platform.domain}`;
+    if (!host.endsWith(suffix)) return 'not ours';
+    const label = host.slice(0, -suffix.length);
+    const gateway = label.startsWith('bff.');
+    const service = gateway ? 'bff' : this.#labels.get(label);
+    if (!service || (gateway && !this.#labels.has(label.slice(4)))) return undefined;
+    const console = label === 'console' || label === 'bff.console';
+    const now = this.#ctx.clock.now().getTime();
+    return {
+      hostname: host,
+      env_id: SYSTEM.envId,
+      org_id: SYSTEM.orgId,
+      app_id: null,
+      app_instance_id: console ? SYSTEM.consoleAppId : null,
+      service,
+      status: 'active',
+      source: 'platform',
+      resolved_at: new Date(now).toISOString(),
+      expires_at: new Date(now + FRESH_MS).toISOString(),
+    };
+  }
+
+  async #resolve(host: string): Promise<Mapping | undefined> {
+    const now = this.#ctx.clock.now().getTime();
+    let mapping: Mapping | undefined;
+    try {
+      const answer = await this.#ctx.services.registry.resolveHostname({ query: { hostname: host } });
+      mapping = {
+        hostname: host,
+        env_id: answer.env_id,
+        org_id: answer.org_id,
+        app_id: answer.app_id,
+        app_instance_id: answer.app_instance_id,
+        service: answer.service,
+        status: answer.status,
+        source: answer.kind === 'custom' ? 'custom' : 'registry',
+        resolved_at: new Date(now).toISOString(),
+        expires_at: new Date(now + FRESH_MS).toISOString(),
+      };
+    } catch (error) {
+      if (!isProblem(error) || error.status !== 404) throw error;
+    }
+    this.#cache.set(host, { mapping, expires: now + (mapping ? FRESH_MS : NEGATIVE_MS) });
+    if (this.#cache.size > LIMIT) this.#cache.delete(this.#cache.keys().next().value as string);
+    return mapping;
+  }
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { Env, Org } from '../contract/schema.ts';
+import type { Access, Level } from './access.ts';
+import type { Contract, Ctx } from './context.ts';
+import type { Enablement } from './enablement.ts';
+
+const MAX_ORGS = 1_000;
+
+/** The first thing a console asks: what the caller can reach, and which services the environment uses (G-SYS-11). */
+export class Bootstrap {
+  readonly #ctx: Ctx;
+  readonly #access: Access;
+  readonly #enablement: Enablement;
+
+  constructor(ctx: Ctx, { access, enablement }: { access: Access; enablement: Enablement }) {
+    this.#ctx = ctx;
+    this.#access = access;
+    this.#enablement = enablement;
+  }
+
+  async read({ caller }: RequestOf<Contract, 'bootstrap'>) {
+    const { sql } = this.#ctx.db;
+    const levels = await this.#access.levels(caller);
+    const reachable = [...levels.keys()];
+    const orgs = caller.platformAdmin
+      ? await sql<Org[]>`select * from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS}`
+      : await sql<Org[]>`select * from orgs where org_id = any(${reachable}::uuid[]) or org_id in (select org_id from envs where env_id = any(${reachable}::uuid[])) order by created_at desc limit ${MAX_ORGS}`;
+    const envs = await sql<Env[]>`select * from envs where org_id = any(${orgs.map(({ org_id }) => org_id)}::uuid[]) order by created_at`;
+    const visible = (env: Env) => caller.platformAdmin || levels.has(env.org_id) || levels.has(env.env_id);
+    const features = await this.#enablement.features(caller.envId ?? SYSTEM.envId);
+    return {
+      user_id: caller.userId ?? caller.subject,
+      platform_admin: caller.platformAdmin,
+      orgs: orgs.map(org => ({ ...org, access: caller.platformAdmin ? ('owner' as Level) : (levels.get(org.org_id) ?? ('viewer' as Level)), envs: envs.filter(env => env.org_id === org.org_id && visible(env)) })),
+      system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
+      features,
+      feature_version: createHash('sha256').update(JSON.stringify(features)).digest('base64url').slice(0, 16),
+    };
+  }
+}

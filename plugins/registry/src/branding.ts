@@ -1,0 +1,67 @@
+import type { RequestOf } from '@platform/sdk';
+import { BRANDING_FIELDS, type Branding as Fields } from '../contract/schema.ts';
+import type { Access } from './access.ts';
+import type { Contract, Ctx } from './context.ts';
+import type { DomainChanges } from './domain-changes.ts';
+
+/** Branding: an organization's base, an environment's override, merged with the non-empty override winning (G-SYS-09). */
+export class Branding {
+  readonly #ctx: Ctx;
+  readonly #access: Access;
+  readonly #changes: DomainChanges;
+
+  constructor(ctx: Ctx, { access, changes }: { access: Access; changes: DomainChanges }) {
+    this.#ctx = ctx;
+    this.#access = access;
+    this.#changes = changes;
+  }
+
+  async ofOrg({ params, caller }: RequestOf<Contract, 'orgBranding'>): Promise<Fields> {
+    await this.#access.org(caller, params.id);
+    return this.#read('org', params.id);
+  }
+
+  async ofEnv({ params, caller }: RequestOf<Contract, 'envBranding'>): Promise<Fields> {
+    await this.#access.env(caller, params.id);
+    return this.#read('env', params.id);
+  }
+
+  async replaceOrg({ params, body, caller }: RequestOf<Contract, 'putOrgBranding'>): Promise<Fields> {
+    const org = await this.#access.org(caller, params.id, 'admin');
+    if (org.status !== 'active') throw this.#ctx.problem(org.status === 'archived' ? 'record_archived' : 'org_suspended');
+    return this.#write('org', params.id, body, { org_id: params.id });
+  }
+
+  async replaceEnv({ params, body, caller }: RequestOf<Contract, 'putEnvBranding'>): Promise<Fields> {
+    const env = await this.#access.env(caller, params.id, 'admin');
+    if (env.status !== 'active') throw this.#ctx.problem(env.status === 'archived' ? 'record_archived' : 'env_suspended');
+    return this.#write('env', params.id, body, { env_id: params.id, org_id: env.org_id });
+  }
+
+  async merged({ params, caller }: RequestOf<Contract, 'mergedBranding'>) {
+    const { org_id: orgId } = await this.#access.env(caller, params.id);
+    const [base, override] = await Promise.all([this.#read('org', orgId), this.#read('env', params.id)]);
+    const sources: Record<string, 'org' | 'env' | 'default'> = {};
+    const merged: Record<string, unknown> = {};
+    for (const field of BRANDING_FIELDS) {
+      sources[field] = override[field] ? 'env' : base[field] ? 'org' : 'default';
+      const value = override[field] || base[field];
+      if (value) merged[field] = value;
+    }
+    return { ...(merged as Fields), sources };
+  }
+
+  async #read(kind: 'org' | 'env', id: string): Promise<Fields> {
+    const [row] = await this.#ctx.db.sql<{ fields: Fields }[]>`select fields from branding where subject_kind = ${kind} and subject_id = ${id}`;
+    return row?.fields ?? {};
+  }
+
+  async #write(kind: 'org' | 'env', id: string, body: Fields, where: { org_id?: string; env_id?: string }): Promise<Fields> {
+    const fields = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== '' && value !== null)) as Fields;
+    const { sql } = this.#ctx.db;
+    await sql`insert into branding (subject_kind, subject_id, fields) values (${kind}, ${id}, ${sql.json(fields)})
+      on conflict (subject_kind, subject_id) do update set fields = excluded.fields, updated_at = now()`;
+    await this.#changes.publish({ scope: 'branding', ...where });
+    return fields;
+  }
+}

@@ -1,0 +1,82 @@
+import { identity } from '@platform/identity/contract';
+import { definePlugin, reply } from '@platform/sdk';
+import { registry } from '../contract/index.ts';
+import { Access } from './access.ts';
+import { AuditTrail } from './audit-trail.ts';
+import { Bootstrap } from './bootstrap.ts';
+import { Branding } from './branding.ts';
+import { DomainChanges } from './domain-changes.ts';
+import { Enablement } from './enablement.ts';
+import { Envs } from './envs.ts';
+import { Memberships } from './memberships.ts';
+import { Orgs } from './orgs.ts';
+import { PolicyStore } from './policy-store.ts';
+import { Resolver } from './resolver.ts';
+import { seed } from './seeds.ts';
+import { SlugAvailability } from './slug-availability.ts';
+import { Verticals } from './verticals.ts';
+
+export default definePlugin(registry, {
+  uses: { identity },
+  migrations: new URL('../migrations/', import.meta.url),
+
+  setup(ctx) {
+    const access = new Access(ctx);
+    const audit = new AuditTrail(ctx);
+    const changes = new DomainChanges(ctx);
+    const policies = new PolicyStore(ctx);
+    const verticals = new Verticals(ctx);
+    const enablement = new Enablement(ctx, { access, audit, changes, verticals });
+    const orgs = new Orgs(ctx, { access, audit, changes });
+    const envs = new Envs(ctx, { access, audit, changes, policies });
+    const branding = new Branding(ctx, { access, changes });
+    const resolver = new Resolver(ctx, enablement);
+    const bootstrap = new Bootstrap(ctx, { access, enablement });
+    const memberships = new Memberships(ctx, access);
+    const slugs = new SlugAvailability(ctx);
+    return {
+      routes: {
+        createOrg: request => orgs.create(request),
+        listOrgs: request => orgs.list(request),
+        getOrg: request => orgs.get(request),
+        updateOrg: request => orgs.update(request),
+        deleteOrg: request => orgs.delete(request),
+        archiveOrg: request => orgs.archive(request),
+        createEnv: request => envs.create(request),
+        listEnvs: request => envs.list(request),
+        getEnv: request => envs.get(request),
+        updateEnv: request => envs.update(request),
+        deleteEnv: request => envs.delete(request),
+        archiveEnv: request => envs.archive(request),
+        slugAvailable: request => slugs.check(request),
+        listServices: request => enablement.list(request),
+        updateServices: request => enablement.update(request),
+        listMemberships: request => memberships.list(request),
+        orgBranding: request => branding.ofOrg(request),
+        putOrgBranding: request => branding.replaceOrg(request),
+        envBranding: request => branding.ofEnv(request),
+        putEnvBranding: request => branding.replaceEnv(request),
+        mergedBranding: request => branding.merged(request),
+        resolveHostname: request => resolver.hostname(request),
+        authDomain: request => resolver.authDomain(request),
+        tenant: request => resolver.tenant(request),
+        bootstrap: request => bootstrap.read(request),
+        scopeCatalog: async () => {
+          const catalog = await verticals.scopes();
+          return reply(catalog, { headers: { etag: `"${catalog.version}"`, 'cache-control': 'public, max-age=60' } });
+        },
+        listVerticals: request => verticals.list(request),
+        registerVertical: request => verticals.register(request),
+        listAudit: request => audit.list(request),
+        recordAudit: request => audit.record(request),
+        policySnapshot: request => policies.snapshot(request),
+        policyUpsertSet: request => policies.upsertSet(request),
+        policyUpsertRelation: request => policies.upsertRelation(request),
+        policyUpsertAttribute: request => policies.upsertAttribute(request),
+        policyRemove: request => policies.remove(request),
+      },
+      jobs: { forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal) },
+      ready: () => seed(ctx, policies),
+    };
+  },
+});

@@ -1,0 +1,105 @@
+import type { RequestOf } from '@platform/sdk';
+import type { PolicySet } from '../contract/schema.ts';
+import type { Contract, Ctx, RegistryTx } from './context.ts';
+import { isUniqueViolation } from './slug.ts';
+
+/** Policy sets, relations and attributes of every (environment, service), kept for the services that evaluate them (C27). */
+export class PolicyStore {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  /** The platform's own set, generated from the contracts and mirrored by scope; its row says that it is in force (G-K-10). */
+  async seed(tx: RegistryTx, envId: string): Promise<void> {
+    const policies = this.#ctx.catalog
+      .actions()
+      .map(({ scope }) => `permit(principal in Scope::${JSON.stringify(scope)}, action == Action::${JSON.stringify(scope)}, resource);`)
+      .join('\n');
+    const [set] = await tx.sql<PolicySet[]>`
+      insert into policy_sets ${tx.sql.row({ policy_set_id: this.#ctx.platform.newId(), env_id: envId, service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', policies, updated_by: 'workload:sys' })}
+      on conflict (env_id, service, name) do nothing returning *`;
+    if (set) await tx.emit('platform:sys:policy:updated', envId, { service: '*', policy_set: set, version: set.version, mode: set.mode, seeded: true }, envId);
+  }
+
+  async snapshot({ query, caller }: RequestOf<Contract, 'policySnapshot'>) {
+    this.#requireOwn(caller.service, query.service);
+    const { sql } = this.#ctx.db;
+    const { env_id: envId, service } = query;
+    const [sets, relations, attributes] = await Promise.all([
+      sql<PolicySet[]>`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') order by created_at, policy_set_id`,
+      sql<{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }[]>`select * from policy_relations where env_id = ${envId} and service = ${service}`,
+      sql<{ attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }[]>`select * from policy_attributes where env_id = ${envId} and service = ${service}`,
+    ]);
+    return { sets: [...sets], relations: [...relations], attributes: [...attributes] };
+  }
+
+  /** A new tenant set starts in shadow at version 1; every write after that adds one (G-K-10). */
+  async upsertSet({ body, caller }: RequestOf<Contract, 'policyUpsertSet'>): Promise<PolicySet> {
+    this.#requireOwn(caller.service, body.service);
+    const { problem, db, platform } = this.#ctx;
+    return db.tx(async tx => {
+      const [known] = await tx.sql<PolicySet[]>`
+        select * from policy_sets where env_id = ${body.env_id}
+          and ((${body.policy_set_id ?? null}::uuid is not null and policy_set_id = ${body.policy_set_id ?? null}::uuid and service in (${body.service}, '*'))
+            or (${body.policy_set_id ?? null}::uuid is null and service in (${body.service}, '*') and name = ${body.name}))
+        for update`;
+      if (known?.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment. Write a set of your own name.' });
+      if (!known && body.policy_set_id) throw problem('policy_row_not_found');
+      let set: PolicySet;
+      try {
+        [set] = known
+          ? await tx.sql<[PolicySet]>`update policy_sets set name = ${body.name}, policies = ${body.policies}, mode = ${body.mode ?? known.mode}, version = version + 1, updated_at = now(), updated_by = ${body.updated_by} where policy_set_id = ${known.policy_set_id} returning *`
+          : await tx.sql<[PolicySet]>`insert into policy_sets ${tx.sql.row({ policy_set_id: platform.newId(), env_id: body.env_id, service: body.service, name: body.name, origin: 'tenant', mode: 'shadow', policies: body.policies, updated_by: body.updated_by })} returning *`;
+      } catch (cause) {
+        if (isUniqueViolation(cause)) throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
+        throw cause;
+      }
+      await tx.emit('platform:sys:policy:updated', body.env_id, { service: body.service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
+      return set;
+    });
+  }
+
+  async upsertRelation({ body, caller }: RequestOf<Contract, 'policyUpsertRelation'>) {
+    this.#requireOwn(caller.service, body.service);
+    const [row] = await this.#ctx.db.sql<[{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }]>`
+      insert into policy_relations ${this.#ctx.db.sql.row({ relation_id: this.#ctx.platform.newId(), ...body })}
+      on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *`;
+    return row;
+  }
+
+  async upsertAttribute({ body, caller }: RequestOf<Contract, 'policyUpsertAttribute'>) {
+    this.#requireOwn(caller.service, body.service);
+    const { sql } = this.#ctx.db;
+    const [row] = await sql<[{ attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }]>`
+      insert into policy_attributes ${sql.row({ attribute_id: this.#ctx.platform.newId(), ...body, value: sql.json(body.value) })}
+      on conflict (env_id, service, principal, key) do update set value = excluded.value returning *`;
+    return row;
+  }
+
+  async remove({ body, caller }: RequestOf<Contract, 'policyRemove'>): Promise<void> {
+    this.#requireOwn(caller.service, body.service);
+    const { problem, db } = this.#ctx;
+    await db.tx(async tx => {
+      const { env_id: envId, service, id } = body;
+      if (body.kind !== 'policy-sets') {
+        const gone =
+          body.kind === 'relations'
+            ? await tx.sql<object[]>`delete from policy_relations where env_id = ${envId} and service = ${service} and relation_id::text = ${id} returning 1`
+            : await tx.sql<object[]>`delete from policy_attributes where env_id = ${envId} and service = ${service} and attribute_id::text = ${id} returning 1`;
+        if (gone.length === 0) throw problem('policy_row_not_found');
+        return;
+      }
+      const [set] = await tx.sql<PolicySet[]>`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') and policy_set_id::text = ${id} for update`;
+      if (!set) throw problem('policy_row_not_found');
+      if (set.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment.' });
+      await tx.sql`delete from policy_sets where policy_set_id = ${set.policy_set_id}`;
+      await tx.emit('platform:sys:policy:updated', envId, { service, policy_set: null, deleted_id: set.policy_set_id, version: set.version + 1, mode: set.mode, seeded: false });
+    });
+  }
+
+  #requireOwn(callerService: string, service: string): void {
+    if (callerService !== service) throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
+  }
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { Registration } from '../contract/schema.ts';
+import type { Contract, Ctx } from './context.ts';
+import { decodeCursor, page } from './keyset.ts';
+
+interface Row {
+  readonly vertical: string;
+  readonly registration: Registration;
+  readonly registered_at: string;
+}
+
+/** What verticals registered at run time; the registry knows none by name (doc1, registry rule 2). */
+export class Verticals {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  /** Replaces a vertical's entries; identical content is a no-op (G-SYS-12). Its grants reach the roles before the answer. */
+  async register({ body, caller }: RequestOf<Contract, 'registerVertical'>) {
+    if (caller.vertical !== body.vertical) throw this.#ctx.problem('vertical_mismatch', { detail: `The identity speaks for ${caller.vertical ?? 'nobody'}, the body for ${body.vertical}.` });
+    const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+    const grants = body.scopes.flatMap(({ scope, grants: level, machine_only: machineOnly }) => (level && !machineOnly ? [{ scope, grants: level }] : []));
+    if (body.vertical !== 'platform') await this.#ctx.services.identity.putGrants({ params: { vertical: body.vertical }, body: { scopes: grants } });
+    const changed = await this.#ctx.db.tx(async tx => {
+      const rows = await tx.sql<object[]>`
+        insert into verticals (vertical, registration, digest) values (${body.vertical}, ${tx.sql.json(body)}, ${digest})
+        on conflict (vertical) do update set registration = excluded.registration, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
+        returning 1`;
+      if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical: body.vertical, version: body.version });
+      return rows.length > 0;
+    });
+    return { vertical: body.vertical, version: body.version, changed };
+  }
+
+  async list({ query }: RequestOf<Contract, 'listVerticals'>) {
+    const limit = query.limit ?? 50;
+    decodeCursor(this.#ctx, query.cursor);
+    const rows = await this.#rows();
+    const instances = await this.#up(rows.flatMap(({ registration }) => registration.services.map(({ service }) => service)));
+    const services = rows.flatMap(({ vertical, registration }) =>
+      registration.services.map(service => ({
+        ...service,
+        vertical,
+        admin_scopes: registration.admin_scopes,
+        error_codes: registration.error_codes.filter(code => code.service === service.service),
+        listings: registration.listings,
+        health: instances.has(service.service) ? ('up' as const) : ('down' as const),
+      })),
+    );
+    return page(services, Math.max(limit, services.length), () => ({ at: '', id: '' }));
+  }
+
+  async serviceIds(): Promise<string[]> {
+    return (await this.#rows()).flatMap(({ registration }) => registration.services.map(({ service }) => service)).sort();
+  }
+
+  /** Scopes of everything registered, and of what runs in this process before it registered. */
+  async scopes() {
+    const registered = (await this.#rows()).flatMap(({ vertical, registration }) => registration.scopes.map(({ scope, service, title, admin }) => ({ scope, service, vertical, title, admin })));
+    const own = this.#ctx.catalog.actions().map(({ scope, service, vertical, title, admin }) => ({ scope, service, vertical, title, admin }));
+    const scopes = [...new Map([...own, ...registered].map(entry => [entry.scope, entry])).values()].sort((left, right) => (left.scope < right.scope ? -1 : 1));
+    return { version: createHash('sha256').update(JSON.stringify(scopes)).digest('base64url').slice(0, 16), scopes };
+  }
+
+  async #rows(): Promise<readonly Row[]> {
+    return this.#ctx.db.sql<Row[]>`select vertical, registration, registered_at from verticals order by vertical`;
+  }
+
+  async #up(services: readonly string[]): Promise<Set<string>> {
+    const answers = await this.#ctx.kv.pipeline(services.map(service => ['HLEN', `captain:svc:${service}`])).catch(() => []);
+    return new Set(services.filter((_, index) => Number(answers[index]) > 0));
+  }
+}

@@ -1,0 +1,28 @@
+import { defineContract, get, raw, Type } from '@platform/sdk/contract';
+
+const page = 'A page and its assets are the same for everybody; data comes through the gateway';
+
+/** Serves the operator console's bundle (day-one, Names). */
+export const web = defineContract({
+  id: 'web',
+  title: 'Console host',
+  placement: { tier: 50 },
+  hosts: ['console'],
+  actions: {},
+  problems: {},
+  events: {},
+  routes: {
+    consoleConfig: get('/console.json', {
+      summary: 'Where the console finds its gateway',
+      gate: { public: page },
+      hidden: true,
+      returns: Type.Object({
+        gateway: Type.String(),
+        services: Type.Object({ registry: Type.String(), identity: Type.String(), app_store: Type.String() }),
+        live_types: Type.Array(Type.String()),
+        system: Type.Object({ org_id: Type.String(), env_id: Type.String() }),
+      }),
+    }),
+    asset: raw('/{*path}', { summary: 'The console', gate: { public: page }, hidden: true }),
+  },
+});

@@ -1,0 +1,93 @@
+import type { SignInAnswer } from './identity-api.ts';
+import { AttachedForm } from './attached-form.ts';
+import type { Page } from './page.ts';
+
+/** Where an answer leads. The code for the second factor is only known to automation. */
+async function follow(page: Page, answer: SignInAnswer, code?: string): Promise<void> {
+  const { status, mfa, next } = answer;
+  if (status === 'mfa_required' && mfa) {
+    if (code) return follow(page, await page.api.verifyMfa({ challenge_id: mfa.challenge_id, method: 'totp', code }));
+    return page.goTo('mfa', { challenge_id: mfa.challenge_id, methods: mfa.methods.join(',') });
+  }
+  if (next) return page.go(next);
+  if (status === 'password_change_required') return page.goTo('password-change');
+  if (status === 'verification_required') return page.goTo('verify-email');
+  page.go(undefined);
+}
+
+export async function signIn(page: Page, { email, password, code }: { email: string; password: string; code?: string }): Promise<void> {
+  await follow(page, await page.api.signIn({ email: email.trim(), password, oauth: page.oauth }), code);
+}
+
+export async function signUp(page: Page, { email, password, display_name }: { email: string; password: string; display_name?: string }): Promise<void> {
+  const name = display_name?.trim();
+  await follow(page, await page.api.signUp({ email: email.trim(), password, ...(name ? { display_name: name } : {}), oauth: page.oauth }));
+}
+
+type Attach = (page: Page, form: HTMLFormElement) => AttachedForm;
+
+export const attachSignIn: Attach = (page, form) => {
+  const sso = page.find<HTMLButtonElement>('[data-sso]');
+  const note = page.find('[data-sso-note]');
+  if (sso && note) {
+    sso.disabled = false;
+    sso.addEventListener('click', () => {
+      note.hidden = false;
+    });
+  }
+  return new AttachedForm(form, page.m, ({ email = '', password = '' }) => signIn(page, { email, password }));
+};
+
+export const attachSignUp: Attach = (page, form) => new AttachedForm(form, page.m, ({ email = '', password = '', display_name = '' }) => signUp(page, { email, password, display_name }));
+
+export const attachMfa: Attach = (page, form) => {
+  let method: 'totp' | 'recovery_code' = 'totp';
+  const input = page.find<HTMLInputElement>('#code') as HTMLInputElement;
+  const toggle = page.find<HTMLButtonElement>('[data-method]');
+  const show = () => {
+    const recovery = method === 'recovery_code';
+    const label = page.find('label[for=code]');
+    if (label) label.textContent = recovery ? page.m.recovery_code : page.m.code;
+    if (toggle) toggle.textContent = recovery ? page.m.use_totp : page.m.use_recovery;
+    input.maxLength = recovery ? 64 : 6;
+    input.inputMode = recovery ? 'text' : 'numeric';
+    input.value = '';
+  };
+  const methods = page.query['methods']?.split(',') ?? [];
+  if (methods.length > 0 && !methods.includes('totp')) method = 'recovery_code';
+  if (method === 'recovery_code') show();
+  if (toggle) {
+    toggle.disabled = false;
+    toggle.hidden = methods.length > 0 && !(methods.includes('recovery_code') && methods.includes('totp'));
+    toggle.addEventListener('click', () => {
+      method = method === 'totp' ? 'recovery_code' : 'totp';
+      show();
+      input.focus();
+    });
+  }
+  return new AttachedForm(form, page.m, async ({ code = '' }) => follow(page, await page.api.verifyMfa({ challenge_id: page.query['challenge_id'] ?? '', method, code: code.replace(/\s/g, '') })));
+};
+
+export const attachPasswordReset: Attach = (page, form) => new AttachedForm(form, page.m, async ({ email = '' }) => {
+  await page.api.requestReset(email.trim());
+  form.hidden = true;
+  page.say(page.m.reset_sent);
+});
+
+export const attachPasswordResetConfirm: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => {
+  await page.api.resetPassword({ token: page.query['token'] ?? '', password });
+  page.goTo('sign-in', { notice: 'password_reset' });
+});
+
+export const attachPasswordChange: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
+
+export const attachVerifyEmail: Attach = (page, form) => new AttachedForm(form, page.m, async ({ email = '' }) => {
+  const token = page.query['token'];
+  if (token) {
+    await page.api.verifyEmail(token);
+    return page.goTo('sign-in', { notice: 'email_verified' });
+  }
+  await page.api.requestVerification(email.trim());
+  form.hidden = true;
+  page.say(page.m.sent_again);
+});

@@ -1,0 +1,101 @@
+import type { OAuthContext } from '../oauth-context.ts';
+
+export interface FieldError {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/** What the service answered instead; status 0 when there was no answer. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string | undefined;
+  readonly errors: readonly FieldError[];
+  readonly correlationId: string;
+
+  constructor(status: number, body: Record<string, unknown>, correlationId: string) {
+    super(`${status}`);
+    this.status = status;
+    this.code = String(body['code'] ?? body['error'] ?? '');
+    const detail = body['detail'] ?? body['error_description'] ?? body['title'];
+    this.detail = typeof detail === 'string' ? detail : undefined;
+    this.errors = Array.isArray(body['errors']) ? (body['errors'] as FieldError[]) : [];
+    this.correlationId = typeof body['correlation_id'] === 'string' ? body['correlation_id'] : correlationId;
+  }
+}
+
+export interface SignInAnswer {
+  readonly status: 'ok' | 'mfa_required' | 'password_change_required' | 'verification_required';
+  readonly mfa?: { readonly challenge_id: string; readonly methods: readonly string[] };
+  readonly session_token_id?: string;
+  readonly next?: string;
+}
+export interface ConsentClient {
+  readonly client: { readonly name: string; readonly logo_url?: string | null };
+  readonly scopes: readonly { readonly scope: string; readonly title: string }[];
+}
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly mask?: string;
+  readonly type?: string;
+  readonly selected: boolean;
+}
+type Decision = 'approve' | 'deny';
+
+/** The identity service of this very origin; there is no other host to talk to. */
+export class IdentityApi {
+  readonly #fetch: typeof fetch;
+  readonly #correlation: string;
+  /** In memory only, so it is gone with the page. */
+  #sessionTokenId: string | undefined;
+
+  constructor(correlation: string, fetcher: typeof fetch = (...args) => fetch(...args)) {
+    this.#correlation = correlation;
+    this.#fetch = fetcher;
+  }
+
+  branding = () => this.#send<Record<string, unknown>>('GET', '/v1/branding');
+  signIn = (body: { email: string; password: string; oauth: OAuthContext }) => this.#authenticate('/v1/sign-in', body);
+  signUp = (body: { email: string; password: string; display_name?: string; oauth: OAuthContext }) => this.#authenticate('/v1/sign-up', body);
+  verifyMfa = (body: { challenge_id: string; method: 'totp' | 'recovery_code'; code: string }) => this.#authenticate('/v1/mfa/verify', body);
+  changePassword = (body: { password: string; oauth: OAuthContext }) => this.#authenticate('/v1/password/change', body);
+  requestReset = (email: string) => this.#send('POST', '/v1/password/reset-request', { email });
+  resetPassword = (body: { token: string; password: string }) => this.#send('POST', '/v1/password/reset', body);
+  verifyEmail = (token: string) => this.#send('POST', '/v1/email/verify', { token });
+  requestVerification = (email: string) => this.#send('POST', '/v1/email/verify-request', { email });
+  consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
+  consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[] }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
+  continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) => this.#send<{ redirect_to: string }>('POST', '/oauth/authorize/continue', body);
+  device = (user_code: string) => this.#send<ConsentClient>('GET', `/v1/device?${new URLSearchParams({ user_code })}`);
+  decideDevice = (user_code: string, decision: Decision) => this.#send('POST', '/v1/device/decision', { user_code, decision });
+  ciba = (id: string) => this.#send<{ client: { name: string }; actor_display: string; binding_message?: string; expires_at: string }>('GET', `/v1/ciba/${encodeURIComponent(id)}`);
+  decideCiba = (id: string, decision: Decision) => this.#send('POST', `/v1/ciba/${encodeURIComponent(id)}/decision`, { decision });
+  walletChallenge = (address: string) => this.#send<{ challenge_id: string; message: string }>('POST', '/v1/wallet/challenge', { address });
+  walletVerify = (body: { challenge_id: string; signature: string }) => this.#authenticate('/v1/wallet/verify', body);
+  /** No page calls it; applications embedding this client may. */
+  signOut = () => this.#send('POST', '/v1/sign-out');
+
+  async #authenticate(path: string, body: object): Promise<SignInAnswer> {
+    const answer = await this.#send<SignInAnswer>('POST', path, body);
+    if (answer.session_token_id) this.#sessionTokenId = answer.session_token_id;
+    return answer;
+  }
+
+  async #send<T = unknown>(method: 'GET' | 'POST', path: string, body?: object): Promise<T> {
+    const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json', 'x-platform-correlation-id': this.#correlation };
+    if (method === 'POST' && this.#sessionTokenId) headers['x-platform-csrf'] = this.#sessionTokenId;
+    const response = await this.#fetch(path, { method, headers, credentials: 'include', cache: 'no-store', ...(body ? { body: JSON.stringify(body) } : {}) }).catch(() => {
+      throw new ApiProblem(0, {}, this.#correlation);
+    });
+    const text = await response.text();
+    let answer: unknown;
+    try {
+      answer = text ? JSON.parse(text) : {};
+    } catch {
+      answer = {};
+    }
+    if (!response.ok) throw new ApiProblem(response.status, answer as Record<string, unknown>, this.#correlation);
+    return answer as T;
+  }
+}

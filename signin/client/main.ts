@@ -1,0 +1,36 @@
+import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachVerifyEmail } from './account-flows.ts';
+import { attachCiba, attachConsent, attachDevice, attachWallet } from './approval-flows.ts';
+import type { AttachedForm } from './attached-form.ts';
+import { exposeAutomation } from './automation.ts';
+import { applyBranding, safeBranding } from './branding.ts';
+import { correlation } from './correlation.ts';
+import { IdentityApi } from './identity-api.ts';
+import { Page } from './page.ts';
+import { attachPasskey } from './passkey-flows.ts';
+import { attachPasswordField } from './password-field.ts';
+
+const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm> = {
+  'sign-in': attachSignIn,
+  'sign-up': attachSignUp,
+  mfa: attachMfa,
+  'password-reset': attachPasswordReset,
+  'password-reset/confirm': attachPasswordResetConfirm,
+  'password-change': attachPasswordChange,
+  'verify-email': attachVerifyEmail,
+  consent: attachConsent,
+  device: attachDevice,
+  ciba: attachCiba,
+  wallet: attachWallet,
+};
+
+const page = new Page(new IdentityApi(correlation()));
+const step = document.body.dataset['step'] ?? '';
+
+// Whatever becomes of the branding, the page works without it.
+page.api.branding().then((answer) => applyBranding(safeBranding(answer)), () => undefined);
+
+for (const field of document.querySelectorAll<HTMLElement>('[data-password]')) attachPasswordField(field, page.m);
+const element = page.find<HTMLFormElement>('[data-form]');
+const form = element ? FLOWS[step]?.(page, element) : undefined;
+if (step.startsWith('passkey-')) attachPasskey(page);
+exposeAutomation(page, step, form);

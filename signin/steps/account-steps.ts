@@ -1,0 +1,55 @@
+import { html } from '../markup.ts';
+import { filled } from '../messages.ts';
+import { pathWith } from '../oauth-context.ts';
+import { form, notice, passwordField, submitButton, textField } from './controls.ts';
+import type { StepPage } from './step-page.ts';
+
+export const signIn: StepPage = ({ m, query, displayName, allowSignUp }) => ({
+  title: m.sign_in,
+  lead: displayName ? filled(m.sign_in_to, { name: displayName }) : undefined,
+  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: !query['login_hint'] })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint']) })}<p class="aside"><a href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div class="stack after"><button type="button" class="btn" data-sso disabled>${m.sso}</button><p class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p></div>`,
+  foot: allowSignUp === false ? undefined : html`${m.no_account} <a href="${pathWith('/sign-up', query)}">${m.create_account}</a>`,
+});
+
+export const signUp: StepPage = ({ m, query }) => ({
+  title: m.create_account,
+  lead: m.sign_up_text,
+  body: form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`),
+  foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
+});
+
+export const mfa: StepPage = ({ m, query }) => ({
+  title: m.mfa,
+  lead: html`<span data-mfa-text>${m.mfa_text}</span>`,
+  body: html`${form(html`${textField({ name: 'code', label: m.code, autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 6, focus: true })}${submitButton(m.verify)}`)}<p class="aside center"><button type="button" class="link" data-method disabled>${m.use_recovery}</button></p>`,
+  foot: html`<a href="${pathWith('/account-recovery', query)}">${m.recovery}</a>`,
+});
+
+export const passwordReset: StepPage = ({ m, query }) => ({
+  title: m.reset,
+  lead: m.reset_text,
+  body: html`${notice(undefined)}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${submitButton(m.send_link)}`)}`,
+  foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
+});
+
+export const passwordResetConfirm: StepPage = ({ m, query }) => ({
+  title: m.reset_confirm,
+  body: form(html`${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`),
+  foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
+});
+
+export const passwordChange: StepPage = ({ m, query }) => ({
+  title: m.change,
+  lead: m.change_text,
+  body: form(html`${query['login_hint'] && html`<input type="email" name="email" autocomplete="username" value="${query['login_hint']}" hidden readonly>`}${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`),
+  foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
+});
+
+export const verifyEmail: StepPage = ({ m, query }) => ({
+  title: m.verify_email,
+  lead: query['token'] ? m.verify_ready : m.verify_email_text,
+  body: html`${notice(undefined)}${query['token']
+    ? form(submitButton(m.verify_now))
+    : form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}${submitButton(m.send_again)}`)}`,
+  foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
+});

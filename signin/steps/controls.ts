@@ -1,0 +1,41 @@
+import { html, type Markup } from '../markup.ts';
+import type { Messages } from '../messages.ts';
+
+interface TextField {
+  name: string;
+  label: string;
+  type?: string;
+  autocomplete: string;
+  value?: string | undefined;
+  required?: boolean;
+  inputmode?: string;
+  maxlength?: number;
+  note?: string;
+  focus?: boolean;
+}
+
+export function textField({ name, label, type = 'text', autocomplete, value, required = true, inputmode, maxlength, note, focus }: TextField): Markup {
+  return html`<div class="field"><label for="${name}">${label}${note && html` <span class="sub">(${note})</span>`}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}" autocapitalize="none" spellcheck="false" aria-describedby="${name}-fault"${inputmode && html` inputmode="${inputmode}"`}${maxlength && html` maxlength="${maxlength}"`}${required && html` required`}${focus && html` autofocus`}><p class="fault" id="${name}-fault" hidden></p></div>`;
+}
+
+/** A password with its reveal button and caps-lock hint; a new one also says how long it is. */
+export function passwordField(m: Messages, { fresh, focus }: { fresh: boolean; focus?: boolean }): Markup {
+  return html`<div class="field" data-password><label for="password">${fresh ? m.new_password : m.password}</label><div class="reveal"><input class="input" id="password" name="password" type="password" autocomplete="${fresh ? 'new-password' : 'current-password'}" aria-describedby="password-fault${fresh && ' password-meter'} password-caps" required${focus && html` autofocus`}><button type="button" class="reveal-button" data-reveal aria-pressed="false" aria-controls="password" aria-label="${m.show_password}"></button></div><p class="fault" id="password-fault" hidden></p>${fresh && html`<p class="sub" id="password-meter" data-meter role="status">${m.meter_empty}</p>`}<p class="hint" id="password-caps" data-caps role="status" hidden>${m.caps_lock}</p></div>`;
+}
+
+/** Disabled until the script is there, so that no browser ever submits a password by itself. */
+export function submitButton(label: string, value?: string, quiet = false): Markup {
+  return html`<button type="submit" class="btn${!quiet && ' primary'}" name="decision" value="${value}" disabled>${label}</button>`;
+}
+
+export function alertSlot(): Markup {
+  return html`<div class="alert" role="alert" tabindex="-1" data-alert hidden></div>`;
+}
+
+export function notice(text: string | undefined): Markup {
+  return html`<p class="notice" role="status" data-notice${!text && html` hidden`}>${text}</p>`;
+}
+
+export function form(body: Markup, attributes: Markup = html``): Markup {
+  return html`<form method="post" novalidate data-form ${attributes}>${alertSlot()}${body}</form>`;
+}

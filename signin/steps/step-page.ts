@@ -1,0 +1,20 @@
+import type { Markup } from '../markup.ts';
+import type { Messages } from '../messages.ts';
+import type { Query } from '../oauth-context.ts';
+
+export interface StepInput {
+  readonly m: Messages;
+  readonly query: Query;
+  readonly displayName: string;
+  readonly allowSignUp: boolean | undefined;
+}
+
+export interface StepContent {
+  readonly title: string;
+  readonly lead?: string | Markup | undefined;
+  readonly body: Markup;
+  readonly foot?: Markup | undefined;
+  readonly wide?: boolean;
+}
+
+export type StepPage = (input: StepInput) => StepContent;
