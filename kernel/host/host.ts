@@ -14,6 +14,7 @@ import { type ConfigFault, formatFaults, readConfig } from './configuration.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
 import { type LoadedService, PlatformProcess } from './platform-process.ts';
 import { openStores, type Stores } from './stores.ts';
+import { freePort } from '../storage/free-port.ts';
 import { publishEnrollment } from './enrollment.ts';
 import { HostWorkload } from './host-workload.ts';
 
@@ -72,9 +73,10 @@ export class Host {
     this.#owned = parts.owned;
   }
 
-  static async start(options: HostOptions): Promise<Host> {
+  static async start(asked: HostOptions): Promise<Host> {
     const owned = new DisposalStack();
     try {
+      const options = await withEdgePort(asked);
       const parts = await bringUp(owned, options);
       return new Host({ ...parts, owned });
     } catch (error) {
@@ -144,6 +146,12 @@ async function bringUp(owned: DisposalStack, options: HostOptions): Promise<{ re
     firstStart,
     ready: { console: origin('console'), auth: origin('auth'), gateway: origin('bff.console'), issuer: origin('auth'), data_dir: dataDir, pid: process.pid, ca_root: join(dataDir, 'ca', 'classical', 'root.crt'), build, plugins: [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id)) },
   };
+}
+
+/** Port 0 is settled before anything is told an origin: every URL carries the real one. */
+async function withEdgePort(options: HostOptions): Promise<HostOptions> {
+  const edgePort = options.edgePort === 0 ? await freePort() : options.edgePort;
+  return { ...options, edgePort, environment: { ...options.environment, PLATFORM_PROXY_HTTPS_PORT: String(edgePort) } };
 }
 
 /** Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). */

@@ -65,6 +65,8 @@ export class ServiceApp {
     }
     for (const { method, path, operation: name, idParameter, target } of options.aliases ?? []) {
       const { route, handler } = options.routes[name] as MountedRoute;
+      // A route may already stand where its page's data is read.
+      if (route.method === method && shapeOf(route.path) === shapeOf(path)) continue;
       const aliased = { ...route, method: method as AnyRoute['method'], options: { ...route.options, target } };
       const operation = new Operation(host, name, aliased, handler as (request: Request) => Promise<unknown>);
       this.#table.add(method, path, { name, route: aliased, handler, operation, alias: true, ...(idParameter ? { idParameter } : {}) });
@@ -247,6 +249,8 @@ export class ServiceApp {
     if (!context.req.complete) context.set('connection', 'close');
   }
 }
+
+const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
 
 function webRequest(req: IncomingMessage, exchange: Exchange, signal: AbortSignal): globalThis.Request {
   const bodied = req.method !== 'GET' && req.method !== 'HEAD' && (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);

@@ -16,7 +16,13 @@ export interface AccessSources {
 
 interface Entry {
   readonly stamp: string;
-  readonly scopes: Promise<ReadonlySet<string>>;
+  readonly access: Promise<Access>;
+}
+
+/** What somebody may do, and for a workload whose it is. */
+export interface Access {
+  readonly scopes: ReadonlySet<string>;
+  readonly vertical: string | undefined;
 }
 
 const LIMIT = 20_000;
@@ -37,25 +43,28 @@ export class AccessClosures {
     );
   }
 
-  person(userId: string, envId: string, versions: readonly string[]): Promise<ReadonlySet<string>> {
-    return this.#cached(`p ${envId} ${userId}`, versions, async () => this.#sources.personScopes(userId, envId));
+  async person(userId: string, envId: string, versions: readonly string[]): Promise<ReadonlySet<string>> {
+    const { scopes } = await this.#cached(`p ${envId} ${userId}`, versions, async () => ({ scopes: new Set(await this.#sources.personScopes(userId, envId)), vertical: undefined }));
+    return scopes;
   }
 
-  workload(name: string, versions: readonly string[]): Promise<ReadonlySet<string>> {
-    return this.#cached(`w ${name}`, versions, async () => (await this.#sources.workload(name))?.scopes ?? []);
+  workload(name: string, versions: readonly string[]): Promise<Access> {
+    return this.#cached(`w ${name}`, versions, async () => {
+      const found = await this.#sources.workload(name);
+      return { scopes: new Set(found?.scopes ?? []), vertical: found?.vertical };
+    });
   }
 
-  #cached(key: string, versions: readonly string[], load: () => Promise<readonly string[]>): Promise<ReadonlySet<string>> {
+  #cached(key: string, versions: readonly string[], load: () => Promise<Access>): Promise<Access> {
     const stamp = versions.join('.');
     const known = this.#entries.get(key);
-    if (known?.stamp === stamp) return known.scopes;
-    const scopes = load().then(list => new Set(list) as ReadonlySet<string>);
-    const entry = { stamp, scopes };
+    if (known?.stamp === stamp) return known.access;
+    const entry = { stamp, access: load() };
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     // A failed load is not an answer: the next request asks again.
-    scopes.catch(() => this.#entries.get(key) === entry && this.#entries.delete(key));
+    entry.access.catch(() => this.#entries.get(key) === entry && this.#entries.delete(key));
     if (this.#entries.size > LIMIT) this.#entries.delete(this.#entries.keys().next().value as string);
-    return scopes;
+    return entry.access;
   }
 }

@@ -81,8 +81,8 @@ export class Verifier {
     const known = workloads(name);
     const live = await closures.live([SYSTEM.envId], thumbprint ? [`revoked:cert:${thumbprint}`, `revoked:sub:${name}`] : [`revoked:sub:${name}`]);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'The workload certificate was revoked.' });
-    const scopes = known?.scopes ?? (await closures.workload(name, live.versions));
-    return { principal: 'machine', scopes, caller: machineCaller(name, thumbprint, known?.vertical, thumbprint !== undefined) };
+    const { scopes, vertical } = known ?? (await closures.workload(name, live.versions));
+    return { principal: 'machine', scopes, caller: machineCaller(name, thumbprint, vertical, thumbprint !== undefined) };
   }
 
   async #machineToken(claims: Claims, bound: string | undefined): Promise<Identity> {

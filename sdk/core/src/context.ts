@@ -232,7 +232,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
   };
   /** Every loaded manifest, read only. */
-  readonly catalog: { manifests(): readonly object[]; actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined }[] };
+  readonly catalog: { manifests(): readonly object[]; actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[] };
   readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string; /** A UUIDv7. */ newId(): string };
   readonly kv: KeyValue;
   readonly backends: Backends;

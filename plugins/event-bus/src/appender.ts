@@ -1,0 +1,56 @@
+import type { EventBusContext } from './context.ts';
+import { type Envelope, fieldsOf } from './entry.ts';
+import { environmentsKey, FAMILIES_KEY, type StreamRef, streamKey } from './names.ts';
+import type { Wake } from './wake.ts';
+
+const ROWS_PER_PIPELINE = 256;
+const BYTES_PER_PIPELINE = 4 * 1_048_576;
+
+/** Puts envelopes on their streams, in their order, and tells who waits for them. */
+export class Appender {
+  readonly #kv: EventBusContext['kv'];
+  readonly #wake: Wake;
+
+  constructor({ kv }: EventBusContext, wake: Wake) {
+    this.#kv = kv;
+    this.#wake = wake;
+  }
+
+  /** The id of every entry, or why there is none; what failed may still have arrived. */
+  async append(rows: readonly (StreamRef & { readonly envelope: Envelope })[]): Promise<(string | Error)[]> {
+    const answers: (string | Error)[] = [];
+    for (let start = 0; start < rows.length; ) {
+      let end = start;
+      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++) bytes += (rows[end] as { envelope: Envelope }).envelope.payload.length;
+      answers.push(...(await this.#pipeline(rows.slice(start, end))));
+      start = end;
+    }
+    return answers;
+  }
+
+  /** Commands that make streams known to readers of whole families. They precede every append: the store may have forgotten. */
+  static known(refs: readonly StreamRef[]): string[][] {
+    return [...new Set(refs.map(({ family }) => family))].flatMap(family => [
+      ['SADD', FAMILIES_KEY, family],
+      ['SADD', environmentsKey(family), ...new Set(refs.filter(ref => ref.family === family).map(({ env }) => env))],
+    ]);
+  }
+
+  async #pipeline(rows: readonly (StreamRef & { readonly envelope: Envelope })[]): Promise<(string | Error)[]> {
+    const refs = distinct(rows);
+    const known = Appender.known(refs);
+    try {
+      const answers = await this.#kv.pipeline([...known, ...rows.map(row => ['XADD', streamKey(row), '*', ...fieldsOf(row.envelope)]), this.#wake.announcement(refs)]);
+      const unknown = answers.slice(0, known.length).find(answer => answer instanceof Error);
+      const ids = answers.slice(known.length, known.length + rows.length).map(answer => (answer instanceof Error ? answer : unknown instanceof Error ? unknown : String(answer)));
+      this.#wake.announce(refs);
+      return ids;
+    } catch (error) {
+      return rows.map(() => (error instanceof Error ? error : new Error('the pipeline failed')));
+    }
+  }
+}
+
+export function distinct(rows: readonly StreamRef[]): StreamRef[] {
+  return [...new Map(rows.map(({ env, family }) => [`${env}:${family}`, { env, family }])).values()];
+}

@@ -1,0 +1,62 @@
+import { MAX_NACKS } from '../contract/schema.ts';
+import { Appender, distinct } from './appender.ts';
+import type { EventBusContext } from './context.ts';
+import type { DeadLetters } from './dead-letters.ts';
+import { type Envelope, fieldsOf } from './entry.ts';
+import { QUEUED_KEY, retryKey, type StreamRef, streamKey } from './names.ts';
+import type { RetryRecord } from './settlement.ts';
+import type { Wake } from './wake.ts';
+
+const RECORDS_PER_ROUND = 100;
+const ROUNDS = 100;
+
+const REAPPEND = `
+if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return false end
+return redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))`;
+
+/** Puts due retries back on their stream, for the group that refused them alone, or aside when no try is left. */
+export class Reaper {
+  readonly #ctx: EventBusContext;
+  readonly #wake: Wake;
+  readonly #deadLetters: DeadLetters;
+
+  constructor(ctx: EventBusContext, wake: Wake, deadLetters: DeadLetters) {
+    this.#ctx = ctx;
+    this.#wake = wake;
+    this.#deadLetters = deadLetters;
+  }
+
+  async reap(signal: AbortSignal): Promise<void> {
+    for (const env of (await this.#ctx.kv.call('SMEMBERS', QUEUED_KEY)) as string[]) {
+      if (signal.aborted) return;
+      await this.#environment(env, signal);
+    }
+  }
+
+  async #environment(env: string, signal: AbortSignal): Promise<void> {
+    const { kv, clock, log } = this.#ctx;
+    for (let round = 0; round < ROUNDS && !signal.aborted; round++) {
+      const due = (await kv.call('ZRANGE', retryKey(env), '-inf', clock.now().getTime(), 'BYSCORE', 'LIMIT', 0, RECORDS_PER_ROUND)) as string[];
+      if (due.length === 0) return;
+      const again: { ref: StreamRef; command: (string | number)[] }[] = [];
+      for (const member of due) {
+        const record = JSON.parse(member) as RetryRecord;
+        const ref: StreamRef = { env, family: record.family };
+        const attempts = record.reasons.length;
+        if (attempts >= MAX_NACKS) {
+          const reason = `retries_exhausted: ${record.reasons.at(-1) ?? ''}`;
+          await this.#deadLetters.buryRetry(member, { ref, id: record.id, envelope: record.envelope, deliveries: 1 }, record.group, { reason, reasons: record.reasons, attempts });
+          continue;
+        }
+        const copy: Envelope = { ...record.envelope, nacks: String(attempts), only_group: record.group, reasons: JSON.stringify(record.reasons) };
+        again.push({ ref, command: ['EVAL', REAPPEND, 2, retryKey(env), streamKey(ref), member, ...fieldsOf(copy)] });
+      }
+      if (again.length === 0) continue;
+      const refs = distinct(again.map(({ ref }) => ref));
+      const answers = await kv.pipeline([...Appender.known(refs), ...again.map(({ command }) => command), this.#wake.announcement(refs)]);
+      this.#wake.announce(refs);
+      const fault = answers.find(answer => answer instanceof Error);
+      if (fault) return void log.warn({ env_id: env, err: fault }, 'due retries wait for the next pass');
+    }
+  }
+}

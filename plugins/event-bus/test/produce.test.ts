@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { checkManifest } from '../../../kernel/host/checks.ts';
+import { manifestOf } from '../../../kernel/base/manifest.ts';
+import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { eventBus } from '../contract/index.ts';
+import { BusProcess, newEnv, person, Stores, workload } from './harness.ts';
+
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
+
+const shop = workload('shop');
+const acme = workload('m2m-acme', 'acme');
+let stores: Stores;
+let bus: BusProcess;
+beforeAll(async () => {
+  stores = await Stores.start();
+  bus = await BusProcess.start(stores, { config: { produceRate: 1, produceBurst: 10 } });
+});
+afterAll(async () => {
+  await bus[Symbol.asyncDispose]();
+  await stores[Symbol.asyncDispose]();
+});
+
+const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number; detail?: string; headers: Record<string, string> }> => work.then(() => ({ code: 'none', status: 200, headers: {} }), error => error);
+const inboxOf = (env: string) => bus.pool.raw<{ idempotency_key: string; message_id: string | null }[]>`select idempotency_key, message_id from event_inbox where env_id = ${env} order by id`;
+const streamOf = async (env: string, family = 'app'): Promise<Record<string, string>[]> => {
+  const rows = await bus.store.client.xrange(`bus:{${env}}:${family}`, '-', '+');
+  return rows.map(([id, fields]) => ({ id, ...Object.fromEntries(Array.from({ length: fields.length / 2 }, (_, index) => [fields[2 * index] as string, fields[2 * index + 1] as string])) }));
+};
+
+test('the contract passes the checks of the host', () => {
+  expect(checkManifest(manifestOf(eventBus, '0.1.0')).map(({ id, where, what }) => `${id} ${where} ${what}`)).toEqual([]);
+});
+
+describe('one event', () => {
+  test('BUS-001 BUS-006 BUS-008 BUS-029: it is stored and on its stream when the answer names its id', async () => {
+    const env = newEnv();
+    const { message_id, stream } = await bus.produce(shop, env, 1, { idempotency_key: 'k-1' });
+    expect(stream).toBe(`bus:${env}:app`);
+    expect((await streamOf(env)).map(({ id }) => id)).toEqual([message_id]);
+    expect((await inboxOf(env)).map(({ idempotency_key }) => idempotency_key)).toEqual(['k-1']);
+    await eventually(async () => (await inboxOf(env))[0]?.message_id).toBe(message_id);
+  });
+
+  test('BUS-027: the entry says what happened, where, when, by whom, and on whose behalf', async () => {
+    const env = newEnv();
+    await bus.produce(workload('shop-relay'), env, 7, { idempotency_key: 'k', correlation_id: 'corr-1', created_at: '2026-01-02T03:04:05.678Z', publisher_id_token: 'idt' });
+    const [entry] = await streamOf(env);
+    expect(entry).toMatchObject({ event_type: 'platform:shop:order:created', payload: '{"n":7}', created_at: '2026-01-02T03:04:05.678Z', produced_by: 'shop-relay', publisher_subject: 'shop-relay', correlation_id: 'corr-1', idempotency_key: 'k', publisher_id_token: 'idt' });
+    expect(Date.parse((entry as { produced_at: string }).produced_at)).not.toBeNaN();
+    const [read] = await bus.consume(shop, { env_id: env });
+    expect(read).toMatchObject({ env_id: env, stream: `bus:${env}:app`, stream_family: 'app', payload: { n: 7 }, created_at: '2026-01-02T03:04:05.678Z' });
+  });
+
+  test('BUS-007: of a hundred copies at once one is stored and appended, and all get its id; so do later ones and those of another process', async () => {
+    const env = newEnv();
+    await using other = await BusProcess.start(stores);
+    const copies = await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 ? bus : other).produce(shop, env, n, { idempotency_key: 'same' }).catch((error: { code: string }) => error.code)));
+    const answered = copies.filter(copy => typeof copy !== 'string');
+    // A process that meets the other's unfinished row says so, and is asked again.
+    expect(copies.filter(copy => typeof copy === 'string' && copy !== 'append_pending')).toEqual([]);
+    expect(new Set(answered.map(({ message_id }) => message_id)).size).toBe(1);
+    expect(answered.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(await streamOf(env)).toHaveLength(1);
+    expect(await inboxOf(env)).toHaveLength(1);
+    await eventually(() => other.produce(shop, env, 101, { idempotency_key: 'same' }).then(({ message_id, replayed }) => ({ message_id, replayed }), () => undefined)).toEqual({ message_id: answered[0]?.message_id, replayed: true });
+  });
+
+  test('the same key of another subject or in another environment is another event', async () => {
+    const [one, two] = [newEnv(), newEnv()];
+    await Promise.all([bus.produce(shop, one, 1, { idempotency_key: 'k' }), bus.produce(workload('mail'), one, 2, { idempotency_key: 'k' }), bus.produce(shop, two, 3, { idempotency_key: 'k' })]);
+    expect([await streamOf(one), await streamOf(two)].map(entries => entries.length)).toEqual([2, 1]);
+  });
+
+  test.each([
+    ['BUS-019: a dot', { event_type: 'platform:shop:order.created:v' }, 'invalid_event_type', 400],
+    ['BUS-019: three segments', { event_type: 'platform:shop:created' }, 'invalid_event_type', 400],
+    ['BUS-019: the suffix only the bus may append', { event_type: 'platform:shop:order:created.replayed' }, 'invalid_event_type', 400],
+    ['BUS-030: a family with a colon', { stream_family: 'a:b' }, 'invalid_stream_family', 400],
+    ['BUS-030: a family of 65 characters', { stream_family: 'f'.repeat(65) }, 'invalid_stream_family', 400],
+    ['BUS-031: dlq', { stream_family: 'dlq' }, 'invalid_stream_family', 400],
+    ['BUS-031: delayed', { stream_family: 'delayed' }, 'invalid_stream_family', 400],
+    ['BUS-031: jti', { stream_family: 'jti' }, 'invalid_stream_family', 400],
+    ['BUS-005: a payload that is a list', { payload: [1] }, 'payload_not_object', 400],
+    ['BUS-005: a payload that is null', { payload: null }, 'payload_not_object', 400],
+    ['BUS-005: a payload over 256 KiB', { payload: { text: 'x'.repeat(262_144) } }, 'payload_too_large', 413],
+    ['no environment', { env_id: undefined }, 'env_required', 400],
+    ['BUS-070: an event of another vertical', { event_type: 'acme:shop:order:created' }, 'event_ownership', 403],
+  ])('%s is refused, and nothing is stored', async (_, change, code, status) => {
+    const env = newEnv();
+    expect(await refusal(bus.produce(shop, env, 1, change))).toMatchObject({ code, status });
+    expect(await inboxOf(env)).toEqual([]);
+  });
+
+  test('the literal legacy names are accepted from their own service', async () => {
+    const env = newEnv();
+    await bus.produce(workload('stat'), env, 1, { event_type: 'platform:stat.aggregate.updated' });
+    await bus.produce(workload('post'), env, 1, { event_type: 'platform:notification:received' });
+    expect(await refusal(bus.produce(shop, env, 1, { event_type: 'platform:stat.aggregate.updated' }))).toMatchObject({ code: 'invalid_event_type' });
+  });
+
+  test('BUS-072 BUS-073 BUS-076: who has no vertical owns no event; a person is told first that the environment is another', async () => {
+    const [own, foreign] = [newEnv(), newEnv()];
+    const event = { event_type: 'platform:shop:order:created' };
+    expect(await refusal(bus.produce({ ...workload('stray'), vertical: undefined }, own, 1, event))).toMatchObject({ code: 'event_ownership', status: 403 });
+    expect(await refusal(bus.produce(person(own), own, 1, event))).toMatchObject({ code: 'event_ownership', status: 403 });
+    expect(await refusal(bus.produce(person(own), foreign, 1, event))).toMatchObject({ code: 'env_mismatch', status: 403 });
+    expect(await refusal(bus.produce(acme, own, 1, { event_type: 'globex:shop:order:created' }))).toMatchObject({ detail: "event_ownership: vertical 'acme' may not produce 'globex:shop:order:created'" });
+  });
+
+  test('produce into a suspended environment is refused to verticals, and open again when it is resumed', async () => {
+    const env = newEnv();
+    const change = (status: string, key: string) => bus.produce(workload('sys'), env, 0, { event_type: 'platform:sys:env:updated', stream_family: 'sys', payload: { env_id: env, status }, idempotency_key: key });
+    await change('suspended', 'off');
+    const suspended = async () => (await bus.pool.raw`select 1 from suspended_environments where env_id = ${env}`).length;
+    await eventually(suspended).toBe(1);
+    expect(await refusal(bus.produce(acme, env, 1))).toMatchObject({ code: 'env_suspended', status: 403 });
+    await bus.produce(shop, env, 1);
+    await change('active', 'on');
+    await eventually(suspended).toBe(0);
+    expect((await refusal(bus.produce(acme, env, 1))).code).toBe('none');
+  });
+
+  test('the bucket of an environment refuses a vertical what is too much, with the time to come back, and never the platform', async () => {
+    const [env, other] = [newEnv(), newEnv()];
+    const burst = await Promise.all(Array.from({ length: 20 }, (_, n) => refusal(bus.produce(acme, env, n))));
+    const limited = burst.filter(({ status }) => status === 429);
+    expect(limited.length).toBeGreaterThanOrEqual(3);
+    expect(limited[0]).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
+    expect((await refusal(bus.produce(acme, other, 1))).code).toBe('none');
+    expect((await Promise.all(Array.from({ length: 30 }, (_, n) => refusal(bus.produce(shop, env, n))))).map(({ code }) => code)).toEqual(Array(30).fill('none'));
+  });
+});
+
+describe('a batch', () => {
+  const event = (env: string, n: number, more: object = {}) => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `k-${n}`, ...more });
+  const batch = async (events: unknown[], as = shop) => ((await bus.call('produceBatch', as, { body: { events } })).value as { results: Record<string, unknown>[] }).results;
+
+  test('BUS-002 BUS-037 BUS-038 BUS-042 BUS-043: rows answer in their order, each for itself and its environment', async () => {
+    const [one, two] = [newEnv(), newEnv()];
+    const results = await batch([event(one, 1), event(one, 2, { stream_family: 'dlq' }), event(two, 3), { event_type: 7 }, null, event(one, 4, { event_type: 'acme:a:b:c' }), event(one, 5, { surprise: 1 }), event(one, 6)]);
+    expect(results.map(({ message_id, error, status, stream }) => (message_id ? stream : `${error} ${status}`))).toEqual([
+      `bus:${one}:app`, 'invalid_stream_family 400', `bus:${two}:app`, 'invalid_event_type 400', 'invalid_event 400', 'event_ownership 403', 'invalid_event 400', `bus:${one}:app`,
+    ]);
+    expect(results.every(result => ('error' in result) !== ('message_id' in result))).toBe(true);
+    expect((await streamOf(one)).map(({ payload }) => payload)).toEqual(['{"n":1}', '{"n":6}']);
+  });
+
+  test('BUS-041: none and a hundred and one are refused whole; a hundred are taken', async () => {
+    const env = newEnv();
+    expect(await refusal(batch([]))).toMatchObject({ code: 'batch_size', status: 400 });
+    expect(await refusal(batch(Array.from({ length: 101 }, (_, n) => event(env, n))))).toMatchObject({ code: 'batch_size' });
+    expect(await inboxOf(env)).toEqual([]);
+    expect(await batch(Array.from({ length: 100 }, (_, n) => event(env, n)))).toHaveLength(100);
+    expect(await streamOf(env)).toHaveLength(100);
+  });
+
+  test('rows over the bucket fail alone', async () => {
+    const env = newEnv();
+    const results = await batch(Array.from({ length: 12 }, (_, n) => event(env, n, { event_type: 'acme:shop:order:created' })), acme);
+    expect(results.map(({ error }) => error ?? 'ok')).toEqual([...Array(10).fill('ok'), 'rate_limited', 'rate_limited']);
+  });
+
+  test('events of an environment leave in the order they came: of many batches and singles at once, each in its own', async () => {
+    const env = newEnv();
+    await Promise.all(Array.from({ length: 30 }, (_, b) => batch(Array.from({ length: 40 }, (_, n) => event(env, b * 100 + n)))));
+    const seen = (await bus.drain(workload('reader'), { env_id: env })).map(({ payload }) => payload.n as number);
+    expect(seen).toHaveLength(1_200);
+    for (let b = 0; b < 30; b++) expect(seen.filter(n => Math.floor(n / 100) === b)).toEqual(Array.from({ length: 40 }, (_, n) => b * 100 + n));
+    // Requests that follow each other in one turn of the loop follow each other on the stream, too.
+    expect(seen.filter(n => n % 100 === 0)).toEqual(Array.from({ length: 30 }, (_, b) => b * 100));
+  });
+});
+
+describe('the group commit', () => {
+  test('many events are few statements', async () => {
+    const env = newEnv();
+    const count = async () => Number((await bus.pool.raw<{ xid: string }[]>`select pg_current_xact_id()::text as xid`)[0]?.xid);
+    const before = await count();
+    await Promise.all(Array.from({ length: 1_000 }, (_, n) => bus.produce(shop, env, n)));
+    expect((await count()) - before).toBeLessThan(40);
+    expect(await streamOf(env)).toHaveLength(1_000);
+  });
+
+  test('a row the database refuses fails alone, with the reason where it failed (BUS-082), and the marks of others are kept', async () => {
+    const env = newEnv();
+    await bus.pool.raw`alter table event_inbox add constraint refused check (event_type <> 'platform:shop:order:bad')`;
+    try {
+      const outcomes = await Promise.all(Array.from({ length: 40 }, (_, n) => refusal(bus.produce(shop, env, n, n === 17 ? { event_type: 'platform:shop:order:bad' } : {}))));
+      expect(outcomes.flatMap(({ code }, n) => (code === 'none' ? [] : [n]))).toEqual([17]);
+      expect(outcomes[17]).toMatchObject({ code: 'inbox_failed', status: 500, detail: 'inbox persist: 23514' });
+    } finally {
+      await bus.pool.raw`alter table event_inbox drop constraint refused`;
+    }
+    await eventually(async () => (await inboxOf(env)).filter(({ message_id }) => message_id === null).length).toBe(0);
+    expect(await streamOf(env)).toHaveLength(39);
+  });
+
+  test('BUS-080 BUS-081: journal and audit log tell of produce', async () => {
+    const env = newEnv();
+    const { message_id } = await bus.produce(shop, env, 1, { correlation_id: 'corr-9', idempotency_key: 'j' });
+    await bus.produce(shop, env, 1, { correlation_id: 'corr-10', idempotency_key: 'j' });
+    const journal = () => bus.pool.raw`select action, sub, stream_family, event_type, message_id, outcome, correlation_id from audit_journal where env_id = ${env} order by id`;
+    await eventually(async () => (await journal()).length).toBe(2);
+    expect((await journal())[0]).toEqual({ action: 'produce', sub: 'shop', stream_family: 'app', event_type: 'platform:shop:order:created', message_id, outcome: 'accepted', correlation_id: 'corr-9' });
+    expect((await journal())[1]).toMatchObject({ message_id, outcome: 'duplicate', correlation_id: 'corr-10' });
+    await eventually(() => bus.logged.some(({ fields }) => fields['target'] === 'bus.audit' && JSON.stringify(fields).includes('corr-10'))).toBe(true);
+  });
+});

@@ -1,0 +1,92 @@
+import { defineContract, get, raw, socket, subscribe, Type } from '@platform/sdk/contract';
+
+const cookie = 'The session cookie is checked by the gateway itself, before anything else';
+const nobody = 'A person without a session begins or ends one here';
+const everyone = { delivery: 'process' } as const;
+
+/** The one backend of browser applications: sessions, sign-in, the proxy path, live events (doc2; G-BFF). Tokens stay here. */
+export const gateway = defineContract({
+  id: 'bff',
+  title: 'Browser gateway',
+  placement: { tier: 50 },
+  capabilities: ['key-value', 'backends'],
+  uses: { sys: ['sys:read', 'sys:instances:read'], auth: ['auth:membership:read'] },
+  workloads: { delegator: { auth: ['auth:membership:read'], sys: ['sys:instances:read'] } },
+  aliases: { '/readiness': '/v1/readiness', '/metrics': '/v1/metrics' },
+  config: Type.Object({
+    encryptionKey: Type.String({ env: 'PLATFORM_BFF_ENCRYPTION_KEY', secret: true, pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Key of stored sessions: 32 bytes in base64' }),
+    previousKeys: Type.String({ env: 'PLATFORM_BFF_PREVIOUS_KEYS', secret: true, default: '', pattern: '^([A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*)?$', description: 'Older keys, separated by commas; sessions are wrapped again as they are written' }),
+    csrf: Type.Boolean({ env: 'PLATFORM_BFF_CSRF', default: true, description: 'Whether mutations must carry x-bff-csrf' }),
+    idleTtlS: Type.Integer({ env: 'PLATFORM_BFF_IDLE_TTL_S', default: 604_800, minimum: 60, description: 'Seconds a session lives unused' }),
+    absoluteTtlS: Type.Integer({ env: 'PLATFORM_BFF_ABSOLUTE_TTL_S', default: 2_592_000, minimum: 60, description: 'Seconds a session lives at most' }),
+    hostnameFallback: Type.Boolean({ env: 'PLATFORM_BFF_HOSTNAME_FALLBACK', default: false, description: 'Whether the host name tells the application when no ingress did' }),
+    partitionedCookie: Type.Boolean({ env: 'PLATFORM_BFF_PARTITIONED_COOKIE', default: false, description: 'Whether the session cookie is kept apart per embedding site (CHIPS)' }),
+  }),
+
+  actions: {},
+  problems: {
+    malformed: { status: 400, title: 'The request is malformed', retry: 'never' },
+    bad_return_to: { status: 400, title: 'return_to is not a path of the application', retry: 'never' },
+    state_mismatch: { status: 400, title: 'This sign-in was not started here, or took too long', retry: 'never' },
+    target_mismatch: { status: 400, title: 'Header and query name different targets', retry: 'never' },
+    session_required: { status: 401, title: 'Sign in first', retry: 'never' },
+    app_binding_mismatch: { status: 401, title: 'The session belongs to another application', retry: 'never' },
+    sign_in_refused: { status: 401, title: 'The sign-in was refused', retry: 'never' },
+    claims_undecodable: { status: 401, title: 'The identity could not be read', retry: 'never', log: 'warn' },
+    auth_env_mismatch: { status: 403, title: 'The identity belongs to another environment', retry: 'never', log: 'warn' },
+    group_gate_denied: { status: 403, title: 'This application is not open to you', retry: 'never' },
+    signup_disabled: { status: 403, title: 'This application takes no sign-ups', retry: 'never' },
+    origin_denied: { status: 403, title: 'The request comes from another site', retry: 'never', log: 'warn' },
+    csrf_mismatch: { status: 403, title: 'x-bff-csrf does not fit the session', retry: 'never' },
+    not_whitelisted: { status: 403, title: 'The application may not call this', retry: 'never' },
+    service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
+    target_denied: { status: 403, title: 'This environment is not open to you', retry: 'never' },
+    app_unknown: { status: 404, title: 'No application answers on this host', retry: 'never' },
+    session_not_found: { status: 404, title: 'No such session', retry: 'never' },
+    method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
+    no_live_stream: { status: 409, title: 'The session has no live stream', retry: 'never' },
+    body_too_large: { status: 413, title: 'The body is too large', retry: 'never' },
+    rate_limited: { status: 429, title: 'Too many requests', retry: 'later' },
+    internal: { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' },
+    identity_unavailable: { status: 502, title: 'The identity service did not answer', retry: 'later', log: 'warn' },
+    delegator_unavailable: { status: 502, title: 'The gateway cannot act in other environments now', retry: 'later', log: 'warn' },
+    not_ready: { status: 503, title: 'The gateway is not ready', retry: 'later', log: 'warn' },
+  },
+  events: {},
+
+  consumes: {
+    liveSys: subscribe('*', { family: 'sys', ...everyone }),
+    liveIdentity: subscribe('*', { family: 'identity', ...everyone }),
+    liveApp: subscribe('*', { family: 'app', ...everyone }),
+    liveNotification: subscribe('*', { family: 'notification', ...everyone }),
+    liveAcme: subscribe('*', { family: 'acme', ...everyone }),
+    liveFunc: subscribe('*', { family: 'func', ...everyone }),
+    liveStat: subscribe('*', { family: 'stat-pipeline', ...everyone }),
+    liveWorkflow: subscribe('*', { family: 'workflow', ...everyone }),
+    accessChanged: subscribe('platform:sys:identity:updated', { family: 'policy', ...everyone }),
+    /** Durable: a revocation that came while no gateway ran still ends the stored session (GWY-092, H-10). */
+    'bff-session-reaper': subscribe('platform:auth:session:revoked', { family: 'identity', delivery: 'fleet' }),
+  },
+
+  routes: {
+    login: raw('/auth/login', { summary: 'Begin a sign-in', gate: { public: nobody } }),
+    signUp: raw('/auth/sign-up', { summary: 'Begin a sign-up', gate: { public: nobody } }),
+    callback: raw('/auth/callback', { summary: 'Finish a sign-in', gate: { public: nobody } }),
+    session: raw('/auth/session', { summary: 'Who is signed in', gate: { public: cookie } }),
+    signOut: raw('/auth/sign-out', { summary: 'End the session', gate: { public: cookie } }),
+    refresh: raw('/auth/refresh', { summary: 'Renew the tokens of the session', gate: { public: cookie } }),
+    sessions: raw('/v1/auth/sessions', { summary: 'List, or end all other, sessions of the caller', gate: { public: cookie } }),
+    oneSession: raw('/v1/auth/sessions/{id}', { summary: 'One session of the caller', gate: { public: cookie } }),
+    proxyRoot: raw('/proxy/{service}', { summary: 'Call the root of a service', gate: { public: cookie }, hidden: true }),
+    proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', gate: { public: cookie } }),
+    subscription: raw('/subscribe', { summary: 'Live events as a stream', gate: { public: cookie } }),
+    live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
+    audit: raw('/audit', { summary: 'A line for the gateway\'s log', gate: { public: 'Browsers report faults before anybody is signed in' } }),
+    metrics: get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' } }),
+  },
+
+  jobs: {
+    heartbeat: { summary: 'Keep live connections warm, and end those whose session is gone', every: '15s', runs: 'process' },
+    followFamilies: { summary: 'Hear the event families that verticals brought', every: '30s', runs: 'process' },
+  },
+});

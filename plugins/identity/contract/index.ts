@@ -1,0 +1,150 @@
+import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+
+const Name = Type.String({ pattern: '^[a-z0-9:_.-]{1,200}$' });
+const Scopes = Type.Array(Type.String({ maxLength: 200 }), { maxItems: 2_000 });
+const nullable = Type.Union([Type.String(), Type.Null()]);
+/** Context that every hosted page carries to the next (G-AUTH-06). */
+const OAuthContext = Type.Object({
+  client_id: Type.Optional(Type.String({ maxLength: 300 })),
+  redirect_uri: Type.Optional(Type.String({ maxLength: 2_000 })),
+  state: Type.Optional(Type.String({ maxLength: 1_000 })),
+  code_challenge: Type.Optional(Type.String({ maxLength: 200 })),
+  scope: Type.Optional(Type.String({ maxLength: 4_000 })),
+  request_uri: Type.Optional(Type.String({ maxLength: 500 })),
+  uid: Type.Optional(Type.String({ maxLength: 100 })),
+});
+const Signed = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('password_change_required')]),
+  session_token_id: Type.Optional(Type.String()),
+  next: Type.String(),
+});
+const User = Type.Object({
+  user_id: Id,
+  email: Type.String(),
+  email_verified: Type.Boolean(),
+  display_name: nullable,
+  status: Type.Union([Type.Literal('active'), Type.Literal('locked'), Type.Literal('disabled')]),
+  groups: Type.Array(Type.String()),
+  mfa_enrolled: Type.Boolean(),
+  created_at: Type.String(),
+  last_sign_in_at: nullable,
+});
+const UserRow = Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, status: Type.String(), created_at: Type.String(), last_sign_in_at: nullable });
+const SessionRow = Type.Object({ session_id: Type.String(), user_id: Id, email: Type.String(), created_at: Type.String(), expires_at: Type.String() });
+const hosted = 'A person signs in here; there is no credential yet';
+const protocol = 'The protocol authenticates its own clients (RFC 6749)';
+const verbs = 'auth:membership:write';
+
+/** Identity: who people and workloads are, and what they may do at this moment (facts/identity; G-AUTH). */
+export const identity = defineContract({
+  id: 'auth',
+  title: 'Identity',
+  family: 'identity',
+  placement: { tier: 10 },
+  uses: { sys: ['sys:read', 'sys:instances:read'] },
+  capabilities: ['key-value'],
+  config: Type.Object({
+    bootstrapEmail: Type.Optional(Type.String({ env: 'PLATFORM_AUTH_BOOTSTRAP_EMAIL', pattern: '^[^@\\s]+@[^@\\s]+$', description: 'E-mail of the first administrator; admin@ops.sys.{domain} when unset' })),
+    bootstrapPasswordRef: Type.Optional(Type.String({ env: 'PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF', description: 'Secret reference of the first administrator\'s one-time password' })),
+    keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
+  }),
+
+  actions: {
+    'auth:membership:read': { title: 'Read roles, groups and live scopes', principals: ['machine'] },
+    'auth:membership:write': { title: 'Change roles and groups', principals: ['machine'], bound: true },
+    'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
+    'auth:users:admin': { title: 'Manage people and sessions' },
+  },
+
+  problems: {
+    target_env_missing: { status: 400, title: 'X-Platform-Target-Env-Id is missing', retry: 'never' },
+    user_id_missing: { status: 400, title: 'The user id is empty', retry: 'never' },
+    weak_password: { status: 400, title: 'Choose a stronger password', retry: 'never' },
+    step_invalid: { status: 400, title: 'This step does not belong to a sign-in', retry: 'never' },
+    invalid_credentials: { status: 401, title: 'E-mail or password is wrong', retry: 'never' },
+    csrf_mismatch: { status: 403, title: 'The request is not of this page', retry: 'never' },
+    bad_origin: { status: 403, title: 'The request comes from another site', retry: 'never' },
+    role_not_found: { status: 404, title: 'No such role', retry: 'never' },
+    group_not_found: { status: 404, title: 'No such group', retry: 'never' },
+    user_not_found: { status: 404, title: 'No such person', retry: 'never' },
+    workload_not_found: { status: 404, title: 'No such workload', retry: 'never' },
+    session_not_found: { status: 404, title: 'No such session', retry: 'never' },
+    realm_not_found: { status: 404, title: 'Nobody signs in on this host', retry: 'never' },
+    role_cycle: { status: 409, title: 'The roles would contain each other', retry: 'never' },
+    token_expired: { status: 410, title: 'The link or step has expired', retry: 'never' },
+    account_locked: { status: 429, title: 'Too many failed attempts', retry: 'later' },
+    rate_limited: { status: 429, title: 'Too many attempts', retry: 'later' },
+  },
+
+  events: {
+    'platform:auth:session:revoked': event('A session ended before its time', Type.Object({ session_id: Type.String(), user_id: Id, env_id: Id, reason: Type.Union(['sign_out', 'admin', 'password_change', 'reuse_detected', 'expired'].map(reason => Type.Literal(reason))), revoked_at: Type.String() })),
+    'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
+    'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
+  },
+
+  routes: {
+    putRole: put('/v1/admin/roles/{role}', { summary: 'Make or change a role', gate: verbs, body: Type.Object({ scopes: Scopes, description: Type.Optional(Type.String({ maxLength: 500 })) }), returns: Type.Object({ name: Name, env_id: Id, scopes: Scopes, created: Type.Boolean() }), problems: ['target_env_missing'] }),
+    nestRole: put('/v1/admin/roles/{role}/nested/{child}', { summary: 'Nest a role in another', gate: verbs, returns: Type.Object({ role: Name, child: Name }), problems: ['target_env_missing', 'role_not_found', 'role_cycle'] }),
+    putGroup: put('/v1/admin/groups/{group}', { summary: 'Make a group', gate: verbs, body: Type.Object({ description: Type.Optional(Type.String({ maxLength: 500 })) }), returns: Type.Object({ group_id: Id, name: Name, env_id: Id, created: Type.Boolean() }), problems: ['target_env_missing'] }),
+    putGroupRole: put('/v1/admin/groups/{group}/roles/{role}', { summary: 'Give a group a role', gate: verbs, returns: Type.Object({ group: Name, role: Name }), problems: ['target_env_missing', 'group_not_found', 'role_not_found'] }),
+    putGroupMember: put('/v1/admin/groups/{group}/members/{user_id}', { summary: 'Put a person into a group', gate: verbs, returns: Type.Object({ group: Name, user_id: Id }), problems: ['target_env_missing', 'group_not_found', 'user_not_found'] }),
+    deleteGroupMember: del('/v1/admin/groups/{group}/members/{user_id}', { summary: 'Take a person out of a group', gate: verbs, problems: ['target_env_missing'] }),
+    putUserRole: put('/v1/admin/users/{user_id}/roles/{role}', { summary: 'Give a person a role', gate: verbs, returns: Type.Object({ user_id: Id, role: Name }), problems: ['target_env_missing', 'user_not_found', 'role_not_found'] }),
+    deleteUserRole: del('/v1/admin/users/{user_id}/roles/{role}', { summary: 'Take a role from a person', gate: verbs, problems: ['target_env_missing'] }),
+    userGroups: get('/v1/admin/users/{user_id}/groups', { summary: 'Groups of a person, live', gate: 'auth:membership:read', returns: Type.Object({ user_id: Type.String(), groups: Type.Array(Type.Object({ name: Name, env_id: Id })), as_of: Type.String() }), problems: ['user_id_missing'] }),
+    groupMembers: get('/v1/admin/groups/{group}/members', { summary: 'Members of a group', gate: 'auth:membership:read', query: PageQuery, returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, joined_at: Type.String() })) }),
+    userScopes: get('/v1/admin/users/{user_id}/scopes', { summary: 'What a person may do in an environment, live', gate: 'auth:membership:read', query: { env_id: Id }, returns: Type.Object({ scopes: Scopes, as_of: Type.String() }), problems: ['user_id_missing'] }),
+    provisionAccess: post('/v1/admin/access', { summary: 'Make the access model of an organization or environment', gate: verbs, body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id) }), returns: Type.Object({ groups: Type.Array(Name) }), problems: ['user_not_found'], hidden: true }),
+    putRealm: put('/v1/admin/realms/{env_id}', { summary: 'Say on which host an environment signs in', gate: verbs, body: Type.Object({ host: Type.String({ maxLength: 253 }), org_id: Id }), returns: Type.Object({ env_id: Id, host: Type.String() }), hidden: true }),
+    putGrants: put('/v1/admin/grants/{vertical}', { summary: 'Replace what a vertical grants to built-in roles', gate: verbs, body: Type.Object({ scopes: Type.Array(Type.Object({ scope: Type.String(), grants: Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')]) }), { maxItems: 5_000 }) }), returns: Type.Object({ vertical: Type.String(), scopes: Type.Integer() }), hidden: true }),
+    getWorkload: get('/v1/admin/workloads/{name}', { summary: 'What a workload may do', gate: 'auth:membership:read', returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), problems: ['workload_not_found'], hidden: true }),
+    putWorkload: put('/v1/admin/workloads/{name}', { summary: 'Register a workload', gate: verbs, body: Type.Object({ vertical: Type.String({ maxLength: 60 }), scopes: Scopes }), returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), hidden: true }),
+
+    listUsers: get('/v1/admin/users', { summary: 'People, newest first', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(UserRow) }),
+    getUser: get('/v1/admin/users/{user_id}', { summary: 'One person', gate: { any: ['auth:users:read', 'auth:users:admin'] }, target: 'optional', returns: User, problems: ['user_not_found'] }),
+    listSessions: get('/v1/admin/sessions', { summary: 'Sign-in sessions', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(SessionRow) }),
+    revokeSession: post('/v1/admin/sessions/{session_id}/revoke', { summary: 'End a session', gate: 'auth:users:admin', target: 'optional', problems: ['session_not_found'], emits: ['platform:auth:session:revoked'] }),
+
+    branding: get('/v1/branding', { summary: 'How the sign-in pages look', gate: { public: hosted }, returns: Type.Object({ primary_color: nullable, background_color: nullable, text_color: nullable, font_family: nullable, logo_url: nullable, theme_mode: Type.String(), display_name: Type.String(), customCss: nullable }) }),
+    signIn: post('/v1/sign-in', { summary: 'Sign in with a password', gate: { public: hosted }, limit: 16_384, body: Type.Object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }), returns: Signed, problems: ['invalid_credentials', 'rate_limited', 'account_locked', 'csrf_mismatch', 'bad_origin', 'step_invalid', 'token_expired'] }),
+    changePassword: post('/v1/password/change', { summary: 'Choose a new password during sign-in', gate: { public: hosted }, limit: 16_384, body: Type.Object({ password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }), returns: Signed, problems: ['weak_password', 'token_expired', 'csrf_mismatch', 'bad_origin', 'step_invalid'] }),
+    signOut: post('/v1/sign-out', { summary: 'End the sign-in session of this browser', gate: { public: hosted }, problems: ['csrf_mismatch', 'bad_origin'], emits: ['platform:auth:session:revoked'] }),
+
+    protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
+    protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),
+    discovery: node('/.well-known/{*rest}', { summary: 'Discovery and keys', gate: { public: 'Discovery is public by standard' }, hidden: true }),
+    pages: node('/{*path}', { summary: 'The hosted pages', gate: { public: hosted }, hidden: true }),
+  },
+
+  jobs: {
+    forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
+  },
+
+  pages: {
+    users: {
+      kind: 'table',
+      title: 'People',
+      source: 'listUsers',
+      key: 'user_id',
+      columns: [
+        { field: 'email', label: 'E-mail' },
+        { field: 'display_name', label: 'Name' },
+        { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', locked: 'warn', disabled: 'muted' } },
+        { field: 'last_sign_in_at', label: 'Last sign-in', as: 'datetime' },
+      ],
+    },
+    sessions: {
+      kind: 'table',
+      title: 'Sessions',
+      source: 'listSessions',
+      key: 'session_id',
+      live: ['platform:auth:session:revoked'],
+      rowActions: [{ route: 'revokeSession', label: 'End session', confirm: 'The person is signed out everywhere this session is used.', tone: 'bad' }],
+      columns: [
+        { field: 'email', label: 'E-mail' },
+        { field: 'created_at', label: 'Since', as: 'datetime' },
+        { field: 'expires_at', label: 'Until', as: 'datetime' },
+      ],
+    },
+  },
+});

@@ -1,0 +1,7 @@
+import type { Ctx } from './context.ts';
+
+/** Moves the version of environments whose access model changed: the next request on every process sees the change (day-one 6). */
+export async function bumpAccess(ctx: Ctx, envIds: Iterable<string>): Promise<void> {
+  const commands = [...new Set(envIds)].map(envId => ['INCR', `authz:{${envId}}`] as const);
+  for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
+}

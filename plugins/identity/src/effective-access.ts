@@ -1,0 +1,83 @@
+import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { Contract, Ctx } from './context.ts';
+
+const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
+export const PLATFORM_ADMIN = 'sys:sys:admin';
+
+/** One spelling of a scope: `platform:X` is `X` (G-K-08). */
+const canonical = (scope: string) => (scope.startsWith('platform:') ? scope.slice(9) : scope);
+
+/** Live answers about people: groups, roles, and the closure of everything they may do in an environment. Nothing is cached here. */
+export class EffectiveAccess {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  async groups({ params }: RequestOf<Contract, 'userGroups'>) {
+    const userId = params.user_id.trim();
+    if (userId === '') throw this.#ctx.problem('user_id_missing');
+    return { user_id: userId, groups: await this.groupsOf(userId), as_of: this.#ctx.clock.now().toISOString() };
+  }
+
+  async scopes({ params, query }: RequestOf<Contract, 'userScopes'>) {
+    const userId = params.user_id.trim();
+    if (userId === '') throw this.#ctx.problem('user_id_missing');
+    return { scopes: [...(await this.scopesOf(userId, query.env_id))].sort(), as_of: this.#ctx.clock.now().toISOString() };
+  }
+
+  async members({ params, query }: RequestOf<Contract, 'groupMembers'>) {
+    const limit = query.limit ?? 50;
+    const rows = await this.#ctx.db.sql<{ user_id: string; email: string; display_name: string | null; joined_at: string }[]>`
+      select u.user_id, u.email, u.display_name, min(m.joined_at) as joined_at from group_members m join users u using (user_id)
+      where m.group_name = ${params.group} and (${query.cursor ?? null}::text is null or u.user_id::text > ${query.cursor ?? null})
+      group by u.user_id order by u.user_id::text limit ${limit + 1}`;
+    const items = rows.slice(0, limit);
+    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.user_id ?? null) : null };
+  }
+
+  async groupsOf(userId: string): Promise<{ name: string; env_id: string }[]> {
+    const rows = await this.#ctx.db.sql<{ name: string; env_id: string }[]>`
+      with recursive held(env_id, name) as (
+        select env_id, group_name from group_members where user_id::text = ${userId}
+        union select n.env_id, n.group_name from group_nesting n join held on n.child_env_id = held.env_id and n.child_group = held.name)
+      select name, env_id from held order by name, env_id`;
+    return [...rows];
+  }
+
+  /** Roles directly, through groups and through nesting; their scopes; what verticals grant to built-in roles; everything for the platform's administrators. */
+  async scopesOf(userId: string, envId: string): Promise<ReadonlySet<string>> {
+    const realm = await this.#realmScopes(userId, envId);
+    const admin = envId === SYSTEM.envId ? realm.scopes.has(PLATFORM_ADMIN) : (await this.#realmScopes(userId, SYSTEM.envId)).scopes.has(PLATFORM_ADMIN);
+    const scopes = new Set(realm.scopes);
+    // In the system environment the built-in roles mean membership of some tenant, never rights over the platform itself.
+    const levels = new Set(envId === SYSTEM.envId ? [] : realm.roles.flatMap(role => (BUILT_IN[role] ? [BUILT_IN[role]] : [])));
+    if (levels.size === 0 && !admin) return scopes;
+    for (const { scope, grants, machineOnly } of this.#ctx.catalog.actions()) {
+      if (!machineOnly && (admin || (grants && levels.has(grants)))) scopes.add(canonical(scope));
+    }
+    const granted = await this.#ctx.db.sql<{ scope: string; grants: 'read' | 'write' | 'admin' }[]>`select scope, grants from vertical_grants`;
+    for (const { scope, grants } of granted) if (admin || levels.has(grants)) scopes.add(canonical(scope));
+    return scopes;
+  }
+
+  /** Whether a person may be in an environment at all: any live role or group there (C40). */
+  async hasAccess(userId: string, envId: string): Promise<boolean> {
+    return (await this.scopesOf(userId, envId)).size > 0;
+  }
+
+  async #realmScopes(userId: string, envId: string): Promise<{ scopes: ReadonlySet<string>; roles: readonly string[] }> {
+    const rows = await this.#ctx.db.sql<{ role: string; scope: string | null }[]>`
+      with recursive groups(env_id, name) as (
+        select env_id, group_name from group_members where user_id::text = ${userId}
+        union select n.env_id, n.group_name from group_nesting n join groups on n.child_env_id = groups.env_id and n.child_group = groups.name),
+      held(role) as (
+        select role from user_roles where env_id = ${envId} and user_id::text = ${userId}
+        union select g.role from group_roles g join groups on groups.env_id = g.env_id and groups.name = g.group_name where g.env_id = ${envId}
+        union select n.child from role_nesting n join held on n.role = held.role where n.env_id = ${envId})
+      select held.role, s.scope from held left join role_scopes s on s.env_id = ${envId} and s.role = held.role
+      where exists (select 1 from users where user_id::text = ${userId} and status = 'active')`;
+    return { scopes: new Set(rows.flatMap(({ scope }) => (scope ? [canonical(scope)] : []))), roles: [...new Set(rows.map(({ role }) => role))] };
+  }
+}

@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { NodeExchange, RequestOf } from '@platform/sdk';
+import { ASSETS_PREFIX, type Assets, assetsOf } from '../../../signin/assets.ts';
+import { localeOf } from '../../../signin/messages.ts';
+import { renderStep } from '../../../signin/render.ts';
+import { stepOf } from '../../../signin/step.ts';
+import type { Contract, Ctx } from './context.ts';
+import type { Realms } from './realms.ts';
+
+const BUNDLE = fileURLToPath(new URL('../../../signin/dist', import.meta.url));
+const TYPES: Readonly<Record<string, string>> = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
+const SECURITY = {
+  'content-security-policy': "default-src 'self'; img-src 'self' https:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+const BRANDING_MS = 30_000;
+
+/** The hosted sign-in pages: rendered here, readable before any script, one path a step (G-SGN-01). */
+export class HostedPages {
+  readonly #ctx: Ctx;
+  readonly #realms: Realms;
+  readonly #assets: Assets;
+  readonly #files = new Map<string, { bytes: Buffer; type: string }>();
+  readonly #brandings = new Map<string, { at: number; branding: Record<string, string> }>();
+
+  constructor(ctx: Ctx, realms: Realms) {
+    if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
+    this.#ctx = ctx;
+    this.#realms = realms;
+    this.#assets = assetsOf(JSON.parse(readFileSync(join(BUNDLE, 'manifest.json'), 'utf8')) as Record<string, { file: string }>);
+    for (const name of readdirSync(BUNDLE, { recursive: true }) as string[]) {
+      const type = TYPES[extname(name)];
+      if (type) this.#files.set(ASSETS_PREFIX + name.replaceAll('\\', '/'), { bytes: readFileSync(join(BUNDLE, name)), type });
+    }
+  }
+
+  async serve({ req, res, hostname }: NodeExchange): Promise<void> {
+    const url = new URL(req.url ?? '/', 'https://pages');
+    if (req.method !== 'GET' && req.method !== 'HEAD') return void res.writeHead(405, { allow: 'GET, HEAD' }).end();
+    const file = this.#files.get(url.pathname);
+    if (file) return void res.writeHead(200, { ...SECURITY, 'content-type': file.type, 'content-length': file.bytes.length, 'cache-control': 'public, max-age=31536000, immutable' }).end(req.method === 'HEAD' ? undefined : file.bytes);
+    const realm = await this.#realms.onHost(hostname);
+    const step = stepOf(url.pathname);
+    const body = renderStep(step, { locale: localeOf(req.headers['accept-language']), query: Object.fromEntries(url.searchParams), assets: this.#assets, displayName: 'Platform', branding: this.#brandings.get(realm.env_id)?.branding, allowSignUp: false });
+    res.writeHead(step === 'not-found' ? 404 : 200, { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });
+    res.end(req.method === 'HEAD' ? undefined : body);
+  }
+
+  /** Never fails a page: without the registry the platform's defaults show (doc1, sign-in 5). */
+  async branding({ hostname }: RequestOf<Contract, 'branding'>) {
+    const realm = await this.#realms.onHost(hostname);
+    const fields = await this.#read(realm.env_id);
+    const pick = (name: string) => fields[name] ?? null;
+    return {
+      primary_color: pick('primary_color'),
+      background_color: pick('background_color'),
+      text_color: pick('text_color'),
+      font_family: pick('font_family'),
+      logo_url: pick('logo_url'),
+      theme_mode: fields['theme_mode'] ?? 'system',
+      display_name: 'Platform',
+      customCss: pick('custom_css'),
+    };
+  }
+
+  async #read(envId: string): Promise<Record<string, string>> {
+    const now = this.#ctx.clock.now().getTime();
+    const known = this.#brandings.get(envId);
+    if (known && now - known.at < BRANDING_MS) return known.branding;
+    try {
+      const { sources: _, ...fields } = await this.#ctx.services.registry.mergedBranding({ params: { id: envId }, signal: AbortSignal.timeout(2_000) });
+      const branding = Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+      this.#brandings.set(envId, { at: now, branding });
+      if (this.#brandings.size > 1_000) this.#brandings.delete(this.#brandings.keys().next().value as string);
+      return branding;
+    } catch (error) {
+      this.#ctx.log.debug({ err: error }, 'branding not to be had');
+      return known?.branding ?? {};
+    }
+  }
+}

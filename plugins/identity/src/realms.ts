@@ -1,0 +1,58 @@
+import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { Contract, Ctx } from './context.ts';
+
+export interface Realm {
+  readonly env_id: string;
+  readonly org_id: string;
+  readonly host: string;
+}
+
+const LIMIT = 1_000;
+const NEGATIVE_MS = 5_000;
+
+/** Which environment signs in on which host. The system environment's is a constant, so that it is there before anybody else (IDN, placement). */
+export class Realms {
+  readonly #ctx: Ctx;
+  readonly #byHost = new Map<string, { realm: Realm | undefined; until: number }>();
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  get system(): Realm {
+    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}` };
+  }
+
+  async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
+    const { sql } = this.#ctx.db;
+    await sql`insert into realms (env_id, org_id, host) values (${params.env_id}, ${body.org_id}, ${body.host.toLowerCase()})
+      on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id`;
+    this.#byHost.clear();
+    return { env_id: params.env_id, host: body.host.toLowerCase() };
+  }
+
+  async seed(): Promise<void> {
+    const { env_id, org_id, host } = this.system;
+    await this.#ctx.db.sql`insert into realms (env_id, org_id, host) values (${env_id}, ${org_id}, ${host}) on conflict (env_id) do update set host = excluded.host`;
+  }
+
+  /** The realm of a host; unknown hosts are refused, and remembered a moment. */
+  async onHost(host: string): Promise<Realm> {
+    const { system } = this;
+    if (host === system.host) return system;
+    const now = this.#ctx.clock.now().getTime();
+    let known = this.#byHost.get(host);
+    if (!known || known.until < now) {
+      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host from realms where host = ${host}`;
+      known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
+      this.#byHost.set(host, known);
+      if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
+    }
+    if (!known.realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
+    return known.realm;
+  }
+
+  issuer(realm: Realm): string {
+    return this.#ctx.platform.publicOrigin(realm.host);
+  }
+}

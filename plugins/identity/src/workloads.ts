@@ -1,0 +1,62 @@
+import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { bumpAccess } from './access-version.ts';
+import type { Contract, Ctx } from './context.ts';
+
+interface ManifestLike {
+  readonly id: string;
+  readonly vertical: string;
+  readonly uses: Readonly<Record<string, readonly string[]>>;
+  readonly workloads: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+}
+export interface WorkloadGrant {
+  readonly name: string;
+  readonly vertical: string;
+  readonly scopes: readonly string[];
+}
+
+/** Workloads and what they may do: platform ones from their contracts, those of verticals as the host registered them (day-one, Plugins). */
+export class Workloads {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  async get({ params }: RequestOf<Contract, 'getWorkload'>) {
+    const found = await this.find(params.name);
+    if (!found) throw this.#ctx.problem('workload_not_found', { detail: `No workload ${params.name} is registered.` });
+    return { ...found, scopes: [...found.scopes] };
+  }
+
+  async put({ params, body }: RequestOf<Contract, 'putWorkload'>) {
+    const row = { name: params.name, vertical: body.vertical, scopes: [...body.scopes] };
+    const { sql } = this.#ctx.db;
+    await sql`insert into workloads (name, vertical, scopes) values (${row.name}, ${row.vertical}, ${row.scopes}::text[])
+      on conflict (name) do update set vertical = excluded.vertical, scopes = excluded.scopes`;
+    await bumpAccess(this.#ctx, [SYSTEM.envId]);
+    return row;
+  }
+
+  async putGrants({ params, body }: RequestOf<Contract, 'putGrants'>) {
+    const foreign = body.scopes.find(({ scope }) => params.vertical !== 'platform' && !scope.startsWith(`${params.vertical}:`));
+    if (foreign) throw this.#ctx.problem('workload_not_found', { detail: `${foreign.scope} is not a scope of ${params.vertical}.` });
+    const envs = await this.#ctx.db.tx(async tx => {
+      await tx.sql`delete from vertical_grants where vertical = ${params.vertical}`;
+      for (const { scope, grants } of body.scopes) await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
+      return tx.sql<{ env_id: string }[]>`select env_id from realms`;
+    });
+    await bumpAccess(this.#ctx, envs.map(({ env_id }) => env_id));
+    return { vertical: params.vertical, scopes: body.scopes.length };
+  }
+
+  async find(name: string): Promise<WorkloadGrant | undefined> {
+    const manifests = this.#ctx.catalog.manifests() as readonly ManifestLike[];
+    for (const { id, vertical, uses, workloads } of manifests) {
+      if (vertical !== 'platform') continue;
+      if (name === id) return { name, vertical, scopes: Object.values(uses).flat() };
+      for (const [extra, needs] of Object.entries(workloads)) if (name === `${id}-${extra}`) return { name, vertical, scopes: Object.values(needs).flat() };
+    }
+    const [row] = await this.#ctx.db.sql<WorkloadGrant[]>`select name, vertical, scopes from workloads where name = ${name}`;
+    return row;
+  }
+}
