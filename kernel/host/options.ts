@@ -24,7 +24,7 @@ export function hostOptions(args: readonly string[], environment: Readonly<Recor
     split: args.includes('--split'),
     trustVerticals: args.includes('--trust-verticals'),
     environment,
-    pretty: process.stderr.isTTY && read('environment') !== 'production',
+    pretty: read('environment') !== 'production',
     ...(args.includes('--prefer-kv') && (prefer === 'wasm' || prefer === 'path') ? { preferKeyValue: prefer } : {}),
     progress,
   };

@@ -22,10 +22,12 @@ export interface Exchange {
 
 /** Reads one exchange. Injected headers count only from the ingress's client certificate, never from an address (hardening H-05). */
 export function readExchange(req: IncomingMessage, service: string): Exchange {
-  const peer = peerOf(req.socket as TLSSocket);
-  const ingress = peer?.workload === 'proxy';
+  const connected = peerOf(req.socket as TLSSocket);
   const header = (name: string) => (typeof req.headers[name] === 'string' ? (req.headers[name] as string) : undefined);
-  const host = (peer && header('x-platform-hostname')) ?? header('host') ?? '';
+  const ingress = connected?.workload === 'proxy' && header('x-platform-caller-service') === 'proxy';
+  // What the ingress forwards is somebody else's request: its certificate vouches for the headers, it is not the caller.
+  const peer = ingress ? undefined : connected;
+  const host = (connected && header('x-platform-hostname')) ?? header('host') ?? '';
   const given = header(CORRELATION_HEADER);
   const tenant: Record<string, string> = {};
   if (ingress) {
