@@ -33,7 +33,7 @@ export const KERNEL_PROBLEMS = {
   backend_unresolved: { status: 502, title: 'The backend could not be resolved', retry: 'later', log: 'warn' },
   backend_unreachable: { status: 502, title: 'The backend did not answer', retry: 'later', log: 'warn' },
   not_ready: { status: 503, title: 'The service is not ready', retry: 'later', log: 'warn' },
-  draining: { status: 503, title: 'The service is stopping', retry: 'later' },
+  draining: { status: 503, title: 'The service is stopping', retry: 'later', log: 'debug' },
   backend_timeout: { status: 504, title: 'The backend took too long', retry: 'later', log: 'warn' },
 } as const satisfies Record<string, ProblemDecl>;
 

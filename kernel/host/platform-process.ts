@@ -15,7 +15,7 @@ import { EventConsumer } from '../outbox/event-consumer.ts';
 import { Relay } from '../outbox/relay.ts';
 import { BackendPools } from '../routing/backend-pools.ts';
 import { Directory } from '../routing/directory.ts';
-import { ServiceCaller } from '../routing/service-caller.ts';
+import { type LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { SecretChain } from '../secrets/secret-chain.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
@@ -45,6 +45,10 @@ export interface PlatformProcessOptions {
   readonly failedPlugins?: () => readonly { plugin: string; reason: string }[];
   readonly progress?: (text: string) => void;
   readonly seen?: (service: string) => NonNullable<ServiceInstanceParts['seen']>;
+  /** Services answered inside this process by something else: the test kit's stubs. */
+  readonly locals?: ReadonlyMap<string, LocalService>;
+  /** Keys to verify tokens with, instead of the identity service's. */
+  readonly jwks?: () => Promise<{ keys: JsonWebKey[] }>;
 }
 
 interface ProcessParts {
@@ -128,6 +132,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const directory = new Directory(directoryStore(kv), log);
   const pools = new BackendPools(directory, service => platformHost(service, domain));
   const caller = new ServiceCaller(pools);
+  for (const [service, local] of options.locals ?? []) caller.addLocal(service, local);
   owned.own(pools);
 
   progress('Preparing identities');
@@ -155,7 +160,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   };
   const identity = identityCalls(caller, first);
   const closures = new AccessClosures({ live: liveReader(kv), personScopes: identity.personScopes, workload: identity.workload });
-  const keys = new KeySet(() => identity.jwks(pools));
+  const keys = new KeySet(options.jwks ?? (() => identity.jwks(pools)));
   const verifier = new Verifier({ keys, closures, workloads: platformGrants, issuers: issuer => /^https:\/\/[a-z0-9.-]+(:\d+)?$/.test(issuer), now: () => clock.now().getTime() });
   const relay = owned.own(new Relay({ log, deliver: deliverTo(deliveryTargets(caller, service => workloads.get(service) as Workload)) }));
   const bus = (workload: Workload) => consumerBus(caller, workload);

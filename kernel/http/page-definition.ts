@@ -88,8 +88,7 @@ function rowAction(manifest: Manifest, page: string, key: string, action: { rout
 
 /** An action whose route has a body opens a form made from its schema (day-one, Plugins). */
 function formAction(manifest: Manifest, route: string, action: Record<string, unknown>): Record<string, unknown> {
-  const form = bodyFields(manifest.routes[route]);
-  return { then: 'reload', ...action, form, body: Object.fromEntries(form.map(({ name }) => [name, `{form.${name}}`])) };
+  return { then: 'reload', ...action, form: bodyFields(manifest.routes[route]) };
 }
 
 function bodyFields(route: AnyRoute | undefined): Field[] {

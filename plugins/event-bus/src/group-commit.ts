@@ -42,6 +42,7 @@ export class GroupCommit {
   readonly #known = new Map<string, Promise<Receipt>>();
   #marks: Mark[] = [];
   #journal: JournalEntry[] = [];
+  #flushes: (() => void)[] = [];
   #running: Promise<void> | undefined;
 
   constructor(ctx: EventBusContext, inbox: Inbox, appender: Appender, counters: Counters) {
@@ -84,16 +85,16 @@ export class GroupCommit {
     this.#start();
   }
 
-  /** Resolves when everything noted so far is written, or cannot be. */
+  /** Resolves when everything noted so far is written, or cannot be; what arrives meanwhile does not hold it up. */
   async flush(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#flushes.push(resolve);
     this.#start();
-    await this.#running;
+    await promise;
   }
 
   #start(): void {
-    this.#running ??= this.#outside(() => this.#run()).finally(() => {
-      this.#running = undefined;
-    });
+    this.#running ??= this.#outside(() => this.#run());
   }
 
   async #run(): Promise<void> {
@@ -104,14 +105,21 @@ export class GroupCommit {
       if (group.length === 0 && this.#marks.length + this.#journal.length === 0) {
         await appending;
         if (this.#queue.length > 0 || this.#marks.length + this.#journal.length > 0) continue;
-        return;
+        break;
       }
+      const flushes = this.#flushes.splice(0);
       const { ours, written } = await this.#commit(group);
+      for (const flushed of flushes) flushed();
       await appending;
       appending = this.#append(ours);
+      if (written) continue;
       // The database is away: what is noted waits for the next arrival or the relay's poll.
-      if (!written && this.#queue.length === 0) return void (await appending);
+      await appending;
+      if (this.#queue.length === 0) break;
     }
+    // In the same turn as the last look at the queue: nothing arrives in between.
+    this.#running = undefined;
+    for (const flushed of this.#flushes.splice(0)) flushed();
   }
 
   #take(): Waiting[] {

@@ -63,13 +63,19 @@ export class InboxRelay {
       this.#again = true;
       return this.#draining;
     }
-    this.#draining = this.#passes(signal).finally(() => {
-      this.#draining = undefined;
-    });
+    this.#draining = this.#passes(signal);
     return this.#draining;
   }
 
   async #passes(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#inPasses(signal);
+    } finally {
+      this.#draining = undefined;
+    }
+  }
+
+  async #inPasses(signal: AbortSignal): Promise<void> {
     for (let pass = 0; pass < PASSES_PER_DRAIN && !signal.aborted && !this.#closing.signal.aborted; pass++) {
       this.#again = false;
       const rows = await this.#inbox.lease(ROWS_PER_PASS);

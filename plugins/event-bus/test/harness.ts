@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { rmSync } from 'node:fs';
 import type { AnyPlugin, Caller, Logger } from '@platform/sdk';
 import { ManualClock } from '../../../kernel/base/clock.ts';
-import { manifestOf } from '../../../kernel/base/manifest.ts';
+import { type Manifest, manifestOf } from '../../../kernel/base/manifest.ts';
 import { keyValuePort } from '../../../kernel/host/key-value-port.ts';
 import { consumerBus, deliveryTargets } from '../../../kernel/host/platform-calls.ts';
 import { ServiceInstance } from '../../../kernel/host/service-instance.ts';
@@ -85,7 +85,8 @@ export class BusProcess implements AsyncDisposable {
     const pool = await stores.cluster.pool('bus');
     const store = await connectKeyValue(stores.valkey.url);
     const kv = await keyValuePort(store);
-    const manifest = manifestOf(plugin.contract, '0.1.0');
+    // The query members of the contract itself: printed as JSON they lose that they are optional.
+    const manifest = { ...manifestOf(plugin.contract, '0.1.0'), routes: plugin.contract.routes } as Manifest;
     const process = new BusProcess(pool, store, made => {
       const write = (level: string) => (fields: object, message: string): void => void made.logged.push({ level, fields: { ...fields }, message });
       const log: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };

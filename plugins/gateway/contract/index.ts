@@ -82,7 +82,7 @@ export const gateway = defineContract({
     subscription: raw('/subscribe', { summary: 'Live events as a stream', gate: { public: cookie } }),
     live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
     audit: raw('/audit', { summary: 'A line for the gateway\'s log', gate: { public: 'Browsers report faults before anybody is signed in' } }),
-    metrics: get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' } }),
+    metrics: get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' }, returns: Type.String() }),
   },
 
   jobs: {

@@ -104,7 +104,10 @@ export class Sessions {
   async end(record: SessionRecord, reason: string, options: { revoke: boolean }): Promise<void> {
     if (!(await this.store.remove(record))) return;
     this.#ctx.log.info({ session_id: record.session_id, user_id: record.user_id, reason }, 'session ended');
-    await this.#ctx.kv.call('PUBLISH', ENDED_CHANNEL, JSON.stringify({ hash: record.session_id_hash, session_id: record.session_id, reason }));
+    // Whoever misses this finds the session gone at the next heartbeat.
+    await this.#ctx.kv
+      .call('PUBLISH', ENDED_CHANNEL, JSON.stringify({ hash: record.session_id_hash, session_id: record.session_id, reason }))
+      .catch(error => this.#ctx.log.warn({ err: error }, 'end of a session not broadcast'));
     const refresh = this.#open(record)?.refresh;
     if (options.revoke && refresh) await this.#issuer.revoke(record.issuer_host, record.client_id, refresh);
   }
@@ -143,7 +146,9 @@ export class Sessions {
       throw this.#ctx.problem('identity_unavailable', { cause: new Error(`refresh refused: ${answer.refused} ${answer.description ?? ''}`) });
     }
     const tokens = this.#tokensOf(answer, held);
-    const written = await this.#write(record, latest => ({ ...latest, scopes: answer.scope === undefined && !claimsOf(answer.access_token) ? latest.scopes : scopesOf(answer), tokens_enc: this.#seal(latest.session_id_hash, tokens) }));
+    const scopes = scopesOf(answer);
+    // One write replaces the pair: nobody ever reads a half of it (GWY-056).
+    const written = await this.#write(record, latest => ({ ...latest, scopes: scopes.length > 0 ? scopes : latest.scopes, tokens_enc: this.#seal(latest.session_id_hash, tokens) }));
     if (written) return written;
     // Signed out meanwhile: what was just issued must not outlive the session.
     if (tokens.refresh) await this.#issuer.revoke(record.issuer_host, record.client_id, tokens.refresh);

@@ -60,7 +60,7 @@ export const identity = defineContract({
     target_env_missing: { status: 400, title: 'X-Platform-Target-Env-Id is missing', retry: 'never' },
     user_id_missing: { status: 400, title: 'The user id is empty', retry: 'never' },
     weak_password: { status: 400, title: 'Choose a stronger password', retry: 'never' },
-    step_invalid: { status: 400, title: 'This step does not belong to a sign-in', retry: 'never' },
+    session_required: { status: 401, title: 'Sign in first', retry: 'never' },
     invalid_credentials: { status: 401, title: 'E-mail or password is wrong', retry: 'never' },
     csrf_mismatch: { status: 403, title: 'The request is not of this page', retry: 'never' },
     bad_origin: { status: 403, title: 'The request comes from another site', retry: 'never' },
@@ -69,11 +69,17 @@ export const identity = defineContract({
     user_not_found: { status: 404, title: 'No such person', retry: 'never' },
     workload_not_found: { status: 404, title: 'No such workload', retry: 'never' },
     session_not_found: { status: 404, title: 'No such session', retry: 'never' },
+    interaction_not_found: { status: 404, title: 'No such authorization is under way', retry: 'never' },
     realm_not_found: { status: 404, title: 'Nobody signs in on this host', retry: 'never' },
+    host_taken: { status: 409, title: 'This host is in use', retry: 'never' },
+    workload_reserved: { status: 409, title: 'The workload may not be registered like this', retry: 'never' },
+    scope_foreign: { status: 409, title: 'The scope belongs to somebody else', retry: 'never' },
     role_cycle: { status: 409, title: 'The roles would contain each other', retry: 'never' },
     token_expired: { status: 410, title: 'The link or step has expired', retry: 'never' },
-    account_locked: { status: 429, title: 'Too many failed attempts', retry: 'later' },
+    account_locked: { status: 429, title: 'Too many failed attempts', retry: 'later', log: 'warn' },
     rate_limited: { status: 429, title: 'Too many attempts', retry: 'later' },
+    busy: { status: 503, title: 'Many people are signing in', retry: 'later', log: 'warn' },
+    store_away: { status: 503, title: 'Signing in is not possible at the moment', retry: 'later', log: 'error' },
   },
 
   events: {
@@ -95,20 +101,21 @@ export const identity = defineContract({
     groupMembers: get('/v1/admin/groups/{group}/members', { summary: 'Members of a group', gate: 'auth:membership:read', query: PageQuery, returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, joined_at: Type.String() })) }),
     userScopes: get('/v1/admin/users/{user_id}/scopes', { summary: 'What a person may do in an environment, live', gate: 'auth:membership:read', query: { env_id: Id }, returns: Type.Object({ scopes: Scopes, as_of: Type.String() }), problems: ['user_id_missing'] }),
     provisionAccess: post('/v1/admin/access', { summary: 'Make the access model of an organization or environment', gate: verbs, body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id) }), returns: Type.Object({ groups: Type.Array(Name) }), problems: ['user_not_found'], hidden: true }),
-    putRealm: put('/v1/admin/realms/{env_id}', { summary: 'Say on which host an environment signs in', gate: verbs, body: Type.Object({ host: Type.String({ maxLength: 253 }), org_id: Id }), returns: Type.Object({ env_id: Id, host: Type.String() }), hidden: true }),
-    putGrants: put('/v1/admin/grants/{vertical}', { summary: 'Replace what a vertical grants to built-in roles', gate: verbs, body: Type.Object({ scopes: Type.Array(Type.Object({ scope: Type.String(), grants: Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')]) }), { maxItems: 5_000 }) }), returns: Type.Object({ vertical: Type.String(), scopes: Type.Integer() }), hidden: true }),
+    putRealm: put('/v1/admin/realms/{env_id}', { summary: 'Say on which host an environment signs in', gate: verbs, body: Type.Object({ host: Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' }), org_id: Id }), returns: Type.Object({ env_id: Id, host: Type.String() }), problems: ['host_taken'], hidden: true }),
+    putGrants: put('/v1/admin/grants/{vertical}', { summary: 'Replace what a vertical grants to built-in roles', gate: verbs, body: Type.Object({ scopes: Type.Array(Type.Object({ scope: Type.String(), grants: Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')]) }), { maxItems: 5_000 }) }), returns: Type.Object({ vertical: Type.String(), scopes: Type.Integer() }), problems: ['scope_foreign'], hidden: true }),
     getWorkload: get('/v1/admin/workloads/{name}', { summary: 'What a workload may do', gate: 'auth:membership:read', returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), problems: ['workload_not_found'], hidden: true }),
-    putWorkload: put('/v1/admin/workloads/{name}', { summary: 'Register a workload', gate: verbs, body: Type.Object({ vertical: Type.String({ maxLength: 60 }), scopes: Scopes }), returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), hidden: true }),
+    putWorkload: put('/v1/admin/workloads/{name}', { summary: 'Register a workload', gate: verbs, body: Type.Object({ vertical: Type.String({ maxLength: 60 }), scopes: Scopes }), returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), problems: ['workload_reserved'], hidden: true }),
 
-    listUsers: get('/v1/admin/users', { summary: 'People, newest first', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(UserRow) }),
+    listUsers: get('/v1/users', { summary: 'People, newest first', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(UserRow) }),
     getUser: get('/v1/admin/users/{user_id}', { summary: 'One person', gate: { any: ['auth:users:read', 'auth:users:admin'] }, target: 'optional', returns: User, problems: ['user_not_found'] }),
-    listSessions: get('/v1/admin/sessions', { summary: 'Sign-in sessions', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(SessionRow) }),
-    revokeSession: post('/v1/admin/sessions/{session_id}/revoke', { summary: 'End a session', gate: 'auth:users:admin', target: 'optional', problems: ['session_not_found'], emits: ['platform:auth:session:revoked'] }),
+    listSessions: get('/v1/sessions', { summary: 'Sign-in sessions', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(SessionRow) }),
+    revokeSession: post('/v1/sessions/{session_id}/revoke', { summary: 'End a session', gate: 'auth:users:admin', target: 'optional', problems: ['session_not_found'], emits: ['platform:auth:session:revoked'] }),
 
     branding: get('/v1/branding', { summary: 'How the sign-in pages look', gate: { public: hosted }, returns: Type.Object({ primary_color: nullable, background_color: nullable, text_color: nullable, font_family: nullable, logo_url: nullable, theme_mode: Type.String(), display_name: Type.String(), customCss: nullable }) }),
-    signIn: post('/v1/sign-in', { summary: 'Sign in with a password', gate: { public: hosted }, limit: 16_384, body: Type.Object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }), returns: Signed, problems: ['invalid_credentials', 'rate_limited', 'account_locked', 'csrf_mismatch', 'bad_origin', 'step_invalid', 'token_expired'] }),
-    changePassword: post('/v1/password/change', { summary: 'Choose a new password during sign-in', gate: { public: hosted }, limit: 16_384, body: Type.Object({ password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }), returns: Signed, problems: ['weak_password', 'token_expired', 'csrf_mismatch', 'bad_origin', 'step_invalid'] }),
-    signOut: post('/v1/sign-out', { summary: 'End the sign-in session of this browser', gate: { public: hosted }, problems: ['csrf_mismatch', 'bad_origin'], emits: ['platform:auth:session:revoked'] }),
+    signIn: post('/v1/sign-in', { summary: 'Sign in with a password', gate: { public: hosted }, limit: 16_384, body: Type.Object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }), returns: Signed, problems: ['invalid_credentials', 'rate_limited', 'account_locked', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy', 'store_away'] }),
+    changePassword: post('/v1/password/change', { summary: 'Choose a new password during sign-in', gate: { public: hosted }, limit: 16_384, body: Type.Object({ password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }), returns: Signed, problems: ['weak_password', 'token_expired', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy'], emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'] }),
+    signOut: post('/v1/sign-out', { summary: 'End the sign-in session of this browser', gate: { public: hosted }, problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found'], emits: ['platform:auth:session:revoked'] }),
+    continueAuthorization: post('/oauth/authorize/continue', { summary: 'Allow or deny what an application asks for', gate: { public: hosted }, limit: 16_384, body: Type.Object({ ...OAuthContext.properties, decision: Type.Union([Type.Literal('approve'), Type.Literal('deny')]), consent_flow: Type.Optional(Type.String({ maxLength: 100 })), selected_account_ids: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 200 })) }), returns: Type.Object({ redirect_to: Type.String() }), problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'interaction_not_found', 'session_required'] }),
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
     protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),
@@ -118,6 +125,7 @@ export const identity = defineContract({
 
   jobs: {
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
+    publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
   },
 
   pages: {
@@ -139,6 +147,7 @@ export const identity = defineContract({
       source: 'listSessions',
       key: 'session_id',
       live: ['platform:auth:session:revoked'],
+      scope: 'env',
       rowActions: [{ route: 'revokeSession', label: 'End session', confirm: 'The person is signed out everywhere this session is used.', tone: 'bad' }],
       columns: [
         { field: 'email', label: 'E-mail' },

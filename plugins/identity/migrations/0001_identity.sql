@@ -29,7 +29,7 @@ create table step_tokens (
   token_hash bytea primary key,
   kind       text not null,
   user_id    uuid not null references users on delete cascade,
-  uid        text not null,
+  uid        text,
   expires_at timestamptz not null,
   used_at    timestamptz
 );
@@ -126,7 +126,7 @@ create table oidc_state (
   env_id      uuid not null,
   model       text not null,
   id_hash     bytea not null,
-  id_sealed   bytea not null,
+  id_sealed   bytea,
   payload     jsonb not null,
   grant_id    text,
   account_id  text,
@@ -140,6 +140,7 @@ create table oidc_state (
 create index oidc_state_grant on oidc_state (grant_id) where grant_id is not null;
 create index oidc_state_uid on oidc_state (model, uid) where uid is not null;
 create index oidc_state_account on oidc_state (model, account_id) where account_id is not null;
+create index oidc_state_session on oidc_state ((payload ->> 'sessionUid')) where payload ? 'sessionUid';
 create index oidc_state_expiry on oidc_state (expires_at);
 
 -- Revocations outlive the key-value store's memory (day-one, Processes).
@@ -147,5 +148,6 @@ create table revocations (
   kind       text not null check (kind in ('sid', 'sub')),
   value      text not null,
   expires_at timestamptz not null,
+  published  boolean not null default false,
   primary key (kind, value)
 );

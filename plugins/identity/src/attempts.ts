@@ -3,10 +3,14 @@ import type { Ctx } from './context.ts';
 const MINUTE_S = 60;
 const PER_ACCOUNT_AND_IP = 10;
 const PER_IP = 60;
+const TOKENS_PER_CLIENT = 600;
 const FAILURES = 10;
 const LOCK_S = 900;
 
-/** Brakes on guessing: per address and account, per address, and a soft lock after ten failures (G-K-19). Without the store nobody signs in. */
+/**
+ * Brakes on guessing: per address and account, per address, and a soft lock after ten failures (G-K-19). A try counts as failed before the
+ * password is looked at, so that guesses in parallel are counted too. Unknown accounts count like known ones. Without the store nobody signs in.
+ */
 export class Attempts {
   readonly #ctx: Ctx;
 
@@ -15,21 +19,37 @@ export class Attempts {
   }
 
   async admit(account: string, ip: string): Promise<void> {
-    const minute = Math.floor(this.#ctx.clock.now().getTime() / 60_000);
-    const [own, , address, , failures] = await this.#pipeline([
-      ['INCR', `auth:try:${minute}:${ip}:${account}`],
-      ['EXPIRE', `auth:try:${minute}:${ip}:${account}`, MINUTE_S],
-      ['INCR', `auth:try:${minute}:${ip}`],
-      ['EXPIRE', `auth:try:${minute}:${ip}`, MINUTE_S],
-      ['GET', `auth:failed:${account}`],
+    const now = Math.floor(this.#ctx.clock.now().getTime() / 1_000);
+    const minute = Math.floor(now / MINUTE_S);
+    const source = network(ip);
+    const [, own, , address] = await this.#pipeline([
+      ...counted(`auth:try:${minute}:${source}:${account}`, MINUTE_S),
+      ...counted(`auth:try:${minute}:${source}`, MINUTE_S),
     ]);
-    const wait = String(60 - (Math.floor(this.#ctx.clock.now().getTime() / 1_000) % 60));
-    if (Number(own) > PER_ACCOUNT_AND_IP || Number(address) > PER_IP) throw this.#ctx.problem('rate_limited', { detail: `Try again in ${wait} seconds.`, headers: { 'retry-after': wait } });
-    if (Number(failures) >= FAILURES) throw this.#ctx.problem('account_locked', { detail: 'Try again in 15 minutes.', headers: { 'retry-after': String(LOCK_S) } });
+    const worst = Math.max(Number(own) - PER_ACCOUNT_AND_IP, Number(address) - PER_IP);
+    if (worst > 0) {
+      const wait = String(MINUTE_S - (now % MINUTE_S));
+      const limit = Number(own) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : PER_IP;
+      throw this.#ctx.problem('rate_limited', {
+        detail: `Try again in ${wait} seconds.`,
+        headers: { 'retry-after': wait, ratelimit: `"sign-in";r=0;t=${wait}`, 'ratelimit-policy': `"sign-in";q=${limit};w=${MINUTE_S}` },
+      });
+    }
+    const failed = `auth:failed:${account}`;
+    const [, failures] = await this.#pipeline(counted(failed, LOCK_S));
+    if (Number(failures) > FAILURES) {
+      const [left] = await this.#pipeline([['TTL', failed]]);
+      throw this.#ctx.problem('account_locked', { detail: 'Try again in 15 minutes.', headers: { 'retry-after': String(Math.max(1, Number(left))) } });
+    }
+    // The lock runs from the last failure that was still counted; knocking on a locked door does not prolong it.
+    await this.#pipeline([['EXPIRE', failed, LOCK_S]]);
   }
 
-  async failed(account: string): Promise<void> {
-    await this.#pipeline([['INCR', `auth:failed:${account}`], ['EXPIRE', `auth:failed:${account}`, LOCK_S]]);
+  /** The token endpoint's own brake, per client. */
+  async token(workload: string): Promise<void> {
+    const minute = Math.floor(this.#ctx.clock.now().getTime() / 60_000);
+    const [, count] = await this.#pipeline(counted(`auth:token:${minute}:${workload}`, MINUTE_S));
+    if (Number(count) > TOKENS_PER_CLIENT) throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
   }
 
   async succeeded(account: string): Promise<void> {
@@ -37,8 +57,23 @@ export class Attempts {
   }
 
   async #pipeline(commands: readonly (readonly (string | number)[])[]): Promise<unknown[]> {
-    const answers = await this.#ctx.kv.pipeline(commands);
-    for (const answer of answers) if (answer instanceof Error) throw answer;
+    const away = (cause: unknown) => this.#ctx.problem('store_away', { cause, headers: { 'retry-after': '2' } });
+    const answers = await this.#ctx.kv.pipeline(commands).catch(cause => {
+      throw away(cause);
+    });
+    for (const answer of answers) if (answer instanceof Error) throw away(answer);
     return answers;
   }
+}
+
+/** A counter that can never be left without an end. */
+const counted = (key: string, seconds: number): (readonly (string | number)[])[] => [['SET', key, 0, 'EX', seconds, 'NX'], ['INCR', key]];
+
+/** One household of IPv6 has more addresses than anybody can count: its /64 is what is counted. */
+function network(ip: string): string {
+  if (!ip.includes(':')) return ip;
+  const [head = '', tail = ''] = ip.split('::');
+  const left = head.split(':').filter(Boolean);
+  const missing = 8 - left.length - tail.split(':').filter(Boolean).length;
+  return [...left, ...Array.from({ length: ip.includes('::') ? missing : 0 }, () => '0'), ...tail.split(':').filter(Boolean)].slice(0, 4).join(':');
 }

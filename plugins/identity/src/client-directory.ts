@@ -18,13 +18,14 @@ export class ClientDirectory {
 
   async find(clientId: string, envId: string): Promise<AdapterPayload | undefined> {
     if (clientId === CONSOLE_CLIENT && envId === SYSTEM.envId) return this.#console();
-    if (!/^[a-z][a-z0-9-]{0,59}$/.test(clientId)) return undefined;
+    // Workloads are the platform's, not a tenant's: their tokens come from the system issuer only.
+    if (envId !== SYSTEM.envId || !/^[a-z][a-z0-9-]{0,59}$/.test(clientId)) return undefined;
     const workload = await this.#workloads.find(clientId);
     if (!workload) return undefined;
     return {
       client_id: clientId,
       client_name: clientId,
-      grant_types: ['client_credentials', ...(workload.vertical === 'platform' ? [TOKEN_EXCHANGE] : [])],
+      grant_types: ['client_credentials', ...(workload.vertical === 'platform' && clientId.endsWith('-delegator') ? [TOKEN_EXCHANGE] : [])],
       response_types: [],
       redirect_uris: [],
       token_endpoint_auth_method: 'tls_client_auth',
@@ -46,6 +47,7 @@ export class ClientDirectory {
       require_pushed_authorization_requests: true,
       id_token_signed_response_alg: 'EdDSA',
       application_type: 'web',
+      scope: 'openid email profile',
     };
   }
 }

@@ -1,11 +1,10 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from './context.ts';
+import { isId } from './ids.ts';
+import { canonicalScope } from './scope-name.ts';
 
 const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
 export const PLATFORM_ADMIN = 'sys:sys:admin';
-
-/** One spelling of a scope: `platform:X` is `X` (G-K-08). */
-const canonical = (scope: string) => (scope.startsWith('platform:') ? scope.slice(9) : scope);
 
 /** Live answers about people: groups, roles, and the closure of everything they may do in an environment. Nothing is cached here. */
 export class EffectiveAccess {
@@ -38,9 +37,10 @@ export class EffectiveAccess {
   }
 
   async groupsOf(userId: string): Promise<{ name: string; env_id: string }[]> {
+    if (!isId(userId)) return [];
     const rows = await this.#ctx.db.sql<{ name: string; env_id: string }[]>`
       with recursive held(env_id, name) as (
-        select env_id, group_name from group_members where user_id::text = ${userId}
+        select env_id, group_name from group_members where user_id = ${userId}
         union select n.env_id, n.group_name from group_nesting n join held on n.child_env_id = held.env_id and n.child_group = held.name)
       select name, env_id from held order by name, env_id`;
     return [...rows];
@@ -55,10 +55,10 @@ export class EffectiveAccess {
     const levels = new Set(envId === SYSTEM.envId ? [] : realm.roles.flatMap(role => (BUILT_IN[role] ? [BUILT_IN[role]] : [])));
     if (levels.size === 0 && !admin) return scopes;
     for (const { scope, grants, machineOnly } of this.#ctx.catalog.actions()) {
-      if (!machineOnly && (admin || (grants && levels.has(grants)))) scopes.add(canonical(scope));
+      if (!machineOnly && (admin || (grants && levels.has(grants)))) scopes.add(canonicalScope(scope));
     }
     const granted = await this.#ctx.db.sql<{ scope: string; grants: 'read' | 'write' | 'admin' }[]>`select scope, grants from vertical_grants`;
-    for (const { scope, grants } of granted) if (admin || levels.has(grants)) scopes.add(canonical(scope));
+    for (const { scope, grants } of granted) if (admin || levels.has(grants)) scopes.add(canonicalScope(scope));
     return scopes;
   }
 
@@ -68,16 +68,17 @@ export class EffectiveAccess {
   }
 
   async #realmScopes(userId: string, envId: string): Promise<{ scopes: ReadonlySet<string>; roles: readonly string[] }> {
+    if (!isId(userId)) return { scopes: new Set(), roles: [] };
     const rows = await this.#ctx.db.sql<{ role: string; scope: string | null }[]>`
       with recursive groups(env_id, name) as (
-        select env_id, group_name from group_members where user_id::text = ${userId}
+        select env_id, group_name from group_members where user_id = ${userId}
         union select n.env_id, n.group_name from group_nesting n join groups on n.child_env_id = groups.env_id and n.child_group = groups.name),
       held(role) as (
-        select role from user_roles where env_id = ${envId} and user_id::text = ${userId}
+        select role from user_roles where env_id = ${envId} and user_id = ${userId}
         union select g.role from group_roles g join groups on groups.env_id = g.env_id and groups.name = g.group_name where g.env_id = ${envId}
         union select n.child from role_nesting n join held on n.role = held.role where n.env_id = ${envId})
       select held.role, s.scope from held left join role_scopes s on s.env_id = ${envId} and s.role = held.role
-      where exists (select 1 from users where user_id::text = ${userId} and status = 'active')`;
-    return { scopes: new Set(rows.flatMap(({ scope }) => (scope ? [canonical(scope)] : []))), roles: [...new Set(rows.map(({ role }) => role))] };
+      where exists (select 1 from users where user_id = ${userId} and status = 'active')`;
+    return { scopes: new Set(rows.flatMap(({ scope }) => (scope ? [canonicalScope(scope)] : []))), roles: [...new Set(rows.map(({ role }) => role))] };
   }
 }

@@ -1,6 +1,7 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
+import { isId } from './ids.ts';
 
 export interface Person {
   readonly user_id: string;
@@ -31,7 +32,7 @@ export class People {
   }
 
   async byId(userId: string): Promise<Person | undefined> {
-    const [row] = await this.#ctx.db.sql<Person[]>`select * from users where user_id::text = ${userId}`;
+    const [row] = isId(userId) ? await this.#ctx.db.sql<Person[]>`select * from users where user_id = ${userId}` : [];
     return row;
   }
 

@@ -33,7 +33,8 @@ export class ProtocolState implements Adapter {
       env_id: this.#envId,
       model: this.#model,
       id_hash: hash(id),
-      id_sealed: this.#box.seal('protocol-id', id),
+      // Only these are looked up by something else than their id.
+      id_sealed: payload.uid || payload.userCode ? this.#box.seal('protocol-id', id) : null,
       payload: sql.json(kept),
       grant_id: payload.grantId ?? null,
       account_id: payload.accountId ?? null,
@@ -61,11 +62,11 @@ export class ProtocolState implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Uint8Array }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`);
+    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`);
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Uint8Array }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`);
+    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`);
   }
 
   /** The one who sets the mark has used it; everybody else is refused. */
@@ -73,7 +74,15 @@ export class ProtocolState implements Adapter {
     const used = await this.#ctx.db.sql<object[]>`
       update oidc_state set consumed_at = now()
       where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and consumed_at is null returning 1`;
-    if (used.length === 0) throw new errors.InvalidGrant('it was used before');
+    if (used.length > 0) return;
+    if (this.#model !== 'RefreshToken') throw new errors.InvalidGrant('it was used before');
+    // Two hands hold it, and nobody knows which one is the thief's: the whole family goes, as it does for a replay a moment later.
+    const [lost] = await this.#ctx.db.sql<{ grant_id: string | null }[]>`select grant_id from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)}`;
+    if (lost?.grant_id) {
+      await this.revokeByGrantId(lost.grant_id);
+      await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = 'Grant' and id_hash = ${hash(lost.grant_id)}`;
+    }
+    throw new errors.InvalidGrant('refresh token already used');
   }
 
   async destroy(id: string): Promise<void> {
@@ -81,11 +90,11 @@ export class ProtocolState implements Adapter {
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
-    await this.#ctx.db.sql`delete from oidc_state where grant_id = ${grantId}`;
+    await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and grant_id = ${grantId}`;
   }
 
-  async #findSealed(rows: readonly { id_sealed: Uint8Array }[]): Promise<AdapterPayload | undefined> {
+  async #findSealed(rows: readonly { id_sealed: Uint8Array | null }[]): Promise<AdapterPayload | undefined> {
     const [row] = rows;
-    return row && this.find(this.#box.open('protocol-id', row.id_sealed));
+    return row?.id_sealed ? this.find(this.#box.open('protocol-id', row.id_sealed)) : undefined;
   }
 }

@@ -9,6 +9,7 @@ export interface Realm {
 
 const LIMIT = 1_000;
 const NEGATIVE_MS = 5_000;
+const UNIQUE_VIOLATION = '23505';
 
 /** Which environment signs in on which host. The system environment's is a constant, so that it is there before anybody else (IDN, placement). */
 export class Realms {
@@ -24,11 +25,19 @@ export class Realms {
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
-    const { sql } = this.#ctx.db;
-    await sql`insert into realms (env_id, org_id, host) values (${params.env_id}, ${body.org_id}, ${body.host.toLowerCase()})
-      on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id`;
+    const host = body.host.toLowerCase();
+    // Everybody signs in at the platform's own host; no tenant may stand in its place.
+    const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
+    if (own !== (params.env_id === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
+    try {
+      await this.#ctx.db.sql`insert into realms (env_id, org_id, host) values (${params.env_id}, ${body.org_id}, ${host})
+        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id`;
+    } catch (cause) {
+      if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
+      throw cause;
+    }
     this.#byHost.clear();
-    return { env_id: params.env_id, host: body.host.toLowerCase() };
+    return { env_id: params.env_id, host };
   }
 
   async seed(): Promise<void> {
@@ -50,6 +59,10 @@ export class Realms {
     }
     if (!known.realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
     return known.realm;
+  }
+
+  async exists(envId: string): Promise<boolean> {
+    return (await this.#ctx.db.sql<object[]>`select 1 from realms where env_id = ${envId}`).length > 0;
   }
 
   issuer(realm: Realm): string {

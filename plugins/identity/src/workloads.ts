@@ -1,6 +1,10 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx } from './context.ts';
+import { canonicalScope } from './scope-name.ts';
+
+/** Who holds these can make anybody anything. */
+const NEVER_GRANTED = new Set(['auth:membership:write', 'acme:clientcert:issue']);
 
 interface ManifestLike {
   readonly id: string;
@@ -29,7 +33,13 @@ export class Workloads {
   }
 
   async put({ params, body }: RequestOf<Contract, 'putWorkload'>) {
-    const row = { name: params.name, vertical: body.vertical, scopes: [...body.scopes] };
+    const [service = ''] = params.name.split('-');
+    // A caller's own service is its name up to the first hyphen: nobody may be called like a part of the platform (G-K-09).
+    if (body.vertical === 'platform' || this.#manifests().some(({ id }) => id === service)) throw this.#ctx.problem('workload_reserved', { detail: `${params.name} would speak for the platform.` });
+    const scopes = [...new Set(body.scopes.map(canonicalScope))];
+    const beyond = scopes.find(scope => NEVER_GRANTED.has(scope));
+    if (beyond) throw this.#ctx.problem('workload_reserved', { detail: `${beyond} is not for workloads of verticals.` });
+    const row = { name: params.name, vertical: body.vertical, scopes };
     const { sql } = this.#ctx.db;
     await sql`insert into workloads (name, vertical, scopes) values (${row.name}, ${row.vertical}, ${row.scopes}::text[])
       on conflict (name) do update set vertical = excluded.vertical, scopes = excluded.scopes`;
@@ -38,8 +48,8 @@ export class Workloads {
   }
 
   async putGrants({ params, body }: RequestOf<Contract, 'putGrants'>) {
-    const foreign = body.scopes.find(({ scope }) => params.vertical !== 'platform' && !scope.startsWith(`${params.vertical}:`));
-    if (foreign) throw this.#ctx.problem('workload_not_found', { detail: `${foreign.scope} is not a scope of ${params.vertical}.` });
+    const foreign = body.scopes.find(({ scope }) => !scope.startsWith(`${params.vertical}:`));
+    if (params.vertical === 'platform' || foreign) throw this.#ctx.problem('scope_foreign', { detail: `${foreign?.scope ?? 'platform'} is not a vertical's own scope.` });
     const envs = await this.#ctx.db.tx(async tx => {
       await tx.sql`delete from vertical_grants where vertical = ${params.vertical}`;
       for (const { scope, grants } of body.scopes) await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
@@ -50,13 +60,19 @@ export class Workloads {
   }
 
   async find(name: string): Promise<WorkloadGrant | undefined> {
-    const manifests = this.#ctx.catalog.manifests() as readonly ManifestLike[];
-    for (const { id, vertical, uses, workloads } of manifests) {
-      if (vertical !== 'platform') continue;
-      if (name === id) return { name, vertical, scopes: Object.values(uses).flat() };
-      for (const [extra, needs] of Object.entries(workloads)) if (name === `${id}-${extra}`) return { name, vertical, scopes: Object.values(needs).flat() };
+    for (const { id, vertical, uses, workloads } of this.#manifests()) {
+      if (name === id) return { name, vertical, scopes: this.#scopesOf(uses) };
+      for (const [extra, needs] of Object.entries(workloads)) if (name === `${id}-${extra}`) return { name, vertical, scopes: this.#scopesOf(needs) };
     }
     const [row] = await this.#ctx.db.sql<WorkloadGrant[]>`select name, vertical, scopes from workloads where name = ${name}`;
     return row;
+  }
+
+  #manifests(): readonly ManifestLike[] {
+    return (this.#ctx.catalog.manifests() as readonly ManifestLike[]).filter(({ vertical }) => vertical === 'platform');
+  }
+
+  #scopesOf(needs: Readonly<Record<string, readonly string[]>>): readonly string[] {
+    return [...new Set(Object.values(needs).flat().map(canonicalScope))];
   }
 }

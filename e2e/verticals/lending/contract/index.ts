@@ -1,0 +1,77 @@
+import { defineContract, event, get, Page, PageQuery, post, type Static, subscribe, Type } from '@platform/sdk/contract';
+
+const Loan = Type.Object({
+  loan_id: Type.String(),
+  applicant: Type.String(),
+  amount_minor: Type.Integer(),
+  state: Type.Union([Type.Literal('applied'), Type.Literal('approved'), Type.Literal('declined'), Type.Literal('frozen')]),
+  created_at: Type.String(),
+});
+export type Loan = Static<typeof Loan>;
+const LoanEvent = Type.Object({ loan_id: Type.String(), state: Type.String() });
+
+/** A lending book: a third party's service, written against the SDK alone. */
+export const lending = defineContract({
+  id: 'lending',
+  vertical: 'acme',
+  title: 'Lending',
+  placement: { tier: 50 },
+  config: Type.Object({
+    largestLoan: Type.Integer({ env: 'ACME_LENDING_LARGEST_LOAN', default: 10_000_000, minimum: 1, description: 'Largest loan that can be applied for, in minor units' }),
+  }),
+  actions: {
+    'lending:read': { title: 'See loans', grants: 'read' },
+    'lending:decide': { title: 'Apply for and decide loans', grants: 'write', principals: ['user', 'delegated'] },
+  },
+  problems: {
+    loan_not_found: { status: 404, title: 'No such loan', retry: 'never' },
+    already_decided: { status: 409, title: 'This loan has been decided', retry: 'never' },
+    amount_too_large: { status: 400, title: 'The amount is above the limit', retry: 'never' },
+  },
+  events: {
+    'acme:lending:loan:applied': event('Somebody applied for a loan', LoanEvent),
+    'acme:lending:loan:decided': event('A loan was approved or declined', LoanEvent),
+  },
+  consumes: { envArchived: subscribe('platform:sys:env:archived', { family: 'sys' }) },
+  routes: {
+    listLoans: get('/v1/loans', { summary: 'Loans of this environment', gate: 'lending:read', query: PageQuery, returns: Page(Loan) }),
+    applyLoan: post('/v1/loans', {
+      summary: 'Apply for a loan',
+      gate: 'lending:decide',
+      body: Type.Object({
+        applicant: Type.String({ title: 'Applicant', minLength: 1, maxLength: 120 }),
+        amount_minor: Type.Integer({ title: 'Amount in minor units', minimum: 1 }),
+      }),
+      returns: Loan,
+      status: 201,
+      problems: ['amount_too_large'],
+      emits: ['acme:lending:loan:applied'],
+    }),
+    decideLoan: post('/v1/loans/{loan_id}/decision', {
+      summary: 'Decide',
+      gate: 'lending:decide',
+      body: Type.Object({ approve: Type.Boolean({ title: 'Approve', description: 'Off declines the loan' }) }),
+      returns: Loan,
+      problems: ['loan_not_found', 'already_decided'],
+      emits: ['acme:lending:loan:decided'],
+    }),
+  },
+  pages: {
+    loans: {
+      kind: 'table',
+      title: 'Loans',
+      source: 'listLoans',
+      key: 'loan_id',
+      create: 'applyLoan',
+      rowActions: [{ route: 'decideLoan', label: 'Decide', when: { field: 'state', is: 'applied' } }],
+      live: ['acme:lending:loan:applied', 'acme:lending:loan:decided'],
+      empty: 'Nobody has applied for a loan yet.',
+      columns: [
+        { field: 'applicant', label: 'Applicant' },
+        { field: 'amount_minor', label: 'Amount', as: 'number' },
+        { field: 'state', label: 'State', as: 'status', tones: { applied: 'info', approved: 'ok', declined: 'bad', frozen: 'muted' } },
+        { field: 'created_at', label: 'Applied', as: 'datetime' },
+      ],
+    },
+  },
+});

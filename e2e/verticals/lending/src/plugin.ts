@@ -1,0 +1,55 @@
+import { registry } from '@platform/contracts';
+import { definePlugin } from '@platform/sdk';
+import { type Loan, lending } from '../contract/index.ts';
+
+export default definePlugin(lending, {
+  migrations: new URL('../migrations/', import.meta.url),
+
+  setup: ({ config, db, log, platform, problem }) => ({
+    routes: {
+      listLoans: async ({ caller, query, targetEnvId }) => {
+        const limit = query.limit ?? 50;
+        const rows = await db.sql<Loan[]>`
+          select loan_id, applicant, amount_minor, state, created_at from loans
+          where env_id = ${targetEnvId ?? caller.envId ?? null} and (${query.cursor ?? null}::uuid is null or loan_id < ${query.cursor ?? null}::uuid)
+          order by loan_id desc limit ${limit + 1}`;
+        const items = rows.slice(0, limit);
+        return { items, next_cursor: rows.length > limit ? (items.at(-1)?.loan_id ?? null) : null };
+      },
+
+      applyLoan: async ({ body, caller }) => {
+        if (body.amount_minor > config.largestLoan) throw problem('amount_too_large', { detail: `At most ${config.largestLoan}.` });
+        const envId = caller.envId as string;
+        return db.tx(async tx => {
+          const [loan] = await tx.sql<[Loan]>`
+            insert into loans ${tx.sql.row({ loan_id: platform.newId(), env_id: envId, ...body })} returning loan_id, applicant, amount_minor, state, created_at`;
+          await tx.emit('acme:lending:loan:applied', envId, { loan_id: loan.loan_id, state: loan.state });
+          await tx.audit({ action: 'loan.applied', envId, caller, resource: { type: 'loan', id: loan.loan_id } });
+          return loan;
+        });
+      },
+
+      decideLoan: async ({ params, body, caller }) =>
+        db.tx(async tx => {
+          const envId = caller.envId as string;
+          const [loan] = await tx.sql<Loan[]>`select loan_id, applicant, amount_minor, state, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
+          if (!loan) throw problem('loan_not_found');
+          if (loan.state !== 'applied') throw problem('already_decided');
+          const state = body.approve ? ('approved' as const) : ('declined' as const);
+          await tx.sql`update loans set state = ${state}, decided_by = ${caller.userId} where loan_id = ${loan.loan_id}`;
+          await tx.emit('acme:lending:loan:decided', envId, { loan_id: loan.loan_id, state });
+          await tx.audit({ action: 'loan.decided', envId, caller, resource: { type: 'loan', id: loan.loan_id }, details: { state } });
+          return { ...loan, state };
+        }),
+    },
+    on: {
+      envArchived: async ({ envId }) => {
+        log.info({ env_id: envId }, 'freezing the loan book');
+        await db.tx(async tx => void (await tx.sql`update loans set state = 'frozen' where env_id = ${envId} and state = 'applied'`));
+      },
+    },
+  }),
+});
+
+/** The events this plugin hears are typed by the registry's own contract. */
+export const hears = registry.events['platform:sys:env:archived'];

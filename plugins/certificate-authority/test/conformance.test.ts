@@ -1,0 +1,4 @@
+import { describeConformance } from '@platform/testing';
+import certificateAuthority from '../src/plugin.ts';
+
+describeConformance(certificateAuthority);

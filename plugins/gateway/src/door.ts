@@ -1,0 +1,114 @@
+import { isProblem, ProblemError, problemBody, type RawExchange } from '@platform/sdk';
+import type { Apps, Visit } from './apps.ts';
+import type { Ctx } from './context.ts';
+import { failurePage } from './failure-page.ts';
+
+/** `extra` goes out with any answer, a refusal included: a cookie that must be cleared is put there first. */
+export type Handler = (exchange: RawExchange, extra: Headers) => Promise<Response>;
+export type Methods = Readonly<Record<string, Handler>>;
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
+const ASKED = 'accept, content-type, if-match, if-none-match, range, idempotency-key, last-event-id, x-bff-csrf, x-bff-target-env-id, x-bff-target-org-id, x-bff-delegation-id, x-platform-correlation-id';
+const EXPOSED = 'etag, location, retry-after, content-disposition, content-range, accept-ranges, idempotent-replay, ratelimit, ratelimit-policy, deprecation, sunset, x-platform-correlation-id';
+const PREFLIGHT_S = '600';
+const STORE_AWAY = /connection is closed|maxretries|command timed out|isn't writeable|ECONN|stream closed/i;
+
+/** A raw door as browsers need it: methods, preflights, CORS for the application's own origin, and refusals it can read. */
+export class Door {
+  readonly #ctx: Ctx;
+  readonly #apps: Apps;
+
+  constructor(ctx: Ctx, apps: Apps) {
+    this.#ctx = ctx;
+    this.#apps = apps;
+  }
+
+  /** `pages`: a person may be looking, so a refusal is a page where HTML is accepted. */
+  open(methods: Methods, options: { pages?: boolean } = {}): (exchange: RawExchange) => Promise<Response> {
+    return async exchange => {
+      const extra = new Headers();
+      let response: Response;
+      try {
+        response = await this.#answer(methods, exchange, extra);
+      } catch (error) {
+        response = this.#refusal(error, exchange, options.pages ?? false);
+      }
+      for (const [name, value] of extra) if (name !== 'set-cookie') response.headers.set(name, value);
+      for (const cookie of extra.getSetCookie()) response.headers.append('set-cookie', cookie);
+      return this.#shared(exchange, response);
+    };
+  }
+
+  async #answer(methods: Methods, exchange: RawExchange, extra: Headers): Promise<Response> {
+    const { method } = exchange.request;
+    if (method === 'OPTIONS') return this.#preflight(exchange);
+    const handler = methods[method] ?? methods['ANY'] ?? (method === 'HEAD' ? methods['GET'] : undefined);
+    if (!handler) throw this.#ctx.problem('method_not_allowed', { headers: { allow: [...Object.keys(methods), 'OPTIONS'].join(', ') } });
+    const response = await handler(exchange, extra);
+    return method === 'HEAD' && response.body ? new Response(null, response) : response;
+  }
+
+  #preflight(exchange: RawExchange): Response {
+    if (exchange.request.headers.get('origin') !== this.#apps.originOf(exchange)) throw this.#ctx.problem('origin_denied');
+    return new Response(null, { status: 204, headers: { 'access-control-allow-methods': METHODS, 'access-control-allow-headers': ASKED, 'access-control-max-age': PREFLIGHT_S } });
+  }
+
+  #shared(exchange: RawExchange, response: Response): Response {
+    const { headers } = response;
+    const origin = this.#apps.originOf(exchange);
+    for (const name of [...headers.keys()]) if (name.startsWith('access-control-') && !(exchange.request.method === 'OPTIONS')) headers.delete(name);
+    if (exchange.request.headers.get('origin') === origin) {
+      headers.set('access-control-allow-origin', origin);
+      headers.set('access-control-allow-credentials', 'true');
+      headers.set('access-control-expose-headers', EXPOSED);
+    }
+    headers.append('vary', 'Origin');
+    headers.set('x-platform-correlation-id', exchange.correlationId);
+    if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
+    return response;
+  }
+
+  #refusal(thrown: unknown, exchange: RawExchange, pages: boolean): Response {
+    const problem = this.#named(thrown);
+    if (problem.level === 'error' || problem.cause !== undefined) this.#ctx.log[problem.level]({ code: problem.code, status: problem.status, err: problem.cause ?? problem }, 'request failed');
+    const body = problemBody(problem, exchange.correlationId, this.#ctx.platform.newId());
+    if (pages && exchange.request.headers.get('accept')?.includes('text/html')) {
+      const page = failurePage(body, { appOrigin: this.#apps.originOf(exchange) });
+      return new Response(page.body, { status: problem.status, headers: { ...problem.headers, ...page.headers } });
+    }
+    return new Response(JSON.stringify(body), { status: problem.status, headers: { ...problem.headers, 'content-type': 'application/problem+json; charset=utf-8' } });
+  }
+
+  /** A refusal in the gateway's own name; what nobody expected says nothing. */
+  #named(thrown: unknown): ProblemError {
+    if (!isProblem(thrown)) return STORE_AWAY.test(String(thrown)) ? this.#ctx.problem('not_ready', { cause: thrown, headers: { 'retry-after': '2' } }) : this.#ctx.problem('internal', { cause: thrown });
+    if (thrown.service === 'bff') return thrown;
+    if (thrown.service !== 'kernel') return this.#ctx.problem(thrown.status === 503 ? 'not_ready' : 'internal', { cause: thrown });
+    const { code, status, title, retry, level, detail, cause, extra, headers } = thrown;
+    return new ProblemError('bff', code, { status, title, retry, log: level }, { ...(detail === undefined ? {} : { detail }), cause, extra: { ...extra }, headers: { ...headers } });
+  }
+}
+
+/** The parts of an exchange that sessions and applications are judged by. */
+export function visitOf({ hostname, tenant, ip, request }: RawExchange): Visit {
+  return { hostname, tenant, ip, header: name => request.headers.get(name) ?? undefined };
+}
+
+export const json = (value: unknown, status = 200): Response => new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8' } });
+
+/** A JSON body of at most `limit` bytes; nothing at all is `undefined`. */
+export async function readJson(ctx: Ctx, request: Request, limit: number): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > limit) throw ctx.problem('body_too_large', { detail: `At most ${limit} bytes.`, headers: { connection: 'close' } });
+    chunks.push(chunk);
+  }
+  if (size === 0) return undefined;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch {
+    throw ctx.problem('malformed', { detail: 'The body is not JSON.' });
+  }
+}

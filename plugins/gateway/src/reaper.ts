@@ -1,0 +1,76 @@
+import type { Delivery } from '@platform/sdk';
+import type { Ctx } from './context.ts';
+import type { DelegatedTokens } from './delegated-tokens.ts';
+import type { FamilyFeeds } from './family-feeds.ts';
+import type { LiveAccess } from './live-access.ts';
+import type { LiveHub } from './live-hub.ts';
+import type { LiveSockets } from './live-socket.ts';
+import type { ServiceEnablement } from './service-enablement.ts';
+import { ENDED_CHANNEL, type Sessions } from './sessions.ts';
+
+interface Parts {
+  readonly sessions: Sessions;
+  readonly hub: LiveHub;
+  readonly sockets: LiveSockets;
+  readonly delegated: DelegatedTokens;
+  readonly access: LiveAccess;
+  readonly enablement: ServiceEnablement;
+  readonly feeds: FamilyFeeds;
+}
+type SysEvent = Delivery<Readonly<Record<string, unknown>>>;
+
+const DOMAIN_CHANNEL = 'platform:sys:domain:changed';
+
+/** Takes back what is no longer true: sessions that ended elsewhere, access that was withdrawn, services that were switched off. */
+export class Reaper {
+  readonly #ctx: Ctx;
+  readonly #parts: Parts;
+
+  constructor(ctx: Ctx, parts: Parts) {
+    this.#ctx = ctx;
+    this.#parts = parts;
+  }
+
+  /** Hears the other processes; before the service is ready, so that nothing is missed. */
+  async listen(): Promise<void> {
+    const { kv } = this.#ctx;
+    this.#ctx.own(await kv.subscribe(ENDED_CHANNEL, text => this.#ended((JSON.parse(text) as { hash: string }).hash)));
+    this.#ctx.own(await kv.subscribe(DOMAIN_CHANNEL, text => this.#parts.enablement.forget((JSON.parse(text) as { env_id?: string }).env_id)));
+    // Verticals may come later; the job follows them.
+    await this.#parts.feeds.follow().catch(error => this.#ctx.log.debug({ err: error }, 'families of verticals are not known yet'));
+  }
+
+  /** The identity service ended a session: every gateway session that came from it goes, and its connections with it (GWY-006). */
+  async identitySessionEnded(sid: string): Promise<void> {
+    const { sessions } = this.#parts;
+    const found = await sessions.store.ofIdentitySession(sid);
+    await Promise.all(found.map(session => sessions.end(session, 'revoked', { revoke: false })));
+  }
+
+  async registryChanged(delivery: SysEvent, relay: (delivery: SysEvent) => Promise<void>): Promise<void> {
+    if (delivery.event === 'platform:sys:service:updated') this.#parts.enablement.forget(delivery.envId);
+    if (delivery.event === 'platform:sys:vertical:registered') void this.#parts.feeds.follow().catch(error => this.#ctx.log.warn({ err: error }, 'families of verticals could not be read'));
+    await relay(delivery);
+  }
+
+  accessChanged(subjects: readonly string[]): void {
+    this.#parts.access.changed(subjects);
+    this.#parts.delegated.forget();
+  }
+
+  /** Warms connections, and finds sessions whose end was not heard or whose time is up. */
+  async heartbeat(): Promise<void> {
+    const { hub, sockets, sessions } = this.#parts;
+    sockets.beat();
+    for (const { channel } of hub.listeners) channel.push({ kind: 'ping' });
+    const hashes = [...new Set(hub.listeners.map(({ session }) => session.session_id_hash))];
+    if (hashes.length === 0) return;
+    const alive = await sessions.store.alive(hashes);
+    for (const hash of hashes) if (!alive.has(hash)) this.#ended(hash);
+  }
+
+  #ended(hash: string): void {
+    this.#parts.delegated.forget(hash);
+    this.#parts.hub.expire(hash);
+  }
+}

@@ -1,0 +1,5 @@
+/** The first-party contracts, for verticals: what the platform's services promise, and their events (KRN-025). */
+export { certificateAuthority } from '@platform/certificate-authority/contract';
+export { eventBus } from '@platform/event-bus/contract';
+export { identity } from '@platform/identity/contract';
+export { registry } from '@platform/registry/contract';

@@ -1,0 +1,225 @@
+import { request as httpsRequest } from 'node:https';
+import { type AnyContract, type AnyPlugin, type Client, isProblem, ProblemError } from '@platform/sdk';
+import { ManualClock } from '@platform/kernel/base/clock';
+import { DisposalStack } from '@platform/kernel/base/disposal-stack';
+import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
+import { newId } from '@platform/kernel/base/ids';
+import { platformHost } from '@platform/kernel/host/bootstrap';
+import { readConfig } from '@platform/kernel/host/configuration';
+import { PlatformProcess } from '@platform/kernel/host/platform-process';
+import type { LocalService } from '@platform/kernel/routing/service-caller';
+import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
+import { Coverage } from './coverage.ts';
+import { type Persona, TokenMint } from './persona.ts';
+import { openTestStores, type TestStores } from './stores.ts';
+
+/** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
+export type Stubs<U extends Readonly<Record<string, AnyContract>>> = { readonly [K in keyof U]?: Partial<Client<U[K]>> };
+
+export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
+  readonly stubs?: Stubs<U>;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Further manifests the process knows: the catalog a service would see in production. */
+  readonly manifests?: readonly Manifest[];
+  /** Stores to use instead of fresh ones; they stay the caller's. */
+  readonly stores?: TestStores;
+}
+
+export interface SeenEvent {
+  readonly event_type: string;
+  readonly env_id: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly idempotency_key: string;
+  readonly correlation_id: string;
+}
+
+/** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
+export class BootedHost<C extends AnyContract> implements AsyncDisposable {
+  readonly clock = new ManualClock(Date.now());
+  readonly mint = new TokenMint();
+  readonly coverage: Coverage;
+  readonly manifest: Manifest;
+  readonly bus: SeenEvent[] = [];
+  readonly audits: Readonly<Record<string, unknown>>[] = [];
+  process!: PlatformProcess;
+  stores!: TestStores;
+  readonly #personas = new Map<string, Persona>();
+  readonly #owned = new DisposalStack();
+  readonly #waiting = new Set<() => void>();
+
+  private constructor(plugin: AnyPlugin) {
+    this.manifest = manifestOf(plugin.contract, '0.0.0-test');
+    this.coverage = new Coverage(this.manifest);
+  }
+
+  static async start<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(plugin: AnyPlugin, options: BootOptions<U>): Promise<BootedHost<C>> {
+    const host = new BootedHost<C>(plugin);
+    try {
+      await host.#start(plugin, options as BootOptions<Readonly<Record<string, AnyContract>>>);
+      return host;
+    } catch (error) {
+      await host.#owned[Symbol.asyncDispose]().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #start(plugin: AnyPlugin, options: BootOptions<Readonly<Record<string, AnyContract>>>): Promise<void> {
+    this.stores = options.stores ?? this.#owned.own(await openTestStores());
+    const { dataDir, authority, stores } = this.stores;
+    await stores.ensureService(this.manifest.id);
+    const { config, faults } = readConfig(this.manifest.config, options.environment ?? {});
+    if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
+    this.process = await PlatformProcess.start({
+      bootstrap: { domain: 'localhost', production: false, dataDir, build: 'test', logLevel: 'warn', edgePort: 8443, pqMode: 'strict', anchors: anchorsOf(authority), database: stores.database, keyValueUrl: stores.keyValueUrl, manifests: [this.manifest, ...(options.manifests ?? [])], enrollment: {} },
+      services: [{ plugin, manifest: this.manifest, config }],
+      authority,
+      clock: this.clock,
+      processName: `test-${this.manifest.id}`,
+      pretty: true,
+      locals: this.#locals(plugin, options.stubs ?? {}),
+      jwks: async () => this.mint.jwks,
+      seen: () => (operation, status, problem) => this.coverage.seen(operation, status, problem),
+    });
+    this.#owned.own(this.process);
+  }
+
+  /** Calls as somebody, through the gate, without a wire. */
+  by(persona: Persona): Client<C> {
+    this.#personas.set(persona.id, persona);
+    const instance = this.process.instances.get(this.manifest.id);
+    return new Proxy({} as Client<C>, {
+      get: (_, name: string) => async (input: { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown; targetEnvId?: string; headers?: Record<string, string> } = {}) => {
+        const headers = { ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}), ...input.headers };
+        try {
+          const outgoing = await instance?.app.call(name, {
+            params: input.params ?? {},
+            query: input.query ?? {},
+            headers,
+            identity: async () => ({ principal: persona.kind, scopes: new Set(persona.scopes), caller: callerOf(persona) }),
+            body: async () => (input.body === undefined ? undefined : JSON.parse(JSON.stringify(input.body))),
+            correlationId: `test-${newId()}`,
+            signal: new AbortController().signal,
+            ip: '127.0.0.1',
+            hostname: platformHost(this.manifest.id, 'localhost'),
+            tenant: {},
+            peer: persona.kind === 'machine' ? { workload: persona.id, thumbprint: 'test' } : undefined,
+          });
+          return outgoing?.value;
+        } catch (error) {
+          if (isProblem(error)) this.coverage.seen(name, error.status, error.code);
+          throw error;
+        }
+      },
+    });
+  }
+
+  /** A request over the real listener: post-quantum mutual TLS, real headers, real body. */
+  fetch(path: string, init: { method?: string; persona?: Persona; token?: string; headers?: Record<string, string | string[]>; body?: string; as?: { cert: string; key: string }; host?: string } = {}): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string; json: Record<string, unknown> }> {
+    if (init.persona) this.#personas.set(init.persona.id, init.persona);
+    const token = init.token ?? (init.persona ? this.mint.token(init.persona, this.manifest.id) : undefined);
+    const host = init.host ?? platformHost(this.manifest.id, 'localhost');
+    return new Promise((resolve, reject) => {
+      const outgoing = httpsRequest({
+        host: '127.0.0.1', port: this.process.port, path, method: init.method ?? 'GET', servername: platformHost(this.manifest.id, 'localhost'), agent: false,
+        ca: this.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768', ...init.as,
+        headers: { host, ...(token ? { authorization: `Bearer ${token}` } : {}), ...(init.body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(init.body) }), ...init.headers },
+      }, response => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          let json: Record<string, unknown> = {};
+          try {
+            json = JSON.parse(text || '{}') as Record<string, unknown>;
+          } catch {
+            // Not every answer is JSON; `text` has it.
+          }
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json });
+        });
+      });
+      outgoing.on('error', reject);
+      outgoing.end(init.body);
+    });
+  }
+
+  /** Certificates of a workload, as the authority of this test signs them. */
+  async workload(name: string): Promise<{ cert: string; key: string }> {
+    const leaf = await this.stores.authority.pq.issue({ commonName: `m2m-${name}`, names: [`uri:urn:platform:workload:${name}`], usages: ['client'], days: 1 });
+    return { cert: leaf.chain, key: leaf.key as string };
+  }
+
+  /** Events of one name that reached the bus, waiting for at least `count`. */
+  async events(name: string, count = 1): Promise<SeenEvent[]> {
+    for (;;) {
+      const found = this.bus.filter(({ event_type }) => event_type === name);
+      if (found.length >= count) return found;
+      await new Promise<void>(resolve => this.#waiting.add(resolve));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process?.drain();
+    await this.#owned[Symbol.asyncDispose]();
+  }
+
+  #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>): Map<string, LocalService> {
+    const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
+    const byId = new Map(Object.entries(uses).map(([name, contract]) => [contract.base.id as string, stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined]));
+    const kernel: Record<string, Record<string, (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown }) => unknown>> = {
+      auth: {
+        userScopes: ({ params }) => ({ scopes: [...(this.#personas.get(params['user_id'] as string)?.scopes ?? [])], as_of: new Date().toISOString() }),
+        getWorkload: ({ params }) => {
+          const persona = this.#personas.get(params['name'] as string);
+          return { name: params['name'], vertical: persona?.vertical ?? 'platform', scopes: [...(persona?.scopes ?? [])] };
+        },
+      },
+      bus: {
+        produceBatch: ({ body }) => {
+          const { events } = body as { events: SeenEvent[] };
+          for (const event of events) {
+            this.bus.push(event);
+            this.coverage.emitted(event.event_type);
+          }
+          for (const wake of this.#waiting) wake();
+          this.#waiting.clear();
+          return { results: events.map((_, index) => ({ message_id: `${Date.now()}-${index}`, stream: 'test' })) };
+        },
+        consume: async () => {
+          await new Promise(resolve => setImmediate(resolve));
+          throw new ProblemError('bus', 'not_ready', { status: 503, title: 'nobody produces in this test', retry: 'later', log: 'debug' });
+        },
+        ack: () => ({ acked: 0 }),
+        nack: () => ({ queued: 0 }),
+        closeGroup: () => ({ closed: 0 }),
+      },
+      sys: {
+        recordAudit: ({ body }) => {
+          this.audits.push(body as Record<string, unknown>);
+          return { audit_id: newId() };
+        },
+        policySnapshot: () => ({ sets: [], relations: [], attributes: [] }),
+        registerVertical: ({ body }) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),
+      },
+    };
+    const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => id !== this.manifest.id));
+    return new Map([...ids].map(id => [id, {
+      call: async (operation, input) => {
+        const stub = byId.get(id)?.[operation] ?? kernel[id]?.[operation];
+        if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
+        return stub(input as never);
+      },
+    } satisfies LocalService]));
+  }
+}
+
+/** Boots a plugin under the real kernel, with other services stubbed by contract. `await using` takes everything down. */
+export function boot<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(plugin: { readonly contract: C; readonly uses: U } & object, options: BootOptions<U> = {}): Promise<BootedHost<C>> {
+  return BootedHost.start<C, U>(plugin as unknown as AnyPlugin, options);
+}
+
+function callerOf(persona: Persona) {
+  const base = { clientId: persona.kind === 'machine' ? persona.id : 'console', thumbprint: persona.kind === 'machine' ? 'test' : undefined, platformAdmin: persona.scopes.includes('sys:sys:admin'), bound: persona.kind === 'machine', sessionId: undefined };
+  if (persona.kind === 'machine') return { ...base, kind: 'machine' as const, userId: undefined, service: persona.id.split('-')[0] as string, subject: persona.id, envId: undefined, authEnvId: undefined, vertical: persona.vertical, email: undefined, emailVerified: false };
+  return { ...base, kind: persona.kind, userId: persona.id, service: persona.kind === 'delegated' ? 'bff' : undefined, subject: persona.kind === 'delegated' ? 'bff-delegator' : persona.id, envId: persona.envId, authEnvId: persona.envId, vertical: undefined, email: persona.email, emailVerified: true };
+}

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import type { AnyContract, AnyRoute } from '@platform/sdk';
+import { checkManifest, formatFinding } from '@platform/kernel/host/checks';
+import { gateActions } from '@platform/kernel/http/operation';
+import { pageDefinition } from '@platform/kernel/http/page-definition';
+import { boot, type BootOptions, type BootedHost } from './boot.ts';
+import { as } from './persona.ts';
+
+type Uses = Readonly<Record<string, AnyContract>>;
+const DUMMY_ID = '01900000-0000-7000-8000-00000000abcd';
+const sample = (path: string) => path.replaceAll(/\{\*?[A-Za-z_]+\}/g, DUMMY_ID);
+
+/**
+ * What every plugin must do, in-house or not (house 19): refuse the nameless, the wrong kind and the unscoped on every gated route, refuse
+ * unknown members, answer in the declared shapes, describe itself truly, migrate twice, finish requests while draining, say when it is not ready.
+ */
+export function describeConformance<C extends AnyContract, U extends Uses>(plugin: { readonly contract: C; readonly uses: U } & object, options: BootOptions<U> = {}): void {
+  const { base, actions } = plugin.contract;
+  const routes = Object.entries(plugin.contract.routes as Record<string, AnyRoute>);
+  const gated = routes.filter(([, { door, options: route }]) => door === 'request' && gateActions(route.gate) !== undefined);
+
+  describe(`conformance of ${base.id}`, () => {
+    const use = async (work: (host: BootedHost<C>) => Promise<void>) => {
+      shared ??= boot<C, U>(plugin, options);
+      await work(await shared);
+    };
+    let shared: Promise<BootedHost<C>> | undefined;
+
+    test('the contract passes the checks', async () => {
+      await use(async host => {
+        expect(checkManifest(host.manifest).filter(({ id }) => id.startsWith('E')).map(formatFinding)).toEqual([]);
+      });
+    });
+
+    test('every gated route refuses the nameless with 401 and the way to be named', async () => {
+      await use(async host => {
+        for (const [name, { method, path }] of gated) {
+          const answer = await host.fetch(sample(path), { method });
+          expect([name, answer.status, answer.json['code']]).toEqual([name, 401, 'unauthenticated']);
+          expect(answer.headers['www-authenticate']).toContain('Bearer');
+          expect(answer.headers['content-type']).toContain('application/problem+json');
+        }
+      });
+    });
+
+    test('every gated route refuses the unscoped, and the wrong kind, with 403', async () => {
+      await use(async host => {
+        for (const [name, { method, path, options: route }] of gated) {
+          const declared = (gateActions(route.gate) ?? []).map(action => actions[action]);
+          const machineOnly = declared.every(action => action?.principals?.every((kind: string) => kind === 'machine') ?? false);
+          const answer = await host.fetch(`${sample(path)}?target_env_id=${as.user().envId}`, { method, persona: as.user() });
+          expect([name, answer.status]).toEqual([name, 403]);
+          expect(answer.json['code']).toBe(machineOnly ? 'm2m_required' : 'policy_denied');
+        }
+      });
+    });
+
+    test('unknown members of a body are refused with a pointer to each', async () => {
+      await use(async host => {
+        for (const [name, { method, path, options: route }] of gated.filter(([, { options: route }]) => route.body)) {
+          const [action = ''] = gateActions(route.gate) ?? [];
+          if (actions[action]?.principals?.every((kind: string) => kind === 'machine')) continue;
+          const persona = as.user(...(gateActions(route.gate) ?? []).map(scope => (base.vertical && base.vertical !== 'platform' ? `${base.vertical}:${scope}` : scope)));
+          const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, { method, persona, body: JSON.stringify({ no_such_member: 1 }) });
+          expect([name, answer.status, answer.json['code']]).toEqual([name, 400, 'validation_failed']);
+          expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toContain('/no_such_member');
+        }
+      });
+    });
+
+    test('the interface description names every public path once, with an operation id of its own', async () => {
+      await use(async host => {
+        const { json } = await host.fetch('/openapi.json');
+        expect(json['openapi']).toBe('3.1.0');
+        const operations = Object.values(json['paths'] as Record<string, Record<string, { operationId: string }>>).flatMap(path => Object.values(path).map(({ operationId }) => operationId));
+        const requests = routes.filter(([, { door, options: route }]) => door === 'request' && !route.hidden).map(([name]) => `${base.id}.${name}`);
+        expect(operations).toEqual(expect.arrayContaining(requests));
+      });
+    });
+
+    test('health reports the build, readiness every check, and pages resolve with columns of real rows', async () => {
+      await use(async host => {
+        const health = await host.fetch('/v1/health');
+        expect(health.json).toMatchObject({ service: base.id, build: 'test' });
+        const readiness = await host.fetch('/v1/readiness');
+        expect([readiness.status, readiness.json['status']]).toEqual([200, 'ready']);
+        for (const name of Object.keys(host.manifest.pages)) expect(pageDefinition(host.manifest, name)).toMatchObject({ schema: 'platform.admin-ui/1', page: name });
+      });
+    });
+
+    test('migrations run a second time and change nothing', async () => {
+      await use(async host => {
+        await host.process.instances.get(base.id)?.migrate();
+      });
+    });
+
+    test('draining refuses new work with 503 and Retry-After, and ends', async () => {
+      const host = await (shared as Promise<BootedHost<C>>);
+      await host.process.drain();
+      const answer = await host.fetch('/openapi.json');
+      expect([answer.status, answer.json['code']]).toEqual([503, 'draining']);
+      expect(answer.headers['retry-after']).toBeDefined();
+      await host[Symbol.asyncDispose]();
+    });
+  });
+}

@@ -1,0 +1,6 @@
+/** The test kit: the real kernel around one plugin. */
+export { boot, type BootedHost, type BootOptions, type SeenEvent, type Stubs } from './boot.ts';
+export { describeConformance } from './conformance.ts';
+export { Coverage } from './coverage.ts';
+export { as, type Persona, TokenMint } from './persona.ts';
+export { openTestStores, type TestStores } from './stores.ts';

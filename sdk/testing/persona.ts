@@ -1,0 +1,63 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { newId } from '@platform/kernel/base/ids';
+
+/** Somebody who calls in a test: a person or a workload, with exactly the scopes named. */
+export interface Persona {
+  readonly kind: 'user' | 'machine' | 'delegated';
+  readonly id: string;
+  readonly envId: string;
+  readonly scopes: readonly string[];
+  readonly email: string;
+  readonly vertical: string;
+}
+
+const ENV = '00000000-0000-7000-8000-000000000002';
+
+/** Makes personas; each has an id of its own. */
+export const as = {
+  user: (...scopes: string[]): Persona => ({ kind: 'user', id: newId(), envId: ENV, scopes, email: 'ada@example.org', vertical: 'platform' }),
+  userIn: (envId: string, ...scopes: string[]): Persona => ({ kind: 'user', id: newId(), envId, scopes, email: 'ada@example.org', vertical: 'platform' }),
+  /** A person acting through a workload, as the gateway's exchange makes her. */
+  delegated: (envId: string, ...scopes: string[]): Persona => ({ kind: 'delegated', id: newId(), envId, scopes, email: 'ada@example.org', vertical: 'platform' }),
+  machine: (name: string, ...scopes: string[]): Persona => ({ kind: 'machine', id: name, envId: ENV, scopes, email: '', vertical: 'platform' }),
+};
+
+/** Signs tokens the kernel under test accepts: the kit's own key stands for the identity service's. */
+export class TokenMint {
+  readonly kid = 'test-key';
+  readonly #private: KeyObject;
+  readonly #public: KeyObject;
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    this.#private = privateKey;
+    this.#public = publicKey;
+  }
+
+  get jwks(): { keys: JsonWebKey[] } {
+    return { keys: [{ ...this.#public.export({ format: 'jwk' }), kid: this.kid, alg: 'EdDSA', use: 'sig' } as JsonWebKey] };
+  }
+
+  /** A token for a persona and a service; `changes` overrides claims, `header` the JOSE header. */
+  token(persona: Persona, service: string, changes: Readonly<Record<string, unknown>> = {}, header: Readonly<Record<string, unknown>> = {}): string {
+    const now = Math.floor(Date.now() / 1_000);
+    const claims = {
+      iss: 'https://auth.ops.sys.localhost',
+      sub: persona.kind === 'delegated' ? 'bff-delegator' : persona.id,
+      aud: [service],
+      iat: now,
+      nbf: now,
+      exp: now + 900,
+      jti: newId(),
+      client_id: persona.kind === 'machine' ? persona.id : 'console',
+      scope: persona.scopes.join(' '),
+      token_type: persona.kind === 'machine' ? 'm2m' : persona.kind === 'delegated' ? 'delegated' : 'access',
+      ...(persona.kind === 'machine' ? { vertical: persona.vertical } : { env_id: persona.envId, auth_env: persona.envId, email: persona.email, email_verified: true, sid: `s-${persona.id}` }),
+      ...(persona.kind === 'delegated' ? { act: { sub: persona.id } } : {}),
+      ...changes,
+    };
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const signed = `${encode({ typ: 'at+jwt', alg: 'EdDSA', kid: this.kid, ...header })}.${encode(claims)}`;
+    return `${signed}.${sign(null, Buffer.from(signed), this.#private).toString('base64url')}`;
+  }
+}

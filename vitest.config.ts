@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['{kernel,plugins,sdk,console,signin,scripts}/**/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**'],
+    // Real servers start in most files; two cores carry two of them.
+    maxWorkers: 2,
+    pool: 'forks',
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
