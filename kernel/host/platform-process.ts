@@ -239,7 +239,9 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
 
   owned.own(new EventConsumer({
     bus: bus(first), log, service: first.name, name: 'policy', family: 'policy', event: '*', delivery: 'process', instance: instanceId,
-    handle: async ({ env_id, payload }) => {
+    handle: async ({ env_id, event_type, payload }) => {
+      // The family is open to any vertical; only the platform's own word changes policies.
+      if (!/^platform:[a-z0-9]+:policy:updated$/.test(event_type)) return;
       for (const instance of instances.values()) await instance.policyChanged(env_id, (payload as { service?: string }).service ?? '*');
     },
   }));

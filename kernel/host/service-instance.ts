@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnyPlugin, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM } from '@platform/sdk';
+import { type AnyPlugin, type AnyRoute, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -9,6 +9,7 @@ import { asProblem, named } from '../http/problem-response.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
 import type { Identity, Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
+import { outsideConsumption } from '../outbox/consumption.ts';
 import { type ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
 import { once } from '../outbox/inbox.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
@@ -110,7 +111,8 @@ export class ServiceInstance implements AsyncDisposable {
     this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
     const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;
     const routes: Record<string, MountedRoute> = {};
-    for (const [name, route] of Object.entries(manifest.routes)) {
+    // From the contract itself: JSON loses which query members are optional.
+    for (const [name, route] of Object.entries(plugin.contract.routes as Readonly<Record<string, AnyRoute>>)) {
       const handler = handlers[name];
       if (!handler) throw new Error(`${manifest.id} declares the route ${name} and gives it no handler`);
       routes[name] = { route, handler };
@@ -208,7 +210,7 @@ export class ServiceInstance implements AsyncDisposable {
     if (this.#state !== 'started') throw named(kernelProblem('not_ready', { headers: { 'retry-after': '1' } }), this.manifest.id);
     const correlationId = input.headers['x-platform-correlation-id'] ?? newId();
     try {
-      return await inScope({ correlationId, service: this.manifest.id, subject: from.name }, async () => {
+      return await outsideConsumption(() => inScope({ correlationId, service: this.manifest.id, subject: from.name }, async () => {
         const outgoing = await this.app.call(operation, {
           params: input.params,
           query: input.query,
@@ -223,7 +225,7 @@ export class ServiceInstance implements AsyncDisposable {
           peer: { workload: from.name, thumbprint: from.thumbprint },
         });
         return outgoing.value;
-      });
+      }));
     } catch (error) {
       const problem = asProblem(error);
       if (!isProblem(error)) this.#parts.log.error({ operation, err: error }, 'in-process call failed');

@@ -42,6 +42,9 @@ interface Mounted extends MountedRoute {
   readonly alias?: true;
 }
 
+/** Answered while the service drains or is not up yet: whoever watches it must see that. */
+const PROBES = new Set(['kernel.health', 'kernel.readiness', 'kernel.metrics']);
+
 /** The Koa application of one service. A middleware of one cannot reach another: each has its own (house 10). */
 export class ServiceApp {
   readonly manifest: Manifest;
@@ -115,7 +118,7 @@ export class ServiceApp {
       try {
         refuseAmbiguous(req);
         const match = this.#match(req.method ?? 'GET', exchange.url.pathname);
-        const exempt = match.name === 'health' || match.name === 'readiness' || match.name === 'metrics';
+        const exempt = PROBES.has(match.name);
         if (!accepting() && !exempt) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
         await this.#enter(context, exchange, match);
       } catch (error) {

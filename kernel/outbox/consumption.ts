@@ -10,6 +10,8 @@ export interface Consumption {
 const storage = new AsyncLocalStorage<Consumption>();
 
 export const consuming = <T>(consumption: Consumption, work: () => Promise<T>): Promise<T> => storage.run(consumption, work);
+/** A call into another service is no part of the delivery: its transactions must not take the mark. */
+export const outsideConsumption = <T>(work: () => Promise<T>): Promise<T> => storage.exit(work);
 export const currentConsumption = (): Consumption | undefined => storage.getStore();
 
 /** Thrown inside a transaction whose delivery was handled before; the consumer acknowledges and goes on. */

@@ -14,6 +14,7 @@ export interface StreamEntry {
   readonly correlation_id: string;
   readonly idempotency_key: string;
   readonly delivery_count?: number;
+  readonly replayed_from_dlq?: true;
 }
 
 /** The bus as a consumer needs it: any environment at once, one family, one group. */
@@ -39,6 +40,9 @@ export interface ConsumerOptions {
   /** Writes the mark of a handler that opened no transaction; false when it was there already. */
   readonly mark?: (consumer: string, key: string) => Promise<boolean>;
 }
+
+/** A replayed dead letter is the same event once more (C3, C18). */
+const originalType = ({ event_type, replayed_from_dlq }: StreamEntry) => (replayed_from_dlq ? event_type.replace(/\.replayed$/, '') : event_type);
 
 const COUNT = 50;
 const BLOCK_MS = 10_000;
@@ -80,7 +84,7 @@ export class EventConsumer implements AsyncDisposable {
   async #settle(entry: StreamEntry): Promise<void> {
     const { bus, event, log, name } = this.#options;
     const where = { env_id: entry.env_id, stream_family: entry.stream_family, consumer_group: this.#group, message_ids: [entry.message_id] };
-    if (event !== '*' && entry.event_type !== event) return bus.ack(where);
+    if (event !== '*' && originalType(entry) !== event) return bus.ack(where);
     try {
       await this.#handle(entry);
     } catch (error) {

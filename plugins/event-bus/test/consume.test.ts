@@ -245,7 +245,7 @@ describe('server-sent events', () => {
     await bus.produce(shop, env, 1);
     using events = await open(origin, 'stream_family=app&consumer_group=tab', person(env));
     expect(events.response.headers.get('content-type')).toBe('text/event-stream');
-    await eventually(async () => (await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`)).length).toBe(1);
+    await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`)) as unknown[]).length).toBe(1);
     const { message_id } = await bus.produce(shop, env, 2);
     const frame = await events.next();
     expect(frame).toMatchObject({ id: message_id, event: 'platform:shop:order:created', data: { message_id, payload: { n: 2 }, env_id: env, stream_family: 'app' } });
@@ -258,7 +258,7 @@ describe('server-sent events', () => {
     const query = `env_id=${env}&stream_family=app&consumer_group=tab`;
     {
       using first = await open(origin, `${query}&token=${bearer(mail).slice(7)}`);
-      await eventually(async () => (await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])).length).toBe(1);
+      await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])) as unknown[]).length).toBe(1);
       await bus.produce(shop, env, 1);
       expect((await first.next()).data).toMatchObject({ payload: { n: 1 }, delivery_count: 1 });
     }

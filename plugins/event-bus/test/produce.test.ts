@@ -51,6 +51,14 @@ describe('one event', () => {
     expect(read).toMatchObject({ env_id: env, stream: `bus:${env}:app`, stream_family: 'app', payload: { n: 7 }, created_at: '2026-01-02T03:04:05.678Z' });
   });
 
+  test('BUS-007: of fifty copies in one process one is stored, and every one gets its id', async () => {
+    const env = newEnv();
+    const copies = await Promise.all(Array.from({ length: 50 }, () => bus.produce(shop, env, 1, { idempotency_key: 'same' })));
+    expect(new Set(copies.map(({ message_id }) => message_id)).size).toBe(1);
+    expect(copies.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(await streamOf(env)).toHaveLength(1);
+  });
+
   test('BUS-007: of a hundred copies at once one is stored and appended, and all get its id; so do later ones and those of another process', async () => {
     const env = newEnv();
     await using other = await BusProcess.start(stores);

@@ -83,7 +83,7 @@ export const identity = defineContract({
   },
 
   events: {
-    'platform:auth:session:revoked': event('A session ended before its time', Type.Object({ session_id: Type.String(), user_id: Id, env_id: Id, reason: Type.Union(['sign_out', 'admin', 'password_change', 'reuse_detected', 'expired'].map(reason => Type.Literal(reason))), revoked_at: Type.String() })),
+    'platform:auth:session:revoked': event('A session ended before its time', Type.Object({ session_id: Type.String(), user_id: Id, env_id: Id, reason: Type.Union([Type.Literal('sign_out'), Type.Literal('admin'), Type.Literal('password_change'), Type.Literal('reuse_detected'), Type.Literal('expired')]), revoked_at: Type.String() })),
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
   },

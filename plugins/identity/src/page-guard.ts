@@ -1,34 +1,29 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { BrowserSession, Headers } from './browser-session.ts';
 import type { Ctx } from './context.ts';
 import type { Realm, Realms } from './realms.ts';
-import type { SealedBox } from './sealed-box.ts';
 
-/** Keeps other sites from driving a person's sign-in: the page's own token where it has one, its exact origin otherwise (G-AUTH-07). */
+/** Keeps other sites from driving a person's sign-in: the session's own token where the page has it, its exact origin otherwise (G-AUTH-07). */
 export class PageGuard {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
-  readonly #box: SealedBox;
+  readonly #browser: BrowserSession;
 
-  constructor(ctx: Ctx, realms: Realms, box: SealedBox) {
+  constructor(ctx: Ctx, { realms, browser }: { realms: Realms; browser: BrowserSession }) {
     this.#ctx = ctx;
     this.#realms = realms;
-    this.#box = box;
+    this.#browser = browser;
   }
 
-  require(realm: Realm, headers: Readonly<Record<string, string | undefined>>, uid: string | undefined): void {
+  async require(realm: Realm, headers: Headers): Promise<void> {
     const shown = headers['x-platform-csrf'];
     if (shown !== undefined) {
-      const expected = Buffer.from(this.tokenId(uid ?? ''));
+      const session = await this.#browser.current(realm, headers);
+      const expected = Buffer.from(session ? this.#browser.tokenId(session.uid) : '');
       const given = Buffer.from(shown);
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw this.#ctx.problem('csrf_mismatch', { detail: 'Reload the page and try again.' });
-      return;
+      if (!session || given.length !== expected.length || !timingSafeEqual(given, expected)) throw this.#ctx.problem('csrf_mismatch', { detail: 'Reload the page and try again.' });
     }
-    // Every *.localhost host is same-site with every other: only the exact origin says that this page sent it.
-    if (headers['origin'] !== this.#realms.issuer(realm)) throw this.#ctx.problem('bad_origin', { detail: 'Open the sign-in page itself.' });
-  }
-
-  /** `session_token_id`: bound to one sign-in, held in the page's memory only. */
-  tokenId(uid: string): string {
-    return this.#box.fingerprint('page', uid);
+    // Every *.localhost host is same-site with every other: only the exact origin says that this page sent it (H-07).
+    else if (headers['origin'] !== this.#realms.issuer(realm)) throw this.#ctx.problem('bad_origin', { detail: 'Open the sign-in page itself.' });
   }
 }

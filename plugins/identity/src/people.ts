@@ -31,6 +31,11 @@ export class People {
     return row;
   }
 
+  async withPassword(userId: string): Promise<(Person & { hash: string | null }) | undefined> {
+    const [row] = await this.#ctx.db.sql<(Person & { hash: string | null })[]>`select u.*, p.hash from users u left join passwords p using (user_id) where u.user_id = ${userId}`;
+    return row;
+  }
+
   async byId(userId: string): Promise<Person | undefined> {
     const [row] = isId(userId) ? await this.#ctx.db.sql<Person[]>`select * from users where user_id = ${userId}` : [];
     return row;

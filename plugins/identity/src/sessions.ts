@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto';
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
 import type { Person } from './people.ts';
-import { SESSION_COOKIE } from './protocol.ts';
-import type { Realm } from './realms.ts';
-import { cookieOf } from './sign-in.ts';
 
-type Reason = 'sign_out' | 'admin' | 'password_change' | 'reuse_detected' | 'expired';
-/** Longer than any token that was issued under the session lives. */
+export type EndReason = 'sign_out' | 'admin' | 'password_change' | 'reuse_detected' | 'expired';
+/** Longer than any token lives that was issued under the session and cannot be taken back. */
 const MARK_S = 3_600;
+/** Gone when the key-value store has lost its memory. */
+const PUBLISHED = 'auth:revocations:published';
 
 interface Row {
   readonly uid: string;
@@ -17,8 +15,18 @@ interface Row {
   readonly created_at: string;
   readonly expires_at: string;
 }
+interface Ended {
+  readonly model: string;
+  readonly uid: string | null;
+  readonly sid: string | null;
+  readonly account_id: string | null;
+  readonly grant_id: string | null;
+}
 
-/** Sign-in sessions: their list, and their end with the event in the same transaction and the mark that verifiers read. */
+/**
+ * Sign-in sessions: their list, and their end. A session that is ended takes its codes, refresh tokens and grants with it, although those
+ * outlive one that merely expires (house 24); event and revocation are in the same transaction, the mark that verifiers read follows at once.
+ */
 export class Sessions {
   readonly #ctx: Ctx;
 
@@ -30,7 +38,8 @@ export class Sessions {
     const limit = query.limit ?? 50;
     const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const rows = await this.#ctx.db.sql<Row[]>`
-      select s.uid, s.account_id, u.email, s.created_at, s.expires_at from oidc_state s join users u on u.user_id::text = s.account_id
+      select s.uid, s.account_id, u.email, to_timestamp((s.payload ->> 'loginTs')::bigint) as created_at, s.expires_at
+      from oidc_state s join users u on u.user_id::text = s.account_id
       where s.model = 'Session' and s.env_id = ${envId} and s.expires_at > now() and (${query.cursor ?? null}::text is null or s.uid < ${query.cursor ?? null})
       order by s.uid desc limit ${limit + 1}`;
     const items = rows.slice(0, limit).map(({ uid, account_id, email, created_at, expires_at }) => ({ session_id: uid, user_id: account_id, email, created_at, expires_at }));
@@ -40,51 +49,80 @@ export class Sessions {
   async revoke({ params, caller, targetEnvId }: RequestOf<Contract, 'revokeSession'>): Promise<void> {
     const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const sids = await this.#ctx.db.tx(async tx => {
-      const ended = await this.#end(tx, envId, { uid: params.session_id }, 'admin');
+      const ended = await this.#end(tx, envId, { sid: params.session_id }, 'admin');
       if (ended.length > 0) await tx.audit({ action: 'auth.session.revoked', envId, caller, resource: { type: 'session', id: params.session_id } });
       return ended;
     });
     if (sids.length === 0) throw this.#ctx.problem('session_not_found');
-    await this.#mark(sids);
+    await this.mark(sids);
   }
 
-  /** The browser's own session, by its cookie. Nothing to end is fine. */
-  async endOf(realm: Realm, headers: Readonly<Record<string, string | undefined>>): Promise<void> {
-    const id = cookieOf(headers, SESSION_COOKIE);
-    if (!id) return;
-    const sids = await this.#ctx.db.tx(tx => this.#end(tx, realm.env_id, { hash: createHash('sha256').update(id).digest() }, 'sign_out'));
-    await this.#mark(sids);
+  async end(envId: string, sid: string, reason: EndReason): Promise<void> {
+    await this.mark(await this.#ctx.db.tx(tx => this.#end(tx, envId, { sid }, reason)));
   }
 
-  /** Every session of a person, in the caller's transaction; the marks follow at once. */
-  async endAllIn(tx: IdentityTx, person: Person, reason: Reason): Promise<void> {
-    await this.#mark(await this.#end(tx, person.env_id, { account: person.user_id }, reason));
+  /** The session under which one refresh token was used twice. The protocol may have deleted all there was to find. */
+  async endReused(envId: string, sid: string, userId: string): Promise<void> {
+    await this.#ctx.db.tx(async tx => {
+      const ended = await this.#end(tx, envId, { sid }, 'reuse_detected');
+      if (ended.length === 0) await this.#record(tx, envId, sid, userId, 'reuse_detected');
+      await tx.audit({ action: 'auth.refresh_token.reused', envId, resource: { type: 'user', id: userId }, outcome: 'denied', details: { session_id: sid } });
+    });
+    await this.mark([sid]);
   }
 
-  /** A store that came back empty must not forgive a revoked session. */
-  async publish(): Promise<void> {
-    const rows = await this.#ctx.db.sql<{ kind: string; value: string; ttl: number }[]>`select kind, value, ceil(extract(epoch from expires_at - now()))::int as ttl from revocations where expires_at > now() limit 100000`;
-    if (rows.length > 0) await this.#ctx.kv.pipeline(rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]));
+  /** Every session of a person, in the caller's transaction, who marks them after its commit. */
+  endAll(tx: IdentityTx, person: Person, reason: EndReason): Promise<string[]> {
+    return this.#end(tx, person.env_id, { account: person.user_id }, reason);
   }
 
-  async #end(tx: IdentityTx, envId: string, which: { uid?: string; hash?: Buffer; account?: string }, reason: Reason): Promise<string[]> {
-    const rows = await tx.sql<{ uid: string; account_id: string | null }[]>`
-      delete from oidc_state where model = 'Session' and env_id = ${envId}
-        and (${which.uid ?? null}::text is null or uid = ${which.uid ?? null})
-        and (${which.hash ?? null}::bytea is null or id_hash = ${which.hash ?? null}::bytea)
-        and (${which.account ?? null}::text is null or account_id = ${which.account ?? null})
-      returning uid, account_id`;
-    const at = this.#ctx.clock.now();
-    for (const { uid, account_id: userId } of rows) {
-      if (!userId) continue;
-      await tx.sql`insert into revocations (kind, value, expires_at) values ('sid', ${uid}, ${new Date(at.getTime() + MARK_S * 1_000).toISOString()}) on conflict do nothing`;
-      await tx.emit('platform:auth:session:revoked', envId, { session_id: uid, user_id: userId, env_id: envId, reason, revoked_at: at.toISOString() });
-    }
-    return rows.map(({ uid }) => uid);
-  }
-
-  async #mark(sids: readonly string[]): Promise<void> {
+  /** Tells verifiers. What cannot be told now is told by the job; without the store they let nobody in anyway. */
+  async mark(sids: readonly string[]): Promise<void> {
     if (sids.length === 0) return;
-    for (const answer of await this.#ctx.kv.pipeline(sids.map(sid => ['SET', `revoked:sid:${sid}`, '1', 'EX', MARK_S]))) if (answer instanceof Error) throw answer;
+    try {
+      for (const answer of await this.#ctx.kv.pipeline(sids.map(sid => ['SET', `revoked:sid:${sid}`, '1', 'EX', MARK_S]))) if (answer instanceof Error) throw answer;
+      await this.#ctx.db.sql`update revocations set published = true where kind = 'sid' and value in ${this.#ctx.db.sql.list(sids)}`;
+    } catch (error) {
+      this.#ctx.log.error({ err: error, sessions: sids.length }, 'revoked sessions could not be marked yet');
+    }
+  }
+
+  /** A store that came back empty, or was away, must not forgive a revoked session (day-one, Processes). */
+  async publish(): Promise<void> {
+    const { kv, db } = this.#ctx;
+    const remembered = (await kv.call('EXISTS', PUBLISHED)) === 1;
+    const rows = await db.sql<{ kind: string; value: string; ttl: number }[]>`
+      select kind, value, ceil(extract(epoch from expires_at - now()))::int as ttl from revocations where expires_at > now() and (not published or not ${remembered}) limit 100000`;
+    const answers = await kv.pipeline(rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]));
+    for (const answer of answers) if (answer instanceof Error) throw answer;
+    if (rows.length > 0) await db.sql`update revocations set published = true where not published and value in ${db.sql.list(rows.map(({ value }) => value))}`;
+    if (!remembered) await kv.call('SET', PUBLISHED, '1');
+  }
+
+  async #end(tx: IdentityTx, envId: string, which: { sid?: string; account?: string }, reason: EndReason): Promise<string[]> {
+    const { sid = null, account = null } = which;
+    const rows = await tx.sql<Ended[]>`
+      delete from oidc_state where env_id = ${envId} and model in ('Session', 'RefreshToken', 'AuthorizationCode')
+        and (case when ${sid}::text is not null then (uid = ${sid} or payload ->> 'sessionUid' = ${sid}) else account_id = ${account} end)
+      returning model, uid, payload ->> 'sessionUid' as sid, account_id, grant_id`;
+    const grants = [...new Set(rows.flatMap(({ grant_id }) => (grant_id ? [grant_id] : [])))];
+    if (grants.length > 0) {
+      await tx.sql`delete from oidc_state where env_id = ${envId} and model = 'Grant' and id_hash in (select sha256(convert_to(id, 'UTF8')) from unnest(${grants}::text[]) as given(id))`;
+    }
+    const ended = new Map<string, string>();
+    for (const row of rows) {
+      const id = row.model === 'Session' ? row.uid : row.sid;
+      if (id && row.account_id) ended.set(id, row.account_id);
+    }
+    for (const [id, userId] of ended) await this.#record(tx, envId, id, userId, reason);
+    return [...ended.keys()];
+  }
+
+  async #record(tx: IdentityTx, envId: string, sid: string, userId: string, reason: EndReason): Promise<void> {
+    const at = this.#ctx.clock.now();
+    await tx.sql`
+      insert into revocations (kind, value, expires_at) values ('sid', ${sid}, now() + make_interval(secs => ${MARK_S}))
+      on conflict (kind, value) do update set expires_at = excluded.expires_at, published = false`;
+    await tx.emit('platform:auth:session:revoked', envId, { session_id: sid, user_id: userId, env_id: envId, reason, revoked_at: at.toISOString() });
   }
 }

@@ -1,0 +1,66 @@
+import type { RequestOf } from '@platform/sdk';
+import type Provider from 'oidc-provider';
+import type { BrowserSession } from './browser-session.ts';
+import type { Contract, Ctx } from './context.ts';
+import type { PageGuard } from './page-guard.ts';
+import type { Protocol } from './protocol.ts';
+import type { Realm, Realms } from './realms.ts';
+
+type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
+
+/** Where an authorization stands that the protocol interrupted for a page, and how it goes on. Always on this origin (no open redirect). */
+export class AuthorizationSteps {
+  readonly #ctx: Ctx;
+  readonly #parts: { browser: BrowserSession; guard: PageGuard; protocol: Protocol; realms: Realms };
+
+  constructor(ctx: Ctx, parts: { browser: BrowserSession; guard: PageGuard; protocol: Protocol; realms: Realms }) {
+    this.#ctx = ctx;
+    this.#parts = parts;
+  }
+
+  /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */
+  async nextAfterSignIn(realm: Realm, uid: string | undefined): Promise<string> {
+    const interaction = uid ? await this.#parts.protocol.provider(realm).Interaction.find(uid) : undefined;
+    if (!interaction) return '/';
+    if (interaction.session) {
+      // The session it began under is replaced by the new one.
+      interaction.session = undefined;
+      await interaction.persist();
+    }
+    return pathOf(interaction.returnTo);
+  }
+
+  /** Consent: what the person decides is written down, and the protocol continues. */
+  async decide({ body, headers, hostname }: RequestOf<Contract, 'continueAuthorization'>) {
+    const { browser, guard, protocol, realms } = this.#parts;
+    const realm = await realms.onHost(hostname);
+    await guard.require(realm, headers);
+    const provider = protocol.provider(realm);
+    const interaction = body.uid ? await provider.Interaction.find(body.uid) : undefined;
+    if (!interaction) throw this.#ctx.problem('interaction_not_found', { detail: 'Start again from the application you came from.' });
+    if (body.decision === 'deny') {
+      interaction.result = { error: 'access_denied', error_description: 'the person declined' };
+    } else {
+      const session = await browser.current(realm, headers);
+      if (!session?.accountId || (interaction.session && interaction.session.accountId !== session.accountId)) throw this.#ctx.problem('session_required', { detail: 'Sign in, then decide.' });
+      if (interaction.prompt.name === 'consent') interaction.result = { consent: { grantId: await this.#grant(provider, interaction, session.accountId) } };
+    }
+    await interaction.persist();
+    return { redirect_to: pathOf(interaction.returnTo) };
+  }
+
+  /** Everything the prompt says is missing; tokens carry of it what the person holds when they are issued. */
+  async #grant(provider: Provider, interaction: Interaction, accountId: string): Promise<string> {
+    const known = interaction.grantId ? await provider.Grant.find(interaction.grantId) : undefined;
+    const grant = known ?? new provider.Grant({ accountId, clientId: String(interaction.params['client_id']) });
+    const { missingOIDCScope, missingResourceScopes } = interaction.prompt.details as { missingOIDCScope?: string[]; missingResourceScopes?: Record<string, string[]> };
+    if (missingOIDCScope) grant.addOIDCScope(missingOIDCScope.join(' '));
+    for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {})) grant.addResourceScope(resource, scopes.join(' '));
+    return grant.save();
+  }
+}
+
+function pathOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return `${pathname}${search}`;
+}

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import type { Ctx } from './context.ts';
+import type { Person } from './people.ts';
+import type { Protocol } from './protocol.ts';
+import { SESSION_COOKIE, sessionSeconds } from './provider-configuration.ts';
+import type { Realm } from './realms.ts';
+import type { SealedBox } from './sealed-box.ts';
+
+export type Headers = Readonly<Record<string, string | undefined>>;
+interface Opened {
+  readonly sid: string;
+  /** `session_token_id`: what the page sends back as x-platform-csrf. */
+  readonly tokenId: string;
+  readonly cookie: string;
+}
+
+/** The sign-in session of one browser: an HttpOnly cookie of this service, which the protocol reads too (IDN-015). */
+export class BrowserSession {
+  readonly #ctx: Ctx;
+  readonly #protocol: Protocol;
+  readonly #box: SealedBox;
+
+  constructor(ctx: Ctx, { protocol, box }: { protocol: Protocol; box: SealedBox }) {
+    this.#ctx = ctx;
+    this.#protocol = protocol;
+    this.#box = box;
+  }
+
+  async current(realm: Realm, headers: Headers) {
+    const id = cookieOf(headers, SESSION_COOKIE);
+    const session = id ? await this.#protocol.provider(realm).Session.find(id) : undefined;
+    return session?.accountId ? session : undefined;
+  }
+
+  /** Always a new id: whatever cookie the browser came with, nobody who planted it is signed in by it. */
+  async open(realm: Realm, person: Person, headers: Headers, amr: string[]): Promise<Opened> {
+    const { Session } = this.#protocol.provider(realm);
+    const before = await this.current(realm, headers);
+    const session = new Session();
+    session.uid = this.#ctx.platform.newId();
+    session.jti = randomBytes(32).toString('base64url');
+    session.loginAccount({ accountId: person.user_id, amr });
+    const seconds = sessionSeconds(session.loginTs);
+    await session.save(seconds);
+    await before?.destroy();
+    return { sid: session.uid, tokenId: this.tokenId(session.uid), cookie: sessionCookie(session.jti, seconds) };
+  }
+
+  tokenId(sid: string): string {
+    return this.#box.fingerprint('session-token', sid);
+  }
+}
+
+const sessionCookie = (id: string, seconds: number) => `${SESSION_COOKIE}=${id}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`;
+export const clearedSession = sessionCookie('', 0);
+
+export function cookieOf(headers: Headers, name: string): string | undefined {
+  for (const pair of (headers['cookie'] ?? '').split(';')) {
+    const at = pair.indexOf('=');
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,8 @@
+import type { Ctx } from './context.ts';
+
+/** Deletes what nobody can use any more. Refresh tokens that were used stay until they would have expired: a replay must be recognised. */
+export async function forgetExpired({ db }: Ctx): Promise<void> {
+  await db.sql`delete from oidc_state where expires_at < now() - interval '1 hour'`;
+  await db.sql`delete from step_tokens where expires_at < now() - interval '1 day'`;
+  await db.sql`delete from revocations where expires_at < now()`;
+}
