@@ -160,15 +160,20 @@ export class Sessions {
     throw this.#ctx.problem('session_required', { detail: 'The session has ended.' });
   }
 
+  /** Marks a use, once: who loses to another write was marked by it, or is the next time. */
   async #touch(record: SessionRecord): Promise<SessionRecord | undefined> {
     const now = this.#now();
-    return this.#write(record, latest => ({
-      ...latest,
+    const next: SessionRecord = {
+      ...record,
       last_seen: iso(now),
       idle_expires_at: iso(now + this.#ctx.config.idleTtlS * 1_000),
       // Written again with the current key (GWY-085).
-      ...(this.#box.isStale(latest.tokens_enc) ? { tokens_enc: this.#seal(latest.session_id_hash, this.#open(latest) as Tokens) } : {}),
-    }));
+      ...(this.#box.isStale(record.tokens_enc) ? { tokens_enc: this.#seal(record.session_id_hash, this.#open(record) as Tokens) } : {}),
+      version: record.version + 1,
+    };
+    const outcome = await this.store.replace(next);
+    if (outcome === 'written') return next;
+    return outcome === 'gone' ? undefined : this.store.read(record.session_id_hash);
   }
 
   /** Applies a change to the newest version; `undefined` when the session is gone. */

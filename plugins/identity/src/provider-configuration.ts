@@ -45,6 +45,7 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
   return {
     adapter: (model: string) => new ProtocolState({ ctx, box, clients, envId: realm.env_id, model }),
     jwks: { keys: keys.jwks as never },
+    clientAuthMethods: ['tls_client_auth', 'none'] as never,
     clientDefaults: { id_token_signed_response_alg: 'EdDSA', grant_types: ['authorization_code'], response_types: ['code'] },
     clientBasedCORS: () => false,
     enabledJWA: { idTokenSigningAlgValues: ALGORITHMS as never },

@@ -1,0 +1,193 @@
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { SYSTEM } from '@platform/sdk';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { hashOf, SessionStore } from '../src/session-store.ts';
+import { type Browser, codeOf, cookieOf, Store, World } from './fixtures/world.ts';
+import { PERSON } from './fixtures/fake-identity.ts';
+
+let store: Store;
+let world: World;
+let browser: Browser;
+const others: World[] = [];
+beforeAll(async () => {
+  store = await Store.start();
+}, 60_000);
+afterAll(() => store[Symbol.asyncDispose]());
+beforeEach(async () => {
+  world = await World.start(store);
+  browser = await world.signIn();
+});
+afterEach(async () => {
+  for (const other of others.splice(0)) await other[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+
+const sibling = async (config = {}): Promise<World> => {
+  const other = await world.sibling(store, config);
+  others.push(other);
+  return other;
+};
+const key = () => `bff:session:${hashOf(browser.cookie.split('=')[1] as string)}`;
+const stored = async () => JSON.parse((await world.ctx.kv.call('GET', key())) as string) as Record<string, unknown> & { version: number };
+const get = (who: World, path = '/proxy/sys/v1/bootstrap') => who.ask('GET', path, { headers: { cookie: browser.cookie } });
+
+describe('the stored session', () => {
+  test('GWY-003 GWY-083 holds no token and not the cookie in a readable form, and opens only under its own key', async () => {
+    const text = (await world.ctx.kv.call('GET', key())) as string;
+    for (const secret of [...world.identity.issued, browser.cookie.split('=')[1] as string]) expect(text).not.toContain(secret);
+    const moved = 'a'.repeat(43);
+    await world.ctx.kv.call('SET', `bff:session:${hashOf(moved)}`, text.replace(hashOf(browser.cookie.split('=')[1] as string), hashOf(moved)));
+    expect((await world.ask('GET', '/auth/session', { headers: { cookie: `bff-session=${moved}` } })).status).toBe(401);
+  });
+
+  test('a write of an older version is refused', async () => {
+    const sessions = new SessionStore(world.ctx);
+    const [record] = await sessions.ofUser(PERSON);
+    const next = { ...(record as NonNullable<typeof record>), version: 2 };
+    expect(await sessions.replace({ ...next, last_seen: 'first' })).toBe('written');
+    expect(await sessions.replace({ ...next, last_seen: 'second' })).toBe('stale');
+    expect((await stored())['last_seen']).toBe('first');
+    await sessions.remove(next);
+    expect(await sessions.replace({ ...next, version: 3 })).toBe('gone');
+  });
+
+  test('GWY-085 is written again with the current key, and stays readable with an old one until then', async () => {
+    const newKey = Buffer.alloc(32, 7).toString('base64');
+    const stranger = await sibling({ encryptionKey: newKey });
+    expect((await get(stranger)).status).toBe(401);
+    const other = await sibling({ encryptionKey: newKey, previousKeys: world.ctx.config.encryptionKey });
+    expect((await get(other)).status).toBe(200);
+    const { kid } = (await stored())['tokens_enc'] as { kid: string };
+    other.offsetMs = 120_000;
+    expect((await get(other)).status).toBe(200);
+    expect(((await stored())['tokens_enc'] as { kid: string }).kid).not.toBe(kid);
+    expect((await get(stranger)).status).toBe(200);
+  });
+
+  test('GWY-009 GWY-010 ends a week after its last use, and a month after its beginning', async () => {
+    const day = 86_400_000;
+    for (const at of [6, 12, 18, 24, 29]) {
+      world.offsetMs = at * day;
+      expect((await get(world, '/auth/session')).status).toBe(200);
+    }
+    world.offsetMs = 31 * day;
+    expect((await get(world, '/auth/session')).status).toBe(401);
+    world.offsetMs = 0;
+    browser = await world.signIn();
+    world.offsetMs = 8 * day;
+    expect((await get(world, '/auth/session')).status).toBe(401);
+  });
+
+  test('GWY-098 lost from the store it is 401', async () => {
+    await world.ctx.kv.call('FLUSHALL');
+    const answer = await get(world);
+    expect([answer.status, await codeOf(answer)]).toEqual([401, 'session_required']);
+  });
+});
+
+describe('a refresh', () => {
+  const expired = 890_000;
+
+  test('GWY-055 GWY-056 is one call for twelve requests of two processes, and every one of them goes on with the new token', async () => {
+    const other = await sibling();
+    world.offsetMs = other.offsetMs = expired;
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => get(index % 2 ? other : world)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200));
+    expect(world.identity.grants('refresh_token')).toHaveLength(1);
+    expect(new Set([...world.sent, ...other.sent].map(({ headers }) => headers['authorization'])).size).toBe(1);
+    expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[3]}`);
+  });
+
+  test('GWY-057 that is refused ends the session', async () => {
+    world.offsetMs = expired;
+    world.identity.refusals.set('refresh_token', { status: 400, error: 'invalid_grant' });
+    const answer = await get(world);
+    expect([answer.status, await codeOf(answer)]).toEqual([401, 'session_required']);
+    expect(await world.ctx.kv.call('EXISTS', key())).toBe(0);
+  });
+
+  test('without an answer is 502, and the session stays', async () => {
+    world.offsetMs = expired;
+    world.identity.refusals.set('refresh_token', 'down');
+    expect((await get(world)).status).toBe(502);
+    world.identity.refusals.clear();
+    expect((await get(world)).status).toBe(200);
+  });
+
+  test('that comes back after the sign-out revokes what it got', async () => {
+    world.offsetMs = expired;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.identity.holds.set('refresh_token', promise);
+    const waiting = get(world);
+    await eventually(() => world.identity.grants('refresh_token').length).toBe(1);
+    expect((await world.ask('POST', '/auth/sign-out', { headers: browser.headers })).status).toBe(204);
+    resolve();
+    expect((await waiting).status).toBe(401);
+    expect(world.identity.calls.at(-1)).toMatchObject({ path: '/mtls/oauth/revoke', form: { token: world.identity.issued[5] } });
+    expect(await world.ctx.kv.call('EXISTS', key())).toBe(0);
+  });
+
+  test('GWY-028 that the page asks for renews the tokens in place', async () => {
+    const answer = await world.ask('POST', '/auth/refresh', { headers: browser.headers });
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ csrf_token: browser.csrf, env_id: SYSTEM.envId })]);
+    expect(world.identity.grants('refresh_token')).toHaveLength(1);
+    await get(world);
+    expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[3]}`);
+  });
+});
+
+describe('endings', () => {
+  test('GWY-027 GWY-020 signing out revokes the refresh token and clears both cookies, even when the identity service is away', async () => {
+    world.identity.refusals.set('/mtls/oauth/revoke', 'down');
+    const answer = await world.ask('POST', '/auth/sign-out', { headers: browser.headers });
+    expect(answer.status).toBe(204);
+    expect([cookieOf(answer, 'bff-session'), cookieOf(answer, 'bff-pkce')]).toEqual(['', '']);
+    expect(world.identity.calls.at(-1)).toMatchObject({ path: '/mtls/oauth/revoke', form: { client_id: 'console', token: world.identity.issued[2] } });
+    expect((await get(world)).status).toBe(401);
+  });
+
+  test('GWY-006 GWY-092 a revocation by the identity service ends every session that came from it', async () => {
+    await world.behaviour.on['bff-session-reaper']({ payload: { session_id: 'identity-session-1' } });
+    expect((await get(world)).status).toBe(401);
+    expect(await world.ctx.kv.call('KEYS', 'bff:session:*')).toEqual([]);
+  });
+
+  test('GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else\'s', async () => {
+    const second = await world.signIn();
+    world.identity.access = { sub: 'somebody-else' };
+    world.identity.id = { sub: 'somebody-else' };
+    const stranger = await world.signIn();
+    const list = async (who: Browser) => ((await (await world.ask('GET', '/v1/auth/sessions', { headers: who.headers })).json()) as { items: { session_id: string; current: boolean }[] }).items;
+    const mine = await list(browser);
+    expect(mine).toHaveLength(2);
+    expect(Object.keys(mine[0] ?? {}).sort()).toEqual(['created_at', 'current', 'last_seen', 'session_id']);
+    const [foreign] = await list(stranger);
+    for (const method of ['GET', 'DELETE']) {
+      const answer = await world.ask(method, `/v1/auth/sessions/${foreign?.session_id}`, { headers: browser.headers });
+      expect([answer.status, await codeOf(answer)]).toEqual([404, 'session_not_found']);
+    }
+    const other = mine.find(({ current }) => !current)?.session_id;
+    expect(await (await world.ask('GET', `/v1/auth/sessions/${other}`, { headers: browser.headers })).json()).toMatchObject({ session_id: other, ip_prefix: '203.0.113.0/24', app_instance_id: SYSTEM.consoleAppId });
+    const unproven = await world.ask('DELETE', `/v1/auth/sessions/${other}`, { headers: { cookie: browser.cookie } });
+    expect([unproven.status, await codeOf(unproven)]).toEqual([403, 'csrf_mismatch']);
+    expect(await (await world.ask('DELETE', '/v1/auth/sessions', { headers: browser.headers })).json()).toEqual({ revoked: 1 });
+    expect((await world.ask('GET', '/auth/session', { headers: { cookie: second.cookie } })).status).toBe(401);
+    expect((await world.ask('GET', '/auth/session', { headers: { cookie: stranger.cookie } })).status).toBe(200);
+    expect(await list(browser)).toHaveLength(1);
+  });
+});
+
+describe('what a page reads of its session', () => {
+  test('GWY-012 person, live scopes, organization, environment and CSRF token, and nothing else', async () => {
+    world.scopes.set(PERSON, ['sys:read']);
+    await world.behaviour.on.accessChanged({ payload: { subject_ids: [PERSON] } });
+    expect(await (await get(world, '/auth/session')).json()).toEqual({
+      user: { user_id: PERSON, email: 'ada@example.com', display_name: 'Ada' },
+      scopes: ['sys:read'],
+      org_id: SYSTEM.orgId,
+      env_id: SYSTEM.envId,
+      csrf_token: browser.csrf,
+      expires_at: expect.stringMatching(/Z$/),
+    });
+  });
+});
