@@ -59,6 +59,7 @@ export const identity = defineContract({
   problems: {
     target_env_missing: { status: 400, title: 'X-Platform-Target-Env-Id is missing', retry: 'never' },
     user_id_missing: { status: 400, title: 'The user id is empty', retry: 'never' },
+    name_invalid: { status: 400, title: 'Not a name or id of that kind', retry: 'never' },
     weak_password: { status: 400, title: 'Choose a stronger password', retry: 'never' },
     session_required: { status: 401, title: 'Sign in first', retry: 'never' },
     invalid_credentials: { status: 401, title: 'E-mail or password is wrong', retry: 'never' },
@@ -89,9 +90,9 @@ export const identity = defineContract({
   },
 
   routes: {
-    putRole: put('/v1/admin/roles/{role}', { summary: 'Make or change a role', gate: verbs, body: Type.Object({ scopes: Scopes, description: Type.Optional(Type.String({ maxLength: 500 })) }), returns: Type.Object({ name: Name, env_id: Id, scopes: Scopes, created: Type.Boolean() }), problems: ['target_env_missing'] }),
+    putRole: put('/v1/admin/roles/{role}', { summary: 'Make or change a role', gate: verbs, body: Type.Object({ scopes: Scopes, description: Type.Optional(Type.String({ maxLength: 500 })) }), returns: Type.Object({ name: Name, env_id: Id, scopes: Scopes, created: Type.Boolean() }), problems: ['target_env_missing', 'name_invalid'] }),
     nestRole: put('/v1/admin/roles/{role}/nested/{child}', { summary: 'Nest a role in another', gate: verbs, returns: Type.Object({ role: Name, child: Name }), problems: ['target_env_missing', 'role_not_found', 'role_cycle'] }),
-    putGroup: put('/v1/admin/groups/{group}', { summary: 'Make a group', gate: verbs, body: Type.Object({ description: Type.Optional(Type.String({ maxLength: 500 })) }), returns: Type.Object({ group_id: Id, name: Name, env_id: Id, created: Type.Boolean() }), problems: ['target_env_missing'] }),
+    putGroup: put('/v1/admin/groups/{group}', { summary: 'Make a group', gate: verbs, body: Type.Object({ description: Type.Optional(Type.String({ maxLength: 500 })) }), returns: Type.Object({ group_id: Id, name: Name, env_id: Id, created: Type.Boolean() }), problems: ['target_env_missing', 'name_invalid'] }),
     putGroupRole: put('/v1/admin/groups/{group}/roles/{role}', { summary: 'Give a group a role', gate: verbs, returns: Type.Object({ group: Name, role: Name }), problems: ['target_env_missing', 'group_not_found', 'role_not_found'] }),
     putGroupMember: put('/v1/admin/groups/{group}/members/{user_id}', { summary: 'Put a person into a group', gate: verbs, returns: Type.Object({ group: Name, user_id: Id }), problems: ['target_env_missing', 'group_not_found', 'user_not_found'] }),
     deleteGroupMember: del('/v1/admin/groups/{group}/members/{user_id}', { summary: 'Take a person out of a group', gate: verbs, problems: ['target_env_missing'] }),
@@ -101,7 +102,7 @@ export const identity = defineContract({
     groupMembers: get('/v1/admin/groups/{group}/members', { summary: 'Members of a group', gate: 'auth:membership:read', query: PageQuery, returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, joined_at: Type.String() })) }),
     userScopes: get('/v1/admin/users/{user_id}/scopes', { summary: 'What a person may do in an environment, live', gate: 'auth:membership:read', query: { env_id: Id }, returns: Type.Object({ scopes: Scopes, as_of: Type.String() }), problems: ['user_id_missing'] }),
     provisionAccess: post('/v1/admin/access', { summary: 'Make the access model of an organization or environment', gate: verbs, body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id) }), returns: Type.Object({ groups: Type.Array(Name) }), problems: ['user_not_found'], hidden: true }),
-    putRealm: put('/v1/admin/realms/{env_id}', { summary: 'Say on which host an environment signs in', gate: verbs, body: Type.Object({ host: Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' }), org_id: Id }), returns: Type.Object({ env_id: Id, host: Type.String() }), problems: ['host_taken'], hidden: true }),
+    putRealm: put('/v1/admin/realms/{env_id}', { summary: 'Say on which host an environment signs in', gate: verbs, body: Type.Object({ host: Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' }), org_id: Id }), returns: Type.Object({ env_id: Id, host: Type.String() }), problems: ['host_taken', 'name_invalid'], hidden: true }),
     putGrants: put('/v1/admin/grants/{vertical}', { summary: 'Replace what a vertical grants to built-in roles', gate: verbs, body: Type.Object({ scopes: Type.Array(Type.Object({ scope: Type.String(), grants: Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')]) }), { maxItems: 5_000 }) }), returns: Type.Object({ vertical: Type.String(), scopes: Type.Integer() }), problems: ['scope_foreign'], hidden: true }),
     getWorkload: get('/v1/admin/workloads/{name}', { summary: 'What a workload may do', gate: 'auth:membership:read', returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), problems: ['workload_not_found'], hidden: true }),
     putWorkload: put('/v1/admin/workloads/{name}', { summary: 'Register a workload', gate: verbs, body: Type.Object({ vertical: Type.String({ maxLength: 60 }), scopes: Scopes }), returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }), problems: ['workload_reserved'], hidden: true }),

@@ -1,9 +1,10 @@
 import type { RequestOf } from '@platform/sdk';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
+import { isId } from './ids.ts';
 
 type HeaderRequest = { readonly headers: Readonly<Record<string, string | undefined>> };
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const NAME = /^[a-z0-9:_.-]{1,200}$/;
 
 /** The membership verbs: roles, nesting, groups, members. Each may be repeated without effect; a realm is an environment (G-AUTH-01). */
 export class AccessModel {
@@ -15,6 +16,7 @@ export class AccessModel {
 
   async putRole({ params, body, headers }: RequestOf<Contract, 'putRole'>) {
     const envId = this.#realm({ headers });
+    this.#named(params.role);
     const created = await this.#change(envId, tx => this.writeRole(tx, envId, params.role, body.scopes, body.description));
     return { name: params.role, env_id: envId, scopes: [...body.scopes], created };
   }
@@ -27,6 +29,7 @@ export class AccessModel {
 
   async putGroup({ params, body, headers }: RequestOf<Contract, 'putGroup'>) {
     const envId = this.#realm({ headers });
+    this.#named(params.group);
     return this.#change(envId, tx => this.writeGroup(tx, envId, params.group, body.description));
   }
 
@@ -54,8 +57,9 @@ export class AccessModel {
 
   async deleteGroupMember({ params, headers }: RequestOf<Contract, 'deleteGroupMember'>): Promise<void> {
     const envId = this.#realm({ headers });
+    if (!isId(params.user_id)) return;
     const touched = await this.#ctx.db.tx(async tx => {
-      await tx.sql`delete from group_members where env_id = ${envId} and group_name = ${params.group} and user_id::text = ${params.user_id}`;
+      await tx.sql`delete from group_members where env_id = ${envId} and group_name = ${params.group} and user_id = ${params.user_id}`;
       return realmsReachedFrom(tx, envId, params.group);
     });
     await bumpAccess(this.#ctx, touched);
@@ -73,7 +77,8 @@ export class AccessModel {
 
   async deleteUserRole({ params, headers }: RequestOf<Contract, 'deleteUserRole'>): Promise<void> {
     const envId = this.#realm({ headers });
-    await this.#change(envId, async tx => void (await tx.sql`delete from user_roles where env_id = ${envId} and user_id::text = ${params.user_id} and role = ${params.role}`));
+    if (!isId(params.user_id)) return;
+    await this.#change(envId, async tx => void (await tx.sql`delete from user_roles where env_id = ${envId} and user_id = ${params.user_id} and role = ${params.role}`));
   }
 
   /** @returns whether the role is new. */
@@ -115,8 +120,12 @@ export class AccessModel {
 
   #realm({ headers }: HeaderRequest): string {
     const envId = headers['x-platform-target-env-id'];
-    if (!envId || !UUID.test(envId)) throw this.#ctx.problem('target_env_missing', { detail: 'Name the realm in X-Platform-Target-Env-Id.' });
+    if (!isId(envId)) throw this.#ctx.problem('target_env_missing', { detail: 'Name the realm in X-Platform-Target-Env-Id.' });
     return envId;
+  }
+
+  #named(name: string): void {
+    if (!NAME.test(name)) throw this.#ctx.problem('name_invalid', { detail: `${JSON.stringify(name.slice(0, 50))} is no name of a role or group.` });
   }
 
   async #requireRole(tx: IdentityTx, envId: string, role: string): Promise<void> {
@@ -130,7 +139,7 @@ export class AccessModel {
   }
 
   async #requireUser(tx: IdentityTx, userId: string): Promise<void> {
-    const [found] = UUID.test(userId) ? await tx.sql<object[]>`select 1 from users where user_id = ${userId}` : [];
+    const [found] = isId(userId) ? await tx.sql<object[]>`select 1 from users where user_id = ${userId}` : [];
     if (!found) throw this.#ctx.problem('user_not_found', { detail: `No person ${userId}.` });
   }
 }

@@ -1,5 +1,6 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from './context.ts';
+import { isId } from './ids.ts';
 
 export interface Realm {
   readonly env_id: string;
@@ -25,6 +26,7 @@ export class Realms {
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
+    if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
     const host = body.host.toLowerCase();
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);

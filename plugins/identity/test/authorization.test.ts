@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { SYSTEM } from '@platform/sdk';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CALLBACK, CHOSEN, claimsOf, ONE_TIME, type Tokens, World } from './fixtures/world.ts';
 
 let world: World;
@@ -8,6 +8,7 @@ beforeAll(async () => {
   world = await World.start();
 });
 afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(() => world.forgetTries());
 
 const ADMIN = 'admin@ops.sys.localhost';
 
@@ -167,7 +168,6 @@ describe('an authorization', () => {
     expect((await world.begin(browser)).page.location).toContain('code=');
     const { page, oauth, state } = await world.begin(browser, { prompt: 'login' });
     expect(page.location).toMatch(/^\/sign-in/);
-    await new Promise(resolve => setTimeout(resolve, 1_100));
     const answer = await browser.post('/v1/sign-in', { email: ADMIN, password: CHOSEN, oauth });
     expect((await browser.get(String(answer.json['next']))).location).toContain(`state=${state}`);
   });

@@ -1,0 +1,189 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findChromium } from '../fixtures/chromium.ts';
+import { outboxOf } from '../fixtures/outbox.ts';
+import { Platform } from '../fixtures/platform.ts';
+
+const split = process.env['PLATFORM_E2E_MODE'] === 'split';
+const PASSWORD = 'a long walk by the sea 7';
+const shots = process.env['PLATFORM_E2E_SHOTS'];
+
+describe(`the first journey, ${split ? 'one process per service' : 'all in one process'}`, () => {
+  // The vertical lives outside the repository, as somebody else's code would.
+  const verticals = mkdtempSync(join(tmpdir(), 'platform-verticals-'));
+  cpSync(fileURLToPath(new URL('../verticals', import.meta.url)), verticals, { recursive: true });
+  const platform = new Platform({ split, pluginDirs: verticals });
+  let browser: Browser;
+  let ada: Page;
+  let second: Page;
+  let contextOfSecond: BrowserContext;
+  let envUrl = '';
+  let email = '';
+
+  beforeAll(async () => {
+    await platform.start();
+    ({ email } = platform.firstStart);
+    const executablePath = findChromium();
+    browser = await chromium.launch({
+      ...(executablePath ? { executablePath } : {}),
+      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', `--ignore-certificate-errors-spki-list=${platform.trustedKey}`],
+    });
+    ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  }, 180_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await platform[Symbol.asyncDispose]();
+    rmSync(verticals, { recursive: true, force: true });
+  }, 60_000);
+
+  const shot = async (page: Page, name: string) => {
+    if (!shots) return;
+    mkdirSync(shots, { recursive: true });
+    await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+  };
+  const signIn = async (page: Page, password: string) => {
+    await page.getByLabel('Email').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  };
+
+  test('1 a start prints where to go, and once who may sign in', () => {
+    expect(platform.ready.plugins).toEqual(expect.arrayContaining(['acme', 'auth', 'sys', 'proxy', 'bus', 'bff', 'web', 'lending']));
+    expect(platform.firstStart.email).toBe('admin@ops.sys.localhost');
+    expect(platform.firstStart.password).toMatch(/^[A-Za-z0-9_-]{20,}$/);
+  });
+
+  test('2 a person is sent to sign in, must choose a new password, and lands in the console', async () => {
+    await ada.goto(platform.ready.console);
+    await ada.waitForURL(`${platform.ready.auth}/sign-in**`);
+    await shot(ada, 'sign-in');
+    await signIn(ada, platform.firstStart.password);
+    await ada.getByLabel('New password').fill('passwordpassword');
+    await ada.getByRole('button', { name: 'Save password' }).click();
+    await ada.getByText(/guessed first/).waitFor();
+    await shot(ada, 'password-change');
+    await ada.getByLabel('New password').fill(PASSWORD);
+    await ada.getByRole('button', { name: 'Save password' }).click();
+    await ada.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+    expect(new URL(ada.url()).origin).toBe(platform.ready.console);
+    const cookies = await ada.context().cookies();
+    expect(cookies.find(({ name }) => name === 'bff-session')).toMatchObject({ httpOnly: true, secure: true });
+    expect(await ada.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(/eyJ|bff-session/);
+  });
+
+  test('3 the old one-time password is worth nothing any more', async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(platform.ready.console);
+    await signIn(page, platform.firstStart.password);
+    await expect.poll(() => page.getByRole('alert').textContent()).toBeTruthy();
+    await context.close();
+  });
+
+  test('4 CON-022 an organization and an environment are created, the next click is authorized, and a second window sees it without reloading', async () => {
+    contextOfSecond = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    second = await contextOfSecond.newPage();
+    await second.goto(platform.ready.console);
+    await signIn(second, PASSWORD);
+    await second.getByRole('heading', { name: 'Organizations', level: 1 }).waitFor();
+    await second.getByRole('status', { name: /Live updates: live/ }).waitFor();
+
+    await ada.getByRole('link', { name: 'Create organization' }).first().click();
+    await ada.getByLabel('Organization name').fill('Åkerö & Sons');
+    await expect.poll(() => ada.getByLabel('Slug').inputValue()).toBe('akero-sons');
+    await ada.getByText('Available', { exact: true }).waitFor();
+    await shot(ada, 'org-create');
+    await ada.getByRole('button', { name: 'Create organization' }).click();
+    await ada.getByRole('heading', { name: 'Åkerö & Sons', level: 1 }).waitFor();
+    await second.getByText('Åkerö & Sons').first().waitFor();
+
+    await ada.getByRole('link', { name: 'Create environment' }).first().click();
+    await ada.getByLabel('Environment name').fill('Production');
+    await ada.getByText('Available', { exact: true }).waitFor();
+    const created = ada.waitForRequest(request => request.method() === 'POST' && request.url().includes('/v1/e'));
+    await ada.getByRole('button', { name: 'Create environment' }).click();
+    await created;
+    await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
+    envUrl = ada.url();
+    await ada.getByRole('switch', { name: 'Lending enabled' }).waitFor();
+    await shot(ada, 'env-home');
+  });
+
+  test('5 the audit page shows what was done, with one correlation id from the click to the event', async () => {
+    await ada.getByRole('list', { name: 'Environment' }).getByRole('link', { name: 'Audit' }).click();
+    const row = ada.getByRole('row').filter({ hasText: 'env.created' });
+    await row.waitFor();
+    await shot(ada, 'audit');
+    const [event] = await outboxOf(platform.dataDir, 'sys', 'platform:sys:env:created');
+    expect(event?.relayed).toBe(true);
+    expect(event?.correlation_id).toMatch(/^dsh-\d+-[a-z0-9]{8}$/);
+    await expect.poll(() => row.textContent()).toContain(event?.correlation_id as string);
+  });
+
+  test('6 a vertical nobody compiled in has its pages in the navigation, and works live', async () => {
+    await ada.goto(envUrl);
+    const loans = (page: Page) => page.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' });
+    await loans(ada).click();
+    await ada.getByText('Nobody has applied for a loan yet.').waitFor();
+    await ada.getByRole('button', { name: 'Apply for a loan' }).click();
+    const dialog = ada.getByRole('dialog');
+    await dialog.getByLabel('Applicant').fill('Grace');
+    await dialog.getByLabel('Amount in minor units').fill('250000');
+    await dialog.getByRole('button', { name: 'Apply for a loan' }).click();
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
+
+    await second.goto(ada.url());
+    await second.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
+    await second.getByRole('status', { name: /Live updates: live/ }).waitFor();
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).getByRole('button', { name: 'Decide' }).click();
+    await ada.getByRole('dialog').getByLabel('Approve').check();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Decide' }).click();
+    await ada.getByRole('row').filter({ hasText: 'approved' }).waitFor();
+    await second.getByRole('row').filter({ hasText: 'approved' }).waitFor();
+    await shot(ada, 'loans');
+  });
+
+  test('7 disabling the service takes it away everywhere, enabling brings it back, and nothing is restarted', async () => {
+    const loans = (page: Page) => page.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' });
+    const call = () =>
+      ada.evaluate(async ({ gateway, env }) => (await fetch(`${gateway}/proxy/lending/v1/loans?target_env_id=${env}`, { credentials: 'include', headers: { 'X-BFF-Target-Env-Id': env } })).status, {
+        gateway: platform.ready.gateway,
+        env: /env=([0-9a-f-]{36})/.exec(envUrl)?.[1] as string,
+      });
+    await ada.goto(envUrl);
+    await ada.getByRole('switch', { name: 'Lending enabled' }).click();
+    await loans(ada).waitFor({ state: 'hidden' });
+    await loans(second).waitFor({ state: 'hidden' });
+    await expect.poll(call).toBe(403);
+    await ada.getByRole('switch', { name: 'Lending enabled' }).click();
+    await loans(ada).waitFor();
+    await expect.poll(call).toBe(200);
+  });
+
+  test('8 Ctrl-C stops everything, and the next start has all data', async () => {
+    expect(await platform.stop()).toBe(0);
+    await platform.start();
+    expect(platform.output).not.toContain('First start');
+    await ada.goto(envUrl);
+    await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
+  });
+
+  test('9 after kill -9 nothing that was acknowledged is lost', async () => {
+    await ada.goto(platform.ready.console);
+    await ada.getByRole('link', { name: 'Create organization' }).first().click();
+    await ada.getByLabel('Organization name').fill('Last Words');
+    await ada.getByText('Available', { exact: true }).waitFor();
+    await ada.getByRole('button', { name: 'Create organization' }).click();
+    await ada.getByRole('heading', { name: 'Last Words', level: 1 }).waitFor();
+    await platform.kill();
+    await platform.start();
+    await ada.goto(platform.ready.console);
+    await ada.getByText('Last Words').first().waitFor();
+    await expect.poll(async () => (await outboxOf(platform.dataDir, 'sys', 'platform:sys:org:created')).every(({ relayed }) => relayed)).toBe(true);
+  });
+});

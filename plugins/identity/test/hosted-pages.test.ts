@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { World } from './fixtures/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+const STEPS = ['sign-in', 'sign-up', 'mfa', 'password-reset', 'password-reset/confirm', 'password-change', 'verify-email', 'consent', 'device', 'ciba', 'wallet', 'error', 'account-recovery'];
+
+describe('the hosted pages', () => {
+  test('SGN-001 SGN-015 SGN-032 SGN-033 SGN-034 IDN-004 each step has its path, on the host of the protocol', async () => {
+    const titles = new Set<string>();
+    for (const step of STEPS) {
+      const page = await world.browser().get(`/${step}`);
+      expect([step, page.status]).toEqual([step, 200]);
+      expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+      expect(page.text).toContain(`data-step="${step}"`);
+      titles.add(/<title>([^<]*)/.exec(page.text)?.[1] ?? '');
+    }
+    expect(titles.size).toBeGreaterThan(10);
+  });
+
+  test('run nothing but their own files, in nobody\'s frame, and are kept by nobody', async () => {
+    const page = await world.browser().get('/sign-in');
+    const policy = String(page.headers['content-security-policy']);
+    expect(policy).toContain("default-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+    expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|\son[a-z]+=|style="/);
+    const assets = [...page.text.matchAll(/(?:src|href)="(\/signin-assets\/[^"]+)"/g)].map(([, path]) => path as string);
+    expect(assets.length).toBeGreaterThanOrEqual(2);
+    for (const asset of assets) {
+      const file = await world.browser().get(asset);
+      expect([asset, file.status, file.headers['cache-control']]).toEqual([asset, 200, 'public, max-age=31536000, immutable']);
+      expect(file.headers['content-type']).toMatch(/^text\/(javascript|css)/);
+    }
+  });
+
+  test('an unknown path is the static 404 page, also below the assets and above the root', async () => {
+    for (const path of ['/nowhere', '/signin-assets/nothing.js', '/signin-assets/..%2f..%2fpackage.json', '/signin-assets/manifest.json', '/passkey-enroll', '/sign-in/']) {
+      const page = await world.browser().get(path);
+      expect([path, page.status]).toEqual([path, 404]);
+      expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    }
+    expect((await world.browser().post('/sign-in', {})).status).toBe(405);
+  });
+
+  test('nothing of the address becomes markup', async () => {
+    const page = await world.browser().get(`/sign-in?${new URLSearchParams({ login_hint: '"><script>alert(1)</script>', client_id: '<b>' })}`);
+    expect(page.text).not.toContain('<script>alert');
+    expect(page.text).not.toContain('<b>');
+  });
+
+  test('IDN-006 branding never fails: without the registry the platform\'s defaults show', async () => {
+    const answer = await world.browser().get('/v1/branding');
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.json).sort()).toEqual(['background_color', 'customCss', 'display_name', 'font_family', 'logo_url', 'primary_color', 'text_color', 'theme_mode']);
+  });
+
+  test('a host nobody signs in on is refused', async () => {
+    const answer = await world.host.fetch('/sign-in', { host: world.authHost, as: await world.host.workload('proxy'), headers: { 'x-platform-hostname': 'auth.unknown.localhost', 'x-platform-service': 'auth' } });
+    expect([answer.status, answer.json['code']]).toEqual([404, 'realm_not_found']);
+  });
+
+  test('a tenant\'s host is an issuer of its own, whose people are not the platform\'s', async () => {
+    const host = 'auth.prod.acme.localhost';
+    const envId = await world.environment(host);
+    await world.person('ada@example.org');
+    await world.person('ada@example.org', { envId, password: 'the same address, another person' });
+    const proxied = async (path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) =>
+      world.host.fetch(path, { ...init, host: world.authHost, as: await world.host.workload('proxy'), headers: { 'x-platform-hostname': host, 'x-platform-service': 'auth', ...init.headers } });
+    expect((await proxied('/.well-known/openid-configuration')).json).toMatchObject({ issuer: `https://${host}:8443`, token_endpoint: `https://${host}:8443/oauth/token` });
+    const signIn = (password: string) => proxied('/v1/sign-in', { method: 'POST', headers: { origin: `https://${host}:8443` }, body: JSON.stringify({ email: 'ada@example.org', password, oauth: {} }) });
+    expect((await signIn('a sentence nobody has guessed')).status).toBe(401);
+    const answer = await signIn('the same address, another person');
+    expect(answer.status).toBe(200);
+    const cookie = String(answer.headers['set-cookie']).split(';')[0] as string;
+    // A session of the tenant is none at the platform.
+    const elsewhere = await world.host.fetch('/v1/sign-out', { method: 'POST', host: world.authHost, headers: { cookie, 'x-platform-csrf': String(answer.json['session_token_id']) } });
+    expect(elsewhere.json['code']).toBe('csrf_mismatch');
+  });
+});
