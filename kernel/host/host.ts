@@ -64,34 +64,39 @@ export class Host {
   readonly failed: { plugin: string; reason: string }[];
   readonly main: PlatformProcess | undefined;
   readonly #owned: DisposalStack;
+  readonly #verticals: DisposalStack;
 
-  private constructor(parts: { ready: ReadyLine; firstStart: Host['firstStart']; failed: Host['failed']; main: PlatformProcess | undefined; owned: DisposalStack }) {
+  private constructor(parts: { ready: ReadyLine; firstStart: Host['firstStart']; failed: Host['failed']; main: PlatformProcess | undefined; owned: DisposalStack; verticals: DisposalStack }) {
     this.ready = parts.ready;
     this.firstStart = parts.firstStart;
     this.failed = parts.failed;
     this.main = parts.main;
     this.#owned = parts.owned;
+    this.#verticals = parts.verticals;
   }
 
   static async start(asked: HostOptions): Promise<Host> {
     const owned = new DisposalStack();
     try {
       const options = await withEdgePort(asked);
-      const parts = await bringUp(owned, options);
-      return new Host({ ...parts, owned });
+      const verticals = owned.own(new DisposalStack());
+      const parts = await bringUp(owned, verticals, options);
+      return new Host({ ...parts, owned, verticals });
     } catch (error) {
       await owned[Symbol.asyncDispose]().catch(() => undefined);
       throw error;
     }
   }
 
+  /** Verticals first, while what they use still answers; then everything of the platform drains, and only then stops. */
   async stop(): Promise<void> {
+    await this.#verticals[Symbol.asyncDispose]();
     await this.main?.drain();
     await this.#owned[Symbol.asyncDispose]();
   }
 }
 
-async function bringUp(owned: DisposalStack, options: HostOptions): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: Host['failed']; main: PlatformProcess | undefined }> {
+async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, options: HostOptions): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: Host['failed']; main: PlatformProcess | undefined }> {
   const { dataDir, progress, domain } = options;
   mkdirSync(dataDir, { recursive: true, mode: 0o711 });
   const failed: Host['failed'] = [];
@@ -125,14 +130,14 @@ async function bringUp(owned: DisposalStack, options: HostOptions): Promise<{ re
   const startVertical = async (plugin: FoundPlugin) => {
     if (running.has(plugin.manifest.id)) return;
     const process = await launchVertical(plugin, { base, options, environment, stores, host, siblings: verticals });
-    running.set(plugin.manifest.id, owned.own(process));
+    running.set(plugin.manifest.id, verticalStack.own(process));
   };
   if (!options.trustVerticals) {
     for (const plugin of verticals) {
       progress(`Starting ${plugin.manifest.title}`);
       await startVertical(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
     }
-    watchForVerticals(owned, options, { known: found, failed, start: async plugin => { await stores.ensureService(plugin.manifest.id); await startVertical(plugin); } });
+    watchForVerticals(verticalStack, options, { known: found, failed, start: async plugin => { await stores.ensureService(plugin.manifest.id); await startVertical(plugin); } });
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);
 

@@ -52,6 +52,8 @@ export class ServiceApp {
   readonly #table = new RouteTable<Mounted>();
   readonly #options: ServiceAppOptions;
   readonly #handle: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+  /** Ends what would otherwise last: long polls, event streams, sockets. */
+  readonly #stopping = new AbortController();
   #active = 0;
   #idle: (() => void) | undefined;
 
@@ -93,8 +95,9 @@ export class ServiceApp {
     void this.#handle(req, res);
   }
 
-  /** Resolves when nothing is in flight. */
+  /** Asks everything long-lived to end, and resolves when nothing is in flight. */
   async idle(): Promise<void> {
+    this.#stopping.abort();
     if (this.#active === 0) return;
     await new Promise<void>(resolve => {
       this.#idle = resolve;
@@ -143,7 +146,7 @@ export class ServiceApp {
     res.once('close', () => closed.abort());
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
-    const incoming = this.#incoming(exchange, params, closed.signal);
+    const incoming = this.#incoming(exchange, params, AbortSignal.any([closed.signal, this.#stopping.signal]));
     switch (route.door) {
       case 'request': {
         const ran = await (operation as Operation).run(incoming);
@@ -166,7 +169,7 @@ export class ServiceApp {
         context.respond = false;
         req.socket.setTimeout(0);
         const source = (handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
-        await writeEventStream(res, source, closed.signal).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
+        await writeEventStream(res, source, incoming.signal).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
         return;
       }
       case 'node': {
@@ -207,6 +210,7 @@ export class ServiceApp {
         if (match.value.route.door !== 'socket') throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());
+        this.#stopping.signal.addEventListener('abort', () => connection.close(1001, 'the service is stopping'), { once: true, signal: closed.signal });
         const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, closed.signal));
         await (match.value.handler as (connection: SocketConnection, request: Request) => Promise<void>)(connection, request);
       } catch (error) {

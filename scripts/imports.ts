@@ -1,0 +1,87 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/*
+ * The import law (house 3), held by reading every import of every tracked source file.
+ */
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const LAYERS: readonly (readonly string[])[] = [['base'], ['storage', 'secrets', 'telemetry'], ['identity', 'policy', 'outbox', 'routing'], ['http'], ['host']];
+const layerOf = (name: string) => LAYERS.findIndex(layer => layer.includes(name));
+/** Packages that belong to the kernel: a plugin that imports one goes around it. */
+const KERNEL_ONLY = ['koa', 'ioredis', 'tsyringe', 'postgres', 'pino', 'undici', 'ws', '@koa/router', '@cedar-policy/cedar-wasm'];
+/** What a plugin may use of npm, by plugin (house 3: «listed per plugin»). */
+const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  identity: ['oidc-provider', 'jose', '@node-rs/argon2'],
+  ingress: ['@peculiar/x509'],
+  gateway: ['jose'],
+};
+/** Server-side files that serve what a face built: the pure renderer of the sign-in pages. */
+const SERVES: Readonly<Record<string, string>> = { 'plugins/identity/src/': 'signin/' };
+
+interface Fault {
+  readonly file: string;
+  readonly imported: string;
+  readonly law: string;
+}
+
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
+const faults: Fault[] = files.flatMap(file => importsOf(file).flatMap(imported => judge(file, imported)));
+for (const { file, imported, law } of faults) process.stdout.write(`x ${file} imports '${imported}'\n  help: ${law}\n`);
+process.stdout.write(`  ${files.length} files, ${faults.length} against the law\n`);
+process.exit(faults.length > 0 ? 1 : 0);
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '');
+  return [...text.matchAll(/^\s*(?:import|export)\s[^'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)].map(match => (match[1] ?? match[2] ?? match[3]) as string);
+}
+
+function judge(file: string, imported: string): Fault[] {
+  const target = imported.startsWith('.') ? relative(root, normalize(join(root, dirname(file), imported))) : imported;
+  const law = lawFor(file, target, /\.(test|check)\.tsx?$/.test(file) || file.includes('/test/') || file.includes('/fixtures/'));
+  return law ? [{ file, imported, law }] : [];
+}
+
+function lawFor(file: string, target: string, test: boolean): string | undefined {
+  const [top = '', second = '', third = ''] = file.split('/');
+  const npm = !target.includes('/') || target.startsWith('@') ? packageOf(target) : undefined;
+  const builtin = target.startsWith('node:');
+  if (top === 'kernel') {
+    if (test) return undefined;
+    if (/^(plugins|console|signin|e2e)\//.test(target) || (target.startsWith('@platform/') && !target.startsWith('@platform/sdk'))) return 'The kernel knows no service. Ask for what you need through an interface, or by wire path.';
+    const [, from] = /^kernel\/([a-z]+)\//.exec(file) ?? [];
+    const [, to] = /^kernel\/([a-z]+)\//.exec(target) ?? [];
+    if (from && to && from !== to && layerOf(to) > layerOf(from)) return `kernel/${from} stands left of kernel/${to}. Turn the dependency around, or move the file.`;
+    if (from && to && from !== to && layerOf(to) === layerOf(from) && layerOf(from) === 1) return `kernel/${from} and kernel/${to} are neighbours; let the layer above bring them together.`;
+    return undefined;
+  }
+  if (top === 'plugins' && third === 'contract') {
+    const own = target.startsWith(`plugins/${second}/contract/`);
+    return own || target === '@platform/sdk/contract' || /^@platform\/[a-z-]+\/contract$/.test(target) ? undefined : 'A contract is pure data: only `@platform/sdk/contract` and other contracts.';
+  }
+  if (top === 'plugins') {
+    if (test) return undefined;
+    if (target.startsWith(`plugins/${second}/`)) return undefined;
+    if (Object.entries(SERVES).some(([from, to]) => file.startsWith(from) && target.startsWith(to))) return undefined;
+    if (target.startsWith('plugins/')) return "Another plugin's inside. Import its `/contract` and call it through `ctx.services`.";
+    if (target.startsWith('kernel/') || target.startsWith('@platform/kernel')) return 'A plugin reaches the kernel through `ctx` only.';
+    if (builtin || target === '@platform/sdk' || /^@platform\/[a-z-]+\/contract$/.test(target)) return undefined;
+    if (npm && KERNEL_ONLY.includes(npm)) return `${npm} belongs to the kernel; \`ctx\` has what you need.`;
+    if (npm && (PLUGIN_PACKAGES[second] ?? []).includes(npm)) return undefined;
+    return `${npm ?? target} is not on the list of ${second} (scripts/imports.ts). Add it there with a reason, or do without.`;
+  }
+  if (top === 'console' || top === 'signin') {
+    if (/^(plugins|kernel|sdk)\//.test(target) || target.startsWith('@platform/')) return 'A face knows the wire, not the code behind it.';
+    return undefined;
+  }
+  if (top === 'sdk' && second === 'core' && !test) return target.startsWith('sdk/core/') || target === 'typebox' || builtin ? undefined : '`sdk/core` has no dependency but typebox.';
+  if (file.startsWith('e2e/verticals/')) return /^e2e\/verticals\//.test(target) || builtin || ['@platform/sdk', '@platform/sdk/contract', '@platform/contracts', '@platform/client', '@platform/testing'].includes(target) ? undefined : 'A vertical is written against the published packages alone.';
+  return undefined;
+}
+
+function packageOf(specifier: string): string {
+  const [first = '', second = ''] = specifier.split('/');
+  return specifier.startsWith('@') ? `${first}/${second}` : first;
+}
