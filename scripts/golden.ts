@@ -15,14 +15,14 @@ import { openApi } from '../kernel/http/open-api.ts';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const check = process.argv.includes('--check');
 const catalog = JSON.parse(readFileSync(join(root, 'catalog/platform.json'), 'utf8')) as { services: { package: string; service_type: string; start_priority: number }[] };
-const found = await Promise.all(catalog.services.map(async entry => ({ entry, ...(await readPlugin(join(root, 'plugins', entry.package))) })));
+const found = await Promise.all(catalog.services.map(async entry => ({ shipped: entry, ...(await readPlugin(join(root, 'plugins', entry.package))) })));
 const manifests = found.map(({ manifest }) => manifest).sort((left, right) => (left.id < right.id ? -1 : 1));
 const drift: string[] = [];
 
-for (const { entry, manifest, contract } of found) {
-  if (manifest.id !== entry.service_type || manifest.placement.tier !== entry.start_priority) drift.push(`catalog/platform.json: ${entry.package} is ${manifest.id}, tier ${manifest.placement.tier}`);
-  golden(`plugins/${entry.package}/api/manifest.json`, json(manifest));
-  golden(`plugins/${entry.package}/api/openapi.json`, json(openApi(manifest, contract.routes)));
+for (const { shipped, manifest, contract } of found) {
+  if (manifest.id !== shipped.service_type || manifest.placement.tier !== shipped.start_priority) drift.push(`catalog/platform.json: ${shipped.package} is ${manifest.id}, tier ${manifest.placement.tier}`);
+  golden(`plugins/${shipped.package}/api/manifest.json`, json(manifest));
+  golden(`plugins/${shipped.package}/api/openapi.json`, json(openApi(manifest, contract.routes)));
 }
 golden('catalog/generated/scopes.json', json(manifests.flatMap(catalogActions).map(({ scope, service, title, admin, grants }) => ({ scope, service, title, admin, ...(grants ? { grants } : {}) }))));
 golden('catalog/generated/events.json', json(manifests.flatMap(manifest => Object.entries(manifest.events).map(([event, { title, family, payload }]) => ({ event, service: manifest.id, family: family ?? manifest.family, title, payload })))));
