@@ -23,6 +23,7 @@ export async function seed(ctx: Ctx, model: AccessModel, passwords: Passwords): 
     await tx.sql`insert into users ${tx.sql.row({ user_id: SYSTEM.bootstrapUserId, env_id: SYSTEM.envId, email, email_ci: email.toLowerCase(), email_verified: true, display_name: 'Administrator', must_change_password: true })} on conflict do nothing`;
     await tx.sql`insert into passwords ${tx.sql.row({ user_id: SYSTEM.bootstrapUserId, hash })} on conflict do nothing`;
     await tx.sql`insert into user_roles ${tx.sql.row({ env_id: SYSTEM.envId, user_id: SYSTEM.bootstrapUserId, role: ADMIN_ROLE })} on conflict do nothing`;
+    await tx.emit('platform:auth:user:created', SYSTEM.envId, { user_id: SYSTEM.bootstrapUserId, env_id: SYSTEM.envId });
     await tx.sql`insert into group_members ${tx.sql.row({ env_id: SYSTEM.envId, group_name: CONSOLE_GROUP, user_id: SYSTEM.bootstrapUserId })} on conflict do nothing`;
   });
   await bumpAccess(ctx, [SYSTEM.envId]);

@@ -66,7 +66,7 @@ describe('the first administrator', () => {
     expect(Object.keys(claims).sort()).toEqual(['amr', 'app_instance_id', 'aud', 'auth_env', 'auth_time', 'client_id', 'email', 'email_verified', 'env_id', 'exp', 'iat', 'iss', 'jti', 'nbf', 'scope', 'sid', 'sub', 'token_type']);
     expect(claims).toMatchObject({
       iss: world.issuer, sub: SYSTEM.bootstrapUserId, client_id: 'console', token_type: 'access', env_id: SYSTEM.envId, auth_env: SYSTEM.envId, app_instance_id: SYSTEM.consoleAppId,
-      email: ADMIN, email_verified: true, amr: ['pwd'], aud: ['auth', 'sys', 'bff', 'bus'],
+      email: ADMIN, email_verified: true, amr: ['pwd'], aud: ['auth', 'sys', 'bff', 'bus', 'proxy'],
     });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBe(900);
     expect(Math.abs(Number(claims['auth_time']) - Date.now() / 1_000)).toBeLessThan(60);

@@ -124,6 +124,9 @@ describe('token exchange', () => {
     expect((await world.exchange(unsigned)).json['error']).toBe('invalid_grant');
     const delegated = String((await world.exchange(ownerToken)).json['access_token']);
     expect((await world.exchange(delegated)).json['error']).toBe('invalid_grant');
+    // A certificate of the same workload is still another certificate (RFC 8705).
+    const stolen = await world.exchange(ownerToken, { subject_token: machine }, 'bff-delegator', { renewed: true });
+    expect([stolen.status, stolen.json['error']]).toEqual([400, 'invalid_grant']);
     expect((await world.exchange(ownerToken, {}, 'sys')).status).toBe(400);
   });
 });

@@ -82,9 +82,12 @@ export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | und
   readonly peer: { readonly workload: string; readonly thumbprint: string } | undefined;
 }
 /** The request of a named route. */
-export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = C['routes'][R] extends { path: infer P extends string; options: infer O extends { gate: unknown } }
-  ? Request<PathParams<P>, QueryOf<O>, BodyOf<O>, CallerOf<C, O['gate']>>
-  : never;
+export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = Request<
+  PathParams<C['routes'][R]['path']>,
+  QueryOf<C['routes'][R]['options']>,
+  BodyOf<C['routes'][R]['options']>,
+  CallerOf<C, C['routes'][R]['options']['gate']>
+>;
 
 /** Input of a typed call: path parameters, query and body, whichever the route has. */
 export type CallInput<R extends AnyRoute> = (unknown extends PathParams<R['path']> ? unknown : { params: PathParams<R['path']> }) &

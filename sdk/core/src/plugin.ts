@@ -67,7 +67,7 @@ export type AnyPlugin = Plugin<any, any>;
  */
 export function definePlugin<C extends AnyContract, const U extends Uses = Readonly<Record<never, never>>>(
   contract: C,
-  plugin: { uses?: U; migrations?: URL; setup: (context: Context<C, U>) => PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>> },
+  plugin: { uses?: U; migrations?: URL; setup: (context: Context<NoInfer<C>, NoInfer<U>>) => NoInfer<PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>> },
 ): Plugin<C, U> {
   return { contract, uses: plugin.uses ?? ({} as U), migrations: plugin.migrations, setup: plugin.setup };
 }

@@ -1,0 +1,30 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { callRows } from './calls.ts';
+import { platformRows } from './platform.ts';
+import { policyRows } from './policy.ts';
+import { type Row, table } from './row.ts';
+
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, platform: platformRows };
+const [name] = process.argv.slice(2).filter(argument => argument !== '--');
+
+if (name === '--help') {
+  process.stdout.write(`npm run bench [NAME]\n\n  Names: ${Object.keys(SUITES).join(', ')}; all of them without one.\n  Pairs run side by side in one run; .data/bench.json and a table are written.\n`);
+} else if (name !== undefined && !(name in SUITES)) {
+  process.stderr.write(`No bench ${name}; there are ${Object.keys(SUITES).join(', ')}.\n`);
+  process.exitCode = 64;
+} else {
+  const rows: Row[] = [];
+  for (const [suite, run] of Object.entries(SUITES)) {
+    if (name !== undefined && name !== suite) continue;
+    process.stderr.write(`▸ ${suite} …\n`);
+    rows.push(...(await run()));
+  }
+  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
+  const directory = fileURLToPath(new URL('../../.data/', import.meta.url));
+  mkdirSync(directory, { recursive: true, mode: 0o711 });
+  writeFileSync(join(directory, 'bench.json'), JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2));
+  process.stdout.write(`${machine}\n\n${table(rows)}\n`);
+}
