@@ -19,6 +19,9 @@ export interface ConfigValue {
   readonly description: string;
 }
 
+/** A start that cannot be, because of its settings; the message names every variable. */
+export class ConfigError extends Error {}
+
 /** EX_CONFIG of sysexits: what a start that failed on its settings exits with. */
 export const EXIT_CONFIG = 78;
 

@@ -1,22 +1,21 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, watch } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
-import type { Manifest } from '../base/manifest.ts';
-import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
 import type { PqMode } from '../identity/tls.ts';
-import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
-import { checkManifest, formatFinding } from './checks.ts';
-import { ServiceProcess } from './child-process.ts';
-import { type ConfigFault, formatFaults, readConfig } from './configuration.ts';
-import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
-import { type LoadedService, PlatformProcess } from './platform-process.ts';
-import { openStores, type Stores } from './stores.ts';
+import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
 import { freePort } from '../storage/free-port.ts';
-import { publishEnrollment } from './enrollment.ts';
+import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
+import { buildHash } from './build.ts';
+import type { ServiceProcess } from './child-process.ts';
 import { HostWorkload } from './host-workload.ts';
+import type { FoundPlugin } from './loader.ts';
+import { PlatformProcess } from './platform-process.ts';
+import { type FailedPlugin, importAll, readAll, readConfigs } from './plugin-intake.ts';
+import { reasonOf } from './reason.ts';
+import { launchVertical, startSplit, watchForVerticals } from './service-fleet.ts';
+import { openStores } from './stores.ts';
 
 export interface HostOptions {
   readonly domain: string;
@@ -38,9 +37,6 @@ export interface HostOptions {
   readonly progress: (text: string) => void;
 }
 
-export class ConfigError extends Error {}
-
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BOOTSTRAP_PASSWORD = 'bootstrap.password';
 
 /** What `ready` says, one JSON object on one line (day-one). */
@@ -61,12 +57,12 @@ export class Host {
   readonly ready: ReadyLine;
   /** E-mail and one-time password of the administrator; only on the first start, shown once. */
   readonly firstStart: { email: string; password: string } | undefined;
-  readonly failed: { plugin: string; reason: string }[];
+  readonly failed: FailedPlugin[];
   readonly main: PlatformProcess | undefined;
   readonly #owned: DisposalStack;
   readonly #verticals: DisposalStack;
 
-  private constructor(parts: { ready: ReadyLine; firstStart: Host['firstStart']; failed: Host['failed']; main: PlatformProcess | undefined; owned: DisposalStack; verticals: DisposalStack }) {
+  private constructor(parts: { ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined; owned: DisposalStack; verticals: DisposalStack }) {
     this.ready = parts.ready;
     this.firstStart = parts.firstStart;
     this.failed = parts.failed;
@@ -96,14 +92,14 @@ export class Host {
   }
 }
 
-async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, options: HostOptions): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: Host['failed']; main: PlatformProcess | undefined }> {
+async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, options: HostOptions): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined }> {
   const { dataDir, progress, domain } = options;
   mkdirSync(dataDir, { recursive: true, mode: 0o711 });
-  const failed: Host['failed'] = [];
+  const failed: FailedPlugin[] = [];
   progress('Opening the certificate authority');
   const authority = await openAuthority(dataDir);
   const storesOpening = openStores(owned, { ...options, authority });
-  const found = await readAll(options, failed);
+  const found = await readAll(options.pluginDirs, failed);
   const platform = found.filter(({ manifest }) => manifest.vertical === 'platform');
   const verticals = found.filter(({ manifest }) => manifest.vertical !== 'platform');
   const firstPassword = prepareBootstrapPassword(dataDir);
@@ -159,141 +155,6 @@ async function withEdgePort(options: HostOptions): Promise<HostOptions> {
   return { ...options, edgePort, environment: { ...options.environment, PLATFORM_PROXY_HTTPS_PORT: String(edgePort) } };
 }
 
-/** Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). */
-async function readAll(options: HostOptions, failed: Host['failed']): Promise<FoundPlugin[]> {
-  const catalog = JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: { package: string }[] };
-  const found: FoundPlugin[] = [];
-  for (const { package: name } of catalog.services) found.push(await readPlugin(join(ROOT, 'plugins', name)));
-  const known = new Map<string, Manifest>(found.map(({ manifest }) => [manifest.id, manifest]));
-  for (const { manifest } of found) refuseFindings(manifest, known);
-  for (const directory of findPlugins(options.pluginDirs)) {
-    const plugin = await readVertical(directory, known, failed);
-    if (plugin) {
-      found.push(plugin);
-      known.set(plugin.manifest.id, plugin.manifest);
-    }
-  }
-  return found;
-}
-
-async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: Host['failed']): Promise<FoundPlugin | undefined> {
-  try {
-    const plugin = await readPlugin(directory);
-    refuseFindings(plugin.manifest, known);
-    if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
-    return plugin;
-  } catch (error) {
-    failed.push({ plugin: directory, reason: reasonOf(error) });
-    return undefined;
-  }
-}
-
-function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
-  const errors = checkManifest(manifest, known).filter(({ id }) => id.startsWith('E'));
-  if (errors.length > 0) throw new Error(errors.map(formatFinding).join('\n'));
-}
-
-function readConfigs(found: readonly FoundPlugin[], environment: Readonly<Record<string, string | undefined>>): Map<string, Readonly<Record<string, unknown>>> {
-  const faults: ConfigFault[] = [];
-  const configs = new Map<string, Readonly<Record<string, unknown>>>();
-  for (const { manifest } of found) {
-    const read = readConfig(manifest.config, environment);
-    faults.push(...(manifest.vertical === 'platform' ? read.faults : []));
-    configs.set(manifest.id, read.config);
-  }
-  if (faults.length > 0) throw new ConfigError(formatFaults(faults));
-  return configs;
-}
-
-async function importAll(found: readonly FoundPlugin[], configs: ReadonlyMap<string, Readonly<Record<string, unknown>>>, failed: Host['failed']): Promise<LoadedService[]> {
-  const services: LoadedService[] = [];
-  for (const plugin of found) {
-    try {
-      services.push({ plugin: await importPlugin(plugin), manifest: plugin.manifest, config: configs.get(plugin.manifest.id) ?? {} });
-    } catch (error) {
-      if (plugin.manifest.vertical === 'platform') throw error;
-      failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) });
-    }
-  }
-  return services;
-}
-
-async function startSplit(owned: DisposalStack, options: HostOptions, parts: { base: Bootstrap; found: readonly FoundPlugin[]; environment: Readonly<Record<string, string | undefined>>; stores: Stores }): Promise<void> {
-  const { connectKeyValue } = await import('../storage/key-value.ts');
-  const { keyValuePort } = await import('./key-value-port.ts');
-  const { openLog } = await import('../telemetry/log.ts');
-  const store = owned.own(await connectKeyValue(parts.base.keyValueUrl));
-  const kv = owned.own(await keyValuePort(store));
-  const telemetry = openLog({ level: options.logLevel, directory: join(options.dataDir, 'logs'), build: parts.base.build, pretty: options.pretty, process: 'host' });
-  owned.defer(() => telemetry.flush());
-  const tiers = [...new Set(parts.found.map(({ manifest }) => manifest.placement.tier))].sort((left, right) => left - right);
-  for (const tier of tiers) {
-    const members = parts.found.filter(({ manifest }) => manifest.placement.tier === tier);
-    options.progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
-    await Promise.all(members.map(async ({ manifest, directory }) => {
-      const child = owned.own(new ServiceProcess({
-        name: manifest.id,
-        pluginDirectory: directory,
-        environment: parts.environment,
-        settings: ['PLATFORM_'],
-        log: telemetry.logger('host'),
-        bootstrap: async () => ({ ...parts.base, enrollment: await enrollmentsOf(kv, manifest) }),
-      }));
-      await child.start();
-    }));
-  }
-}
-
-async function launchVertical(plugin: FoundPlugin, { base, options, environment, stores, host, siblings }: { base: Bootstrap; options: HostOptions; environment: Readonly<Record<string, string | undefined>>; stores: Stores; host: HostWorkload; siblings: readonly FoundPlugin[] }): Promise<ServiceProcess> {
-  const { manifest } = plugin;
-  await host.registerWorkload(manifest);
-  const keyValueUrl = await stores.restrictedKeyValueUrl(manifest.id);
-  const own = siblings.filter(sibling => sibling.manifest.vertical === manifest.vertical).map(sibling => sibling.manifest);
-  const child = new ServiceProcess({
-    name: manifest.id,
-    pluginDirectory: plugin.directory,
-    environment,
-    settings: [`${manifest.vertical.toUpperCase()}_`],
-    log: host.log,
-    // Its data directory is its own: nothing of the platform's keys lies below it.
-    bootstrap: async () => ({ ...base, dataDir: join(options.dataDir, 'verticals', manifest.id), keyValueUrl, manifests: [...base.manifests, ...(own.includes(manifest) ? own : [...own, manifest])], enrollment: await enrollmentsOf(host.kv, manifest) }),
-  });
-  await child.start();
-  return child;
-}
-
-async function enrollmentsOf(kv: Parameters<typeof publishEnrollment>[0], { id, workloads }: Manifest): Promise<Record<string, string>> {
-  const names = [id, ...Object.keys(workloads).map(name => `${id}-${name}`)];
-  return Object.fromEntries(await Promise.all(names.map(async name => [name, await publishEnrollment(kv, name)] as const)));
-}
-
-/** New folders under `PLATFORM_PLUGIN_DIRS` come up without a restart. */
-function watchForVerticals(owned: DisposalStack, options: HostOptions, { known, failed, start }: { known: readonly FoundPlugin[]; failed: Host['failed']; start: (plugin: FoundPlugin) => Promise<void> }): void {
-  const seen = new Set([...known.map(({ directory }) => directory), ...failed.map(({ plugin }) => plugin)]);
-  const manifests = new Map(known.map(({ manifest }) => [manifest.id, manifest]));
-  let pending: Promise<void> = Promise.resolve();
-  const look = async () => {
-    for (const directory of findPlugins(options.pluginDirs)) {
-      if (seen.has(directory)) continue;
-      seen.add(directory);
-      const plugin = await readVertical(directory, manifests, failed);
-      if (!plugin) continue;
-      manifests.set(plugin.manifest.id, plugin.manifest);
-      await start(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
-    }
-  };
-  for (const directory of options.pluginDirs) {
-    if (!existsSync(directory)) continue;
-    const watcher = watch(directory, () => {
-      pending = pending.then(look, look);
-    });
-    owned.defer(async () => {
-      watcher.close();
-      await pending.catch(() => undefined);
-    });
-  }
-}
-
 /** Written before the identity service first starts, and only when it never did: a later start finds the administrator there. */
 function prepareBootstrapPassword(dataDir: string): string | undefined {
   const path = join(dataDir, 'keys', BOOTSTRAP_PASSWORD);
@@ -319,25 +180,3 @@ function defaultKeys({ dataDir, production, environment }: HostOptions): Record<
     ...(environment['PLATFORM_AUTH_KEY_ENCRYPTION_REF'] ? {} : { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${keyOf('auth.key')}` }),
   };
 }
-
-let knownBuild: string | undefined;
-/** Which code runs: the commit where there is one, else a hash of the lock file. */
-export function buildHash(): string {
-  knownBuild ??= commitOf(join(ROOT, '.git')) ?? createHash('sha256').update(readFileSync(join(ROOT, 'package.json'))).digest('hex').slice(0, 12);
-  return knownBuild;
-}
-function commitOf(git: string): string | undefined {
-  try {
-    const head = readFileSync(join(git, 'HEAD'), 'utf8').trim();
-    const reference = head.startsWith('ref: ') ? head.slice(5) : undefined;
-    return (reference ? readFileSync(join(git, reference), 'utf8') : head).trim().slice(0, 12);
-  } catch {
-    return undefined;
-  }
-}
-
-const reasonOf = (error: unknown): string => {
-  const messages: string[] = [];
-  for (let at = error; at instanceof Error && messages.length < 5; at = at.cause) messages.push(at.message);
-  return messages.join(': ') || String(error);
-};

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
-import { ConfigError, type HostOptions } from './host.ts';
+import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
+import type { HostOptions } from './host.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 

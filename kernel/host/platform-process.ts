@@ -5,28 +5,23 @@ import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { InternalListener } from '../http/internal-listener.ts';
-import { AccessClosures } from '../identity/access-closure.ts';
-import { KeySet } from '../identity/key-set.ts';
 import type { Authority } from '../identity/trust-anchors.ts';
-import { Verifier } from '../identity/verifier.ts';
-import { Workload } from '../identity/workload.ts';
-import { deliverTo } from '../outbox/bus-delivery.ts';
+import { type CredentialKind, Workload } from '../identity/workload.ts';
 import { EventConsumer } from '../outbox/event-consumer.ts';
-import { Relay } from '../outbox/relay.ts';
-import { BackendPools } from '../routing/backend-pools.ts';
-import { Directory } from '../routing/directory.ts';
-import { type LocalService, ServiceCaller } from '../routing/service-caller.ts';
-import { SecretChain } from '../secrets/secret-chain.ts';
+import type { Relay } from '../outbox/relay.ts';
+import type { Directory } from '../routing/directory.ts';
+import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { roleOf, schemaOf } from '../storage/service-schema.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
-import { type Bootstrap, platformHost, publicOrigin, workloadGrants } from './bootstrap.ts';
-import { consumerBus, deliveryTargets, identityCalls, policyPort, registerVertical } from './platform-calls.ts';
-import { directoryStore, keyValuePort, liveReader } from './key-value-port.ts';
+import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
+import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
+import { keyValuePort } from './key-value-port.ts';
 import { mintFor } from './mint.ts';
 import { signingAuthority } from './signing-authority.ts';
 import { ServiceInstance, type ServiceInstanceParts } from './service-instance.ts';
+import { PARTS, wire } from './wiring.ts';
 
 export interface LoadedService {
   readonly plugin: AnyPlugin;
@@ -129,19 +124,17 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
 
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
   const kv = owned.own(await keyValuePort(store));
-  const directory = new Directory(directoryStore(kv), log);
-  const pools = new BackendPools(directory, service => platformHost(service, domain));
-  const caller = new ServiceCaller(pools);
-  for (const [service, local] of options.locals ?? []) caller.addLocal(service, local);
-  owned.own(pools);
+  const workloads = new Map<string, Workload>();
+  const wired = wire({ bootstrap, clock, log, kv, workloads, environment: options.environment ?? process.env, locals: options.locals ?? new Map(), jwks: options.jwks });
+  const directory = wired.resolve(PARTS.directory);
+  await directory.start();
+  const pools = owned.own(wired.resolve(PARTS.pools));
+  owned.own(directory);
 
   progress('Preparing identities');
   const mint = mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) });
-  const open = (name: string, service: string, extra: readonly string[], kinds: readonly ('client' | 'database' | 'listener')[]) =>
+  const open = (name: string, service: string, extra: readonly string[], kinds: readonly CredentialKind[]) =>
     Workload.open({ name, directory: `${dataDir}/keys`, anchors, pqMode, kinds, mint, hostnames: [service, ...extra].map(label => platformHost(label, domain)) });
-  await directory.start();
-  owned.own(directory);
-  const workloads = new Map<string, Workload>();
   for (const { manifest } of services) {
     workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
     for (const name of Object.keys(manifest.workloads)) workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
@@ -151,21 +144,10 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   }));
   const first = workloads.get(services[0]?.manifest.id ?? '');
   if (!first) throw new Error('a process without services has nothing to run');
-
-  const grants = workloadGrants(bootstrap.manifests);
-  const platformGrants = (name: string) => {
-    const known = grants.get(name);
-    // Only the platform's own manifests are believed here; a vertical's rights are asked of the identity service.
-    return known?.vertical === 'platform' ? known : undefined;
-  };
-  const identity = identityCalls(caller, first);
-  const closures = new AccessClosures({ live: liveReader(kv), personScopes: identity.personScopes, workload: identity.workload });
-  const keys = new KeySet(options.jwks ?? (() => identity.jwks(pools)));
-  const verifier = new Verifier({ keys, closures, workloads: platformGrants, issuers: issuer => /^https:\/\/[a-z0-9.-]+(:\d+)?$/.test(issuer), now: () => clock.now().getTime() });
-  const relay = owned.own(new Relay({ log, deliver: deliverTo(deliveryTargets(caller, service => workloads.get(service) as Workload)) }));
+  const [caller, verifier, identity, platformGrants, secrets] = [wired.resolve(PARTS.caller), wired.resolve(PARTS.verifier), wired.resolve(PARTS.identity), wired.resolve(PARTS.grants), wired.resolve(PARTS.secrets)];
+  const relay = owned.own(wired.resolve(PARTS.relay));
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
-  const secrets = new SecretChain({ environment: options.environment ?? process.env });
   const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
   const instances = new Map<string, ServiceInstance>();
   for (const { plugin, manifest, config } of services) {

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Manifest } from '../base/manifest.ts';
+import { checkManifest, formatFinding } from './checks.ts';
+import { ConfigError, type ConfigFault, formatFaults, readConfig } from './configuration.ts';
+import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
+import type { LoadedService } from './platform-process.ts';
+import { reasonOf } from './reason.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A plugin that is not running, and why. */
+export interface FailedPlugin {
+  readonly plugin: string;
+  readonly reason: string;
+}
+
+/** Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). */
+export async function readAll(pluginDirs: readonly string[], failed: FailedPlugin[]): Promise<FoundPlugin[]> {
+  const catalog = JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: { package: string }[] };
+  const found: FoundPlugin[] = [];
+  for (const { package: name } of catalog.services) found.push(await readPlugin(join(ROOT, 'plugins', name)));
+  const known = new Map<string, Manifest>(found.map(({ manifest }) => [manifest.id, manifest]));
+  for (const { manifest } of found) refuseFindings(manifest, known);
+  for (const directory of findPlugins(pluginDirs)) {
+    const plugin = await readVertical(directory, known, failed);
+    if (plugin) {
+      found.push(plugin);
+      known.set(plugin.manifest.id, plugin.manifest);
+    }
+  }
+  return found;
+}
+
+export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[]): Promise<FoundPlugin | undefined> {
+  try {
+    const plugin = await readPlugin(directory);
+    refuseFindings(plugin.manifest, known);
+    if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
+    return plugin;
+  } catch (error) {
+    failed.push({ plugin: directory, reason: reasonOf(error) });
+    return undefined;
+  }
+}
+
+function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
+  const errors = checkManifest(manifest, known).filter(({ id }) => id.startsWith('E'));
+  if (errors.length > 0) throw new Error(errors.map(formatFinding).join('\n'));
+}
+
+export function readConfigs(found: readonly FoundPlugin[], environment: Readonly<Record<string, string | undefined>>): Map<string, Readonly<Record<string, unknown>>> {
+  const faults: ConfigFault[] = [];
+  const configs = new Map<string, Readonly<Record<string, unknown>>>();
+  for (const { manifest } of found) {
+    const read = readConfig(manifest.config, environment);
+    faults.push(...(manifest.vertical === 'platform' ? read.faults : []));
+    configs.set(manifest.id, read.config);
+  }
+  if (faults.length > 0) throw new ConfigError(formatFaults(faults));
+  return configs;
+}
+
+export async function importAll(found: readonly FoundPlugin[], configs: ReadonlyMap<string, Readonly<Record<string, unknown>>>, failed: FailedPlugin[]): Promise<LoadedService[]> {
+  const services: LoadedService[] = [];
+  for (const plugin of found) {
+    try {
+      services.push({ plugin: await importPlugin(plugin), manifest: plugin.manifest, config: configs.get(plugin.manifest.id) ?? {} });
+    } catch (error) {
+      if (plugin.manifest.vertical === 'platform') throw error;
+      failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) });
+    }
+  }
+  return services;
+}

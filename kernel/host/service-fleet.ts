@@ -1,0 +1,93 @@
+import { existsSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import type { DisposalStack } from '../base/disposal-stack.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { connectKeyValue } from '../storage/key-value.ts';
+import { openLog } from '../telemetry/log.ts';
+import type { Bootstrap } from './bootstrap.ts';
+import { ServiceProcess } from './child-process.ts';
+import { publishEnrollment } from './enrollment.ts';
+import type { HostOptions } from './host.ts';
+import type { HostWorkload } from './host-workload.ts';
+import { keyValuePort } from './key-value-port.ts';
+import { findPlugins, type FoundPlugin } from './loader.ts';
+import { type FailedPlugin, readVertical } from './plugin-intake.ts';
+import { reasonOf } from './reason.ts';
+import type { Stores } from './stores.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One process per platform service, tier by tier, each with enrollment secrets of its own. */
+export async function startSplit(owned: DisposalStack, options: HostOptions, parts: { base: Bootstrap; found: readonly FoundPlugin[]; environment: Environment; stores: Stores }): Promise<void> {
+  const store = owned.own(await connectKeyValue(parts.base.keyValueUrl));
+  const kv = owned.own(await keyValuePort(store));
+  const telemetry = openLog({ level: options.logLevel, directory: join(options.dataDir, 'logs'), build: parts.base.build, pretty: options.pretty, process: 'host' });
+  owned.defer(() => telemetry.flush());
+  const tiers = [...new Set(parts.found.map(({ manifest }) => manifest.placement.tier))].sort((left, right) => left - right);
+  for (const tier of tiers) {
+    const members = parts.found.filter(({ manifest }) => manifest.placement.tier === tier);
+    options.progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
+    await Promise.all(members.map(async ({ manifest, directory }) => {
+      const child = owned.own(new ServiceProcess({
+        name: manifest.id,
+        pluginDirectory: directory,
+        environment: parts.environment,
+        settings: ['PLATFORM_'],
+        log: telemetry.logger('host'),
+        bootstrap: async () => ({ ...parts.base, enrollment: await enrollmentsOf(kv, manifest) }),
+      }));
+      await child.start();
+    }));
+  }
+}
+
+/** A vertical is somebody else's code: a process, a certificate, a database role and a key-value login of its own (day-one, Plugins). */
+export async function launchVertical(plugin: FoundPlugin, { base, options, environment, stores, host, siblings }: { base: Bootstrap; options: HostOptions; environment: Environment; stores: Stores; host: HostWorkload; siblings: readonly FoundPlugin[] }): Promise<ServiceProcess> {
+  const { manifest } = plugin;
+  await host.registerWorkload(manifest);
+  const keyValueUrl = await stores.restrictedKeyValueUrl(manifest.id);
+  const own = siblings.filter(sibling => sibling.manifest.vertical === manifest.vertical).map(sibling => sibling.manifest);
+  const child = new ServiceProcess({
+    name: manifest.id,
+    pluginDirectory: plugin.directory,
+    environment,
+    settings: [`${manifest.vertical.toUpperCase()}_`],
+    log: host.log,
+    // Its data directory is its own: nothing of the platform's keys lies below it.
+    bootstrap: async () => ({ ...base, dataDir: join(options.dataDir, 'verticals', manifest.id), keyValueUrl, manifests: [...base.manifests, ...(own.includes(manifest) ? own : [...own, manifest])], enrollment: await enrollmentsOf(host.kv, manifest) }),
+  });
+  await child.start();
+  return child;
+}
+
+async function enrollmentsOf(kv: Parameters<typeof publishEnrollment>[0], { id, workloads }: Manifest): Promise<Record<string, string>> {
+  const names = [id, ...Object.keys(workloads).map(name => `${id}-${name}`)];
+  return Object.fromEntries(await Promise.all(names.map(async name => [name, await publishEnrollment(kv, name)] as const)));
+}
+
+/** New folders under `PLATFORM_PLUGIN_DIRS` come up without a restart. */
+export function watchForVerticals(owned: DisposalStack, options: HostOptions, { known, failed, start }: { known: readonly FoundPlugin[]; failed: FailedPlugin[]; start: (plugin: FoundPlugin) => Promise<void> }): void {
+  const seen = new Set([...known.map(({ directory }) => directory), ...failed.map(({ plugin }) => plugin)]);
+  const manifests = new Map(known.map(({ manifest }) => [manifest.id, manifest]));
+  let pending: Promise<void> = Promise.resolve();
+  const look = async () => {
+    for (const directory of findPlugins(options.pluginDirs)) {
+      if (seen.has(directory)) continue;
+      seen.add(directory);
+      const plugin = await readVertical(directory, manifests, failed);
+      if (!plugin) continue;
+      manifests.set(plugin.manifest.id, plugin.manifest);
+      await start(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
+    }
+  };
+  for (const directory of options.pluginDirs) {
+    if (!existsSync(directory)) continue;
+    const watcher = watch(directory, () => {
+      pending = pending.then(look, look);
+    });
+    owned.defer(async () => {
+      watcher.close();
+      await pending.catch(() => undefined);
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import 'reflect-metadata';
+import { type KeyValue, type Logger } from '@platform/sdk';
+import { container as root, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
+import type { Clock } from '../base/clock.ts';
+import { AccessClosures } from '../identity/access-closure.ts';
+import { KeySet } from '../identity/key-set.ts';
+import { Verifier } from '../identity/verifier.ts';
+import type { Workload } from '../identity/workload.ts';
+import { deliverTo } from '../outbox/bus-delivery.ts';
+import { Relay } from '../outbox/relay.ts';
+import { BackendPools } from '../routing/backend-pools.ts';
+import { Directory } from '../routing/directory.ts';
+import { type LocalService, ServiceCaller } from '../routing/service-caller.ts';
+import { SecretChain } from '../secrets/secret-chain.ts';
+import { type Bootstrap, platformHost, workloadGrants } from './bootstrap.ts';
+import { directoryStore, liveReader } from './key-value-port.ts';
+import { deliveryTargets, identityCalls } from './platform-calls.ts';
+
+/** What a process brings before anything can be wired. */
+export interface WiringParts {
+  readonly bootstrap: Bootstrap;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly kv: KeyValue;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly locals: ReadonlyMap<string, LocalService>;
+  readonly workloads: ReadonlyMap<string, Workload>;
+  readonly jwks: (() => Promise<{ keys: JsonWebKey[] }>) | undefined;
+}
+
+/** A workload known without asking anybody. */
+export type PlatformGrants = (name: string) => { vertical: string; scopes: ReadonlySet<string> } | undefined;
+
+const token = <T>(name: string) => Symbol(name) as InjectionToken<T>;
+export const PARTS = {
+  directory: token<Directory>('directory'),
+  pools: token<BackendPools>('pools'),
+  caller: token<ServiceCaller>('caller'),
+  secrets: token<SecretChain>('secrets'),
+  grants: token<PlatformGrants>('grants'),
+  identity: token<ReturnType<typeof identityCalls>>('identity'),
+  closures: token<AccessClosures>('closures'),
+  keys: token<KeySet>('keys'),
+  verifier: token<Verifier>('verifier'),
+  relay: token<Relay>('relay'),
+} as const;
+
+/**
+ * The bill of materials of a process, in layer order. The container makes and finds; it owns no shutdown, because it knows no order of
+ * stopping: whoever resolves a part hands it to the process's disposal stack (house 20).
+ */
+export function wire(parts: WiringParts): DependencyContainer {
+  const { bootstrap, clock, log, kv } = parts;
+  const container = root.createChildContainer();
+  const single = <T>(key: InjectionToken<T>, make: (from: DependencyContainer) => T) => container.register(key, { useFactory: instanceCachingFactory(() => make(container)) });
+
+  single(PARTS.directory, () => new Directory(directoryStore(kv), log));
+  single(PARTS.pools, from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain)));
+  single(PARTS.caller, from => {
+    const caller = new ServiceCaller(from.resolve(PARTS.pools));
+    for (const [service, local] of parts.locals) caller.addLocal(service, local);
+    return caller;
+  });
+  single(PARTS.secrets, () => new SecretChain({ environment: parts.environment }));
+  single(PARTS.grants, () => {
+    const grants = workloadGrants(bootstrap.manifests);
+    // Only the platform's own manifests are believed; a vertical's rights are asked of the identity service.
+    return (name: string) => (grants.get(name)?.vertical === 'platform' ? grants.get(name) : undefined);
+  });
+  single(PARTS.identity, from => identityCalls(from.resolve(PARTS.caller), firstOf(parts.workloads)));
+  single(PARTS.closures, from => {
+    const { personScopes, workload } = from.resolve(PARTS.identity);
+    return new AccessClosures({ live: liveReader(kv), personScopes, workload });
+  });
+  single(PARTS.keys, from => new KeySet(parts.jwks ?? (() => from.resolve(PARTS.identity).jwks(from.resolve(PARTS.pools))), () => clock.now().getTime()));
+  single(PARTS.verifier, from => new Verifier({ keys: from.resolve(PARTS.keys), closures: from.resolve(PARTS.closures), workloads: from.resolve(PARTS.grants), issuers: isIssuer, now: () => clock.now().getTime() }));
+  single(PARTS.relay, from => new Relay({ log, deliver: deliverTo(deliveryTargets(from.resolve(PARTS.caller), service => parts.workloads.get(service) as Workload)) }));
+  return container;
+}
+
+/** Issuers are sign-in hosts, of which every environment has one; that a token is ours is said by the platform's one key set. */
+const isIssuer = (issuer: string) => /^https:\/\/[a-z0-9.-]+(:\d+)?$/.test(issuer);
+
+function firstOf(workloads: ReadonlyMap<string, Workload>): Workload {
+  const [first] = workloads.values();
+  if (!first) throw new Error('a process without services has nothing to run');
+  return first;
+}

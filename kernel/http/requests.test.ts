@@ -1,0 +1,253 @@
+import { connect as tlsConnect } from 'node:tls';
+import { as, boot, type BootedHost } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { newWorld, type probe, probePlugin } from '../test/probe.ts';
+
+const world = newWorld();
+let host: BootedHost<typeof probe>;
+const reader = as.user('probe:things:read');
+const writer = as.user('probe:things:read', 'probe:things:write');
+
+beforeAll(async () => {
+  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stubs: { sys: { echo: (async (input: { headers: Record<string, string> }) => ({ correlation_id: input.headers['x-platform-correlation-id'] })) as never } } });
+});
+const plugin = probePlugin(world);
+afterAll(async () => host?.[Symbol.asyncDispose]());
+
+/** Writes bytes as they are, for what an HTTP client would not send. */
+function rawRequest(text: string): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const socket = tlsConnect({ host: '127.0.0.1', port: host.process.port, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () => socket.write(text));
+    let answer = '';
+    socket.on('data', chunk => (answer += chunk.toString()));
+    socket.on('error', reject);
+    socket.on('close', () => resolve({ status: Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0), text: answer }));
+  });
+}
+const HOST = 'host: probe.ops.sys.localhost\r\n';
+
+describe('a request that two servers could read differently is refused and its connection closed (H-14)', () => {
+  test.each([
+    ['two Host headers', `GET /v1/greet HTTP/1.1\r\n${HOST}${HOST}\r\n`, 400, 'Exactly one Host header'],
+    ['no Host header', 'GET /v1/greet HTTP/1.1\r\nx-platform-service: probe\r\n\r\n', 421, ''],
+    ['a lookalike of an injected header', `GET /v1/greet HTTP/1.1\r\n${HOST}x_platform_env_id: 1\r\n\r\n`, 400, 'spelt with hyphens'],
+    ['a lookalike spelt half and half', `GET /v1/greet HTTP/1.1\r\n${HOST}X-Platform_Env-Id: 1\r\n\r\n`, 400, 'spelt with hyphens'],
+    ['more than a hundred headers', `GET /v1/greet HTTP/1.1\r\n${HOST}${Array.from({ length: 100 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`, 431, 'headers_too_large'],
+    ['a length beside chunks', `POST /v1/things HTTP/1.1\r\n${HOST}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`, 400, ''],
+    ['bare line feeds', 'GET /v1/greet HTTP/1.1\nhost: probe.ops.sys.localhost\n\n', 400, ''],
+    ['a target that names another authority', `GET //v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`, 404, 'not_found'],
+    ['a target of two slashes', `GET // HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`, 404, 'not_found'],
+    ['a target of two slashes that upgrades', `GET // HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`, 404, 'not_found'],
+  ])('%s', async (_, text, status, word) => {
+    const answer = await rawRequest(text.includes('connection:') ? text : text.replace(/\r\n\r\n/, '\r\nconnection: close\r\n\r\n'));
+    expect(answer.status, answer.text).toBe(status);
+    expect(answer.text).toContain(word);
+  });
+
+  test('a hundred headers are still read', async () => {
+    const { status } = await rawRequest(`GET /v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n${Array.from({ length: 98 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`);
+    expect(status).toBe(200);
+  });
+
+  test('another host than ours is misdirected', async () => {
+    const answer = await host.fetch('/v1/greet', { host: 'elsewhere.example.org' });
+    expect([answer.status, answer.json['code']]).toEqual([421, 'misdirected']);
+  });
+});
+
+describe('a body', () => {
+  const send = (body: string, headers: Record<string, string> = {}) => host.fetch('/v1/things', { method: 'POST', persona: writer, body, headers });
+
+  test('of more bytes than the route takes is 413, whether its length is said or not', async () => {
+    const said = await send(JSON.stringify({ name: 'x'.repeat(2_000) }));
+    expect([said.status, said.json['code'], said.headers['connection']]).toEqual([413, 'body_too_large', 'close']);
+    const body = `{"name":"${'x'.repeat(2_000)}"}`;
+    const chunked = await rawRequest(`POST /v1/things HTTP/1.1\r\n${HOST}authorization: Bearer ${host.mint.token(writer, 'probe')}\r\ncontent-type: application/json\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+    expect(chunked.status).toBe(413);
+  });
+
+  test('that is not JSON is 400, and of another media type 415', async () => {
+    const malformed = await send('{"name":');
+    expect([malformed.status, malformed.json['code']]).toEqual([400, 'malformed']);
+    const text = await send('name=x', { 'content-type': 'application/x-www-form-urlencoded' });
+    expect([text.status, text.json['code']]).toEqual([415, 'unsupported_media_type']);
+  });
+
+  test('with unknown members and wrong types is 400 with a pointer to each fault', async () => {
+    const answer = await send(JSON.stringify({ size: 'big', extra: 1, place: { x: 1, y: 2, z: 3 } }));
+    expect([answer.status, answer.json['code']]).toEqual([400, 'validation_failed']);
+    const faults = answer.json['errors'] as { pointer: string; code: string }[];
+    expect(faults.map(({ pointer }) => pointer)).toEqual(expect.arrayContaining(['/name', '/size', '/extra', '/place/z']));
+    expect(faults.find(({ pointer }) => pointer === '/extra')?.code).toBe('unknown_member');
+    expect(faults.find(({ pointer }) => pointer === '/name')?.code).toBe('required');
+  });
+
+  test('where none is wanted is refused, and an empty object is none', async () => {
+    const full = await host.fetch('/v1/things/7/archive', { method: 'POST', persona: writer, body: '{"a":1}' });
+    expect([full.status, full.json['code']]).toEqual([400, 'validation_failed']);
+    expect((await host.fetch('/v1/things/7/archive', { method: 'POST', persona: writer, body: '{}' })).status).toBe(204);
+  });
+
+  test('is read only after the gate: a stranger learns nothing of it', async () => {
+    expect((await host.fetch('/v1/things', { method: 'POST', body: '{"name":' })).status).toBe(401);
+    expect((await host.fetch('/v1/things', { method: 'POST', persona: reader, body: '{"name":' })).status).toBe(403);
+  });
+});
+
+describe('a path and its query', () => {
+  test('a path nobody declared is 404, and a method it does not take 405 with those it does', async () => {
+    expect((await host.fetch('/v1/nothing')).json['code']).toBe('not_found');
+    const answer = await host.fetch('/v1/things', { method: 'DELETE' });
+    expect([answer.status, answer.json['code']]).toEqual([405, 'method_not_allowed']);
+    expect(String(answer.headers['allow']).split(', ').sort()).toEqual(['GET', 'POST']);
+  });
+
+  test('bad percent-encoding is 400; good encoding reaches the handler decoded', async () => {
+    const bad = await host.fetch('/v1/things/%E0%A4%A');
+    expect([bad.status, bad.json['code']]).toEqual([400, 'malformed']);
+    expect((await host.fetch('/v1/things/a%2Fb', { persona: reader })).json['thing_id']).toBe('a/b');
+    expect((await host.fetch('/v1/tagged/a/b%20c')).json).toEqual({ rest: 'a/b c' });
+  });
+
+  test('numbers and truth values are read from their text; what does not read is refused by name', async () => {
+    expect((await host.fetch('/v1/things?limit=7&fresh=true&kind=small', { persona: reader })).status).toBe(200);
+    expect(world.calls.at(-1)).toBe('list {"limit":7,"fresh":true,"kind":"small"}');
+    for (const [query, pointer] of [['limit=many', '/query/limit'], ['limit=0', '/query/limit'], ['limit=201', '/query/limit'], ['fresh=maybe', '/query/fresh'], ['wrong=1', '/query/wrong'], ['limit=1&limit=2', '/query/limit']]) {
+      const answer = await host.fetch(`/v1/things?${query}`, { persona: reader });
+      expect([query, answer.status]).toEqual([query, 400]);
+      expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toContain(pointer);
+    }
+  });
+
+  test('the target is required where it is, may come by header, and must be one', async () => {
+    expect((await host.fetch('/v1/targeted', { persona: reader })).json['code']).toBe('target_env_required');
+    expect((await host.fetch(`/v1/targeted?target_env_id=${reader.envId}`, { persona: reader })).json['target']).toBe(reader.envId);
+    expect((await host.fetch('/v1/targeted', { persona: reader, headers: { 'x-bff-target-env-id': reader.envId } })).json['target']).toBe(reader.envId);
+    expect((await host.fetch(`/v1/targeted?target_env_id=${reader.envId}`, { persona: reader, headers: { 'x-bff-target-env-id': 'other' } })).json['code']).toBe('target_mismatch');
+    const other = await host.fetch('/v1/targeted?target_env_id=another', { persona: reader });
+    expect([other.status, other.json['code']]).toEqual([403, 'target_denied']);
+  });
+});
+
+describe('an answer', () => {
+  test('of success carries status, entity tag and correlation id; of failure a problem that says only what was meant to be said', async () => {
+    const made = await host.fetch('/v1/things', { method: 'POST', persona: writer, body: JSON.stringify({ name: 'one' }), headers: { 'x-platform-correlation-id': 'click-1' } });
+    expect([made.status, made.headers['etag'], made.headers['x-platform-correlation-id'], made.headers['cache-control']]).toEqual([201, '"1"', 'click-1', 'no-store']);
+    const [event] = await host.events('platform:probe:thing:created');
+    expect(event).toMatchObject({ correlation_id: 'click-1', env_id: writer.envId, payload: { thing_id: made.json['thing_id'], name: 'one' } });
+    const taken = await host.fetch('/v1/things', { method: 'POST', persona: writer, body: JSON.stringify({ name: 'taken' }) });
+    expect(taken.json).toMatchObject({ status: 409, code: 'thing_taken', type: 'urn:platform:problem:probe:thing_taken', detail: 'Choose another name.' });
+    expect(taken.headers['content-type']).toContain('application/problem+json');
+    expect(taken.json['instance']).toMatch(/^urn:uuid:/);
+  });
+
+  test.each([
+    ['an unexpected failure', '/v1/broken', 'internal'],
+    ['an answer of another shape than promised', '/v1/lying', 'answer_invalid'],
+    ['a problem nobody declared', '/v1/undeclared', 'internal'],
+    ['a capability nobody declared', '/v1/reaching', 'internal'],
+  ])('%s is 500 without a word of the inside', async (_, path, code) => {
+    const answer = await host.fetch(path);
+    expect([answer.status, answer.json['code']]).toEqual([500, code]);
+    expect(answer.text).not.toContain('secret of the inside');
+    expect(answer.json).not.toHaveProperty('detail');
+  });
+
+  test.each([['/v1/foreign', 'platform:auth:user:created'], ['/v1/misshapen', 'platform:probe:thing:created']])('an event the service does not own, or a payload that does not fit, fails its transaction (%s)', async (path, name) => {
+    const before = host.bus.filter(({ event_type }) => event_type === name).length;
+    expect((await host.fetch(path, { method: 'POST' })).status).toBe(500);
+    expect(host.bus.filter(({ event_type }) => event_type === name)).toHaveLength(before);
+  });
+
+  test('a correlation id that is none is replaced, and the one of the request goes on to other services', async () => {
+    const made = await host.fetch('/v1/greet', { headers: { 'x-platform-correlation-id': 'has spaces' } });
+    expect(made.headers['x-platform-correlation-id']).toMatch(/^probe-[0-9a-f-]{36}$/);
+    expect((await host.fetch('/v1/asks', { headers: { 'x-platform-correlation-id': 'click-2' } })).json).toEqual({ correlation_id: 'click-2' });
+  });
+});
+
+test('KRN-030 health reports the build of the running binary', async () => {
+  const { status, json } = await host.fetch('/v1/health');
+  expect([status, json['build'], json['version'], json['service']]).toEqual([200, 'test', '0.0.0-test.test', 'probe']);
+});
+
+describe('the stream door', () => {
+  test('writes one frame per event and ends with its source', async () => {
+    const answer = await host.fetch('/v1/ticks', { persona: reader, headers: { accept: 'text/event-stream', 'x-platform-correlation-id': 'sse-1' } });
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    expect(answer.text).toBe('id: 1\nevent: tick\ndata: {"at":1}\n\ndata: {"correlationId":"sse-1","aborted":false}\n\n');
+  });
+
+  test('takes its token from the query only from an event source', async () => {
+    const token = host.mint.token(reader, 'probe');
+    expect((await host.fetch(`/v1/ticks?token=${token}`, { headers: { accept: 'text/event-stream' } })).status).toBe(200);
+    expect((await host.fetch(`/v1/ticks?token=${token}`)).status).toBe(401);
+  });
+
+  test('refuses before its first byte as any request does', async () => {
+    expect((await host.fetch('/v1/ticks')).json['code']).toBe('unauthenticated');
+    expect((await host.fetch('/v1/ticks', { persona: as.user() })).json['code']).toBe('policy_denied');
+  });
+});
+
+describe('the socket door', () => {
+  const connect = (path: string, token?: string) =>
+    new WebSocket(`wss://127.0.0.1:${host.process.port}${path}`, {
+      ca: host.stores.authority.pq.files.rootCertificate, servername: 'probe.ops.sys.localhost', minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768',
+      headers: { host: 'probe.ops.sys.localhost', 'x-platform-correlation-id': 'ws-1', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+    } as never);
+  const refused = (path: string, token?: string) =>
+    new Promise<{ status: number; code: unknown }>((resolve, reject) => {
+      const socket = connect(path, token);
+      socket.once('open', () => reject(new Error('it opened')));
+      socket.on('error', () => undefined);
+      socket.once('unexpected-response', (_request, response) => {
+        let text = '';
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, code: (JSON.parse(text) as { code: string }).code }));
+      });
+    });
+
+  test('talks both ways once it is accepted', async () => {
+    const socket = connect('/v1/talk', host.mint.token(reader, 'probe'));
+    const received: unknown[] = [];
+    const closed = new Promise<number>(resolve => socket.once('close', resolve));
+    socket.on('message', data => {
+      received.push(JSON.parse(String(data)));
+      if (received.length === 1) socket.send('{"n":1}');
+      else socket.close(1000);
+    });
+    expect(await closed).toBe(1000);
+    expect(received).toEqual([{ hello: reader.id, correlationId: 'ws-1' }, { heard: { n: 1 } }]);
+  });
+
+  test('what is not JSON closes the connection with 1007', async () => {
+    const socket = connect('/v1/talk', host.mint.token(reader, 'probe'));
+    const closed = new Promise<number>(resolve => socket.once('close', resolve));
+    socket.once('message', () => socket.send('not json'));
+    expect(await closed).toBe(1007);
+  });
+
+  test('a refusal before it is accepted answers over HTTP, and nothing is upgraded', async () => {
+    expect(await refused('/v1/talk')).toEqual({ status: 401, code: 'unauthenticated' });
+    expect(await refused('/v1/talk', host.mint.token(as.user(), 'probe'))).toEqual({ status: 403, code: 'policy_denied' });
+    expect(await refused('/v1/closed-talk', host.mint.token(reader, 'probe'))).toEqual({ status: 409, code: 'thing_taken' });
+    expect(await refused('/v1/things', host.mint.token(reader, 'probe'))).toEqual({ status: 404, code: 'not_found' });
+  });
+
+  test('a client that breaks off before it is accepted harms nobody', async () => {
+    const socket = tlsConnect({ host: '127.0.0.1', port: host.process.port, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () =>
+      socket.write(`GET /v1/slow-talk HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`),
+    );
+    socket.on('error', () => undefined);
+    await world.entered.promise;
+    socket.resetAndDestroy();
+    await world.left.promise;
+    expect((await host.fetch('/v1/greet')).status).toBe(200);
+  });
+
+  test('a plain request to a socket path says what to do', async () => {
+    expect((await host.fetch('/v1/talk')).json['detail']).toBe('Connect with a WebSocket upgrade.');
+  });
+});

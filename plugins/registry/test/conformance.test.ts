@@ -1,0 +1,5 @@
+import { describeConformance } from '@platform/testing';
+import registry from '../src/plugin.ts';
+import { Directory } from './fixtures/directory.ts';
+
+describeConformance(registry, { stubs: { identity: new Directory().identity } });
