@@ -1,5 +1,6 @@
 /** Many calls within `pause` ms become one run; runs never overlap, and a call during a run leads to exactly one more. */
 export function coalesced(run: () => Promise<unknown>, pause: number): () => void {
+  // biome-ignore lint/correctness/noUnusedVariables: `??=` reads it
   let timer: ReturnType<typeof setTimeout> | undefined;
   let running = false;
   let again = false;

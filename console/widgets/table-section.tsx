@@ -16,7 +16,6 @@ import { useSource } from './use-source.ts';
 import { isNumeric, Value } from './value.tsx';
 
 const PAGE = 50;
-const MOST = 200;
 const NO_FILTERS: readonly Field[] = [];
 
 export function TableSection({ section, title }: { section: Definition; title?: string | undefined }) {

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { type KeyValue, type Logger } from '@platform/sdk';
+import type { KeyValue, Logger } from '@platform/sdk';
 import { container as root, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
 import type { Clock } from '../base/clock.ts';
 import { AccessClosures } from '../identity/access-closure.ts';

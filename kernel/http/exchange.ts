@@ -38,13 +38,18 @@ export function readExchange(req: IncomingMessage, service: string): Exchange {
   }
   return {
     req,
-    url: new URL(req.url ?? '/', 'https://internal'),
+    url: targetOf(req.url ?? '/'),
     peer,
     hostname: host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, ''),
     ip: (ingress && header('x-forwarded-for')?.split(',')[0]?.trim()) || (req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
     tenant,
     correlationId: given && CORRELATION.test(given) ? given : `${service}-${newId()}`,
   };
+}
+
+/** The request target as a URL. A target that starts with `/` is a path, whatever follows: two slashes name no other host. */
+function targetOf(target: string): URL {
+  return URL.parse(target.startsWith('/') ? `https://internal${target}` : target) ?? new URL('https://internal/');
 }
 
 /** Shapes of a request that two servers would read differently, refused before anything else reads them (hardening H-14). */

@@ -3,6 +3,7 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import { actionKey } from '../identity/scope-name.ts';
 import type { Identity } from '../identity/verifier.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
+import { traced } from '../telemetry/trace.ts';
 import { closed, readQuery, Validator } from './schema.ts';
 
 export interface OperationHost {
@@ -88,7 +89,11 @@ export class Operation {
   }
 
   /** Runs the whole door. Problems are thrown for the transport to write. */
-  async run(incoming: Incoming): Promise<Outgoing> {
+  run(incoming: Incoming): Promise<Outgoing> {
+    return traced(`${this.#host.service}.${this.name}`, { 'platform.service': this.#host.service, 'platform.correlation_id': incoming.correlationId }, () => this.#perform(incoming));
+  }
+
+  async #perform(incoming: Incoming): Promise<Outgoing> {
     const { options } = this.route;
     const answer = await this.#handler(await this.open(incoming));
     const { value, status, headers } = isReply(answer) ? answer : { value: answer, status: undefined, headers: undefined };

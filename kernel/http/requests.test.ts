@@ -192,11 +192,14 @@ describe('the stream door', () => {
 });
 
 describe('the socket door', () => {
-  const connect = (path: string, token?: string) =>
-    new WebSocket(`wss://127.0.0.1:${host.process.port}${path}`, {
+  const connect = (path: string, token?: string) => {
+    const socket = new WebSocket(`wss://127.0.0.1:${host.process.port}${path}`, {
       ca: host.stores.authority.pq.files.rootCertificate, servername: 'probe.ops.sys.localhost', minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768',
       headers: { host: 'probe.ops.sys.localhost', 'x-platform-correlation-id': 'ws-1', ...(token ? { authorization: `Bearer ${token}` } : {}) },
     } as never);
+    socket.on('error', () => undefined);
+    return socket;
+  };
   const refused = (path: string, token?: string) =>
     new Promise<{ status: number; code: unknown }>((resolve, reject) => {
       const socket = connect(path, token);
@@ -242,7 +245,7 @@ describe('the socket door', () => {
     );
     socket.on('error', () => undefined);
     await world.entered.promise;
-    socket.resetAndDestroy();
+    socket.destroy();
     await world.left.promise;
     expect((await host.fetch('/v1/greet')).status).toBe(200);
   });

@@ -1,4 +1,4 @@
-import { constants, X509Certificate } from 'node:crypto';
+import { constants, type X509Certificate } from 'node:crypto';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { Credential } from './authority.ts';
 import { thumbprintOf } from './authority.ts';

@@ -55,11 +55,14 @@ export class CedarSet {
   readonly #policies: readonly { id: string; text: string; actions: ReadonlySet<string> | undefined }[];
   readonly #mirror: boolean;
   readonly #parsed = new Set<string>();
+  /** Entities cannot be preparsed and dominate the cost of a question: scopes are sent only to a set that reads them. */
+  readonly #readsScopes: boolean;
 
   /** `mirror` evaluates the text alone; a tenant set stands on `GROUND`. Throws when the text does not parse. */
   constructor(set: PolicySet, options: { mirror?: boolean } = {}) {
     this.set = set;
     this.#mirror = options.mirror ?? false;
+    this.#readsScopes = set.policies.includes('Scope::');
     const parts = cedar.policySetTextToParts(set.policies);
     if (parts.type === 'failure') throw new Error(`policy set ${set.policy_set_id} does not parse`);
     this.#policies = parts.policies.map((text, index) => ({ id: idOf(text) ?? `policy${index}`, text, actions: actionsOf(text) }));
@@ -73,7 +76,7 @@ export class CedarSet {
       resource: { type: 'Resource', id: resource },
       context: { env_id: envId },
       preparsedPolicySetId: this.#slice(action),
-      entities: entitiesFor(question) as never,
+      entities: entitiesFor(question, this.#readsScopes) as never,
     });
     if (answer.type === 'failure') return { permitted: false, policyIds: [], errors: answer.errors.map(error => error.message) };
     const { decision, diagnostics } = answer.response;
@@ -120,20 +123,20 @@ const uidOf = (uid: unknown) => {
   return entity.id;
 };
 
-/** The principal with its scopes and relations as parents, its attributes as tags; the resource with its relations. */
-function entitiesFor({ principal, resource, scopes, relations, attributes }: CedarQuestion): object[] {
+/** The principal with its scopes and relations as parents, its attributes as tags; the resource with its relations; nothing that has nothing to say. */
+function entitiesFor({ principal, resource, scopes, relations, attributes }: CedarQuestion, readsScopes: boolean): object[] {
   const subject = `${principal.type === 'User' ? 'user' : 'workload'}:${principal.id}`;
   const held = relations.filter(relation => relation.object === resource);
-  const parents = [...scopes].map(id => ({ type: 'Scope', id }));
+  const parents = readsScopes ? [...scopes].map(id => ({ type: 'Scope', id })) : [];
   for (const { relation, subject: holder } of held) if (holder === subject) parents.push({ type: 'Relation', id: `${resource}#${relation}` });
   const own = attributes.filter(attribute => attribute.principal === subject);
-  return [
-    { uid: principal, attrs: {}, parents, tags: Object.fromEntries(own.map(({ key, value }) => [key, (Array.isArray(value) ? value : [value]).map(String)])) },
-    {
-      uid: { type: 'Resource', id: resource },
-      attrs: {},
-      parents: [],
-      tags: Object.fromEntries(held.map(({ relation }) => [relation, { __entity: { type: 'Relation', id: `${resource}#${relation}` } }])),
-    },
-  ];
+  const entities: object[] = [];
+  if (parents.length > 0 || own.length > 0) {
+    entities.push({ uid: principal, attrs: {}, parents, tags: Object.fromEntries(own.map(({ key, value }) => [key, (Array.isArray(value) ? value : [value]).map(String)])) });
+  }
+  if (held.length > 0) {
+    const tags = Object.fromEntries(held.map(({ relation }) => [relation, { __entity: { type: 'Relation', id: `${resource}#${relation}` } }]));
+    entities.push({ uid: { type: 'Resource', id: resource }, attrs: {}, parents: [], tags });
+  }
+  return entities;
 }

@@ -174,8 +174,7 @@ export class PolicyEngine {
       action,
       resource: resource ? `${resource.type}:${resource.id}` : `service:${this.#options.service}`,
       envId: envId ?? '',
-      // Only the scope of the action itself can matter to a narrowed question; entities cannot be preparsed, so fewer are faster.
-      scopes: new Set([action]),
+      scopes: identity.scopes,
       relations: snapshot.relations,
       attributes: snapshot.attributes,
     };

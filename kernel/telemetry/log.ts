@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from '@platform/sdk';
 import pino from 'pino';
 import { currentScope } from './request-scope.ts';
+import { currentTraceId } from './trace.ts';
 
 /** Header and member names whose values never reach a log, whatever the nesting. */
 const SECRET = ['authorization', 'cookie', 'set-cookie', 'password', 'token', 'secret', 'client_secret', 'access_token', 'refresh_token', 'id_token', 'csrf_token', 'code_verifier', 'key_pem', 'private_key', 'x-platform-bootstrap-enrollment'];
@@ -36,7 +37,8 @@ export function openLog(options: LogOptions): Telemetry {
       redact,
       mixin: () => {
         const scope = currentScope();
-        return scope ? { correlation_id: scope.correlationId, ...(scope.envId ? { env_id: scope.envId } : {}) } : {};
+        const traceId = currentTraceId();
+        return { ...(scope ? { correlation_id: scope.correlationId } : {}), ...(scope?.envId ? { env_id: scope.envId } : {}), ...(traceId ? { trace_id: traceId } : {}) };
       },
     },
     pino.multistream([

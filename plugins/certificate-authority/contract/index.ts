@@ -1,6 +1,5 @@
 import { defineContract, event, get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 
-const ServiceName = Type.String({ pattern: '^[a-z][a-z0-9-]{0,58}[a-z0-9]$' });
 const Pem = Type.String({ maxLength: 16_384 });
 const ClientCertificate = Type.Object({
   certificate_id: Id,

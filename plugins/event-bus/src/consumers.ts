@@ -73,7 +73,7 @@ export class Consumers {
   }
 
   async #poll({ ref, group, consumer, read, sees, until, signal }: { ref: StreamRef; group: string; consumer: string; read: () => Promise<ReadEntry[]>; sees: (entry: ReadEntry) => boolean; until: number; signal: AbortSignal }): Promise<StreamEntry[]> {
-    const { ctx, reader, wake, counters } = this.#parts;
+    const { reader, wake, counters } = this.#parts;
     using waiter = wake.waiter(ref.family, ref.env);
     for (;;) {
       const entries = await read();

@@ -13,7 +13,7 @@ import { Issuer } from './issuer.ts';
 import { LiveAccess } from './live-access.ts';
 import { LiveHub } from './live-hub.ts';
 import { LiveSockets } from './live-socket.ts';
-import { Proxy } from './proxy.ts';
+import { ServiceProxy } from './service-proxy.ts';
 import { ProxyRules } from './proxy-rules.ts';
 import { Reaper } from './reaper.ts';
 import { Rooms } from './rooms.ts';
@@ -40,7 +40,7 @@ export default definePlugin(gateway, {
     const reaper = new Reaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds });
     const signIn = new SignIn(ctx, { apps, issuer, sessions });
     const endpoints = new SessionEndpoints(ctx, { guard, sessions, access, signIn });
-    const proxy = new Proxy(ctx, { apps, guard, rules: new ProxyRules(ctx), enablement, delegated, sessions });
+    const proxy = new ServiceProxy(ctx, { apps, guard, rules: new ProxyRules(ctx), enablement, delegated, sessions });
     const door = new Door(ctx, apps);
     const live = (delivery: Delivery<Readonly<Record<string, unknown>>>) => hub.publish(delivery);
     return {

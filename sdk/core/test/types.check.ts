@@ -1,4 +1,4 @@
-import { defineContract, definePlugin, event, get, post, subscribe, Type, Page, PageQuery, type Context } from '@platform/sdk';
+import { defineContract, definePlugin, event, get, post, subscribe, Type, Page, PageQuery, } from '@platform/sdk';
 const Org = Type.Object({ org_id: Type.String(), slug: Type.String() });
 export const reg = defineContract({
   id: 'sys', title: 'R', placement: { tier: 15 },

@@ -18,7 +18,7 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-aut
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** `/proxy/{service}/…`: session, binding, CSRF, whitelist, enablement, token, forward, in this order (GWY-051). */
-export class Proxy {
+export class ServiceProxy {
   readonly #ctx: Ctx;
   readonly #parts: { apps: Apps; guard: Guard; rules: ProxyRules; enablement: ServiceEnablement; delegated: DelegatedTokens; sessions: Sessions };
 

@@ -1,0 +1,287 @@
+import { SYSTEM } from '@platform/sdk';
+import { as } from '@platform/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { EVERYTHING, refusal, World } from './fixtures/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+afterEach(() => {
+  world.directory.down.clear();
+  world.directory.during = async () => undefined;
+});
+
+describe('creating an organization', () => {
+  test('REG-009 REG-012 REG-018 REG-028 REG-119 the access model is made in the system realm for the creator, and the answer is 200', async () => {
+    const owner = world.stranger();
+    const slug = world.slug();
+    const answer = await world.host.fetch('/v1/o', { method: 'POST', persona: owner, body: JSON.stringify({ slug, display_name: 'Acme' }) });
+    expect([answer.status, answer.json]).toMatchObject([200, { slug, display_name: 'Acme', org_domain: `${slug}.localhost`, status: 'active', version: 1 }]);
+    expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({ headers: { 'x-platform-target-env-id': SYSTEM.envId }, body: { template: 'org', org_id: answer.json['org_id'], owner: owner.id } });
+  });
+
+  test('REG-019 REG-114 H-31 the very next request on it is authorized', async () => {
+    const { org, owner } = await world.org();
+    expect(await world.host.by(owner).getOrg({ params: { id: org.org_id } })).toEqual(org);
+  });
+
+  test('REG-011 C9 its event is committed with the record, held, and let go only when the access model stands', async () => {
+    const slug = world.slug();
+    let meanwhile: (string | null)[] = [];
+    world.directory.during = async () => {
+      meanwhile = (await world.written('platform:sys:org:created', slug)).map(({ hold }) => hold);
+    };
+    const { org } = await world.org(world.stranger(), slug);
+    expect(meanwhile).toEqual([org.org_id]);
+    expect((await world.written('platform:sys:org:created', slug)).map(({ hold }) => hold)).toEqual([null]);
+  });
+
+  test('REG-047 REG-048 REG-122 its event carries the tenant snapshot, on the system environment', async () => {
+    const { org } = await world.org();
+    const events = await world.host.events('platform:sys:org:created');
+    const payload = { env_id: null, env_slug: null, env_display_name: null, org_id: org.org_id, org_slug: org.slug, org_domain: org.org_domain, org_display_name: org.display_name, auth_domain: null, status: 'active' };
+    await expect.poll(() => events.length > 0 && world.host.bus.find(({ event_type, payload: { org_id } }) => event_type === 'platform:sys:org:created' && org_id === org.org_id)).toMatchObject({ env_id: SYSTEM.envId, payload });
+  });
+
+  test('REG-014 REG-141 the creator\'s access change is told in the policy family', async () => {
+    const { owner } = await world.org();
+    const rows = await world.sql<{ stream_family: string; payload: object }[]>`select stream_family, payload from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}`;
+    expect([...rows]).toEqual([{ stream_family: 'policy', payload: { env_id: SYSTEM.envId, subject_ids: [owner.id] } }]);
+  });
+
+  test('REG-004 REG-057 REG-140 REG-144 the audit row carries the correlation id of the click', async () => {
+    const owner = world.stranger();
+    const { json } = await world.host.fetch('/v1/o', { method: 'POST', persona: owner, headers: { 'x-platform-correlation-id': 'click-0001' }, body: JSON.stringify({ slug: world.slug(), display_name: 'Acme' }) });
+    const rows = await world.sql<object[]>`select service, env_id, action, actor, resource, outcome, correlation_id from audit where correlation_id = 'click-0001'`;
+    const row = { service: 'sys', env_id: SYSTEM.envId, action: 'org.created', actor: { kind: 'user', id: owner.id }, resource: { type: 'org', id: json['org_id'] }, outcome: 'success', correlation_id: 'click-0001' };
+    expect([...rows]).toEqual([row]);
+    const events = await world.sql<object[]>`select env_id, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'correlation_id' = 'click-0001'`;
+    expect([...events]).toMatchObject([{ env_id: SYSTEM.envId, payload: row }]);
+  });
+
+  test('REG-022 REG-023 REG-013 while identity is away nothing is left behind; a retry makes one, with one event', async () => {
+    const slug = world.slug();
+    const owner = world.stranger();
+    world.directory.down.add('provisionAccess');
+    expect(await refusal(world.org(owner, slug))).toEqual([500, 'provisioning_failed']);
+    const [left] = await world.sql<[{ orgs: number; events: number; trail: number }]>`
+      select (select count(*)::int from orgs where slug = ${slug}) as orgs, (select count(*)::int from outbox where payload->>'org_slug' = ${slug}) as events, (select count(*)::int from audit where details->>'slug' = ${slug}) as trail`;
+    expect(left).toEqual({ orgs: 0, events: 0, trail: 0 });
+    world.directory.down.clear();
+    const { org } = await world.org(owner, slug);
+    expect(await world.written('platform:sys:org:created', slug)).toHaveLength(1);
+    await expect.poll(() => world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:sys:org:created' && payload['org_slug'] === slug).map(({ payload }) => payload['org_id'])).toEqual([org.org_id]);
+  });
+
+  test('REG-026 of two creates with one slug at once, one wins and the other is 409', async () => {
+    const slug = world.slug();
+    const outcomes = await Promise.all([refusal(world.org(world.stranger(), slug)), refusal(world.org(world.stranger(), slug))]);
+    expect(outcomes.sort()).toEqual([[200, 'answered'], [409, 'slug_taken']]);
+    const rows = await world.sql<object[]>`select 1 from orgs where slug = ${slug}`;
+    expect(rows).toHaveLength(1);
+  });
+
+  test('REG-024 REG-025 an orphan of a crashed create blocks its slug until it is archived, and its held event is never told', async () => {
+    const slug = world.slug();
+    const orgId = '018f0000-0000-7000-8000-0000000000aa';
+    await world.sql`insert into orgs ${world.sql.row({ org_id: orgId, slug, display_name: 'Orphan', org_domain: `${slug}.localhost` })}`;
+    await world.sql`insert into outbox ${world.sql.row({ id: orgId, env_id: SYSTEM.envId, event_type: 'platform:sys:org:created', stream_family: 'sys', payload: world.sql.json({ org_id: orgId, org_slug: slug }), correlation_id: 'crash', publisher_subject: 'sys', hold: orgId })}`;
+    expect(await refusal(world.org(world.stranger(), slug))).toEqual([409, 'slug_taken']);
+    await world.host.by(world.admin()).archiveOrg({ params: { id: orgId } });
+    const { org } = await world.org(world.stranger(), slug);
+    expect((await world.written('platform:sys:org:created', slug)).map(({ payload }) => payload['org_id'])).toEqual([org.org_id]);
+  });
+
+  test('REG-145 REG-146 resolvers are told', async () => {
+    const heard = Promise.withResolvers<Record<string, unknown>>();
+    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message => heard.resolve(JSON.parse(message) as Record<string, unknown>));
+    const { org } = await world.org();
+    expect(await heard.promise).toMatchObject({ scope: 'org', org_id: org.org_id });
+  });
+});
+
+describe('creating an environment', () => {
+  test('REG-010 REG-012 REG-013 REG-119 realm and access model come before the answer, in the realm of the new environment', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id, 'prod');
+    expect(env).toMatchObject({ org_id: org.org_id, slug: 'prod', auth_domain: null, status: 'active' });
+    expect(world.directory.asked('putRealm').at(-1)?.input).toMatchObject({ params: { env_id: env.env_id }, body: { host: `auth.prod.${org.slug}.localhost`, org_id: org.org_id } });
+    expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({ headers: { 'x-platform-target-env-id': env.env_id }, body: { template: 'env', org_id: org.org_id, env_id: env.env_id, owner: owner.id } });
+  });
+
+  test('REG-020 REG-021 REG-142 the platform\'s policies are there before the access model is asked for', async () => {
+    const { org, owner } = await world.org();
+    let sets: object[] = [];
+    world.directory.during = async () => {
+      sets = [...(await world.sql<object[]>`select service, name, origin, mode, policy_sets.version from policy_sets join envs using (env_id) where envs.org_id = ${org.org_id}`)];
+    };
+    const env = await world.env(owner, org.org_id);
+    expect(sets).toEqual([{ service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', version: 1 }]);
+    const [event] = await world.sql<[{ env_id: string; payload: object }]>`select env_id, payload from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${env.env_id}`;
+    expect(event.payload).toMatchObject({ service: '*', version: 1, mode: 'enforced', seeded: true, policy_set: { name: 'scope-mirror' } });
+  });
+
+  test('REG-047 REG-048 REG-126 its event carries the whole snapshot, on its own environment', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id, 'prod');
+    await expect.poll(() => world.host.bus.filter(({ event_type, env_id }) => event_type === 'platform:sys:env:created' && env_id === env.env_id).map(({ payload }) => payload)).toEqual([
+      { env_id: env.env_id, env_slug: 'prod', env_display_name: 'Env prod', org_id: org.org_id, org_slug: org.slug, org_domain: org.org_domain, org_display_name: org.display_name, auth_domain: null, status: 'active' },
+    ]);
+  });
+
+  test('REG-014 REG-016 access changed in the system realm and in the new one', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id);
+    const rows = await world.sql<{ env_id: string }[]>`select env_id from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id} order by created_at, id`;
+    expect(rows.map(({ env_id }) => env_id)).toEqual([SYSTEM.envId, SYSTEM.envId, env.env_id]);
+  });
+
+  test.each(['putRealm', 'provisionAccess'])('REG-022 REG-023 when %s fails nothing is left, and a retry starts clean', async operation => {
+    const { org, owner } = await world.org();
+    world.directory.down.add(operation);
+    expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([500, 'provisioning_failed']);
+    const rows = await world.sql<object[]>`select 1 from envs where org_id = ${org.org_id} union all select 1 from outbox where event_type = 'platform:sys:env:created' and payload->>'org_id' = ${org.org_id}`;
+    expect(rows).toHaveLength(0);
+    world.directory.down.clear();
+    await world.env(owner, org.org_id, 'prod');
+    expect(await world.written('platform:sys:env:created', org.org_id)).toHaveLength(1);
+  });
+
+  test('REG-046 one slug is refused twice in one organization and allowed in two', async () => {
+    const [first, second] = [await world.org(), await world.org()];
+    await world.env(first.owner, first.org.org_id, 'prod');
+    expect(await refusal(world.env(first.owner, first.org.org_id, 'prod'))).toEqual([409, 'slug_taken']);
+    expect(await refusal(world.env(second.owner, second.org.org_id, 'prod'))).toEqual([200, 'answered']);
+  });
+
+  test('into an organization that is not active it is 409', async () => {
+    const { org, owner } = await world.org();
+    await world.host.by(world.admin()).updateOrg({ params: { id: org.org_id }, body: { status: 'suspended' } });
+    expect(await refusal(world.env(owner, org.org_id))).toEqual([409, 'org_not_active']);
+  });
+});
+
+describe('archive, suspend, delete', () => {
+  test('REG-062 REG-124 REG-143 archiving tells once, with ids only, however often it is asked', async () => {
+    const { org, owner } = await world.org();
+    const by = world.host.by(owner);
+    const archived = await by.archiveOrg({ params: { id: org.org_id } });
+    expect(archived).toMatchObject({ status: 'archived', version: 2 });
+    expect(await by.archiveOrg({ params: { id: org.org_id } })).toEqual(archived);
+    expect((await world.written('platform:sys:org:archived', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
+  });
+
+  test('REG-063 REG-128 REG-143 so does archiving an environment', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id);
+    await Promise.all([1, 2].map(() => world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } })));
+    expect((await world.written('platform:sys:env:archived', env.env_id)).map(({ payload }) => payload)).toEqual([{ env_id: env.env_id, org_id: org.org_id }]);
+  });
+
+  test('REG-025 C34 the slug of what is archived is free again', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id, 'prod');
+    await world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } });
+    expect((await world.env(owner, org.org_id, 'prod')).env_id).not.toBe(env.env_id);
+    await world.host.by(owner).archiveOrg({ params: { id: org.org_id } });
+    expect((await world.org(world.stranger(), org.slug)).org.org_id).not.toBe(org.org_id);
+  });
+
+  test('REG-064 REG-065 REG-125 REG-129 REG-143 deleting takes everything along and tells it in one transaction', async () => {
+    const { org, owner } = await world.org();
+    const envs = [await world.env(owner, org.org_id), await world.env(owner, org.org_id)];
+    await world.host.by(owner).putEnvBranding({ params: { id: envs[0]?.env_id as string }, body: { primary_color: '#112233' } });
+    await world.host.by(owner).archiveOrg({ params: { id: org.org_id } });
+    await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
+    const ids = [org.org_id, ...envs.map(({ env_id }) => env_id)];
+    const left = await world.sql<object[]>`
+      select 1 from orgs where org_id = any(${ids}::uuid[]) union all select 1 from envs where org_id = ${org.org_id} union all select 1 from branding where subject_id = any(${ids}::uuid[])
+      union all select 1 from policy_sets where env_id = any(${ids}::uuid[]) union all select 1 from service_enablement where env_id = any(${ids}::uuid[])`;
+    expect(left).toHaveLength(0);
+    const [{ transactions }] = await world.sql<[{ transactions: number }]>`select count(distinct xmin::text)::int as transactions from outbox where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
+    expect(transactions).toBeLessThanOrEqual(1);
+    expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(envs.map(({ env_id }) => env_id).sort());
+    expect((await world.written('platform:sys:org:deleted', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
+  });
+
+  test('H-29 the slug of what was deleted goes to nobody', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id, 'prod');
+    await world.host.by(owner).deleteEnv({ params: { env_id: env.env_id } });
+    expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([409, 'slug_taken']);
+    expect(await world.host.by(owner).slugAvailable({ params: { slug: 'prod' }, query: { kind: 'env', org_id: org.org_id } })).toEqual({ slug: 'prod', available: false, reason: 'taken' });
+    await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
+    expect(await refusal(world.org(world.stranger(), org.slug))).toEqual([409, 'slug_taken']);
+    expect(await world.host.by(owner).slugAvailable({ params: { slug: org.slug } })).toEqual({ slug: org.slug, available: false, reason: 'taken' });
+  });
+
+  test('REG-044 REG-123 G-SYS-02 only a platform administrator suspends and resumes; what is suspended can be read, not changed', async () => {
+    const { org, owner } = await world.org();
+    const target = { params: { id: org.org_id } };
+    expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { status: 'suspended' } }))).toEqual([403, 'platform_admin_required']);
+    await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'suspended' } });
+    expect(await world.host.by(owner).getOrg(target)).toMatchObject({ status: 'suspended' });
+    expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'org_suspended']);
+    expect(await refusal(world.host.by(owner).putOrgBranding({ ...target, body: {} }))).toEqual([409, 'org_suspended']);
+    await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'active' } });
+    expect(await world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other', status: 'active' });
+    expect((await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']])).toEqual([['suspended', org.display_name], ['active', org.display_name], ['active', 'Other']]);
+  });
+
+  test('REG-127 an environment is suspended the same way; a slug never changes; nothing leaves the archive', async () => {
+    const { org, owner } = await world.org();
+    const env = await world.env(owner, org.org_id);
+    const target = { params: { env_id: env.env_id } };
+    expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { status: 'suspended' } }))).toEqual([403, 'platform_admin_required']);
+    await world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'suspended' } });
+    expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'env_suspended']);
+    expect(await refusal(world.host.by(owner).updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } }))).toEqual([409, 'env_suspended']);
+    expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended']);
+    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { slug: 'another' } }))).toEqual([400, 'immutable_field']);
+    await world.host.by(owner).archiveEnv(target);
+    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([409, 'record_archived']);
+  });
+
+  test('REG-032 REG-033 REG-036 G-SYS-02 the platform\'s own records are there under their ids, and stay', async () => {
+    const by = world.host.by(world.admin());
+    const [org, env] = [{ params: { id: SYSTEM.orgId } }, { params: { env_id: SYSTEM.envId } }];
+    expect(await by.getOrg(org)).toMatchObject({ slug: 'sys', status: 'active' });
+    expect(await by.getEnv(env)).toMatchObject({ slug: 'ops', org_id: SYSTEM.orgId });
+    const calls = [() => by.archiveOrg(org), () => by.deleteOrg(org), () => by.updateOrg({ ...org, body: { status: 'suspended' } }), () => by.archiveEnv(env), () => by.deleteEnv(env), () => by.updateEnv({ ...env, body: { status: 'suspended' } })];
+    for (const call of calls) expect(await refusal(call())).toEqual([409, 'system_record_protected']);
+  });
+});
+
+describe('slugs', () => {
+  test.each([
+    ['Acme', 'invalid'], ['a', 'invalid'], ['ab', 'invalid'], ['-abc', 'invalid'], ['abc-', 'invalid'], ['1abc', 'invalid'], ['a_bc', 'invalid'], ['a.bc', 'invalid'], ['a'.repeat(41), 'invalid'], ['äbc', 'invalid'],
+    ['sys', 'reserved'], ['auth', 'reserved'], ['bff', 'reserved'], ['www', 'reserved'],
+    ['abc', null], ['a-1', null], ['a'.repeat(40), null],
+  ])('REG-080 G-K-03 %s is %s', async (slug, reason) => {
+    const by = world.host.by(world.stranger());
+    expect(await by.slugAvailable({ params: { slug } })).toEqual({ slug, available: reason === null, reason });
+    if (reason) expect(await refusal(by.createOrg({ body: { slug, display_name: 'X' } }))).toEqual([400, `slug_${reason}`]);
+  });
+
+  test('REG-080 a slug in use is taken, one of an environment only within its organization', async () => {
+    const { org, owner } = await world.org();
+    await world.env(owner, org.org_id, 'prod');
+    const ask = async (slug: string, query: object = {}) => (await world.host.by(owner).slugAvailable({ params: { slug }, query })).reason;
+    expect([await ask(org.slug), await ask('prod', { kind: 'env', org_id: org.org_id }), await ask('prod'), await ask('prod', { kind: 'env', org_id: SYSTEM.orgId })]).toEqual(['taken', 'taken', null, null]);
+  });
+});
+
+test('REG-070 REG-073 REG-074 REG-075 REG-078 REG-079 REG-111 each write asks for its own scope', async () => {
+  const { org } = await world.org();
+  const id = { params: { id: org.org_id } };
+  const env = { params: { env_id: SYSTEM.envId } };
+  const without = (scope: string) => world.host.by(as.user('sys:sys:admin', ...EVERYTHING.filter(other => other !== scope)));
+  const [org_, env_] = [without('sys:org:admin'), without('sys:env:admin')];
+  const calls = [
+    () => org_.createOrg({ body: { slug: 'no-scope', display_name: 'X' } }), () => org_.updateOrg({ ...id, body: {} }), () => org_.archiveOrg(id), () => org_.deleteOrg(id),
+    () => env_.createEnv({ body: { org_id: org.org_id, slug: 'no-scope', display_name: 'X' } }), () => env_.updateEnv({ ...env, body: {} }), () => env_.archiveEnv(env), () => env_.deleteEnv(env),
+  ];
+  for (const call of calls) expect(await refusal(call())).toEqual([403, 'policy_denied']);
+});
