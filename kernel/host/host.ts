@@ -98,14 +98,14 @@ async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, optio
   const failed: FailedPlugin[] = [];
   progress('Opening the certificate authority');
   const authority = await openAuthority(dataDir);
-  const storesOpening = openStores(owned, { ...options, authority });
   const found = await readAll(options.pluginDirs, failed);
   const platform = found.filter(({ manifest }) => manifest.vertical === 'platform');
   const verticals = found.filter(({ manifest }) => manifest.vertical !== 'platform');
   const firstPassword = prepareBootstrapPassword(dataDir);
   const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...defaultKeys(options), ...options.environment };
   const configs = readConfigs(found, environment);
-  const stores = await storesOpening;
+  // After everything that can be refused without them: what a refused start opened would have to be closed again.
+  const stores = await openStores(owned, { ...options, authority });
 
   const build = buildHash();
   const manifests = platform.map(({ manifest }) => manifest);

@@ -24,7 +24,11 @@ const SERVER_DAYS = 365;
 /** Opens both stores. `authority` signs the database server's leaf, of the classical hierarchy (day-one 3). */
 export async function openStores(owned: DisposalStack, options: { dataDir: string; authority: Authority; databaseUrl: string | undefined; keyValueUrl: string | undefined; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void }): Promise<Stores> {
   const { dataDir, progress } = options;
-  const [postgresParts, keyValueUrl] = await Promise.all([openPostgres(owned, options), openKeyValue(owned, { ...options, dataDir, progress })]);
+  // Both to their end, even when one fails: what came up must be owned before anybody takes it down.
+  const [database, keyValue] = await Promise.allSettled([openPostgres(owned, options), openKeyValue(owned, { ...options, dataDir, progress })]);
+  if (database.status === 'rejected') throw database.reason;
+  if (keyValue.status === 'rejected') throw keyValue.reason;
+  const [postgresParts, keyValueUrl] = [database.value, keyValue.value];
   return {
     database: postgresParts.address,
     keyValueUrl,

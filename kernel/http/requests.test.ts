@@ -1,3 +1,4 @@
+import { connect as netConnect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +19,8 @@ afterAll(async () => host?.[Symbol.asyncDispose]());
 /** Writes bytes as they are, for what an HTTP client would not send. */
 function rawRequest(text: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
-    const socket = tlsConnect({ host: '127.0.0.1', port: host.process.port, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () => socket.write(text));
+    const wire = netConnect(host.process.port, '127.0.0.1');
+    const socket = tlsConnect({ socket: wire, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () => socket.write(text));
     let answer = '';
     socket.on('data', chunk => (answer += chunk.toString()));
     socket.on('error', reject);
@@ -240,12 +242,13 @@ describe('the socket door', () => {
   });
 
   test('a client that breaks off before it is accepted harms nobody', async () => {
-    const socket = tlsConnect({ host: '127.0.0.1', port: host.process.port, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () =>
+    const wire = netConnect(host.process.port, '127.0.0.1');
+    const socket = tlsConnect({ socket: wire, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () =>
       socket.write(`GET /v1/slow-talk HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`),
     );
     socket.on('error', () => undefined);
     await world.entered.promise;
-    socket.destroy();
+    wire.resetAndDestroy();
     await world.left.promise;
     expect((await host.fetch('/v1/greet')).status).toBe(200);
   });

@@ -65,7 +65,14 @@ export class CedarSet {
     this.#readsScopes = set.policies.includes('Scope::');
     const parts = cedar.policySetTextToParts(set.policies);
     if (parts.type === 'failure') throw new Error(`policy set ${set.policy_set_id} does not parse`);
-    this.#policies = parts.policies.map((text, index) => ({ id: idOf(text) ?? `policy${index}`, text, actions: actionsOf(text) }));
+    // Two policies under one name would be one: the later would silently take the place of the earlier, a forbid included.
+    const taken = new Set(['ground']);
+    this.#policies = parts.policies.map((text, index) => {
+      const named = idOf(text) ?? `policy${index}`;
+      const id = taken.has(named) ? `${named}#${index}` : named;
+      taken.add(id);
+      return { id, text, actions: actionsOf(text) };
+    });
   }
 
   evaluate(question: CedarQuestion): CedarAnswer {

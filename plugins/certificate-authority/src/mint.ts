@@ -82,7 +82,8 @@ export class Mint {
     if (authorization !== undefined) {
       const caller = await this.#ctx.auth.verify({ authorization });
       if (caller && (await this.#ctx.policy.allows(caller, 'acme:clientcert:issue'))) return 'operator';
-      if (caller?.subject === name) return 'self';
+      // Of a delegated token the subject is the delegator, the caller a person: she is not that workload.
+      if (caller?.kind === 'machine' && caller.subject === name) return 'self';
       throw this.#ctx.problem('subject_mismatch', { detail: `The identity is ${caller?.subject ?? 'unknown'}, the certificate is for ${name}.` });
     }
     if (request.peer === undefined) throw this.#ctx.problem('credential_required');

@@ -67,7 +67,8 @@ export class AuditTrail {
     if ((query.after_ts === undefined) !== (query.after_id === undefined)) throw this.#ctx.problem('keyset_incomplete');
     if (query.after_ts !== undefined && Number.isNaN(Date.parse(query.after_ts))) throw this.#ctx.problem('invalid_cursor');
     const limit = query.limit ?? 100;
-    const envId = caller.platformAdmin || caller.kind === 'machine' ? (query.env_id ?? targetEnvId ?? null) : (caller.envId ?? SYSTEM.envId);
+    const everywhere = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform');
+    const envId = everywhere ? (query.env_id ?? targetEnvId ?? null) : (caller.envId ?? SYSTEM.envId);
     const rows = await this.#ctx.db.sql<Row[]>`
       select audit_id, ts, service, env_id, action, actor, resource, outcome, details, correlation_id from audit
       where (${envId}::uuid is null or env_id = ${envId}::uuid)

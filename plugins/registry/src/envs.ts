@@ -6,6 +6,7 @@ import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
 import { decodeCursor, page } from './keyset.ts';
 import { deleteEnvRows } from './orgs.ts';
+import { authHostOf, releaseHost } from './sign-in-host.ts';
 import type { PolicyStore } from './policy-store.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
 
@@ -23,10 +24,6 @@ export const envSnapshot = (env: Env, org: Org): TenantSnapshot => ({
   auth_domain: env.auth_domain,
   status: env.status === 'active' ? org.status : env.status,
 });
-
-/** Host people of an environment sign in at (G-K-15). */
-export const authHostOf = (env: Pick<Env, 'env_id' | 'slug' | 'auth_domain'>, org: Pick<Org, 'org_domain'>, domain: string): string =>
-  env.env_id === SYSTEM.envId ? `auth.ops.sys.${domain}` : (env.auth_domain ?? `auth.${env.slug}.${org.org_domain}`);
 
 /** Environments: record, platform policies, access model and sign-in realm in one synchronous create (registry rules 3 and 4). */
 export class Envs {
@@ -53,14 +50,16 @@ export class Envs {
     const owner = caller.userId;
     const signal = AbortSignal.timeout(PROVISIONING_MS);
     try {
-      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id }, signal });
+      // The host last: a try that failed before must not keep it from the next (registry rule 5).
       await services.identity.provisionAccess({ body: { template: 'env', org_id: org.org_id, env_id: env.env_id, ...(owner ? { owner } : {}) }, targetEnvId: env.env_id, signal, idempotencyKey: env.env_id });
+      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id }, signal });
     } catch (cause) {
       await db.tx(async tx => {
         await tx.drop(env.env_id);
         await tx.sql`delete from policy_sets where env_id = ${env.env_id}`;
         await tx.sql`delete from envs where env_id = ${env.env_id}`;
       });
+      await releaseHost(this.#ctx, env);
       throw problem('provisioning_failed', { cause });
     }
     await db.tx(async tx => {
@@ -127,6 +126,7 @@ export class Envs {
       await this.#audit.write(tx, { action: 'env.archived', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id } });
       return archived;
     });
+    await releaseHost(this.#ctx, env);
     await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
     return env;
   }
@@ -138,6 +138,7 @@ export class Envs {
       await deleteEnvRows(tx, env.env_id, `${org.org_id}/${env.slug}`, org.org_id);
       await this.#audit.write(tx, { action: 'env.deleted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'env', id: env.env_id } });
     });
+    await releaseHost(this.#ctx, env);
     await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
   }
 

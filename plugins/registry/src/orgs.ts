@@ -5,6 +5,7 @@ import type { AuditTrail } from './audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
 import { decodeCursor, page } from './keyset.ts';
+import { releaseHost } from './sign-in-host.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -115,6 +116,8 @@ export class Orgs {
       await this.#audit.write(tx, { action: 'org.archived', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: before.org_id } });
       return archived;
     });
+    const envs = await this.#ctx.db.sql<{ env_id: string; org_id: string }[]>`select env_id, org_id from envs where org_id = ${org.org_id}`;
+    for (const env of envs) await releaseHost(this.#ctx, env);
     await this.#changes.publish({ scope: 'org', org_id: org.org_id });
     return org;
   }
@@ -122,8 +125,8 @@ export class Orgs {
   async delete({ params, caller, correlationId }: RequestOf<Contract, 'deleteOrg'>): Promise<void> {
     const org = await this.#access.org(caller, this.#id(params.id), 'owner');
     this.#refuseSystem(org);
-    await this.#ctx.db.tx(async tx => {
-      const envs = await tx.sql<{ env_id: string; slug: string }[]>`select env_id, slug from envs where org_id = ${org.org_id} for update`;
+    const gone = await this.#ctx.db.tx(async tx => {
+      const envs = await tx.sql<{ env_id: string; org_id: string; slug: string }[]>`select env_id, org_id, slug from envs where org_id = ${org.org_id} for update`;
       for (const env of envs) await deleteEnvRows(tx, env.env_id, `${org.org_id}/${env.slug}`, org.org_id);
       await tx.drop(org.org_id);
       await tx.sql`delete from branding where subject_kind = 'org' and subject_id = ${org.org_id}`;
@@ -131,7 +134,9 @@ export class Orgs {
       await tx.sql`insert into tombstones (kind, name) values ('org_slug', ${org.slug}) on conflict do nothing`;
       await tx.emit('platform:sys:org:deleted', SYSTEM.envId, { org_id: org.org_id });
       await this.#audit.write(tx, { action: 'org.deleted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: org.org_id } });
+      return envs;
     });
+    for (const env of gone) await releaseHost(this.#ctx, env);
     await this.#changes.publish({ scope: 'org', org_id: org.org_id });
   }
 

@@ -2,7 +2,8 @@ import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../contract/schema.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { Enablement } from './enablement.ts';
-import { authHostOf, envSnapshot } from './envs.ts';
+import { envSnapshot } from './envs.ts';
+import { authHostOf } from './sign-in-host.ts';
 
 type Tenant = Env & { org: Org };
 

@@ -107,7 +107,7 @@ describe('creating an environment', () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id, 'prod');
     expect(env).toMatchObject({ org_id: org.org_id, slug: 'prod', auth_domain: null, status: 'active' });
-    expect(world.directory.asked('putRealm').at(-1)?.input).toMatchObject({ params: { env_id: env.env_id }, body: { host: `auth.prod.${org.slug}.localhost`, org_id: org.org_id } });
+    expect(world.directory.realms.get(`auth.prod.${org.slug}.localhost`)).toBe(env.env_id);
     expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({ headers: { 'x-platform-target-env-id': env.env_id }, body: { template: 'env', org_id: org.org_id, env_id: env.env_id, owner: owner.id } });
   });
 

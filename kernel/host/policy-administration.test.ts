@@ -1,0 +1,112 @@
+import { as, boot, type BootedHost } from '@platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PolicyStore } from '../test/policy-store.ts';
+import { type probe, probePlugin } from '../test/probe.ts';
+import { Streams } from '../test/streams.ts';
+
+const plugin = probePlugin();
+const store = new PolicyStore();
+const streams = new Streams();
+let host: BootedHost<typeof probe>;
+const ENV = '018f0000-0000-7000-8000-00000000e001';
+const admin = as.userIn(ENV, 'probe:policy:admin', 'probe:policy:read', 'probe:things:read', 'probe:things:write');
+const FORBID = 'forbid(principal, action == Action::"probe:things:write", resource);';
+
+beforeAll(async () => {
+  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stubs: { sys: store.stub as never, bus: streams.stub as never } });
+});
+afterAll(async () => host?.[Symbol.asyncDispose]());
+
+const call = (method: string, path: string, body?: object | string, more: object = {}) =>
+  host.fetch(`${path}${path.includes('?') ? '&' : '?'}target_env_id=${ENV}`, { method, persona: admin, ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }), ...more });
+const writes = async () => (await host.fetch('/v1/things', { method: 'POST', persona: admin, body: JSON.stringify({ name: 'x' }) })).status;
+
+test('checks come in their order: credential, target, right, size, JSON, content', async () => {
+  const path = '/v1/admin/policy-sets';
+  expect((await host.fetch(path, { method: 'POST', body: '{' })).status).toBe(401);
+  expect((await host.fetch(path, { method: 'POST', persona: admin, body: '{' })).json['code']).toBe('target_env_required');
+  expect((await host.fetch(`${path}?target_env_id=${ENV}`, { method: 'POST', persona: as.userIn(ENV), body: '{' })).json['code']).toBe('policy_denied');
+  expect((await call('POST', path, '{')).json['code']).toBe('malformed');
+  expect((await call('POST', path, { name: 'x', policies: 'permit(' , more: 1 })).json['code']).toBe('validation_failed');
+});
+
+test('KRN-014 a policy that does not hold is 422 with what Cedar found, and nothing is stored', async () => {
+  for (const policies of ['permit(principal', 'forbid(principal, action == Action::"probe:no:such", resource);']) {
+    for (const method of ['POST', 'PUT']) {
+      const answer = await call(method, '/v1/admin/policy-sets', { name: 'bad', policies });
+      expect([answer.status, answer.json['code']]).toEqual([422, 'policy_invalid']);
+      expect(answer.json['errors']).toEqual([{ pointer: '/policies', code: expect.any(String), message: expect.stringMatching(/.{10}/) }]);
+    }
+  }
+  expect(store.sets).toEqual([]);
+});
+
+test('KRN-015 a policy write of more than 64 KiB is 413, on every kind', async () => {
+  for (const kind of ['policy-sets', 'relations', 'attributes']) {
+    for (const method of ['POST', 'PUT']) {
+      const answer = await call(method, `/v1/admin/${kind}`, { policies: 'x'.repeat(65_536) });
+      expect([kind, answer.status, answer.json['code']]).toEqual([kind, 413, 'body_too_large']);
+    }
+  }
+  const padded = JSON.stringify({ name: 'fits', policies: `${FORBID}//${' '.repeat(65_000)}` });
+  expect(padded.length).toBeLessThanOrEqual(65_536);
+  expect((await call('POST', '/v1/admin/policy-sets', padded)).status).toBe(200);
+  store.sets.length = 0;
+});
+
+test('a row of the platform cannot be overwritten: the store’s 409 reaches the caller as it is', async () => {
+  store.put({ env_id: ENV, service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', policies: 'permit(principal, action, resource);' });
+  const answer = await call('POST', '/v1/admin/policy-sets', { name: 'scope-mirror', policies: FORBID });
+  expect([answer.status, answer.json['code']]).toEqual([409, 'platform_origin_row']);
+  expect(store.sets[0]?.policies).toBe('permit(principal, action, resource);');
+});
+
+test('a set in shadow lets pass, enforced it counts at once, deleted it does not', async () => {
+  const made = await call('POST', '/v1/admin/policy-sets', { name: 'mine', policies: FORBID });
+  expect([made.status, made.headers['etag']]).toEqual([200, '"1"']);
+  expect(await writes()).toBe(201);
+  expect((await call('PUT', '/v1/admin/policy-sets', { name: 'mine', policies: FORBID, mode: 'enforced' })).json['version']).toBe(2);
+  expect(await writes()).toBe(403);
+  const { json } = await call('GET', '/v1/admin/decisions');
+  expect((json['items'] as object[])[0]).toMatchObject({ effect: 'deny', action: 'probe:things:write', env_id: ENV });
+  const dry = await call('POST', '/v1/admin/decisions', { principal: `user:${admin.id}`, action: 'platform:probe:things:write' });
+  expect(dry.json).toMatchObject({ effect: 'deny' });
+  expect(dry.json['trace']).toHaveLength(2);
+  expect((await call('POST', '/v1/admin/policy-sets', { op: 'delete', policy_set_id: made.json['policy_set_id'] })).status).toBe(204);
+  expect(await writes()).toBe(201);
+});
+
+test('relations and attributes are written, listed and refused by their own rules', async () => {
+  expect((await call('POST', '/v1/admin/relations', { subject: 'user:1', relation: 'owner', object: 'thing:7' })).json).toMatchObject({ env_id: ENV, service: 'probe', subject: 'user:1' });
+  expect((await call('POST', '/v1/admin/attributes', { principal: 'user:1', key: 'team', value: ['a', 1, true] })).json).toMatchObject({ key: 'team' });
+  expect((await call('POST', '/v1/admin/relations', { subject: 'nobody', relation: 'owner', object: 'thing:7' })).json['code']).toBe('validation_failed');
+  expect((await call('POST', '/v1/admin/attributes', { key: 'team' })).json['errors']).toEqual(expect.arrayContaining([expect.objectContaining({ pointer: '/principal' })]));
+  expect(((await call('GET', '/v1/admin/relations')).json['items'] as object[]).length).toBe(1);
+  expect((await call('GET', '/v1/admin/attributes?id=none')).status).toBe(404);
+  expect((await call('DELETE', '/v1/admin/policy-sets?id=none')).status).toBeGreaterThanOrEqual(400);
+});
+
+test('KRN-022 a policy event on the bus reloads the sets of a running service; other names of the family do not', async () => {
+  expect(await writes()).toBe(201);
+  const set = store.put({ env_id: ENV, mode: 'enforced', policies: FORBID });
+  expect(await writes()).toBe(201);
+  const event = { env_id: ENV, payload: { service: 'probe', policy_set: set, version: 1, mode: 'enforced', seeded: false } };
+  await streams.settled(streams.push('policy', { event_type: 'lab:lending:policy:changed', ...event }));
+  expect(await writes()).toBe(201);
+  await streams.settled(streams.push('policy', { event_type: 'platform:sys:policy:updated', ...event }));
+  expect(await writes()).toBe(403);
+  store.sets.splice(store.sets.indexOf(set), 1);
+  await streams.settled(streams.push('policy', { event_type: 'platform:sys:policy:updated', ...event }));
+  expect(await writes()).toBe(201);
+});
+
+test('KRN-004 an event that was missed is healed by the poll after thirty seconds', async () => {
+  const set = store.put({ env_id: ENV, mode: 'enforced', policies: FORBID });
+  await host.clock.advance('29s');
+  expect(await writes()).toBe(201);
+  await host.clock.advance('1s');
+  expect(await writes()).toBe(403);
+  store.sets.splice(store.sets.indexOf(set), 1);
+  await host.clock.advance('30s');
+  expect(await writes()).toBe(201);
+});

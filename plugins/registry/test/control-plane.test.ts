@@ -1,0 +1,184 @@
+import { SYSTEM } from '@platform/sdk';
+import { as, type Persona } from '@platform/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { EVERYTHING, refusal, World } from './fixtures/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+  await world.host.by(retail('till')).registerVertical({ body: registration('retail', ['till', 'shelf']) });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+afterEach(() => world.directory.down.clear());
+
+const NOWHERE = '018f0000-0000-7000-8000-00000000dead';
+const retail = (name: string, vertical = 'retail'): Persona => ({ ...as.machine(name, 'sys:verticals:write'), vertical });
+const registration = (vertical: string, services: readonly string[], version = '1') => ({
+  vertical,
+  version,
+  services: services.map(service => ({ service, label: service, base_path: '/v1', nav: [], pages: [], actions: [], stream_families: [] })),
+  admin_scopes: [`${vertical}:till:admin`],
+  scopes: [
+    { scope: `${vertical}:till:read`, service: services[0] as string, title: 'Read tills', admin: false, grants: 'read' as const },
+    { scope: `${vertical}:till:admin`, service: services[0] as string, title: 'Administer tills', admin: true },
+    { scope: `${vertical}:till:sync`, service: services[0] as string, title: 'Sync tills', admin: false, machine_only: true, grants: 'write' as const },
+  ],
+  error_codes: [{ service: services[0] as string, code: 'till_jammed', status: 409, title: 'The till is jammed' }],
+  listings: [{ page: 'tills' }],
+});
+const tenant = async () => {
+  const { org, owner } = await world.org();
+  return { org, owner, env: await world.env(owner, org.org_id, 'prod') };
+};
+
+describe('service enablement', () => {
+  const shown = (answer: { services: { service: string; enabled: boolean; explicit: boolean }[] }) => answer.services.filter(({ service }) => ['till', 'shelf'].includes(service)).map(({ service, enabled, explicit }) => [service, enabled, explicit]);
+
+  test('REG-052 REG-081 a missing row is enabled', async () => {
+    const { env, owner } = await tenant();
+    const answer = await world.host.by(owner).listServices({ params: { env_id: env.env_id } });
+    expect(shown(answer)).toEqual([['shelf', true, false], ['till', true, false]]);
+  });
+
+  test('REG-082 REG-083 a change touches only what it names, and is told once per row that really changed', async () => {
+    const { env, owner } = await tenant();
+    const put = (services: { service: string; enabled: boolean; config?: object }[]) => world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: services as never } });
+    expect(shown(await put([{ service: 'till', enabled: false, config: { drawer: 2 } }]))).toEqual([['shelf', true, false], ['till', false, true]]);
+    await put([{ service: 'till', enabled: false }]);
+    await put([{ service: 'till', enabled: false, config: { drawer: 2 } }]);
+    const after = await put([{ service: 'shelf', enabled: false }, { service: 'till', enabled: false }]);
+    expect(after.services.find(({ service }) => service === 'till')?.config).toEqual({ drawer: 2 });
+    const told = await world.sql<{ payload: { service: string }; env_id: string }[]>`select payload, env_id from outbox where event_type = 'platform:sys:service:updated' and env_id = ${env.env_id} order by created_at`;
+    expect(told.map(({ payload }) => payload)).toEqual([{ env_id: env.env_id, service: 'till' }, { env_id: env.env_id, service: 'shelf' }]);
+  });
+
+  test('REG-082 an unknown service is refused by place, and nothing is written', async () => {
+    const { env, owner } = await tenant();
+    const answer = await world.host.fetch(`/v1/env/${env.env_id}/services`, { method: 'PUT', persona: owner, body: JSON.stringify({ services: [{ service: 'till', enabled: false }, { service: 'nobody', enabled: false }] }) });
+    expect(answer).toMatchObject({ status: 400, json: { code: 'unknown_service', errors: [{ pointer: '/services/1/service' }] } });
+    const rows = await world.sql<object[]>`select 1 from service_enablement where env_id = ${env.env_id}`;
+    expect(rows).toHaveLength(0);
+  });
+
+  test('REG-098 C36 bootstrap shows it as features of the caller\'s environment, with a version that moves', async () => {
+    const { env, owner } = await tenant();
+    const by = world.host.by(as.delegated(env.env_id, ...EVERYTHING));
+    const before = await by.bootstrap({});
+    expect(before.features).toMatchObject({ till: true, shelf: true });
+    await world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
+    const after = await by.bootstrap({});
+    expect(after.features).toMatchObject({ till: false, shelf: true });
+    expect(after.feature_version).not.toBe(before.feature_version);
+  });
+});
+
+describe('hosts', () => {
+  const proxy = () => world.host.by(world.service('proxy', 'sys:instances:read'));
+  const resolve = (hostname: string) => proxy().resolveHostname({ query: { hostname } });
+
+  test.each([
+    ['console.ops.sys.localhost', 'web', SYSTEM.consoleAppId], ['bff.console.ops.sys.localhost', 'bff', SYSTEM.consoleAppId], ['sys.ops.sys.localhost', 'sys', null],
+    ['auth.ops.sys.localhost', 'auth', null], ['SYS.ops.sys.localhost:8443', 'sys', null], ['sys.ops.sys.localhost.', 'sys', null],
+  ])('REG-003 REG-093 %s of the platform leads to %s', async (hostname, service, app) => {
+    expect(await resolve(hostname)).toMatchObject({ kind: 'platform', service, env_id: SYSTEM.envId, env_slug: 'ops', org_id: SYSTEM.orgId, app_instance_id: app, status: 'active', ttl_s: 30 });
+  });
+
+  test('REG-093 REG-045 a tenant\'s service, gateway twin and sign-in hosts', async () => {
+    const { org, env, owner } = await tenant();
+    await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `login.${org.slug}.example` } });
+    const where = { kind: 'tenant', env_id: env.env_id, env_slug: 'prod', org_id: org.org_id };
+    const base = `prod.${org.slug}.localhost`;
+    expect(await resolve(`sys.${base}`)).toMatchObject({ ...where, service: 'sys' });
+    expect(await resolve(`bff.sys.${base}`)).toMatchObject({ ...where, service: 'bff' });
+    expect(await resolve(`auth.${base}`)).toMatchObject({ ...where, service: 'auth' });
+    expect(await resolve(`login.${org.slug}.example`)).toMatchObject({ ...where, service: 'auth' });
+    expect(await proxy().authDomain({ params: { id: env.env_id } })).toEqual({ env_id: env.env_id, auth_domain: `login.${org.slug}.example`, auth_url: `https://login.${org.slug}.example:8443` });
+    expect(world.directory.realms.get(`login.${org.slug}.example`)).toBe(env.env_id);
+  });
+
+  test.each(['nobody.ops.sys.localhost', 'a.sys.ops.sys.localhost', 'sys.prod.unknown.localhost', 'example.org', 'localhost', ''])('REG-093 nobody answers on "%s"', async hostname => {
+    expect(await refusal(resolve(hostname))).toEqual([404, 'hostname_unresolved']);
+  });
+
+  test('G-SYS-02 a suspended tenant resolves as such, an archived one not at all', async () => {
+    const { org, env, owner } = await tenant();
+    const host = `sys.prod.${org.slug}.localhost`;
+    await world.host.by(world.admin()).updateOrg({ params: { id: org.org_id }, body: { status: 'suspended' } });
+    expect(await resolve(host)).toMatchObject({ status: 'suspended' });
+    await world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } });
+    expect(await refusal(resolve(host))).toEqual([404, 'hostname_unresolved']);
+  });
+
+  test('C34 an archived environment gives its sign-in host to the next of its name', async () => {
+    const { org, env, owner } = await tenant();
+    await world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } });
+    const next = await world.env(owner, org.org_id, 'prod');
+    expect(world.directory.realms.get(`auth.prod.${org.slug}.localhost`)).toBe(next.env_id);
+  });
+});
+
+describe('tenant snapshots', () => {
+  test('REG-047 REG-104 a workload with its certificate gets one; a person and an unbound token do not', async () => {
+    const { org, env } = await tenant();
+    const func = world.service('func', 'tenants:read');
+    expect(await world.host.by(func).tenant({ params: { env_id: env.env_id } })).toEqual({
+      env_id: env.env_id, env_slug: 'prod', env_display_name: 'Env prod', org_id: org.org_id, org_slug: org.slug, org_domain: org.org_domain, org_display_name: org.display_name, auth_domain: null, status: 'active',
+    });
+    const path = `/v1/tenants/${env.env_id}`;
+    expect(await world.host.fetch(path, { persona: as.user('tenants:read', 'sys:sys:admin') })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
+    expect(await world.host.fetch(path, { persona: func })).toMatchObject({ status: 403, json: { code: 'certificate_binding_required' } });
+  });
+
+  test('REG-105 only where the caller\'s own service is enabled', async () => {
+    const { env, owner } = await tenant();
+    await world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
+    const by = (name: string) => world.host.by(world.service(name, 'tenants:read'));
+    expect(await refusal(by('till-sync').tenant({ params: { env_id: env.env_id } }))).toEqual([403, 'tenant_service_disabled']);
+    expect(await refusal(by('shelf').tenant({ params: { env_id: env.env_id } }))).toEqual([200, 'answered']);
+  });
+
+  test('G-SYS-02 G-SYS-14 unknown and archived environments are 404', async () => {
+    const { env, owner } = await tenant();
+    await world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } });
+    for (const id of [NOWHERE, env.env_id]) expect(await refusal(world.host.by(world.service('func', 'tenants:read')).tenant({ params: { env_id: id } }))).toEqual([404, 'env_not_found']);
+  });
+});
+
+describe('verticals', () => {
+  test('REG-006 REG-007 REG-008 REG-100 what registers at run time is served back', async () => {
+    const { items } = await world.host.by(world.stranger()).listVerticals({});
+    expect(items.find(({ service }) => service === 'till')).toMatchObject({ vertical: 'retail', admin_scopes: ['retail:till:admin'], error_codes: [{ code: 'till_jammed' }], listings: [{ page: 'tills' }], health: 'down' });
+    expect(items.find(({ service }) => service === 'shelf')?.error_codes).toEqual([]);
+  });
+
+  test('REG-007 a workload registers its own vertical only', async () => {
+    expect(await refusal(world.host.by(retail('till', 'other')).registerVertical({ body: registration('retail', ['till']) }))).toEqual([403, 'vertical_mismatch']);
+    expect(await world.host.fetch('/v1/verticals/register', { method: 'POST', persona: as.user('sys:verticals:write'), body: JSON.stringify(registration('platform', ['till'])) })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
+  });
+
+  test('REG-007 the same again is a no-op, a change replaces and is told', async () => {
+    const by = world.host.by(retail('lab', 'science'));
+    const put = async (services: string[], version: string) => (await by.registerVertical({ body: registration('science', services, version) })).changed;
+    expect([await put(['lab', 'bench'], '1'), await put(['lab', 'bench'], '1'), await put(['lab'], '2')]).toEqual([true, false, true]);
+    expect((await world.written('platform:sys:vertical:registered', 'science')).map(({ payload }) => payload['version'])).toEqual(['1', '2']);
+    const { items } = await world.host.by(world.stranger()).listVerticals({});
+    expect(items.filter(({ vertical }) => vertical === 'science').map(({ service }) => service)).toEqual(['lab']);
+  });
+
+  test('REG-028 its grants reach identity before the answer, without those of machines; when identity is away nothing is registered', async () => {
+    await world.host.by(retail('oven', 'bakery')).registerVertical({ body: registration('bakery', ['oven']) });
+    expect(world.directory.asked('putGrants').at(-1)?.input).toMatchObject({ params: { vertical: 'bakery' }, body: { scopes: [{ scope: 'bakery:till:read', grants: 'read' }] } });
+    world.directory.down.add('putGrants');
+    expect((await refusal(world.host.by(retail('mill', 'grain')).registerVertical({ body: registration('grain', ['mill']) })))[0]).toBe(503);
+    const rows = await world.sql<object[]>`select 1 from verticals where vertical = 'grain'`;
+    expect(rows).toHaveLength(0);
+  });
+
+  test('REG-099 REG-110 the scope catalog needs no token, and its ETag moves with what is registered', async () => {
+    const first = await world.host.fetch('/v1/scopes/catalog');
+    expect(first).toMatchObject({ status: 200, headers: { 'cache-control': 'public, max-age=60', etag: `"${String(first.json['version'])}"` } });
+    expect(first.json['scopes']).toEqual(expect.arrayContaining([{ scope: 'sys:org:admin', service: 'sys', vertical: 'platform', title: 'Create and change organizations', admin: true }, { scope: 'retail:till:read', service: 'till', vertical: 'retail', title: 'Read tills', admin: false }]));
+    await world.host.by(retail('pump', 'fuel')).registerVertical({ body: registration('fuel', ['pump']) });
+    expect((await world.host.fetch('/v1/scopes/catalog')).headers['etag']).not.toBe(first.headers['etag']);
+  });
+});

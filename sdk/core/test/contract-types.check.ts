@@ -1,0 +1,131 @@
+/*
+ * What the types must refuse, for ever: each `@ts-expect-error` below is a law of the contract language, and this file stops compiling
+ * when one of them no longer holds. Nothing here runs.
+ */
+import { defineContract, definePlugin, del, event, get, Page, PageQuery, post, reply, subscribe, Type } from '@platform/sdk';
+
+const Thing = Type.Object({ thing_id: Type.String(), name: Type.String() });
+
+const things = defineContract({
+  id: 'things',
+  title: 'Things',
+  placement: { tier: 50 },
+  config: Type.Object({ days: Type.Integer({ env: 'PLATFORM_THINGS_DAYS', default: 3 }) }),
+  actions: {
+    'things:read': { title: 'See things' },
+    'things:ingest': { title: 'Send things', principals: ['machine'] },
+    'things:own': { title: 'Own things', principals: ['user', 'delegated'] },
+  },
+  problems: { thing_taken: { status: 409, title: 'Taken', retry: 'never' } },
+  events: { 'platform:things:thing:made': event('A thing was made', Thing) },
+  routes: {
+    makeThing: post('/v1/things', { summary: 'Make', gate: 'things:own', body: Type.Object({ name: Type.String() }), returns: Thing, problems: ['thing_taken'], emits: ['platform:things:thing:made'] }),
+    getThing: get('/v1/things/{thing_id}', { summary: 'One', gate: { any: ['things:read', 'things:own'] }, returns: Thing }),
+    listThings: get('/v1/things', { summary: 'All', gate: { public: 'Things are public knowledge' }, query: PageQuery, returns: Page(Thing) }),
+    ingest: post('/v1/ingest', { summary: 'Ingest', gate: 'things:ingest', body: Thing }),
+    dropThing: del('/v1/things/{thing_id}', { summary: 'Drop', gate: 'things:own' }),
+  },
+});
+
+export const plugin = definePlugin(things, {
+  setup: ctx => ({
+    routes: {
+      makeThing: async ({ body, caller, params }) => {
+        const name: string = body.name;
+        const person: string = caller.userId;
+        const days: number = ctx.config.days;
+        // @ts-expect-error a member the schema does not have
+        body.title;
+        // @ts-expect-error a path without parameters has none
+        params.thing_id;
+        // @ts-expect-error an undeclared problem cannot be thrown
+        ctx.problem('thing_lost');
+        // @ts-expect-error a setting that is not declared
+        ctx.config.hours;
+        // @ts-expect-error a service nobody declared cannot be called
+        ctx.services.registry;
+        await ctx.db.tx(async tx => {
+          // @ts-expect-error an undeclared event cannot be emitted
+          await tx.emit('platform:things:thing:lost', 'env', { thing_id: person, name });
+          // @ts-expect-error a payload of another shape
+          await tx.emit('platform:things:thing:made', 'env', { thing_id: days });
+          await tx.emit('platform:things:thing:made', 'env', { thing_id: person, name });
+        });
+        return reply({ thing_id: person, name }, { status: 201 });
+      },
+      getThing: async ({ params }) => ({ thing_id: params.thing_id, name: '' }),
+      listThings: async ({ caller, query }) => {
+        // @ts-expect-error on a public route nobody is named
+        caller.subject;
+        const limit: number | undefined = query.limit;
+        return { items: [], next_cursor: limit === undefined ? null : String(limit) };
+      },
+      ingest: async ({ caller }) => {
+        const service: string = caller.service;
+        // @ts-expect-error a workload is nobody's user id
+        const person: string = caller.userId;
+        void [service, person];
+      },
+      dropThing: async () => undefined,
+    },
+  }),
+});
+
+export const wrongAnswer = definePlugin(things, {
+  // @ts-expect-error an answer that breaks its promise
+  setup: () => ({ routes: { makeThing: async () => ({ thing_id: 1 }), getThing: async () => ({ thing_id: '', name: '' }), listThings: async () => ({ items: [], next_cursor: null }), ingest: async () => undefined, dropThing: async () => undefined } }),
+});
+
+export const missingHandler = definePlugin(things, {
+  // @ts-expect-error every declared route needs a handler
+  setup: () => ({ routes: {} }),
+});
+
+const listener = defineContract({
+  id: 'listener',
+  vertical: 'acme',
+  title: 'Listener',
+  placement: { tier: 50 },
+  uses: { things: ['things:read'] },
+  consumes: { made: subscribe('platform:things:thing:made', { family: 'things' }) },
+  actions: {},
+  problems: {},
+  events: {},
+  routes: {},
+});
+
+export const listening = definePlugin(listener, {
+  uses: { things },
+  setup: ctx => ({
+    routes: {},
+    on: {
+      made: async ({ payload }) => {
+        const id: string = payload.thing_id;
+        // @ts-expect-error the payload is typed by the contract it comes from
+        payload.title;
+        await ctx.services.things.getThing({ params: { thing_id: id } });
+        // @ts-expect-error a call without its path parameter
+        await ctx.services.things.getThing({});
+        // @ts-expect-error a call with another body
+        await ctx.services.things.makeThing({ body: { title: 'x' } });
+      },
+    },
+  }),
+});
+
+export const wrongGate = defineContract({
+  id: 'wrong',
+  title: 'Wrong',
+  placement: { tier: 50 },
+  actions: { 'wrong:use': { title: 'Use' } },
+  problems: {},
+  events: {},
+  routes: {
+    // @ts-expect-error a gate that is not among the actions
+    one: get('/v1/one', { summary: 'One', gate: 'wrong:admin' }),
+    // @ts-expect-error an emitted event that is not declared
+    two: post('/v1/two', { summary: 'Two', gate: 'wrong:use', emits: ['platform:wrong:thing:made'] }),
+    // @ts-expect-error a problem that is not declared
+    three: post('/v1/three', { summary: 'Three', gate: 'wrong:use', problems: ['thing_taken'] }),
+  },
+});
