@@ -4,6 +4,7 @@ import type { Bootstrap } from './bootstrap.ts';
 import { readConfig } from './configuration.ts';
 import { importPlugin, readPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
+import { reasonOf } from './reason.ts';
 
 /** One service as a child of the host: told everything over the inherited pipe, says `ready`, drains on SIGTERM. */
 export async function runChild(args: readonly string[]): Promise<void> {
@@ -29,9 +30,7 @@ export async function runChild(args: readonly string[]): Promise<void> {
     await running.drain();
     await running[Symbol.asyncDispose]();
   } catch (error) {
-    const reasons: string[] = [];
-    for (let at: unknown = error; at instanceof Error && reasons.length < 6; at = at.cause) reasons.push(at.message);
-    process.send?.({ failed: reasons.join(': ') });
+    process.send?.({ failed: reasonOf(error) });
     process.exitCode = 1;
   }
   process.disconnect?.();

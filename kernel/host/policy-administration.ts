@@ -1,4 +1,4 @@
-import { get, post, put, del, type Caller, type Request, reply, Type } from '@platform/sdk';
+import { get, post, put, del, type Caller, isProblem, ProblemError, type Request, reply, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { MountedRoute, RouteHandler } from '../http/service-app.ts';
 import { actionKey, canonicalScope } from '../identity/scope-name.ts';
@@ -47,7 +47,8 @@ export interface PolicyAdministrationOptions {
 
 /** The administration endpoints every service gets: policy sets, relations, attributes and decisions of (environment, service) (G-K-10). */
 export function policyAdministration(options: PolicyAdministrationOptions): Record<string, MountedRoute> {
-  const { service, vertical, actions, port, engine } = options;
+  const { service, vertical, actions, engine } = options;
+  const port = speakingFor(service, options.port);
   const read = `${service}:policy:read`;
   const admin = `${service}:policy:admin`;
   const known = actions.map(action => actionKey(vertical, action));
@@ -132,6 +133,19 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
     });
   });
   return routes;
+}
+
+/** What the store refuses of a write (a row of the platform, a row that is not there) is this service's answer too, not its failure. */
+function speakingFor(service: string, port: PolicyPort): PolicyPort {
+  const speaking = <A extends readonly unknown[], T>(work: (...input: A) => Promise<T>) => async (...input: A): Promise<T> => {
+    try {
+      return await work(...input);
+    } catch (error) {
+      if (!isProblem(error) || ![404, 409].includes(error.status)) throw error;
+      throw new ProblemError(service, error.code, error, error.detail === undefined ? {} : { detail: error.detail });
+    }
+  };
+  return { snapshot: speaking(port.snapshot), upsertSet: speaking(port.upsertSet), upsertRelation: speaking(port.upsertRelation), upsertAttribute: speaking(port.upsertAttribute), remove: speaking(port.remove) };
 }
 
 function need(members: Readonly<Record<string, unknown>>): void {

@@ -25,6 +25,7 @@ export class HostMappings {
   readonly #labels = new Map<string, string>();
   readonly #cache = new Map<string, { mapping: Mapping | undefined; expires: number }>();
   readonly #resolving = new Map<string, Promise<Mapping | undefined>>();
+  #changes = 0;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -44,13 +45,18 @@ export class HostMappings {
     if (known && known.expires > now) return known.mapping;
     let resolving = this.#resolving.get(host);
     if (!resolving) {
-      resolving = this.#resolve(host).finally(() => this.#resolving.delete(host));
-      this.#resolving.set(host, resolving);
+      const asked = this.#resolve(host).finally(() => {
+        if (this.#resolving.get(host) === asked) this.#resolving.delete(host);
+      });
+      this.#resolving.set(host, (resolving = asked));
     }
     return resolving;
   }
 
+  /** What is being asked at this moment may be from before the change: it is not remembered, and nobody joins it. */
   forget(hostnames: readonly string[] | undefined): void {
+    this.#changes += 1;
+    this.#resolving.clear();
     if (!hostnames) return this.#cache.clear();
     for (const host of hostnames) this.#cache.delete(host);
   }
@@ -85,6 +91,7 @@ export class HostMappings {
 
   async #resolve(host: string): Promise<Mapping | undefined> {
     const now = this.#ctx.clock.now().getTime();
+    const changes = this.#changes;
     let mapping: Mapping | undefined;
     try {
       const answer = await this.#ctx.services.registry.resolveHostname({ query: { hostname: host } });
@@ -103,6 +110,7 @@ export class HostMappings {
     } catch (error) {
       if (!isProblem(error) || error.status !== 404) throw error;
     }
+    if (changes !== this.#changes) return mapping;
     this.#cache.set(host, { mapping, expires: now + (mapping ? FRESH_MS : NEGATIVE_MS) });
     if (this.#cache.size > LIMIT) this.#cache.delete(this.#cache.keys().next().value as string);
     return mapping;

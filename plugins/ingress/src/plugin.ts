@@ -23,10 +23,7 @@ export default definePlugin(ingress, {
       },
       ready: async () => {
         ctx.own(
-          await ctx.kv.subscribe('platform:sys:domain:changed', message => {
-            const { hostnames } = JSON.parse(message) as { hostnames?: string[] };
-            mappings.forget(hostnames);
-          }),
+          await ctx.kv.subscribe('platform:sys:domain:changed', message => mappings.forget(hostnamesOf(message))),
         );
         await edge.listen(ctx.config.httpsPort, ctx.config.address);
         ctx.own(edge);
@@ -34,3 +31,13 @@ export default definePlugin(ingress, {
     };
   },
 });
+
+/** The hosts a change is about; `undefined` stands for all, and so does a message nobody can read. */
+function hostnamesOf(message: string): readonly string[] | undefined {
+  try {
+    const { hostnames } = JSON.parse(message) as { hostnames?: unknown };
+    return Array.isArray(hostnames) ? hostnames.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,9 +1,10 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org, TenantSnapshot } from '../contract/schema.ts';
 import type { Access } from './access.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
+import { requireAuthDomain, taken } from './host-ownership.ts';
 import { decodeCursor, page } from './keyset.ts';
 import { deleteEnvRows } from './orgs.ts';
 import { authHostOf, releaseHost } from './sign-in-host.ts';
@@ -46,6 +47,7 @@ export class Envs {
     requireSlug(this.#ctx, body.slug);
     const org = await this.#access.org(caller, body.org_id, 'admin');
     if (org.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org.status}.` });
+    if (body.auth_domain !== undefined) await requireAuthDomain(this.#ctx, org, body.auth_domain);
     const env = await this.#insert(org, { env_id: platform.newId(), org_id: org.org_id, slug: body.slug, display_name: body.display_name, auth_domain: body.auth_domain ?? null });
     const owner = caller.userId;
     const signal = AbortSignal.timeout(PROVISIONING_MS);
@@ -92,7 +94,7 @@ export class Envs {
   }
 
   async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateEnv'>): Promise<Env> {
-    const { problem, db, services, platform } = this.#ctx;
+    const { problem, db } = this.#ctx;
     const { org, ...before } = await this.#access.env(caller, params.env_id, 'admin');
     if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
     if (before.status === 'archived') throw problem('record_archived');
@@ -100,6 +102,7 @@ export class Envs {
       if (!caller.platformAdmin) throw problem('platform_admin_required');
       this.#refuseSystem(before);
     } else if (before.status === 'suspended') throw problem('env_suspended');
+    if (body.auth_domain !== undefined && body.auth_domain !== before.auth_domain) await this.#moveHost(org, before, body.auth_domain);
     const env = await db.tx(async tx => {
       const [changed] = await tx.sql<[Env]>`
         update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${body.auth_domain === undefined ? before.auth_domain : body.auth_domain},
@@ -109,7 +112,6 @@ export class Envs {
       await this.#audit.write(tx, { action: 'env.updated', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id }, details: { ...body } });
       return changed;
     });
-    if (env.auth_domain !== before.auth_domain) await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id } });
     await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
     return env;
   }
@@ -142,6 +144,22 @@ export class Envs {
     await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
   }
 
+  /** Before the record changes: the identity service has the last word on who signs in on a host. */
+  async #moveHost(org: Org, env: Env, authDomain: string | null): Promise<void> {
+    const { services, platform } = this.#ctx;
+    if (authDomain !== null) {
+      await requireAuthDomain(this.#ctx, org, authDomain);
+      const [other] = await this.#ctx.db.sql<object[]>`select 1 from envs where auth_domain = ${authDomain} and env_id <> ${env.env_id}`;
+      if (other) throw taken(this.#ctx, '/auth_domain', authDomain);
+    }
+    try {
+      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf({ ...env, auth_domain: authDomain }, org, platform.domain), org_id: org.org_id } });
+    } catch (cause) {
+      if (isProblem(cause) && cause.code === 'host_taken') throw taken(this.#ctx, '/auth_domain', authDomain ?? '', cause);
+      throw cause;
+    }
+  }
+
   async #insert(org: Org, row: { env_id: string; org_id: string; slug: string; display_name: string; auth_domain: string | null }): Promise<Env> {
     try {
       return await this.#ctx.db.tx(async tx => {
@@ -154,6 +172,7 @@ export class Envs {
         return env;
       });
     } catch (cause) {
+      if (isUniqueViolation(cause) && row.auth_domain !== null && (cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key') throw taken(this.#ctx, '/auth_domain', row.auth_domain, cause);
       if (isUniqueViolation(cause)) throw this.#ctx.problem('slug_taken', { detail: `"${row.slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
       throw cause;
     }

@@ -4,6 +4,7 @@ import type { Access } from './access.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
+import { requireOrgDomain } from './host-ownership.ts';
 import { decodeCursor, page } from './keyset.ts';
 import { releaseHost } from './sign-in-host.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
@@ -41,7 +42,9 @@ export class Orgs {
   async create({ body, caller, correlationId }: RequestOf<Contract, 'createOrg'>): Promise<Org> {
     const { db, services, problem, platform } = this.#ctx;
     requireSlug(this.#ctx, body.slug);
-    const org = await this.#insert({ org_id: platform.newId(), slug: body.slug, display_name: body.display_name, org_domain: body.org_domain ?? `${body.slug}.${platform.domain}` });
+    const row = { org_id: platform.newId(), slug: body.slug, display_name: body.display_name, org_domain: body.org_domain ?? `${body.slug}.${platform.domain}` };
+    if (body.org_domain !== undefined) await requireOrgDomain(this.#ctx, row, row.org_domain);
+    const org = await this.#insert(row);
     const owner = caller.userId;
     try {
       await services.identity.provisionAccess({ body: { template: 'org', org_id: org.org_id, ...(owner ? { owner } : {}) }, targetEnvId: SYSTEM.envId, signal: AbortSignal.timeout(PROVISIONING_MS), idempotencyKey: org.org_id });
@@ -89,6 +92,7 @@ export class Orgs {
       if (!caller.platformAdmin) throw problem('platform_admin_required');
       this.#refuseSystem(before);
     } else if (before.status === 'suspended') throw problem('org_suspended');
+    if (body.org_domain !== undefined && body.org_domain !== before.org_domain) await requireOrgDomain(this.#ctx, before, body.org_domain);
     const org = await db.tx(async tx => {
       const [changed] = await tx.sql<[Org]>`
         update orgs set display_name = ${body.display_name ?? before.display_name}, org_domain = ${body.org_domain ?? before.org_domain},

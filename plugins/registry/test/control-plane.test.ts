@@ -117,6 +117,31 @@ describe('hosts', () => {
   });
 });
 
+describe('hosts of others', () => {
+  test('G-SYS-08 an organization cannot take another\'s domain, nor one of the platform', async () => {
+    const [{ org: other }, { org, owner }] = [await tenant(), await tenant()];
+    const by = world.host.by(owner);
+    for (const orgDomain of [other.org_domain, 'sys.localhost', 'localhost', 'someday.localhost', `x.${other.org_domain}`]) {
+      expect(await refusal(by.updateOrg({ params: { id: org.org_id }, body: { org_domain: orgDomain } }))).toEqual([409, 'hostname_taken']);
+      expect(await refusal(by.createOrg({ body: { slug: world.slug(), display_name: 'X', org_domain: orgDomain } }))).toEqual([409, 'hostname_taken']);
+    }
+    expect(await by.updateOrg({ params: { id: org.org_id }, body: { org_domain: `${org.slug}.example` } })).toMatchObject({ org_domain: `${org.slug}.example` });
+  });
+
+  test('G-SYS-08 people of an environment do not sign in on a host of another', async () => {
+    const [first, { org, env, owner }] = [await tenant(), await tenant()];
+    const mine = `login.${first.org.slug}.example`;
+    await world.host.by(first.owner).updateEnv({ params: { env_id: first.env.env_id }, body: { auth_domain: mine } });
+    for (const authDomain of [mine, `auth.prod.${first.org.org_domain}`, `sys.prod.${first.org.org_domain}`, 'console.ops.sys.localhost', 'localhost']) {
+      expect(await refusal(world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: authDomain } }))).toEqual([409, 'hostname_taken']);
+      expect(await refusal(world.host.by(owner).createEnv({ body: { org_id: org.org_id, slug: world.slug(), display_name: 'X', auth_domain: authDomain } }))).toEqual([409, 'hostname_taken']);
+    }
+    expect(await world.host.by(owner).getEnv({ params: { env_id: env.env_id } })).toMatchObject({ auth_domain: null });
+    expect(world.directory.realms.get(mine)).toBe(first.env.env_id);
+    expect(await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `id.${org.org_domain}` } })).toMatchObject({ auth_domain: `id.${org.org_domain}` });
+  });
+});
+
 describe('tenant snapshots', () => {
   test('REG-047 REG-104 a workload with its certificate gets one; a person and an unbound token do not', async () => {
     const { org, env } = await tenant();

@@ -1,0 +1,169 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ProblemError, type AnyPlugin } from '@platform/sdk';
+import { boot, type BootedHost, openTestStores, type TestStores } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ManualClock } from '../base/clock.ts';
+import { PostgresPool } from '../storage/postgres-pool.ts';
+import { roleOf, schemaOf } from '../storage/service-schema.ts';
+import { newWorld, type probe, probePlugin } from '../test/probe.ts';
+import { Streams } from '../test/streams.ts';
+import { JobRunner } from './job-runner.ts';
+import { findPlugins, importPlugin, readPlugin } from './loader.ts';
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const world = newWorld();
+const streams = new Streams();
+const plugin = probePlugin(world);
+let stores: TestStores;
+let host: BootedHost<typeof probe>;
+let pool: PostgresPool;
+
+beforeAll(async () => {
+  stores = await openTestStores();
+  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stores, stubs: { bus: streams.stub as never } });
+  const { host: address, port, database } = stores.stores.database;
+  const leaf = await stores.authority.classical.issue({ commonName: 'svc.probe', names: ['uri:urn:platform:workload:probe'], usages: ['client'], days: 1 });
+  pool = new PostgresPool({ host: address, port, database, schema: schemaOf('probe'), user: roleOf('probe'), ssl: { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' } });
+});
+afterAll(async () => {
+  await pool?.close(0);
+  await host?.[Symbol.asyncDispose]();
+  await stores?.[Symbol.asyncDispose]();
+});
+
+/** The probe with something wrong in it. */
+const wrong = (change: (behaviour: Record<string, Record<string, unknown>>) => unknown): typeof plugin =>
+  ({ ...plugin, setup: async (context: never) => {
+    const behaviour = (await (plugin as unknown as AnyPlugin).setup(context)) as unknown as Record<string, Record<string, unknown>>;
+    return change(behaviour) ?? behaviour;
+  } }) as never;
+const failureOf = async (broken: typeof plugin) => {
+  const error = await boot<typeof probe, (typeof plugin)['uses']>(broken, { stores }).then(
+    async booted => (await booted[Symbol.asyncDispose](), new Error('it started')),
+    (reason: unknown) => reason as Error,
+  );
+  return `${error.message}: ${(error.cause as Error | undefined)?.message ?? ''}`;
+};
+
+describe('a plugin that is wrong does not start, says why, and leaves the others alone', () => {
+  test.each<[string, string, (behaviour: Record<string, Record<string, unknown>>) => unknown]>([
+    ['its setup throws', 'probe failed to set up: no good', () => { throw new Error('no good'); }],
+    ['a route has no handler', 'probe failed to set up: probe declares the route greet and gives it no handler', behaviour => void delete behaviour['routes']?.['greet']],
+    ['a job has no work', 'probe failed to start: probe declares the job count and gives it no work', behaviour => void delete behaviour['jobs']?.['count']],
+    ['a subscription has no handler', 'probe failed to start: probe consumes heard and gives it no handler', behaviour => void delete behaviour['on']?.['heard']],
+    ['it is never ready', 'probe failed to start: not today', behaviour => ({ ...behaviour, ready: async () => { throw new Error('not today'); } })],
+  ])('%s', async (_, message, change) => {
+    expect(await failureOf(wrong(change))).toBe(message);
+    expect((await host.fetch('/v1/greet')).status).toBe(200);
+  });
+});
+
+describe('a plugin folder', () => {
+  const root = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+  const folder = (name: string, files: Record<string, string>) => {
+    mkdirSync(join(root, name), { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(root, name, file), text);
+    return join(root, name);
+  };
+  const described = JSON.stringify({ name: 'x', version: '1.2.3', type: 'module', platform: { contract: 'contract.js', plugin: 'plugin.js' } });
+  const contract = `export const it = { base: { id: 'tiny', title: 'Tiny', vertical: 'lab', placement: { tier: 50 } }, actions: {}, problems: {}, events: {}, routes: {} };`;
+
+  test('is found by its entry, alone or below a parent; others are passed over', () => {
+    const one = folder('one', { 'package.json': described });
+    folder('plain', { 'package.json': '{}' });
+    expect(findPlugins([root, one, '', join(root, 'absent')])).toEqual([one, one]);
+    rmSync(one, { recursive: true });
+  });
+
+  test('is refused with what is wrong with it: no entry, no contract, another contract than was checked, an undeclared call', async () => {
+    await expect(readPlugin(folder('bare', { 'package.json': '{}' }))).rejects.toThrow('has no "platform"');
+    await expect(readPlugin(folder('empty', { 'package.json': described, 'contract.js': 'export const other = 1;' }))).rejects.toThrow('exports no contract');
+    const drifting = await readPlugin(folder('drift', { 'package.json': described, 'contract.js': contract, 'plugin.js': `import { it } from './contract.js'; export default { contract: { ...it, base: { ...it.base, title: 'Another' } }, uses: {}, setup() {} };` }));
+    expect(drifting.manifest).toMatchObject({ id: 'tiny', vertical: 'lab', version: '1.2.3', sdk: 1 });
+    await expect(importPlugin(drifting)).rejects.toThrow('E001 tiny');
+    const calling = await readPlugin(folder('calls', { 'package.json': described, 'contract.js': contract, 'plugin.js': `import { it } from './contract.js'; export default { contract: it, uses: { auth: { base: { id: 'auth' } } }, setup() {} };` }));
+    await expect(importPlugin(calling)).rejects.toThrow('E022 tiny: calls auth');
+    const throwing = await readPlugin(folder('throws', { 'package.json': described, 'contract.js': contract, 'plugin.js': `throw new Error('at load');` }));
+    await expect(importPlugin(throwing)).rejects.toThrow('at load');
+    const nothing = await readPlugin(folder('nothing', { 'package.json': described, 'contract.js': contract, 'plugin.js': 'export const x = 1;' }));
+    await expect(importPlugin(nothing)).rejects.toThrow('no default export');
+  });
+});
+
+describe('a consumed event', () => {
+  const event = { event_type: 'platform:sys:org:created', env_id: 'env-1', payload: { a: 1 } };
+
+  test('is handled once, under its correlation id, and acknowledged; others of the family are acknowledged unread', async () => {
+    world.heard.length = 0;
+    expect(await streams.settled(streams.push('sys', { ...event, event_type: 'platform:sys:env:created' }))).toMatchObject({ how: 'ack' });
+    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'once', correlation_id: 'click-5' }))).toMatchObject({ how: 'ack' });
+    expect(world.heard).toEqual([{ event: 'platform:sys:org:created', attempt: 1, correlationId: 'click-5' }]);
+  });
+
+  test('is retried later when its handler fails, later still each time, and given up when the handler says never', async () => {
+    world.onHeard = async () => { throw new Error('not now'); };
+    const first = await streams.settled(streams.push('sys', { ...event, delivery_count: 1 }));
+    const fifth = await streams.settled(streams.push('sys', { ...event, delivery_count: 5 }));
+    expect(first).toMatchObject({ how: 'nack', body: { retry_after_secs: 2, reason: 'not now', consumer_group: 'heard' } });
+    expect(first.body).not.toHaveProperty('dead_letter');
+    expect(fifth.body.retry_after_secs).toBe(32);
+    world.onHeard = async () => { throw new ProblemError('probe', 'thing_taken', { status: 409, title: 'Taken', retry: 'never' }); };
+    expect((await streams.settled(streams.push('sys', event))).body).toMatchObject({ dead_letter: true, reason: 'thing_taken: Taken' });
+    world.onHeard = async () => undefined;
+  });
+
+  test('that comes back from the dead letters is the same event', async () => {
+    world.heard.length = 0;
+    await streams.settled(streams.push('sys', { ...event, event_type: 'platform:sys:org:created.replayed', replayed_from_dlq: true }));
+    expect(world.heard).toHaveLength(1);
+    await streams.settled(streams.push('sys', { ...event, event_type: 'platform:sys:org:created.replayed' }));
+    expect(world.heard).toHaveLength(1);
+  });
+});
+
+describe('a job', () => {
+  test('of the fleet runs in one process at a time, under the database’s advisory lock; one per process runs in each', async () => {
+    const [one, two] = [new ManualClock(), new ManualClock()];
+    const ran: string[] = [];
+    const holding = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
+      const runner = (name: string, clock: ManualClock, work: () => Promise<void>) =>
+      new JobRunner({ service: 'probe', clock, pool, log, jobs: [
+        { name: 'sweep', every: '1m', runs: 'fleet', work: async () => { ran.push(`sweep ${name}`); await work(); } },
+        { name: 'count', every: '1m', runs: 'process', work: async () => void ran.push(`count ${name}`) },
+      ] });
+    await using first = runner('one', one, async () => { entered.resolve(); await holding.promise; });
+    await using second = runner('two', two, async () => undefined);
+    expect([first, second]).toHaveLength(2);
+    const busy = one.advance('1m');
+    await entered.promise;
+    await two.advance('1m');
+    expect(ran).toEqual(['sweep one', 'count two']);
+    holding.resolve();
+    await busy;
+    await two.advance('1m');
+    expect(ran).toEqual(['sweep one', 'count two', 'count one', 'sweep two', 'count two']);
+  });
+
+  test('that fails runs again the next time, and stops with its service', async () => {
+    const clock = new ManualClock();
+    let runs = 0;
+    const runner = new JobRunner({ service: 'probe', clock, pool: pool, log, jobs: [{ name: 'fails', every: '1s', runs: 'process', work: async () => { runs += 1; throw new Error('no'); } }] });
+    await clock.advance('2s');
+    await runner[Symbol.asyncDispose]();
+    await clock.advance('5s');
+    expect(runs).toBe(2);
+  });
+});
+
+test('draining refuses new work with 503 and Retry-After while probes still answer', async () => {
+  await host.process.drain();
+  const answer = await host.fetch('/v1/greet');
+  expect([answer.status, answer.json['code'], answer.headers['retry-after'], answer.headers['connection']]).toEqual([503, 'draining', '2', 'close']);
+  expect((await host.fetch('/v1/health')).status).toBe(200);
+  const readiness = await host.fetch('/v1/readiness');
+  expect([readiness.status, readiness.json['status']]).toEqual([503, 'not_ready']);
+});

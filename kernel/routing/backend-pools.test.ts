@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { get, isProblem, post, Type } from '@platform/sdk';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Authority, anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import { Workload } from '../identity/workload.ts';
+import { inScope } from '../telemetry/request-scope.ts';
+import { BackendPools } from './backend-pools.ts';
+import type { Directory } from './directory.ts';
+import { type LocalService, ServiceCaller } from './service-caller.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'platform-test-'));
+let authority: Authority;
+let rogue: Authority;
+let caller: Workload;
+const closing: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  [authority, rogue] = [await openAuthority(root), await openAuthority(join(root, 'rogue'))];
+  caller = await Workload.open({
+    name: 'caller', directory: join(root, 'keys'), anchors: anchorsOf(authority), pqMode: 'strict', hostnames: [], kinds: ['client'],
+    mint: async ({ csr }) => (await authority.pq.issue({ commonName: 'm2m-caller', names: ['uri:urn:platform:workload:caller'], usages: ['client'], days: 1, csr })).chain,
+  });
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** A server of bytes: it counts the requests it reads, and `answer` says what it does with each. */
+async function backend(answer: (socket: TLSSocket, request: string) => void, by: Authority = authority, name = 'probe.ops.sys.localhost') {
+  const leaf = await by.pq.issue({ commonName: name, names: [`dns:${name}`], usages: ['server'], days: 1 });
+  const seen: string[] = [];
+  const sockets = new Set<TLSSocket>();
+  const server: Server = createServer({ cert: leaf.chain, key: leaf.key as string, ca: authority.pq.files.rootCertificate, requestCert: true, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, socket => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', chunk => {
+      seen.push(chunk.toString());
+      answer(socket, chunk.toString());
+    });
+  });
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  closing.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise(resolve => server.close(resolve));
+  });
+  return { port: (server.address() as AddressInfo).port, seen };
+}
+/** Pools over fixed addresses, with what the directory was told of them. */
+function poolsTo(...ports: number[]) {
+  const told: string[] = [];
+  let turn = 0;
+  const directory = {
+    pick: async () => (ports.length === 0 ? undefined : { ip: '127.0.0.1', port: ports[turn++ % ports.length] }),
+    suspect: ({ port }: { port: number }) => void told.push(`suspect ${ports.indexOf(port)}`),
+    trust: ({ port }: { port: number }) => void told.push(`trust ${ports.indexOf(port)}`),
+  } as unknown as Directory;
+  const pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`);
+  closing.push(() => pools[Symbol.asyncDispose]());
+  return { pools, told };
+}
+const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{"ok":true}';
+const codeOf = async (work: Promise<unknown>) => work.then(() => 'ok', (error: unknown) => (isProblem(error) ? error.code : String(error)));
+
+describe('a client trusts its platform’s root alone', () => {
+  test('KRN-026 a server whose chain ends in another root is refused before a byte of the request', async () => {
+    const { port, seen } = await backend(socket => socket.end(OK), rogue);
+    const { pools } = poolsTo(port);
+    expect(await codeOf(pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }))).toBe('backend_unreachable');
+    expect(seen).toEqual([]);
+    const good = await backend(socket => socket.end(OK));
+    expect(await codeOf(poolsTo(good.port).pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }))).toBe('ok');
+    expect(good.seen[0]).toContain('x-platform-service: probe');
+  });
+
+  test('a server of ours under another service’s name is refused as well', async () => {
+    const { port, seen } = await backend(socket => socket.end(OK), authority, 'other.ops.sys.localhost');
+    expect(await codeOf(poolsTo(port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('a second try (H-27)', () => {
+  const broken = () => backend(socket => socket.destroy());
+
+  test('a POST that may have arrived is not sent again', async () => {
+    const { port, seen } = await broken();
+    const { pools, told } = poolsTo(port);
+    expect(await codeOf(pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
+    expect(seen).toHaveLength(1);
+    expect(told).toEqual(['suspect 0']);
+  });
+
+  test('a GET is, and so is a POST that names its idempotency key, each once and elsewhere', async () => {
+    for (const init of [{ method: 'GET', path: '/', headers: {} }, { method: 'POST', path: '/', headers: { 'idempotency-key': 'k' }, body: '{}' }]) {
+      const [one, two] = [await broken(), await backend(socket => socket.write(OK))];
+      const { pools, told } = poolsTo(one.port, two.port);
+      expect((await pools.request(caller, 'probe', init)).statusCode).toBe(200);
+      expect([one.seen.length, two.seen.length, told]).toEqual([1, 1, ['suspect 0', 'trust 1']]);
+    }
+  });
+
+  test('a POST that cannot have arrived is sent elsewhere; nobody anywhere is 502', async () => {
+    const two = await backend(socket => socket.write(OK));
+    const { port } = await backend(() => undefined);
+    await closing.pop()?.();
+    expect((await poolsTo(port, two.port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' })).statusCode).toBe(200);
+    expect(await codeOf(poolsTo().pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }))).toBe('backend_unresolved');
+  });
+});
+
+describe('a typed call', () => {
+  const routes = { read: get('/v1/things/{thing_id}', { summary: 'Read', gate: { public: 'for a test' }, query: { q: Type.String() } }), make: post('/v1/things', { summary: 'Make', gate: { public: 'for a test' }, body: Type.Any() }) };
+  const problems = { thing_taken: { status: 409, title: 'Taken', retry: 'never' as const } };
+
+  test('carries path, query and correlation id over the wire and throws the other side’s problem under its name', async () => {
+    const body = '{"code":"thing_taken","status":409,"detail":"Choose another."}';
+    const { port, seen } = await backend(socket => socket.end(`HTTP/1.1 409 Conflict\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
+    const client = new ServiceCaller(poolsTo(port).pools).client(caller, 'probe', routes, problems);
+    const refusal = await inScope({ correlationId: 'click-9', service: 'test' }, async () => client['read']?.({ params: { thing_id: 'a/b' }, query: { q: 'x y', none: undefined } })).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ service: 'probe', code: 'thing_taken', status: 409, detail: 'Choose another.' });
+    expect(seen[0]).toMatch(/^GET \/v1\/things\/a%2Fb\?q=x\+y HTTP\/1\.1/);
+    expect(seen[0]).toContain('x-platform-correlation-id: click-9');
+  });
+
+  test('that changes something is made once when the connection breaks, and again when the other side says it did nothing', async () => {
+    const lost = await backend(socket => socket.destroy());
+    expect(await codeOf(new ServiceCaller(poolsTo(lost.port).pools).client(caller, 'probe', routes, problems)['make']?.({ body: {} }) as Promise<unknown>)).toBe('backend_unreachable');
+    expect(lost.seen).toHaveLength(1);
+    const busy = await backend(socket => socket.end(busy.seen.length === 1 ? 'HTTP/1.1 503 Busy\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}' : OK));
+    expect(await new ServiceCaller(poolsTo(busy.port).pools).client(caller, 'probe', routes, problems)['make']?.({ body: {} })).toEqual({ ok: true });
+    expect(busy.seen).toHaveLength(2);
+  });
+
+  test('in this process goes through JSON and carries the correlation id of the request that makes it', async () => {
+    const given: Record<string, unknown>[] = [];
+    const services = new ServiceCaller(poolsTo().pools);
+    const local: LocalService = { call: async (operation, input) => (given.push({ operation, ...input }), { at: new Date(0), none: undefined }) };
+    using registered = services.addLocal('probe', local);
+    expect(registered).toBeDefined();
+    const answer = await inScope({ correlationId: 'click-3', service: 'test' }, () => services.client(caller, 'probe', routes, problems)['make']?.({ body: { at: new Date(0), none: undefined }, targetEnvId: 'env-1', idempotencyKey: 'k' }));
+    expect(answer).toEqual({ at: '1970-01-01T00:00:00.000Z' });
+    expect(given[0]).toMatchObject({ operation: 'make', body: { at: '1970-01-01T00:00:00.000Z' }, headers: { 'x-platform-correlation-id': 'click-3', 'x-platform-target-env-id': 'env-1', 'idempotency-key': 'k' } });
+  });
+});

@@ -1,0 +1,207 @@
+import { X509Certificate } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CertificateStore } from '../src/certificate-store.ts';
+import { csrOf, World } from './fixtures/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
+const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
+const DAY = 86_400_000;
+const days = (certificate: X509Certificate) => Math.round((Date.parse(certificate.validTo) - Date.now()) / DAY);
+
+describe('who is admitted', () => {
+  test('CA-069 H-03 the enrollment secret admits the workload it was made for, and no other', async () => {
+    await world.enroll('func', 's3cret');
+    expect((await world.mint({ service_name: 'func' }, { secret: 's3cret' })).status).toBe(201);
+    expect(await world.mint({ service_name: 'stat' }, { secret: 's3cret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+  });
+
+  test('CA-069 H-03 a wrong secret is 401, and so is the right one from another machine', async () => {
+    await world.enroll('post', 'right');
+    await world.enroll('cron', 'right', '10.0.0.9');
+    expect(await world.mint({ service_name: 'post' }, { secret: 'wrong' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+    expect(await world.mint({ service_name: 'cron' }, { secret: 'right' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+  });
+
+  test('CA-078 the secret is read anew each time: what was withdrawn no longer admits', async () => {
+    await world.enroll('flow', 'once');
+    expect((await world.mint({ service_name: 'flow' }, { secret: 'once' })).status).toBe(201);
+    await world.kv.call('DEL', 'captain:enrollment:127.0.0.1:flow');
+    expect((await world.mint({ service_name: 'flow' }, { secret: 'once' })).status).toBe(401);
+  });
+
+  test('CA-083 C19 nobody is admitted by nothing', async () => {
+    expect(await world.mint({ service_name: 'func' })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
+  });
+
+  test('CA-070 CA-092 its own certificate or token admits a workload to its own name only', async () => {
+    const func = as.machine('func');
+    expect((await world.mint({ service_name: 'func' }, { workload: 'func' })).status).toBe(201);
+    expect((await world.mint({ service_name: 'func' }, { persona: func })).status).toBe(201);
+    for (const who of [{ workload: 'func' }, { persona: func }]) expect(await world.mint({ service_name: 'stat' }, who)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+  });
+
+  test('CA-092 a person acting through the delegator does not become the delegator', async () => {
+    const envId = as.user().envId;
+    expect(await world.mint({ service_name: 'bff-delegator' }, { persona: as.delegated(envId, 'sys:read') })).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+  });
+
+  test('CA-071 CA-077 the operator scope admits to any name, beside a wrong secret too', async () => {
+    const operator = as.user('acme:clientcert:issue');
+    expect((await world.mint({ service_name: 'func' }, { persona: operator })).status).toBe(201);
+    expect((await world.mint({ service_name: 'func' }, { persona: operator, secret: 'wrong' })).status).toBe(201);
+    expect((await world.mint({ service_name: 'func' }, { persona: as.user('acme:admin') })).status).toBe(403);
+  });
+
+  test('CA-091 a token that does not verify is 401', async () => {
+    expect(await world.host.fetch('/v1/client-cert', { method: 'POST', token: 'not.a.token', body: JSON.stringify({ service_name: 'func' }) })).toMatchObject({ status: 401, json: { code: 'unauthenticated' } });
+  });
+
+  test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', 'a'.repeat(61)])('CA-090 "%s" is no workload name', async name => {
+    expect(await world.mint({ service_name: name }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'invalid_service_name' } });
+  });
+});
+
+describe('what is minted', () => {
+  test('CA-032 CA-033 CA-045 CA-072 CN, SAN and usage name the workload; the key is there once, and the event without it', async () => {
+    const { status, json, headers } = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
+    const leaf = new X509Certificate(json['pem'] as string);
+    expect([status, json['cn'], leaf.subject, leaf.subjectAltName, leaf.keyUsage, leaf.ca]).toEqual([201, 'm2m-stat', 'CN=m2m-stat', 'URI:urn:platform:workload:stat', [CLIENT_AUTH], false]);
+    expect(leaf.verify(new X509Certificate(world.stores.authority.pq.files.intermediateCertificate).publicKey)).toBe(true);
+    expect([json['thumbprint'], (json['pem'] as string).match(/PRIVATE KEY-----/g)?.length, headers['cache-control']]).toEqual([Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'), 2, 'no-store']);
+    await expect.poll(() => world.host.bus.find(({ event_type, payload }) => event_type === 'platform:acme:clientcert:issued' && payload['certificate_id'] === json['certificate_id'])?.payload).toEqual({ certificate_id: json['certificate_id'], service_name: 'stat', serial: json['serial'], not_after: json['not_after'] });
+    expect((await world.host.by(as.user('acme:admin')).listCertificates({})).items.find(({ certificate_id }) => certificate_id === json['certificate_id'])).toMatchObject({ domain: 'm2m-stat', kind: 'client', source: 'local', revoked: false });
+  });
+
+  test('CA-034 C22 its key is stored nowhere', async () => {
+    const { json } = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
+    const key = /-----BEGIN PRIVATE KEY-----\n([^\n]+)/.exec(json['pem'] as string)?.[1] as string;
+    const files = (directory: string): string[] => readdirSync(directory, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? files(join(directory, entry.name)) : entry.isFile() ? [join(directory, entry.name)] : []));
+    const { dataDir } = world.stores;
+    const places = ['certificates', 'ca', 'keys', 'logs'].flatMap(name => files(join(dataDir, name)));
+    expect(places.length).toBeGreaterThan(5);
+    expect(places.filter(path => readFileSync(path, 'utf8').includes(key))).toEqual([]);
+    expect(files(join(dataDir, 'certificates')).filter(path => readFileSync(path, 'utf8').includes('PRIVATE KEY'))).toEqual([]);
+  });
+
+  test('H-02 with a request of one\'s own no key is made, and nothing the request asks for is believed', async () => {
+    const { status, json } = await world.mint({ service_name: 'func', csr: await csrOf('pq', 'm2m-auth') }, { workload: 'func' });
+    const leaf = new X509Certificate(json['pem'] as string);
+    expect([status, leaf.subject, leaf.subjectAltName]).toEqual([201, 'CN=m2m-func', 'URI:urn:platform:workload:func']);
+    expect(json['pem']).not.toContain('PRIVATE KEY');
+  });
+
+  test.each([['classical', 'svc.func', 'svc.func'], ['classical', 'svc.auth', 'm2m-func'], ['classical', 'm2m-func', 'm2m-func'], ['pq', 'svc.func', 'm2m-func']] as const)('G-ACME-07 a %s key asking for %s is named %s', async (kind, asked, given) => {
+    const { json } = await world.mint({ service_name: 'func', csr: await csrOf(kind, asked) }, { workload: 'func' });
+    expect(json['cn']).toBe(given);
+    expect(new X509Certificate(json['pem'] as string).subject).toBe(`CN=${given}`);
+  });
+
+  test.each([['garbage', async () => 'garbage'], ['a certificate', async () => world.stores.authority.pq.files.rootCertificate], ['RSA of 1024 bits', () => csrOf('weak', 'func')]])('G-ACME-07 %s is no request', async (_, csr) => {
+    expect(await world.mint({ service_name: 'func', csr: await csr() }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR' } });
+  });
+
+  test.each([[undefined, 365], [1, 1], [0, 1], [-5, 1], [3_650, 3_650], [3_651, 3_650], [1_000_000, 3_650]])('CA-046 CA-047 %s days asked are %s days given', async (asked, given) => {
+    const { json } = await world.mint({ service_name: 'func', validity_days: asked }, { workload: 'func' });
+    expect(days(new X509Certificate(json['pem'] as string))).toBe(given);
+  });
+
+  test('CA-047 half a day is not a number of days', async () => {
+    expect((await world.mint({ service_name: 'func', validity_days: 1.5 }, { workload: 'func' })).status).toBe(400);
+  });
+
+  test('CA-051 keys of the authority are for its owner only', () => {
+    const { dataDir } = world.stores;
+    const modes = ['root.key', 'intermediate.key', 'classical/root.key', 'classical/intermediate.key'].map(name => statSync(join(dataDir, 'ca', name)).mode & 0o777);
+    expect(modes).toEqual([0o600, 0o600, 0o600, 0o600]);
+  });
+});
+
+describe('listener certificates', () => {
+  test('CA-008 H-01 the owner of the label gets one, for the days set, without a key', async () => {
+    const { status, json } = await world.listener({ domain: 'func.ops.sys.localhost', csr: await csrOf('classical', 'x') }, { workload: 'func' });
+    const leaf = new X509Certificate(json['chain_pem'] as string);
+    expect([status, leaf.subjectAltName, leaf.keyUsage, days(leaf)]).toEqual([200, 'DNS:func.ops.sys.localhost', [SERVER_AUTH], 90]);
+    expect(json['chain_pem']).not.toContain('PRIVATE KEY');
+  });
+
+  test.each([
+    ['web', 'console.ops.sys.localhost', 200], ['web', 'web.ops.sys.localhost', 200], ['func', 'console.ops.sys.localhost', 403], ['func', 'auth.ops.sys.localhost', 403], ['func', 'func.prod.acme.localhost', 403], ['func', 'localhost', 403],
+    ['proxy', 'auth.ops.sys.localhost', 200], ['proxy', 'func.prod.acme.localhost', 200], ['proxy', 'example.org', 404], ['func', 'func.example.org', 404],
+  ])('H-01 CA-021 %s asking for %s is %i', async (workload, domain, status) => {
+    const answer = await world.listener({ domain, csr: await csrOf('classical', domain) }, { workload });
+    expect(answer.status).toBe(status);
+    if (status !== 200) expect(answer.json['code']).toBe(status === 403 ? 'name_not_owned' : 'name_not_local');
+  });
+
+  test('H-01 one name that is another\'s spoils the request', async () => {
+    const answer = await world.listener({ domain: 'func.ops.sys.localhost', domains: ['auth.ops.sys.localhost'], csr: await csrOf('classical', 'x') }, { workload: 'func' });
+    expect(answer).toMatchObject({ status: 403, json: { code: 'name_not_owned' } });
+  });
+
+  test('CA-083 H-03 a secret admits to the label it was made for; nothing admits nobody', async () => {
+    await world.enroll('sky', 'sky-secret');
+    const csr = await csrOf('pq', 'x');
+    expect((await world.listener({ domain: 'sky.ops.sys.localhost', csr }, { secret: 'sky-secret' })).status).toBe(200);
+    expect(await world.listener({ domain: 'auth.ops.sys.localhost', csr }, { secret: 'sky-secret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+    expect(await world.listener({ domain: 'sky.ops.sys.localhost', csr })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
+  });
+});
+
+describe('trust anchors', () => {
+  test('CA-005 CA-001 G-ACME-01 roots and intermediates are public, post-quantum first, one by name, with an ETag', async () => {
+    for (const [part, member] of [['root', 'rootCertificate'], ['intermediate', 'intermediateCertificate']] as const) {
+      const { pq, classical } = world.stores.authority;
+      const [both, first, second] = await Promise.all(['', '?alg=pq', '?alg=classical'].map(query => world.host.fetch(`/v1/ca/${part}.crt${query}`)));
+      expect([both?.text, first?.text, second?.text]).toEqual([pq.files[member] + classical.files[member], pq.files[member], classical.files[member]]);
+      expect([both?.status, both?.headers['content-type']?.toString().split(';')[0]]).toEqual([200, 'application/x-pem-file']);
+      expect(new Set([both, first, second].map(answer => answer?.headers['etag'])).size).toBe(3);
+      expect((await world.host.fetch(`/v1/ca/${part}.crt`)).headers['etag']).toBe(both?.headers['etag']);
+    }
+  });
+
+  test('no key is served', async () => {
+    for (const path of ['/v1/ca/root.key', '/v1/ca/intermediate.key', '/v1/ca/../ca/root.key']) expect((await world.host.fetch(path)).status).toBe(404);
+  });
+});
+
+describe('revocation', () => {
+  test('CA-059 CA-068 H-02 the mark is in the store and the event is out; a repeat answers the same and tells nothing', async () => {
+    const { json } = await world.mint({ service_name: 'func' }, { workload: 'func' });
+    const id = json['certificate_id'] as string;
+    const first = await world.revoke(id);
+    expect(first).toMatchObject({ status: 200, json: { certificate_id: id, revoked: true, reason: '4' } });
+    expect(await world.kv.call('EXISTS', `revoked:cert:${String(json['thumbprint'])}`)).toBe(1);
+    expect((await world.revoke(id)).json).toEqual(first.json);
+    const { json: other } = await world.mint({ service_name: 'func' }, { workload: 'func' });
+    await world.revoke(other['certificate_id'] as string);
+    await expect.poll(() => world.host.bus.some(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === other['certificate_id'])).toBe(true);
+    expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === id).map(({ payload }) => payload)).toEqual([{ certificate_id: id, serial: json['serial'], domain: 'm2m-func' }]);
+  });
+
+  test('H-02 a store that came back empty is told again, and unknown certificates are 404', async () => {
+    const { json } = await world.mint({ service_name: 'func' }, { workload: 'func' });
+    await world.revoke(json['certificate_id'] as string);
+    const mark = `revoked:cert:${String(json['thumbprint'])}`;
+    await world.kv.call('DEL', mark);
+    await world.host.clock.advance('5s');
+    await expect.poll(() => world.kv.call('EXISTS', mark)).toBe(1);
+    expect(await world.revoke('018f0000-0000-7000-8000-00000000dead')).toMatchObject({ status: 404, json: { code: 'certificate_not_found' } });
+  });
+
+  test('H-02 what was revoked before a restart is still revoked after it', async () => {
+    const { json } = await world.mint({ service_name: 'func' }, { workload: 'func' });
+    await world.revoke(json['certificate_id'] as string);
+    const store = new CertificateStore(world.stores.dataDir);
+    await store.load();
+    expect(store.revoked(new Date()).map(({ thumbprint }) => thumbprint)).toContain(json['thumbprint']);
+  });
+});

@@ -1,0 +1,97 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { describe, expect, test } from 'vitest';
+import { Mint } from '../src/mint.ts';
+import { MAX_CONCURRENT_MINTS, MAX_QUEUED_MINTS, MintQueue, MintQueueFull } from '../src/mint-queue.ts';
+import { isLocalName, parseSuffixes } from '../src/name-classification.ts';
+
+const settled = () => new Promise(resolve => setImmediate(resolve));
+
+describe('the mint queue', () => {
+  test('CA-036 CA-037 sixteen at work, thirty-two waiting, the next is sent away at once; places are handed on', async () => {
+    expect([MAX_CONCURRENT_MINTS, MAX_QUEUED_MINTS]).toEqual([16, 32]);
+    const queue = new MintQueue();
+    const open: (() => void)[] = [];
+    let most = 0;
+    let running = 0;
+    const work = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>(resolve => open.push(resolve));
+      running -= 1;
+    };
+    const runs = Array.from({ length: 48 }, () => queue.run(work));
+    await settled();
+    expect(running).toBe(16);
+    await expect(queue.run(work)).rejects.toMatchObject({ queued: 32, inFlight: 16 });
+    await expect(queue.run(work)).rejects.toBeInstanceOf(MintQueueFull);
+    while (open.length > 0) {
+      open.splice(0).forEach(done => done());
+      await settled();
+    }
+    await Promise.all(runs);
+    expect([most, running]).toEqual([16, 0]);
+  });
+
+  test('CA-037 a mint that fails gives its place back', async () => {
+    const queue = new MintQueue();
+    const failed = await Promise.allSettled(Array.from({ length: 40 }, () => queue.run(async () => Promise.reject(new Error('no')))));
+    expect(new Set(failed.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(await queue.run(async () => 'made')).toBe('made');
+  });
+
+  test('CA-035 CA-036 CA-038 client and listener certificates share it; who is shed gets 503, Retry-After: 30, and a line in the log', async () => {
+    const gate = Promise.withResolvers<never>();
+    const lines: object[] = [];
+    const context = {
+      config: { localDomains: '', leafDays: 90 }, platform: { domain: 'localhost' }, catalog: { manifests: () => [] }, log: { warn: (line: object) => lines.push(line) },
+      authority: { issue: () => gate.promise, readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }) },
+      problem: (code: string, more: object) => Object.assign(new Error(code), more),
+    };
+    const mint = new Mint(context as never, {} as never, {} as never);
+    const request = (body: object) => ({ body, headers: {}, peer: { workload: 'func' }, ip: '127.0.0.1', correlationId: 'c' }) as never;
+    const waiting = Array.from({ length: 48 }, () => mint.clientCertificate(request({ service_name: 'func' })));
+    await settled();
+    const shed = { message: 'mint_queue_full', headers: { 'retry-after': '30' } };
+    await expect(mint.clientCertificate(request({ service_name: 'func' }))).rejects.toMatchObject(shed);
+    await expect(mint.listenerCertificate(request({ domain: 'func.ops.sys.localhost', csr: 'x' }))).rejects.toMatchObject(shed);
+    expect(lines).toEqual([1, 2].map(() => expect.objectContaining({ event: 'mint_shed', queued: 32, in_flight: 16 })));
+    gate.reject(new Error('over'));
+    await Promise.allSettled(waiting);
+  });
+});
+
+describe('which names the platform signs itself', () => {
+  const suffixes = parseSuffixes(' .lan, Corp.Example. ,, ');
+  test.each([
+    ['localhost', true], ['LOCALHOST', true], ['localhost.', true], ['a.localhost', true], ['*.localhost', true], ['notlocalhost', false], ['localhost.example.org', false],
+    ['printer.local', true], ['local', false], ['printer.local.example.org', false], ['*.local', false],
+    ['127.0.0.1', true], ['127.255.0.9', true], ['10.1.2.3', true], ['192.168.0.1', true], ['172.16.0.1', true], ['172.31.255.255', true], ['::1', true],
+    ['172.15.0.1', false], ['172.32.0.1', false], ['192.169.0.1', false], ['11.0.0.1', false], ['10.example.org', false], ['::2', false],
+    ['lan', true], ['nas.lan', true], ['*.lan', true], ['xlan', false], ['corp.example', true], ['a.b.corp.example', true], ['mycorp.example', false],
+    ['example.org', false], ['*.example.org', false], ['', false],
+  ])('CA-010 CA-011 CA-012 CA-013 CA-014 %s: %s', (name, local) => {
+    expect(isLocalName(name, suffixes)).toBe(local);
+  });
+
+  test('CA-013 the setting is read leniently', () => {
+    expect(suffixes).toEqual(['lan', 'corp.example']);
+    expect(parseSuffixes('')).toEqual([]);
+  });
+});
+
+test.each(['root.key', 'classical/root.key', 'intermediate.key'])('G-ACME-01 a missing %s beside a root certificate stops the boot, and nothing is made anew', async name => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'platform-anchors-'));
+  try {
+    await openAuthority(dataDir);
+    const path = join(dataDir, 'ca', name);
+    const root = readFileSync(join(dataDir, 'ca', 'root.crt'), 'utf8');
+    rmSync(path);
+    await expect(openAuthority(dataDir)).rejects.toThrow(path);
+    expect([existsSync(path), readFileSync(join(dataDir, 'ca', 'root.crt'), 'utf8')]).toEqual([false, root]);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});

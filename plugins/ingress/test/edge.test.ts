@@ -1,0 +1,203 @@
+import { once } from 'node:events';
+import { Agent } from 'node:https';
+import { SYSTEM } from '@platform/sdk';
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TENANT, World } from './fixtures/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const ECHO = 'echo.ops.sys.localhost';
+let tenants = 0;
+const tenant = (status = 'active') => {
+  tenants += 1;
+  const host = `echo.prod.t${tenants}.localhost`;
+  world.hosts.set(host, { service: 'echo', status });
+  return host;
+};
+const changed = (change: object) => world.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify(change));
+
+describe('routing by name', () => {
+  test('ING-004 ING-009 a host of the platform goes to its service over the ingress\'s own certificate, with no lookup', async () => {
+    for (const host of [ECHO, 'mirror.ops.sys.localhost']) expect(await world.ask(host, { path: '/a?b=c', method: 'POST', body: 'hello', headers: { 'content-length': '5' } })).toMatchObject({ status: 200, headers: { 'x-from': 'echo' }, json: { from: 'echo' } });
+    expect(world.seen.at(-1)).toMatchObject({ method: 'POST', url: '/a?b=c', body: 'hello', peer: 'm2m-proxy' });
+    expect(world.resolved).toEqual([]);
+  });
+
+  test('ING-007 ING-010 a tenant\'s host is asked of the registry once, then remembered', async () => {
+    const host = tenant();
+    for (const _ of [1, 2, 3]) expect((await world.ask(host)).status).toBe(200);
+    expect(world.resolved.filter(name => name === host)).toEqual([host]);
+  });
+
+  test('ING-031 a name nobody has, and no name, end the handshake', async () => {
+    for (const host of ['nobody.prod.acme.localhost', 'nobody.ops.sys.localhost', '']) {
+      const socket = world.open(host);
+      const [error] = (await once(socket, 'error').catch((cause: Error) => [cause])) as [Error];
+      expect(error).toBeInstanceOf(Error);
+      socket.destroy();
+    }
+  });
+
+  test('ING-032 G-PROXY-04 a Host that disagrees with the name of the connection is 421', async () => {
+    const answer = await world.ask(tenant(), { servername: ECHO });
+    expect(answer).toMatchObject({ status: 421, json: { code: 'misdirected', type: 'urn:platform:problem:proxy:misdirected' } });
+    expect((await world.ask(`${ECHO.toUpperCase()}:8443`, { servername: ECHO })).status).toBe(200);
+  });
+
+  test('ING-032 a name that nobody has any more is 421 on a connection that is still open', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    try {
+      const host = tenant();
+      expect((await world.ask(host, { agent })).status).toBe(200);
+      world.hosts.delete(host);
+      await changed({ scope: 'env', hostnames: [host] });
+      await expect.poll(async () => (await world.ask(host, { agent })).status).toBe(421);
+    } finally {
+      agent.destroy();
+    }
+  });
+
+  test('G-SYS-02 a suspended tenant is 403', async () => {
+    expect(await world.ask(tenant('suspended'))).toMatchObject({ status: 403, json: { code: 'tenant_suspended' } });
+  });
+
+  test('G-PROXY-04 a service with no instance is 503 with a time to come back', async () => {
+    expect(await world.ask('console.ops.sys.localhost')).toMatchObject({ status: 503, headers: { 'retry-after': '3' }, json: { code: 'no_backend' } });
+  });
+
+  test('what the backend says passes as it is', async () => {
+    expect(await world.ask(ECHO, { path: '/teapot' })).toMatchObject({ status: 418, json: { from: 'echo' } });
+  });
+});
+
+describe('headers', () => {
+  const STRIPPED = ['Env-Id', 'App-Id', 'Service', 'Hostname', 'Caller-Service', 'Org-Id', 'App-Instance-Id', 'User-Id', 'Scopes', 'Client-Cert', 'Target-Env-Id', 'Csrf', 'Anything'];
+
+  test('ING-018 ING-019 ING-033 what a client claims is stripped; the resolved context is injected', async () => {
+    const host = tenant();
+    await world.ask(host, { headers: { ...Object.fromEntries(STRIPPED.map(name => [`X-Platform-${name}`, 'forged'])), 'x-forwarded-for': '6.6.6.6', 'x-forwarded-host': 'evil.example', forwarded: 'for=6.6.6.6', 'x-other': 'kept', authorization: 'Bearer kept' } });
+    const { headers } = world.seen.at(-1) ?? { headers: {} };
+    expect(Object.values(headers).filter(value => value === 'forged')).toEqual([]);
+    expect(headers).toMatchObject({ 'x-platform-env-id': TENANT.env_id, 'x-platform-service': 'echo', 'x-platform-hostname': host, 'x-platform-caller-service': 'proxy', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': host, 'x-forwarded-proto': 'https', 'x-other': 'kept', authorization: 'Bearer kept' });
+    expect((headers as Record<string, unknown>)['forwarded']).toBeUndefined();
+    await world.ask(ECHO);
+    expect(world.seen.at(-1)?.headers['x-platform-env-id']).toBe(SYSTEM.envId);
+  });
+
+  test('ING-034 the correlation id is the client\'s when it is well formed, else a new one', async () => {
+    const sent = async (headers: Record<string, string>) => {
+      await world.ask(ECHO, { headers });
+      return world.seen.at(-1)?.headers['x-platform-correlation-id'];
+    };
+    expect(await sent({ 'x-platform-correlation-id': 'click-1' })).toBe('click-1');
+    for (const headers of [{}, { 'x-platform-correlation-id': 'a b' }, { 'x-platform-correlation-id': 'x'.repeat(129) }] as Record<string, string>[]) expect(await sent(headers)).toMatch(/^proxy-[0-9a-f-]{36}$/);
+    const refused = await world.ask(ECHO, { servername: 'mirror.ops.sys.localhost', headers: { 'x-platform-correlation-id': 'click-2' } });
+    expect([refused.status, refused.headers['x-platform-correlation-id'], refused.json['correlation_id']]).toEqual([421, 'click-2', 'click-2']);
+  });
+
+  test.each([
+    ['two Host headers', `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nHost: mirror.ops.sys.localhost\r\n\r\n`],
+    ['no Host header', 'GET / HTTP/1.1\r\nAccept: */*\r\n\r\n'],
+    ['an underscore for a hyphen', `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nX_Platform-Env-Id: forged\r\n\r\n`],
+    ['both lengths', `POST / HTTP/1.1\r\nHost: ${ECHO}\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['a space before the colon', `GET / HTTP/1.1\r\nHost : ${ECHO}\r\n\r\n`],
+    ['a bad chunk', `POST / HTTP/1.1\r\nHost: ${ECHO}\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`],
+  ])('H-14 %s: 400, and the connection is closed', async (_, text) => {
+    const before = world.seen.length;
+    expect(await world.raw(ECHO, text)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(world.seen.length).toBe(before);
+  });
+
+  test('ING-037 more than a hundred headers are 431', async () => {
+    const text = (count: number) => `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${Array.from({ length: count - 2 }, (_, index) => `X-N-${index}: 1\r\n`).join('')}\r\n`;
+    expect(await world.raw(ECHO, text(101))).toMatch(/^HTTP\/1\.1 431 [\s\S]*headers_too_large/);
+    expect(await world.raw(ECHO, text(80))).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test('ING-038 a header block of more than 64 KB is 431', async () => {
+    expect(await world.raw(ECHO, `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nX-Long: ${'a'.repeat(66_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
+  });
+});
+
+describe('certificates', () => {
+  test('KRN-029 of five handshakes at once one fetches the certificate, and later ones none', async () => {
+    const host = tenant();
+    const gate = Promise.withResolvers<void>();
+    world.signing = gate.promise;
+    const sockets = Array.from({ length: 5 }, () => world.open(host));
+    const secured = Promise.all(sockets.map(socket => once(socket, 'secureConnect')));
+    await expect.poll(() => world.fetched.filter(name => name === host).length).toBe(1);
+    gate.resolve();
+    await secured;
+    expect(sockets.map(socket => [socket.authorized, socket.getPeerCertificate().subjectaltname])).toEqual(sockets.map(() => [true, `DNS:${host}`]));
+    for (const socket of sockets) socket.destroy();
+    await world.ask(host);
+    expect(world.fetched.filter(name => name === host)).toEqual([host]);
+  });
+});
+
+describe('KRN-005 a change of hosts', () => {
+  test('KRN-005 ING-047 word of it drops what was remembered', async () => {
+    const host = tenant();
+    expect((await world.ask(host)).status).toBe(200);
+    world.hosts.set(host, { service: 'echo', status: 'suspended' });
+    expect((await world.ask(host)).status).toBe(200);
+    await changed({ scope: 'env' });
+    await expect.poll(async () => (await world.ask(host)).status).toBe(403);
+  });
+
+  test('KRN-005 word that cannot be read drops everything, and hurts nobody', async () => {
+    const host = tenant();
+    await world.ask(host);
+    world.hosts.set(host, { service: 'echo', status: 'suspended' });
+    await world.kv.call('PUBLISH', 'platform:sys:domain:changed', 'not json');
+    await expect.poll(async () => (await world.ask(host)).status).toBe(403);
+  });
+
+  test('KRN-005 without a word it shows after thirty seconds, an absent host after five', async () => {
+    const host = tenant();
+    expect((await world.ask(host)).status).toBe(200);
+    world.hosts.set(host, { service: 'echo', status: 'suspended' });
+    await world.host.clock.advance('29s');
+    expect((await world.ask(host)).status).toBe(200);
+    await world.host.clock.advance('1s');
+    expect((await world.ask(host)).status).toBe(403);
+    const late = 'echo.prod.late.localhost';
+    await expect(world.ask(late)).rejects.toThrow();
+    world.hosts.set(late, { service: 'echo', status: 'active' });
+    await expect(world.ask(late)).rejects.toThrow();
+    await world.host.clock.advance('5s');
+    expect((await world.ask(late)).status).toBe(200);
+  });
+});
+
+test('G-PROXY-04 a WebSocket passes both ways, with the context injected', async () => {
+  const socket = world.open(ECHO);
+  await once(socket, 'secureConnect');
+  socket.write(`GET /live HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Platform-Env-Id: forged\r\n\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1\.1 101 [\s\S]*s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/);
+  socket.write('ping over the wire');
+  expect(String((await once(socket, 'data'))[0])).toBe('ping over the wire');
+  expect(world.seen.at(-1)).toMatchObject({ method: 'UPGRADE', url: '/live', headers: { 'x-platform-env-id': SYSTEM.envId, 'x-platform-caller-service': 'proxy' } });
+  socket.destroy();
+});
+
+test('H-14 a WebSocket to a host of another connection is 421', async () => {
+  expect(await world.raw(ECHO, 'GET / HTTP/1.1\r\nHost: mirror.ops.sys.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n')).toMatch(/^HTTP\/1\.1 421 /);
+});
+
+test('ING-017 ING-025 ING-026 ING-044 operators see mappings and backends, each by its own scope', async () => {
+  const host = tenant();
+  await world.ask(host);
+  const { items } = await world.host.by(as.user('proxy:mappings:read')).mappings({});
+  expect(items.find(({ hostname }) => hostname === host)).toMatchObject({ service: 'echo', ...TENANT, app_id: null, app_instance_id: null, status: 'active', source: 'registry' });
+  expect((await world.host.by(as.user('proxy:backends:read')).backends({})).items).toEqual(expect.arrayContaining([expect.objectContaining({ service: 'echo', ip: '127.0.0.1' })]));
+  await expect(world.host.by(as.user('proxy:mappings:read')).backends({})).rejects.toMatchObject({ status: 403 });
+  await expect(world.host.by(as.user('proxy:backends:read')).mappings({})).rejects.toMatchObject({ status: 403 });
+});

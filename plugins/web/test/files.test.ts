@@ -1,0 +1,86 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
+import { SYSTEM } from '@platform/sdk';
+import { boot, type BootedHost } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { web } from '../contract/index.ts';
+import plugin from '../src/plugin.ts';
+import { StaticFiles } from '../src/static-files.ts';
+
+let host: BootedHost<typeof web>;
+beforeAll(async () => {
+  host = (await boot(plugin)) as BootedHost<typeof web>;
+});
+afterAll(() => host[Symbol.asyncDispose]());
+
+const GATEWAY = 'https://bff.console.ops.sys.localhost:8443';
+const asset = async () => /(?:src|href)="\.?(\/?assets\/[^"]+)"/.exec((await host.fetch('/')).text)?.[1]?.replace(/^\/?/, '/') as string;
+
+describe('the console\'s host', () => {
+  test('the page is the same under both its names, asked for anew each time', async () => {
+    const [root, index] = [await host.fetch('/'), await host.fetch('/index.html')];
+    expect(root).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' } });
+    expect(root.text).toContain('<html');
+    expect(index.text).toBe(root.text);
+  });
+
+  test('assets are immutable', async () => {
+    expect(await host.fetch(await asset())).toMatchObject({ status: 200, headers: { 'cache-control': 'public, max-age=31536000, immutable' } });
+  });
+
+  test('the content policy lets the page talk to its gateway and nobody else, and nobody frame it', async () => {
+    const { headers } = await host.fetch('/');
+    const policy = Object.fromEntries(String(headers['content-security-policy']).split('; ').map(part => [part.split(' ')[0], part.split(' ').slice(1)]));
+    expect(policy).toMatchObject({ 'default-src': ["'self'"], 'connect-src': ["'self'", GATEWAY, GATEWAY.replace('https:', 'wss:')], 'frame-ancestors': ["'none'"], 'base-uri': ["'none'"], 'form-action': ["'self'", GATEWAY] });
+    expect(JSON.stringify(policy)).not.toContain('unsafe');
+    expect(headers['referrer-policy']).toBe('no-referrer');
+  });
+
+  test('console.json says where the gateway is and what to listen to', async () => {
+    const { status, json } = await host.fetch('/console.json');
+    expect([status, json]).toMatchObject([200, { gateway: GATEWAY, services: { registry: 'sys', identity: 'auth', app_store: 'app' }, system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId } }]);
+    expect(json['live_types']).toEqual(expect.arrayContaining(['platform:sys:org:created', 'platform:sys:env:archived']));
+  });
+
+  test.each(['/nothing.js', '/assets/', '/assets/nothing.js', '/index.html/', '/../package.json', '/..%2fpackage.json', '/%2e%2e/%2e%2e/package.json', '/assets/..%2f..%2f..%2fpackage.json', '/etc/passwd', '//etc/passwd'])('%s is not there', async path => {
+    const { status, text } = await host.fetch(path);
+    expect([400, 404]).toContain(status);
+    expect(text).not.toMatch(/"name"|root:/);
+  });
+
+  test('only reading is allowed', async () => {
+    expect((await host.fetch('/', { method: 'POST' })).status).toBe(405);
+    const head = await host.fetch('/', { method: 'HEAD' });
+    expect([head.status, head.text]).toEqual([200, '']);
+  });
+});
+
+describe('files of a bundle', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-web-'));
+  mkdirSync(join(directory, 'assets'));
+  writeFileSync(join(directory, 'index.html'), '<html></html>');
+  writeFileSync(join(directory, 'assets', 'a.1234.js'), 'let a = 1;');
+  writeFileSync(join(directory, 'odd.bin'), 'x');
+  const files = new StaticFiles(directory);
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => files.respond(path, new Request('https://x/', { headers, method }));
+
+  test('are compressed for whoever reads that', async () => {
+    const compressed = get('/assets/a.1234.js', { 'accept-encoding': 'gzip, br' });
+    expect([compressed?.headers.get('content-encoding'), compressed?.headers.get('vary')]).toEqual(['br', 'accept-encoding']);
+    expect(brotliDecompressSync(Buffer.from((await compressed?.arrayBuffer()) as ArrayBuffer)).toString()).toBe('let a = 1;');
+    expect([await get('/assets/a.1234.js')?.text(), get('/assets/a.1234.js')?.headers.get('content-encoding')]).toEqual(['let a = 1;', null]);
+  });
+
+  test('are not sent again to whoever has them', () => {
+    const etag = get('/index.html')?.headers.get('etag') as string;
+    expect([get('/index.html', { 'if-none-match': etag })?.status, get('/index.html', { 'if-none-match': '"other"' })?.status]).toEqual([304, 200]);
+  });
+
+  test('have a type each, and none outside the bundle', () => {
+    expect(files.size).toBe(3);
+    expect([get('/odd.bin')?.headers.get('content-type'), get('/../odd.bin'), get('/assets'), get('odd.bin')]).toEqual(['application/octet-stream', undefined, undefined, undefined]);
+  });
+});

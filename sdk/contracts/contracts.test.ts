@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readPlugin } from '@platform/kernel/host/loader';
+import type { AnyContract } from '@platform/sdk';
+import { expect, test } from 'vitest';
+import * as contracts from './index.ts';
+
+test('KRN-025 every event of the platform has its contract in the one common package', async () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const { services } = JSON.parse(readFileSync(`${root}catalog/platform.json`, 'utf8')) as { services: { package: string }[] };
+  const shared = new Map((Object.values(contracts) as AnyContract[]).map(contract => [contract.base.id as string, contract]));
+  for (const { package: name } of services) {
+    const { contract, manifest } = await readPlugin(`${root}plugins/${name}`);
+    if (Object.keys(manifest.events).length > 0) expect([manifest.id, shared.get(manifest.id)]).toEqual([manifest.id, contract]);
+  }
+});
