@@ -20,12 +20,18 @@ const manifests = found.map(({ manifest }) => manifest).sort((left, right) => (l
 const drift: string[] = [];
 
 for (const { shipped, manifest, contract } of found) {
-  if (manifest.id !== shipped.service_type || manifest.placement.tier !== shipped.start_priority) drift.push(`catalog/platform.json: ${shipped.package} is ${manifest.id}, tier ${manifest.placement.tier}`);
+  if (manifest.id !== shipped.service_type || manifest.placement.tier !== shipped.start_priority)
+    drift.push(`catalog/platform.json: ${shipped.package} is ${manifest.id}, tier ${manifest.placement.tier}`);
   golden(`plugins/${shipped.package}/api/manifest.json`, json(manifest));
   golden(`plugins/${shipped.package}/api/openapi.json`, json(openApi(manifest, contract.routes)));
 }
 golden('catalog/generated/scopes.json', json(manifests.flatMap(catalogActions).map(({ scope, service, title, admin, grants }) => ({ scope, service, title, admin, ...(grants ? { grants } : {}) }))));
-golden('catalog/generated/events.json', json(manifests.flatMap(manifest => Object.entries(manifest.events).map(([event, { title, family, payload }]) => ({ event, service: manifest.id, family: family ?? manifest.family, title, payload })))));
+golden(
+  'catalog/generated/events.json',
+  json(
+    manifests.flatMap(manifest => Object.entries(manifest.events).map(([event, { title, family, payload }]) => ({ event, service: manifest.id, family: family ?? manifest.family, title, payload }))),
+  ),
+);
 golden('catalog/generated/problems.md', problems());
 golden('catalog/generated/env.md', settings());
 const readme = join(root, 'README.md');
@@ -63,6 +69,8 @@ function problems(): string {
 function settings(): string {
   type Setting = { env?: string; default?: unknown; description?: string; secret?: boolean };
   const rows = (schema: Manifest['config'], service: string) =>
-    Object.values(((schema as { properties?: Record<string, Setting> } | undefined)?.properties ?? {}) as Record<string, Setting>).map(({ env, default: value, description }) => `| \`${env}\` | ${service} | ${value === undefined || value === '' ? '' : `\`${String(value)}\``} | ${description ?? ''} |`);
+    Object.values(((schema as { properties?: Record<string, Setting> } | undefined)?.properties ?? {}) as Record<string, Setting>).map(
+      ({ env, default: value, description }) => `| \`${env}\` | ${service} | ${value === undefined || value === '' ? '' : `\`${String(value)}\``} | ${description ?? ''} |`,
+    );
   return `# Settings\n\n| Variable | Service | Default | What it is for |\n|---|---|---|---|\n${[...rows(KERNEL_CONFIG, 'kernel'), ...manifests.flatMap(({ config, id }) => rows(config, id))].join('\n')}\n`;
 }

@@ -50,7 +50,8 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
   const builtin = target.startsWith('node:');
   if (top === 'kernel') {
     if (test) return undefined;
-    if (/^(plugins|console|signin|e2e)\//.test(target) || (target.startsWith('@platform/') && !target.startsWith('@platform/sdk'))) return 'The kernel knows no service. Ask for what you need through an interface, or by wire path.';
+    if (/^(plugins|console|signin|e2e)\//.test(target) || (target.startsWith('@platform/') && !target.startsWith('@platform/sdk')))
+      return 'The kernel knows no service. Ask for what you need through an interface, or by wire path.';
     const [, from] = /^kernel\/([a-z]+)\//.exec(file) ?? [];
     const [, to] = /^kernel\/([a-z]+)\//.exec(target) ?? [];
     if (from && to && from !== to && layerOf(to) > layerOf(from)) return `kernel/${from} stands left of kernel/${to}. Turn the dependency around, or move the file.`;
@@ -77,7 +78,10 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
     return undefined;
   }
   if (top === 'sdk' && second === 'core' && !test) return target.startsWith('sdk/core/') || target === 'typebox' || builtin ? undefined : '`sdk/core` has no dependency but typebox.';
-  if (file.startsWith('e2e/verticals/')) return /^e2e\/verticals\//.test(target) || builtin || ['@platform/sdk', '@platform/sdk/contract', '@platform/contracts', '@platform/client', '@platform/testing'].includes(target) ? undefined : 'A vertical is written against the published packages alone.';
+  if (file.startsWith('e2e/verticals/'))
+    return /^e2e\/verticals\//.test(target) || builtin || ['@platform/sdk', '@platform/sdk/contract', '@platform/contracts', '@platform/client', '@platform/testing'].includes(target)
+      ? undefined
+      : 'A vertical is written against the published packages alone.';
   return undefined;
 }
 

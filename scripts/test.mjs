@@ -9,7 +9,9 @@ import { bundles, install, node26, root } from './toolchain.mjs';
 const args = process.argv.slice(2);
 const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
 if (args.includes('--help')) {
-  process.stdout.write('npm test [-- --only STEP]\n\n  Steps: format, lint, imports, types, golden, unit, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n');
+  process.stdout.write(
+    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, types, golden, unit, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
+  );
   process.exit(0);
 }
 

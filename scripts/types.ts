@@ -10,7 +10,12 @@ const run = spawnSync(process.execPath, [join(root, 'node_modules', 'typescript'
 const output = run.stdout + run.stderr;
 const instantiations = Number(/Instantiations:\s+([\d,]+)/.exec(output)?.[1]?.replaceAll(',', '') ?? 0);
 if (run.status !== 0) {
-  process.stdout.write(output.split('\n').filter(line => line.includes('error TS') || line.startsWith('  ')).join('\n'));
+  process.stdout.write(
+    output
+      .split('\n')
+      .filter(line => line.includes('error TS') || line.startsWith('  '))
+      .join('\n'),
+  );
   process.exit(1);
 }
 process.stdout.write(`  ${instantiations.toLocaleString('en')} type instantiations, at most ${MOST_INSTANTIATIONS.toLocaleString('en')}\n`);

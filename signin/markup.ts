@@ -10,7 +10,7 @@ type Part = Markup | string | number | false | null | undefined | readonly Part[
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (char) => ESCAPES[char] as string);
+export const escaped = (text: string): string => text.replace(/[&<>"']/g, char => ESCAPES[char] as string);
 
 function write(part: Part): string {
   if (part === false || part === null || part === undefined) return '';

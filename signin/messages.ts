@@ -73,7 +73,11 @@ const en = {
   wallet_missing: 'No wallet was found in this browser. Install one or sign in with your email.',
   recovery: 'Recover your account',
   recovery_text: 'Without your password and your second factor, a person has to help.',
-  recovery_steps: ['Try a recovery code: each of them works once.', 'Reset the password if you can still read your mail.', 'Otherwise ask an owner of your organization. They can confirm who you are and invite you again.'],
+  recovery_steps: [
+    'Try a recovery code: each of them works once.',
+    'Reset the password if you can still read your mail.',
+    'Otherwise ask an owner of your organization. They can confirm who you are and invite you again.',
+  ],
   error: 'This did not work',
   error_text: 'The application sent you here with a request that cannot be completed. Go back to it and start again.',
   error_reference: 'Reference',
@@ -197,7 +201,11 @@ const de: Messages = {
   wallet_missing: 'In diesem Browser wurde keine Wallet gefunden. Installieren Sie eine oder melden Sie sich mit Ihrer E-Mail an.',
   recovery: 'Konto wiederherstellen',
   recovery_text: 'Ohne Passwort und zweiten Faktor muss ein Mensch helfen.',
-  recovery_steps: ['Versuchen Sie einen Wiederherstellungscode: Jeder gilt einmal.', 'Setzen Sie das Passwort zurück, wenn Sie Ihre Mail noch lesen können.', 'Fragen Sie sonst jemanden, dem Ihre Organisation gehört. Dort kann man Sie bestätigen und neu einladen.'],
+  recovery_steps: [
+    'Versuchen Sie einen Wiederherstellungscode: Jeder gilt einmal.',
+    'Setzen Sie das Passwort zurück, wenn Sie Ihre Mail noch lesen können.',
+    'Fragen Sie sonst jemanden, dem Ihre Organisation gehört. Dort kann man Sie bestätigen und neu einladen.',
+  ],
   error: 'Das hat nicht geklappt',
   error_text: 'Die Anwendung hat Sie mit einer Anfrage hierher geschickt, die nicht abgeschlossen werden kann. Gehen Sie zurück und beginnen Sie neu.',
   error_reference: 'Kennung',
@@ -251,9 +259,9 @@ export function messagesOf(locale: string): Messages {
 
 /** The first language of an `Accept-Language` header that there is a catalog for. */
 export function localeOf(header: string | undefined): Locale {
-  const wanted = (header ?? '').split(',').map((part) => {
+  const wanted = (header ?? '').split(',').map(part => {
     const [tag = '', ...params] = part.trim().toLowerCase().split(';');
-    const q = params.find((param) => param.trim().startsWith('q='));
+    const q = params.find(param => param.trim().startsWith('q='));
     return { language: tag.split('-')[0], weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
   });
   const known = wanted.filter(({ language }) => language === 'en' || language === 'de').sort((a, b) => b.weight - a.weight);

@@ -9,8 +9,15 @@ const context = { client_id: 'c', redirect_uri: 'https://app/cb', state: 's', co
 const render = (step: Step, query: Record<string, string> = {}, locale: Locale = 'en') => renderStep(step, { locale, query, assets, displayName: 'Console' });
 
 test.each<[string, Step]>([
-  ['SGN-002', 'sign-in'], ['SGN-003', 'sign-up'], ['SGN-004', 'mfa'], ['SGN-005', 'password-reset'], ['SGN-006', 'verify-email'],
-  ['SGN-007', 'consent'], ['SGN-008', 'device'], ['SGN-009', 'ciba'], ['SGN-010', 'wallet'],
+  ['SGN-002', 'sign-in'],
+  ['SGN-003', 'sign-up'],
+  ['SGN-004', 'mfa'],
+  ['SGN-005', 'password-reset'],
+  ['SGN-006', 'verify-email'],
+  ['SGN-007', 'consent'],
+  ['SGN-008', 'device'],
+  ['SGN-009', 'ciba'],
+  ['SGN-010', 'wallet'],
 ])('%s the %s step has a document with its form', (_, step) => {
   const page = render(step);
   expect(page).toContain(`data-step="${step}"`);
@@ -19,13 +26,15 @@ test.each<[string, Step]>([
 });
 
 test('SGN-015 SGN-032 SGN-033 SGN-034 each step has its own path', () => {
-  expect(new Set(ROUTED.map((step) => stepOf(`/${step}`))).size).toBe(ROUTED.length);
+  expect(new Set(ROUTED.map(step => stepOf(`/${step}`))).size).toBe(ROUTED.length);
   expect(['/sign-in', '/consent', '/device', '/password-reset/confirm'].map(stepOf)).toEqual(['sign-in', 'consent', 'device', 'password-reset/confirm']);
   expect(['/', '/nothing', '/sign-in/', '/__proto__'].map(stepOf)).toEqual(['not-found', 'not-found', 'not-found', 'not-found']);
 });
 
 test('SGN-017 SGN-028 links between steps carry the whole OAuth context', () => {
-  const links = [...render('sign-in', { ...context, other: 'x' }).matchAll(/href="(\/[^"]*)"/g)].map(([, href]) => new URL((href as string).replaceAll('&amp;', '&'), 'https://x')).filter(({ pathname }) => !pathname.endsWith('.css'));
+  const links = [...render('sign-in', { ...context, other: 'x' }).matchAll(/href="(\/[^"]*)"/g)]
+    .map(([, href]) => new URL((href as string).replaceAll('&amp;', '&'), 'https://x'))
+    .filter(({ pathname }) => !pathname.endsWith('.css'));
   expect(links.map(({ pathname }) => pathname)).toEqual(['/password-reset', '/sign-up']);
   for (const { searchParams } of links) expect(Object.fromEntries(searchParams)).toEqual(context);
 });
@@ -72,7 +81,17 @@ test('the submit button waits for the script, so a browser never posts a passwor
 });
 
 test('both languages say everything', () => {
-  const shape = (value: object): unknown => Object.entries(value).map(([name, inner]) => (typeof inner === 'object' ? [name, shape(inner)] : [name, String(inner).match(/\{\w+\}/g)?.sort() ?? []]));
+  const shape = (value: object): unknown =>
+    Object.entries(value).map(([name, inner]) =>
+      typeof inner === 'object'
+        ? [name, shape(inner)]
+        : [
+            name,
+            String(inner)
+              .match(/\{\w+\}/g)
+              ?.sort() ?? [],
+          ],
+    );
   expect(shape(messagesOf('de'))).toEqual(shape(messagesOf('en')));
   expect([localeOf('de-CH,de;q=0.9,en;q=0.8'), localeOf('fr,en;q=0.5,de;q=0.7'), localeOf(undefined), localeOf('fr')]).toEqual(['de', 'de', 'en', 'en']);
 });

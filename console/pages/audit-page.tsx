@@ -24,7 +24,7 @@ export function AuditPage({ env }: { env: string }) {
   const [filter, setFilter] = useState<{ service?: string; action?: string }>({});
   const [older, setOlder] = useState<{ items: readonly AuditEntry[]; next: AuditKey | null }>();
   const [busy, setBusy] = useState(false);
-  const loaded = useLoaded(`audit ${env} ${JSON.stringify(filter)}`, (signal) => audit.read({ env_id: env, ...filter }, null, signal));
+  const loaded = useLoaded(`audit ${env} ${JSON.stringify(filter)}`, signal => audit.read({ env_id: env, ...filter }, null, signal));
   useEffect(() => setOlder(undefined), [loaded.data]);
 
   const record = bootstrap?.orgs.flatMap(({ envs }) => envs).find(({ env_id }) => env_id === env);
@@ -45,9 +45,25 @@ export function AuditPage({ env }: { env: string }) {
       title="Audit"
       above={<a href={hrefOf('home', { env })}>{record?.display_name ?? 'Environment'}</a>}
       description="Who did what, newest first."
-      actions={<button type="button" className="btn" onClick={() => { client.beginAction(); loaded.reload(); }}><Icon name="refresh" />Refresh</button>}
+      actions={
+        <button
+          type="button"
+          className="btn"
+          onClick={() => {
+            client.beginAction();
+            loaded.reload();
+          }}
+        >
+          <Icon name="refresh" />
+          Refresh
+        </button>
+      }
     >
-      {loaded.data?.source === 'identity' && <p className="notice" data-tone="info">The canonical trail did not answer; this is the identity service’s own.</p>}
+      {loaded.data?.source === 'identity' && (
+        <p className="notice" data-tone="info">
+          The canonical trail did not answer; this is the identity service’s own.
+        </p>
+      )}
       <Card flush>
         <FilterBar fields={FILTERS} change={setFilter} />
         <LoadedView of={loaded}>
@@ -59,13 +75,34 @@ export function AuditPage({ env }: { env: string }) {
                 <div className="table-wrap">
                   <table className="table">
                     <caption className="hidden">Audit events</caption>
-                    <thead><tr><th scope="col">Time</th><th scope="col">Service</th><th scope="col">Action</th><th scope="col">Actor</th><th scope="col">Resource</th><th scope="col">Outcome</th><th scope="col">Correlation id</th></tr></thead>
-                    <tbody>{entries.map((entry) => <Entry key={entry.audit_id} entry={entry} />)}</tbody>
+                    <thead>
+                      <tr>
+                        <th scope="col">Time</th>
+                        <th scope="col">Service</th>
+                        <th scope="col">Action</th>
+                        <th scope="col">Actor</th>
+                        <th scope="col">Resource</th>
+                        <th scope="col">Outcome</th>
+                        <th scope="col">Correlation id</th>
+                      </tr>
+                    </thead>
+                    <tbody>
+                      {entries.map(entry => (
+                        <Entry key={entry.audit_id} entry={entry} />
+                      ))}
+                    </tbody>
                   </table>
                 </div>
                 <footer className="table-foot">
-                  <span className="sub" aria-live="polite">{entries.length}{next ? ' or more' : ''} {entries.length === 1 ? 'event' : 'events'}</span>
-                  {next && <button type="button" className="btn" disabled={busy} onClick={loadMore}>{busy ? 'Loading…' : 'Load more'}</button>}
+                  <span className="sub" aria-live="polite">
+                    {entries.length}
+                    {next ? ' or more' : ''} {entries.length === 1 ? 'event' : 'events'}
+                  </span>
+                  {next && (
+                    <button type="button" className="btn" disabled={busy} onClick={loadMore}>
+                      {busy ? 'Loading…' : 'Load more'}
+                    </button>
+                  )}
                 </footer>
               </>
             );
@@ -79,13 +116,34 @@ export function AuditPage({ env }: { env: string }) {
 function Entry({ entry }: { entry: AuditEntry }) {
   return (
     <tr>
-      <td data-label="Time" className="nowrap"><Value value={entry.ts} format="datetime" /></td>
-      <td data-label="Service"><code>{entry.service}</code></td>
+      <td data-label="Time" className="nowrap">
+        <Value value={entry.ts} format="datetime" />
+      </td>
+      <td data-label="Service">
+        <code>{entry.service}</code>
+      </td>
       <td data-label="Action">{entry.action}</td>
-      <td data-label="Actor"><span className="cut" title={entry.actor.id}>{entry.actor.id}</span>{entry.actor.act && <span className="sub"> for {entry.actor.act}</span>}</td>
-      <td data-label="Resource">{entry.resource ? <span className="cut" title={`${entry.resource.type} ${entry.resource.id}`}>{entry.resource.type} <code>{entry.resource.id}</code></span> : <span className="faint">–</span>}</td>
-      <td data-label="Outcome"><StatusBadge status={entry.outcome} /></td>
-      <td data-label="Correlation id"><CopyableCode text={entry.correlation_id} label="correlation id" /></td>
+      <td data-label="Actor">
+        <span className="cut" title={entry.actor.id}>
+          {entry.actor.id}
+        </span>
+        {entry.actor.act && <span className="sub"> for {entry.actor.act}</span>}
+      </td>
+      <td data-label="Resource">
+        {entry.resource ? (
+          <span className="cut" title={`${entry.resource.type} ${entry.resource.id}`}>
+            {entry.resource.type} <code>{entry.resource.id}</code>
+          </span>
+        ) : (
+          <span className="faint">–</span>
+        )}
+      </td>
+      <td data-label="Outcome">
+        <StatusBadge status={entry.outcome} />
+      </td>
+      <td data-label="Correlation id">
+        <CopyableCode text={entry.correlation_id} label="correlation id" />
+      </td>
     </tr>
   );
 }

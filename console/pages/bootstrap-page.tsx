@@ -37,21 +37,53 @@ export function BootstrapPage({ route, settle }: { route: BootstrapRoute; settle
         <Card title="Join the organization" note={`Accepting as ${session.user.email}`}>
           <div className="stack">
             {problem && <FormAlert problem={problem} />}
-            <div className="row"><button type="button" className="btn primary" disabled={busy} onClick={accept}>{busy ? 'Working…' : 'Accept invitation'}</button><a className="btn" href="#/">Not now</a></div>
+            <div className="row">
+              <button type="button" className="btn primary" disabled={busy} onClick={accept}>
+                {busy ? 'Working…' : 'Accept invitation'}
+              </button>
+              <a className="btn" href="#/">
+                Not now
+              </a>
+            </div>
           </div>
         </Card>
       </PageFrame>
     );
   }
   return (
-    <PageFrame title="Access" description="What this account can reach, as the registry says it now." actions={<button type="button" className="btn" onClick={settle ?? refresh}>Check again</button>}>
+    <PageFrame
+      title="Access"
+      description="What this account can reach, as the registry says it now."
+      actions={
+        <button type="button" className="btn" onClick={settle ?? refresh}>
+          Check again
+        </button>
+      }
+    >
       <Card title="Account">
         <dl className="detail">
-          <div><dt>Account</dt><dd>{session.user.email}</dd></div>
-          <div><dt>Platform administrator</dt><dd>{bootstrap?.platform_admin ? 'Yes' : 'No'}</dd></div>
-          <div><dt>Organizations</dt><dd>{bootstrap?.orgs.length ?? 0}</dd></div>
-          <div><dt>Environments</dt><dd>{bootstrap?.orgs.reduce((sum, { envs }) => sum + envs.length, 0) ?? 0}</dd></div>
-          <div><dt>Feature version</dt><dd><code>{bootstrap?.feature_version ?? '–'}</code></dd></div>
+          <div>
+            <dt>Account</dt>
+            <dd>{session.user.email}</dd>
+          </div>
+          <div>
+            <dt>Platform administrator</dt>
+            <dd>{bootstrap?.platform_admin ? 'Yes' : 'No'}</dd>
+          </div>
+          <div>
+            <dt>Organizations</dt>
+            <dd>{bootstrap?.orgs.length ?? 0}</dd>
+          </div>
+          <div>
+            <dt>Environments</dt>
+            <dd>{bootstrap?.orgs.reduce((sum, { envs }) => sum + envs.length, 0) ?? 0}</dd>
+          </div>
+          <div>
+            <dt>Feature version</dt>
+            <dd>
+              <code>{bootstrap?.feature_version ?? '–'}</code>
+            </dd>
+          </div>
         </dl>
       </Card>
     </PageFrame>

@@ -17,15 +17,24 @@ const FIELDS: readonly Field[] = [
   { name: 'text_color', label: 'Text colour', type: 'color' },
   { name: 'font_family', label: 'Font family', type: 'text', help: 'Fonts the visitor has installed, such as Georgia, serif.' },
   { name: 'logo_url', label: 'Logo address', type: 'text', pattern: 'https://.+', help: 'An https address.' },
-  { name: 'theme_mode', label: 'Theme', type: 'select', options: [{ value: 'system', label: 'As the visitor prefers' }, { value: 'light', label: 'Light' }, { value: 'dark', label: 'Dark' }] },
+  {
+    name: 'theme_mode',
+    label: 'Theme',
+    type: 'select',
+    options: [
+      { value: 'system', label: 'As the visitor prefers' },
+      { value: 'light', label: 'Light' },
+      { value: 'dark', label: 'Dark' },
+    ],
+  },
   { name: 'custom_css', label: 'Custom CSS', type: 'textarea', help: 'Kept with the branding; the hosted sign-in does not apply it.' },
 ];
 
 export function BrandingPage({ subject }: { subject: Subject }) {
   const { registry, client, notify } = useConsole();
   const [draft, setDraft] = useState<Branding>();
-  const own = useLoaded(`branding ${subject.id}`, (signal) => registry.branding(subject, signal));
-  const merged = useLoaded(`merged ${subject.id}`, (signal) => subject.kind === 'env' ? registry.mergedBranding(subject.id, signal) : Promise.resolve<MergedBranding | null>(null));
+  const own = useLoaded(`branding ${subject.id}`, signal => registry.branding(subject, signal));
+  const merged = useLoaded(`merged ${subject.id}`, signal => (subject.kind === 'env' ? registry.mergedBranding(subject.id, signal) : Promise.resolve<MergedBranding | null>(null)));
   const shown: Branding = { ...merged.data, ...set(draft ?? own.data) };
   return (
     <PageFrame
@@ -34,7 +43,7 @@ export function BrandingPage({ subject }: { subject: Subject }) {
       description={subject.kind === 'env' ? 'What is set here wins over the organization.' : 'The base for every environment of the organization.'}
     >
       <LoadedView of={own} optional>
-        {(branding) => (
+        {branding => (
           <div className="split">
             <Card title={subject.kind === 'env' ? 'Override' : 'Base'}>
               <Form
@@ -42,8 +51,8 @@ export function BrandingPage({ subject }: { subject: Subject }) {
                 fields={FIELDS}
                 initial={branding}
                 submitLabel="Save branding"
-                change={(values) => setDraft(values as Branding)}
-                submit={async (values) => {
+                change={values => setDraft(values as Branding)}
+                submit={async values => {
                   client.beginAction();
                   await registry.saveBranding(subject, values as Branding);
                   notify('Branding saved');
@@ -67,7 +76,16 @@ function Sources({ merged }: { merged: MergedBranding }) {
   const rows = FIELDS.filter(({ name }) => merged.sources?.[name as BrandingField]);
   return (
     <dl className="detail small">
-      {rows.map(({ name, label }) => <div key={name}><dt>{label}</dt><dd><span className="badge" data-tone="muted">{merged.sources?.[name as BrandingField]}</span></dd></div>)}
+      {rows.map(({ name, label }) => (
+        <div key={name}>
+          <dt>{label}</dt>
+          <dd>
+            <span className="badge" data-tone="muted">
+              {merged.sources?.[name as BrandingField]}
+            </span>
+          </dd>
+        </div>
+      ))}
     </dl>
   );
 }

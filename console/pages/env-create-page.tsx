@@ -15,9 +15,9 @@ export function EnvCreatePage({ org }: { org: string }) {
         <SlugForm
           what="environment"
           label="Environment name"
-          example={(slug) => `${slug}.${owner?.org_domain ?? 'the organization’s domain'}`}
+          example={slug => `${slug}.${owner?.org_domain ?? 'the organization’s domain'}`}
           check={check}
-          create={async (body) => {
+          create={async body => {
             client.beginAction();
             const env = await registry.createEnv({ ...body, org_id: org });
             await refresh();

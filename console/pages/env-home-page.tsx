@@ -18,17 +18,51 @@ export function EnvHomePage({ id, env }: { id: string; env: Env | undefined }) {
     <PageFrame
       title={env?.display_name ?? 'Environment'}
       above={org ? <a href={hrefOf('home', { org: org.org_id })}>{org.display_name}</a> : <a href="#/">Organizations</a>}
-      actions={<><a className="btn" href={hrefOf('audit', { env: id })}>Audit</a><a className="btn" href={hrefOf('settings', { env: id })}>Settings</a></>}
+      actions={
+        <>
+          <a className="btn" href={hrefOf('audit', { env: id })}>
+            Audit
+          </a>
+          <a className="btn" href={hrefOf('settings', { env: id })}>
+            Settings
+          </a>
+        </>
+      }
     >
       <Services env={id} />
       {env && (
         <Card title="Environment">
           <dl className="detail">
-            <div><dt>Slug</dt><dd><code>{env.slug}</code></dd></div>
-            <div><dt>Sign-in domain</dt><dd><Value value={env.auth_domain} /></dd></div>
-            <div><dt>Status</dt><dd><StatusBadge status={env.status} /></dd></div>
-            <div><dt>Created</dt><dd><Value value={env.created_at} format="datetime" /></dd></div>
-            <div><dt>Id</dt><dd><CopyableCode text={env.env_id} label="environment id" /></dd></div>
+            <div>
+              <dt>Slug</dt>
+              <dd>
+                <code>{env.slug}</code>
+              </dd>
+            </div>
+            <div>
+              <dt>Sign-in domain</dt>
+              <dd>
+                <Value value={env.auth_domain} />
+              </dd>
+            </div>
+            <div>
+              <dt>Status</dt>
+              <dd>
+                <StatusBadge status={env.status} />
+              </dd>
+            </div>
+            <div>
+              <dt>Created</dt>
+              <dd>
+                <Value value={env.created_at} format="datetime" />
+              </dd>
+            </div>
+            <div>
+              <dt>Id</dt>
+              <dd>
+                <CopyableCode text={env.env_id} label="environment id" />
+              </dd>
+            </div>
           </dl>
         </Card>
       )}
@@ -39,7 +73,7 @@ export function EnvHomePage({ id, env }: { id: string; env: Env | undefined }) {
 /** What is enabled here, beside what the registered services say about themselves. */
 function Services({ env }: { env: string }) {
   const { registry, client, services = [], refresh, notify } = useConsole();
-  const loaded = useLoaded(`services ${env}`, (signal) => registry.enablement(env, signal));
+  const loaded = useLoaded(`services ${env}`, signal => registry.enablement(env, signal));
   const set = async (service: string, label: string, enabled: boolean) => {
     client.beginAction();
     try {
@@ -55,25 +89,29 @@ function Services({ env }: { env: string }) {
   return (
     <Card title="Services" note="Disabling a service closes its screens and its calls in this environment." flush>
       <LoadedView of={loaded} optional>
-        {({ services: rows }) => rows.length === 0 ? <Empty title="No services registered" /> : (
-          <ul className="rows">
-            {rows.map(({ service, enabled }) => {
-              const entry = services.find((each) => each.service === service);
-              const label = entry?.label ?? service;
-              const page = entry?.nav[0]?.page;
-              return (
-                <li key={service}>
-                  <span className="grow">
-                    {enabled && page ? <a href={hrefOf(`${service}/${page}`, { env })}>{label}</a> : label}
-                    <span className="sub"> {entry ? entry.vertical : ''}</span>
-                  </span>
-                  {entry?.health && <StatusBadge status={entry.health} />}
-                  <Switch label={`${label} enabled`} on={enabled} change={(on) => set(service, label, on)} />
-                </li>
-              );
-            })}
-          </ul>
-        )}
+        {({ services: rows }) =>
+          rows.length === 0 ? (
+            <Empty title="No services registered" />
+          ) : (
+            <ul className="rows">
+              {rows.map(({ service, enabled }) => {
+                const entry = services.find(each => each.service === service);
+                const label = entry?.label ?? service;
+                const page = entry?.nav[0]?.page;
+                return (
+                  <li key={service}>
+                    <span className="grow">
+                      {enabled && page ? <a href={hrefOf(`${service}/${page}`, { env })}>{label}</a> : label}
+                      <span className="sub"> {entry ? entry.vertical : ''}</span>
+                    </span>
+                    {entry?.health && <StatusBadge status={entry.health} />}
+                    <Switch label={`${label} enabled`} on={enabled} change={on => set(service, label, on)} />
+                  </li>
+                );
+              })}
+            </ul>
+          )
+        }
       </LoadedView>
     </Card>
   );

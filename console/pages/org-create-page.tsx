@@ -15,9 +15,9 @@ export function OrgCreatePage() {
         <SlugForm
           what="organization"
           label="Organization name"
-          example={(slug) => `${slug}.${domain}`}
+          example={slug => `${slug}.${domain}`}
           check={check}
-          create={async (body) => {
+          create={async body => {
             client.beginAction();
             const org = await registry.createOrg(body);
             await refresh();

@@ -11,7 +11,7 @@ import { StatusBadge } from '../widgets/status-badge.tsx';
 
 export function OrgsPage() {
   const { registry, live, config, bootstrap } = useConsole();
-  const loaded = useLoaded('orgs', async (signal) => {
+  const loaded = useLoaded('orgs', async signal => {
     const items: Org[] = [];
     let cursor: string | undefined;
     do {
@@ -22,17 +22,41 @@ export function OrgsPage() {
     return items;
   });
   const { reload } = loaded;
-  useEffect(() => live.subscribe(config.live_types, coalesced(async () => reload(), 300)), [live, config, reload]);
+  useEffect(
+    () =>
+      live.subscribe(
+        config.live_types,
+        coalesced(async () => reload(), 300),
+      ),
+    [live, config, reload],
+  );
 
-  const reachable = useMemo(() => new Map(bootstrap?.orgs.map((org) => [org.org_id, org])), [bootstrap]);
+  const reachable = useMemo(() => new Map(bootstrap?.orgs.map(org => [org.org_id, org])), [bootstrap]);
   return (
-    <PageFrame title="Organizations" description="Every organization you can reach, with its environments." actions={<a className="btn primary" href={hrefOf('org/create')}><Icon name="plus" />Create organization</a>}>
+    <PageFrame
+      title="Organizations"
+      description="Every organization you can reach, with its environments."
+      actions={
+        <a className="btn primary" href={hrefOf('org/create')}>
+          <Icon name="plus" />
+          Create organization
+        </a>
+      }
+    >
       <LoadedView of={loaded}>
-        {(orgs) => orgs.length === 0 ? (
-          <Empty title="No organizations yet"><p>An organization holds environments, members and branding.</p></Empty>
-        ) : (
-          <ul className="tiles">{orgs.map((org) => <OrgTile key={org.org_id} org={org} reach={reachable.get(org.org_id)} />)}</ul>
-        )}
+        {orgs =>
+          orgs.length === 0 ? (
+            <Empty title="No organizations yet">
+              <p>An organization holds environments, members and branding.</p>
+            </Empty>
+          ) : (
+            <ul className="tiles">
+              {orgs.map(org => (
+                <OrgTile key={org.org_id} org={org} reach={reachable.get(org.org_id)} />
+              ))}
+            </ul>
+          )
+        }
       </LoadedView>
     </PageFrame>
   );
@@ -42,18 +66,42 @@ function OrgTile({ org, reach }: { org: Org; reach: ReachableOrg | undefined }) 
   return (
     <li className="tile">
       <div className="tile-head">
-        <span className="mono-mark" aria-hidden="true">{monogram(org.display_name)}</span>
+        <span className="mono-mark" aria-hidden="true">
+          {monogram(org.display_name)}
+        </span>
         <div className="grow">
-          <h2><a href={hrefOf('home', { org: org.org_id })}>{org.display_name}</a></h2>
+          <h2>
+            <a href={hrefOf('home', { org: org.org_id })}>{org.display_name}</a>
+          </h2>
           <p className="sub">{org.org_domain}</p>
         </div>
-        {org.status !== 'active' ? <StatusBadge status={org.status} /> : reach?.access && <span className="badge" data-tone="muted">{reach.access}</span>}
+        {org.status !== 'active' ? (
+          <StatusBadge status={org.status} />
+        ) : (
+          reach?.access && (
+            <span className="badge" data-tone="muted">
+              {reach.access}
+            </span>
+          )
+        )}
       </div>
       <ul className="chips" aria-label={`Environments of ${org.display_name}`}>
-        {reach?.envs.filter(({ status }) => status !== 'archived').map((env) => (
-          <li key={env.env_id}><a className="chip" href={hrefOf('home', { env: env.env_id })}><Icon name="layers" />{env.display_name}</a></li>
-        ))}
-        <li><a className="chip ghost" href={hrefOf('env/create', { org: org.org_id })} aria-label={`Create environment in ${org.display_name}`}><Icon name="plus" />Environment</a></li>
+        {reach?.envs
+          .filter(({ status }) => status !== 'archived')
+          .map(env => (
+            <li key={env.env_id}>
+              <a className="chip" href={hrefOf('home', { env: env.env_id })}>
+                <Icon name="layers" />
+                {env.display_name}
+              </a>
+            </li>
+          ))}
+        <li>
+          <a className="chip ghost" href={hrefOf('env/create', { org: org.org_id })} aria-label={`Create environment in ${org.display_name}`}>
+            <Icon name="plus" />
+            Environment
+          </a>
+        </li>
       </ul>
     </li>
   );

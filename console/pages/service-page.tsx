@@ -26,12 +26,16 @@ const encodedPage = (page: string) => page.split('/').map(encodeURIComponent).jo
 export function ServicePage({ service, page, props }: ServicePageProps) {
   const { client, place, config } = useConsole();
   const target: Target = place.env ? { env: place.env } : place.org ? { org: place.org } : { env: config.system.env_id };
-  const loaded = useLoaded(JSON.stringify([service.service, page, props['type'], target]), (signal) =>
+  const loaded = useLoaded(JSON.stringify([service.service, page, props['type'], target]), signal =>
     client.call<PageDef>(service.service, `/v1/admin/ui/${encodedPage(page)}`, { query: { type: props['type'] }, target, signal }),
   );
   if (loaded.problem?.absent) return <NotFoundPage />;
   if (!loaded.data) {
-    return <PageFrame title={service.nav.find((item) => item.page === page)?.label ?? service.label} above={service.label}><LoadedView of={loaded}>{() => <Loading />}</LoadedView></PageFrame>;
+    return (
+      <PageFrame title={service.nav.find(item => item.page === page)?.label ?? service.label} above={service.label}>
+        <LoadedView of={loaded}>{() => <Loading />}</LoadedView>
+      </PageFrame>
+    );
   }
   return <DefinedPage service={service} def={loaded.data} params={props} />;
 }
@@ -39,7 +43,7 @@ export function ServicePage({ service, page, props }: ServicePageProps) {
 function DefinedPage({ service, def, params }: { service: ServiceEntry; def: PageDef; params: Readonly<Record<string, string>> }) {
   const { client, live, place, config, session, bootstrap, notify } = useConsole();
   const [turn, setTurn] = useState(0);
-  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const reload = useCallback(() => setTurn(before => before + 1), []);
   const target = targetOf(def, place, config.system.env_id);
 
   useEffect(() => {
@@ -59,7 +63,10 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
       return hrefOf(`${service.service}/${encodedPage(link.page)}`, { ...(where.env ? { env: where.env } : { org: where.org }), ...Object.fromEntries(filled) });
     };
     return {
-      def, params, turn, href,
+      def,
+      params,
+      turn,
+      href,
       read: (source: Source, more: Query = {}, signal) => {
         const query = Object.entries(source.query ?? {}).map(([name, value]) => [name, fillText(value, { params })] as const);
         return client.call(service.service, `/v1/admin/${fillPath(source.resource, { params })}`, { query: { ...Object.fromEntries(query), ...more }, target, signal });
@@ -74,7 +81,7 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
         else if (then === 'reload') reload();
       },
       // The session's scopes say nothing about another environment; there the service decides.
-      may: ({ requires }) => !requires || bootstrap?.platform_admin === true || target.env !== session.env_id || session.scopes.some((scope) => scope === requires || scope.endsWith(`:${requires}`)),
+      may: ({ requires }) => !requires || bootstrap?.platform_admin === true || target.env !== session.env_id || session.scopes.some(scope => scope === requires || scope.endsWith(`:${requires}`)),
     };
   }, [def, params, turn, client, service, target.env, target.org, place.env, place.org, session, bootstrap, notify, reload]);
 
@@ -85,9 +92,14 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
       {!target.env && !target.org ? (
         <ChooseEnvironment service={service} def={def} />
       ) : missing ? (
-        <p className="notice" data-tone="warn">This page needs <code>{missing.name}</code>{known ? ' in its address' : ', which the console does not carry'}. Open it from a list.</p>
+        <p className="notice" data-tone="warn">
+          This page needs <code>{missing.name}</code>
+          {known ? ' in its address' : ', which the console does not carry'}. Open it from a list.
+        </p>
       ) : (
-        <PageHostState value={host}><SectionList sections={def.sections} /></PageHostState>
+        <PageHostState value={host}>
+          <SectionList sections={def.sections} />
+        </PageHostState>
       )}
     </PageFrame>
   );
@@ -96,11 +108,19 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
 /** A page of an environment was opened while the operator stood at its organization. */
 function ChooseEnvironment({ service, def }: { service: ServiceEntry; def: PageDef }) {
   const { bootstrap, place } = useConsole();
-  const envs = bootstrap?.orgs.filter(({ org_id }) => !place.org || org_id === place.org).flatMap((org) => org.envs) ?? [];
+  const envs = bootstrap?.orgs.filter(({ org_id }) => !place.org || org_id === place.org).flatMap(org => org.envs) ?? [];
   return (
     <Empty title="Choose an environment">
       <p>{def.title} belongs to an environment.</p>
-      <ul className="chips">{envs.map((env) => <li key={env.env_id}><a className="chip" href={hrefOf(`${service.service}/${encodedPage(def.page)}`, { env: env.env_id })}>{env.display_name}</a></li>)}</ul>
+      <ul className="chips">
+        {envs.map(env => (
+          <li key={env.env_id}>
+            <a className="chip" href={hrefOf(`${service.service}/${encodedPage(def.page)}`, { env: env.env_id })}>
+              {env.display_name}
+            </a>
+          </li>
+        ))}
+      </ul>
     </Empty>
   );
 }

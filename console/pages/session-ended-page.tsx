@@ -5,7 +5,11 @@ export function SessionEndedPage({ loginUrl }: { loginUrl: string }) {
       <div className="state">
         <h1>Your session has ended</h1>
         <p>You were signed out elsewhere, or the session reached its end.</p>
-        <p><a className="btn primary" href={loginUrl}>Sign in again</a></p>
+        <p>
+          <a className="btn primary" href={loginUrl}>
+            Sign in again
+          </a>
+        </p>
       </div>
     </main>
   );

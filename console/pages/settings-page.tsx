@@ -18,7 +18,7 @@ const NAME: readonly Field[] = [{ name: 'display_name', label: 'Name', type: 'te
 export function SettingsPage({ subject }: { subject: Subject }) {
   const { registry, client, refresh, notify, config } = useConsole();
   const [archiving, setArchiving] = useState(false);
-  const loaded = useLoaded(`${subject.kind} ${subject.id}`, (signal) => registry.read<Org | Env>(subject, signal));
+  const loaded = useLoaded(`${subject.kind} ${subject.id}`, signal => registry.read<Org | Env>(subject, signal));
   const what = subject.kind === 'org' ? 'organization' : 'environment';
   const isSystem = subject.id === config.system.org_id || subject.id === config.system.env_id;
   if (loaded.problem?.absent) return <Absent what={`This ${what}`} />;
@@ -29,9 +29,12 @@ export function SettingsPage({ subject }: { subject: Subject }) {
     await refresh();
   };
   return (
-    <PageFrame title={`${subject.kind === 'org' ? 'Organization' : 'Environment'} settings`} above={<a href={hrefOf('home', { [subject.kind]: subject.id })}>{loaded.data?.display_name ?? 'Overview'}</a>}>
+    <PageFrame
+      title={`${subject.kind === 'org' ? 'Organization' : 'Environment'} settings`}
+      above={<a href={hrefOf('home', { [subject.kind]: subject.id })}>{loaded.data?.display_name ?? 'Overview'}</a>}
+    >
       <LoadedView of={loaded}>
-        {(record) => (
+        {record => (
           <>
             <Card title="Rename" note="Shown everywhere people meet it. The slug stays.">
               <Form
@@ -49,14 +52,33 @@ export function SettingsPage({ subject }: { subject: Subject }) {
             {subject.kind === 'org' && <MembersCard org={subject.id} />}
             <Card title="Identifiers">
               <dl className="detail">
-                <div><dt>Slug</dt><dd><code>{record.slug}</code></dd></div>
-                <div><dt>Status</dt><dd><StatusBadge status={record.status} /></dd></div>
-                <div><dt>Id</dt><dd><CopyableCode text={subject.id} label={`${what} id`} /></dd></div>
+                <div>
+                  <dt>Slug</dt>
+                  <dd>
+                    <code>{record.slug}</code>
+                  </dd>
+                </div>
+                <div>
+                  <dt>Status</dt>
+                  <dd>
+                    <StatusBadge status={record.status} />
+                  </dd>
+                </div>
+                <div>
+                  <dt>Id</dt>
+                  <dd>
+                    <CopyableCode text={subject.id} label={`${what} id`} />
+                  </dd>
+                </div>
               </dl>
             </Card>
             {record.status !== 'archived' && !isSystem && (
               <Card title={`Archive this ${what}`} note="Its hostnames stop resolving at once. The record stays; its slug becomes free.">
-                <div className="row"><button type="button" className="btn danger" onClick={() => setArchiving(true)}>Archive {what}</button></div>
+                <div className="row">
+                  <button type="button" className="btn danger" onClick={() => setArchiving(true)}>
+                    Archive {what}
+                  </button>
+                </div>
               </Card>
             )}
             {archiving && (

@@ -20,7 +20,7 @@ export function SignedOutPage({ client, session, loginUrl }: SignedOutPageProps)
     if (absent) return setDone(true);
     client.signOut().then(
       () => setDone(true),
-      (error) => {
+      error => {
         const problem = Problem.of(error);
         setDone(problem.status === 401 ? true : problem);
       },
@@ -30,13 +30,25 @@ export function SignedOutPage({ client, session, loginUrl }: SignedOutPageProps)
 
   return (
     <main className="alone">
-      {done === undefined ? <Loading label="Signing out…" /> : done instanceof Problem ? (
-        <Broken problem={done} retry={() => { setDone(undefined); setTurn(turn + 1); }} />
+      {done === undefined ? (
+        <Loading label="Signing out…" />
+      ) : done instanceof Problem ? (
+        <Broken
+          problem={done}
+          retry={() => {
+            setDone(undefined);
+            setTurn(turn + 1);
+          }}
+        />
       ) : (
         <div className="state">
           <h1>You are signed out</h1>
           <p>The session of this browser is closed.</p>
-          <p><a className="btn primary" href={loginUrl}>Sign in</a></p>
+          <p>
+            <a className="btn primary" href={loginUrl}>
+              Sign in
+            </a>
+          </p>
         </div>
       )}
     </main>

@@ -11,7 +11,7 @@ export function useHash(): string {
 
 export function useNarrow(): boolean {
   return useSyncExternalStore(
-    (changed) => {
+    changed => {
       NARROW.addEventListener('change', changed);
       return () => NARROW.removeEventListener('change', changed);
     },

@@ -8,7 +8,7 @@ test('a burst is one run, and calls during a run lead to exactly one more', asyn
   let runs = 0;
   const call = coalesced(async () => {
     runs++;
-    await new Promise((done) => setTimeout(done, 1000));
+    await new Promise(done => setTimeout(done, 1000));
   }, 100);
   for (let i = 0; i < 20; i++) call();
   await vi.advanceTimersByTimeAsync(100);
@@ -21,7 +21,10 @@ test('a burst is one run, and calls during a run lead to exactly one more', asyn
 
 test('a run that fails does not stop the next one', async () => {
   let runs = 0;
-  const call = coalesced(async () => { runs++; throw new Error('away'); }, 10);
+  const call = coalesced(async () => {
+    runs++;
+    throw new Error('away');
+  }, 10);
   call();
   await vi.advanceTimersByTimeAsync(20);
   call();

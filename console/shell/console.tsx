@@ -34,7 +34,10 @@ export function Console({ config, client, live }: ConsoleProps) {
   const [membership, setMembership] = useState<Membership>();
   const [services, setServices] = useState<readonly ServiceEntry[]>();
   const [toasts, setToasts] = useState<readonly Toast[]>([]);
-  const liveState = useSyncExternalStore(useCallback((changed) => live.watch(changed), [live]), () => live.state);
+  const liveState = useSyncExternalStore(
+    useCallback(changed => live.watch(changed), [live]),
+    () => live.state,
+  );
   const registry = useMemo(() => new RegistryApi(client, config.services.registry), [client, config]);
   const audit = useMemo(() => new AuditTrail(client, config.services), [client, config]);
   const before = useRef<Place>(undefined);
@@ -85,8 +88,8 @@ export function Console({ config, client, live }: ConsoleProps) {
 
   const notify = useCallback((text: string, tone: Tone = 'ok') => {
     const toast = { id: crypto.randomUUID(), text, tone };
-    setToasts((all) => [...all.slice(-3), toast]);
-    setTimeout(() => setToasts((all) => all.filter(({ id }) => id !== toast.id)), 6000);
+    setToasts(all => [...all.slice(-3), toast]);
+    setTimeout(() => setToasts(all => all.filter(({ id }) => id !== toast.id)), 6000);
   }, []);
 
   const bootstrap: Bootstrap | undefined = membership && 'bootstrap' in membership ? membership.bootstrap : undefined;
@@ -104,9 +107,24 @@ export function Console({ config, client, live }: ConsoleProps) {
 
   if (liveState === 'ended' && route.name !== 'sign-out') return <SessionEndedPage loginUrl={client.loginUrl(hash || '#/')} />;
   if (route.name === 'sign-out') return <SignedOutPage client={client} session={session} loginUrl={client.loginUrl('#/')} />;
-  if (toLogin || session === undefined || session === 'absent') return <Alone><Loading label={toLogin ? 'Going to sign-in…' : 'Checking your session…'} /></Alone>;
-  if (session instanceof Problem) return <Alone><Broken problem={session} retry={openSession} /></Alone>;
-  if (!membership) return <Alone><Loading label="Loading your organizations…" /></Alone>;
+  if (toLogin || session === undefined || session === 'absent')
+    return (
+      <Alone>
+        <Loading label={toLogin ? 'Going to sign-in…' : 'Checking your session…'} />
+      </Alone>
+    );
+  if (session instanceof Problem)
+    return (
+      <Alone>
+        <Broken problem={session} retry={openSession} />
+      </Alone>
+    );
+  if (!membership)
+    return (
+      <Alone>
+        <Loading label="Loading your organizations…" />
+      </Alone>
+    );
 
   return (
     <ConsoleState value={{ config, client, registry, audit, live, session, bootstrap, services, features, route, place, refresh, notify }}>

@@ -8,7 +8,7 @@ import { useLoaded } from './use-loaded.ts';
 /** G2: an environment that is not there blocks; everything unclear renders, and the services decide. */
 export function EnvGate({ env, children }: { env: string; children(env: Env | undefined): ReactNode }) {
   const { registry } = useConsole();
-  const answer = useLoaded(`env ${env}`, (signal) => fetchEnv(() => registry.read<Env>({ kind: 'env', id: env }, signal)));
+  const answer = useLoaded(`env ${env}`, signal => fetchEnv(() => registry.read<Env>({ kind: 'env', id: env }, signal)));
   if (!answer.data) return <Loading />;
   if (answer.data.kind === 'absent') return <Absent what="This environment" />;
   return children(answer.data.kind === 'found' ? answer.data.env : undefined);

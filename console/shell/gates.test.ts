@@ -26,15 +26,33 @@ test('CON-017 a membership that arrives late is found', async () => {
 
 test('CON-020 a bootstrap that fails proves nothing and renders', async () => {
   const { sleep } = waits();
-  expect((await settleMembership(async () => { throw problem(503); }, sleep)).kind).toBe('unknown');
+  expect(
+    (
+      await settleMembership(async () => {
+        throw problem(503);
+      }, sleep)
+    ).kind,
+  ).toBe('unknown');
 });
 
 test('CON-018 an environment is asked for three more times; a 404 blocks at once', async () => {
   const away = waits();
-  expect((await fetchEnv(async () => { throw problem(502); }, away.sleep)).kind).toBe('unknown');
+  expect(
+    (
+      await fetchEnv(async () => {
+        throw problem(502);
+      }, away.sleep)
+    ).kind,
+  ).toBe('unknown');
   expect(away.slept).toEqual([500, 1000, 2000]);
   const absent = waits();
-  expect((await fetchEnv(async () => { throw problem(404); }, absent.sleep)).kind).toBe('absent');
+  expect(
+    (
+      await fetchEnv(async () => {
+        throw problem(404);
+      }, absent.sleep)
+    ).kind,
+  ).toBe('absent');
   expect(absent.slept).toEqual([]);
   expect(await fetchEnv(async () => ({ env_id: 'e' }) as Env)).toMatchObject({ kind: 'found' });
 });

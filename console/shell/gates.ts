@@ -8,7 +8,7 @@ export const MEMBERSHIP_WAITS = [500, 1000, 2000, 4000];
 /** G2 */
 export const ENV_WAITS = [500, 1000, 2000];
 
-export const sleep: Sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+export const sleep: Sleep = ms => new Promise(done => setTimeout(done, ms));
 
 export type Membership =
   | { readonly kind: 'member' | 'not_member'; readonly bootstrap: Bootstrap }
@@ -31,10 +31,7 @@ export async function settleMembership(load: () => Promise<Bootstrap>, wait: Sle
   return last as Membership;
 }
 
-export type EnvAnswer =
-  | { readonly kind: 'found'; readonly env: Env }
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'unknown'; readonly problem: Problem };
+export type EnvAnswer = { readonly kind: 'found'; readonly env: Env } | { readonly kind: 'absent' } | { readonly kind: 'unknown'; readonly problem: Problem };
 
 /** G2: only a 404 blocks. */
 export async function fetchEnv(load: () => Promise<Env>, wait: Sleep = sleep): Promise<EnvAnswer> {

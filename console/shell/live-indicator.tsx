@@ -6,7 +6,9 @@ export function LiveIndicator({ state }: { state: LiveState }) {
   return (
     <span className="live" data-state={state} role="status" aria-label={`Live updates: ${WORDS[state].toLowerCase()}`} title={`Live updates: ${WORDS[state].toLowerCase()}`}>
       <span className="dot" aria-hidden="true" />
-      <span className="live-word" aria-hidden="true">{WORDS[state]}</span>
+      <span className="live-word" aria-hidden="true">
+        {WORDS[state]}
+      </span>
     </span>
   );
 }

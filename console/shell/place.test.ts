@@ -5,7 +5,10 @@ import { parseRoute } from './route.ts';
 
 const env = (env_id: string, status = 'active') => ({ env_id, status });
 const bootstrap = {
-  orgs: [{ org_id: 'root', envs: [env('ops')] }, { org_id: 'mine', envs: [env('old', 'archived'), env('prod')] }],
+  orgs: [
+    { org_id: 'root', envs: [env('ops')] },
+    { org_id: 'mine', envs: [env('old', 'archived'), env('prod')] },
+  ],
   system: { org_id: 'root', env_id: 'ops' },
 } as unknown as Bootstrap;
 

@@ -12,7 +12,7 @@ export function placeOf(route: Route, bootstrap: Bootstrap | undefined, before: 
   const orgs = bootstrap?.orgs ?? [];
   const env = 'env' in route ? route.env : undefined;
   if (env) {
-    const owner = orgs.find((org) => org.envs.some((each) => each.env_id === env));
+    const owner = orgs.find(org => org.envs.some(each => each.env_id === env));
     return { env, org: owner?.org_id ?? (before?.env === env ? before.org : undefined) };
   }
   const org = 'org' in route && route.name !== 'bootstrap' ? route.org : undefined;

@@ -2,8 +2,16 @@ import { expect, test } from 'vitest';
 import { hrefOf, parseRoute, routeElsewhere } from './route.ts';
 
 test('CON-032 the named routes', () => {
-  expect(['', '#/', '#/bootstrap', '#/sign-in', '#/sign-out', '#/org', '#/org/create', '#/auth/callback'].map((hash) => parseRoute(hash).name))
-    .toEqual(['orgs', 'orgs', 'bootstrap', 'sign-in', 'sign-out', 'orgs', 'org-create', 'callback']);
+  expect(['', '#/', '#/bootstrap', '#/sign-in', '#/sign-out', '#/org', '#/org/create', '#/auth/callback'].map(hash => parseRoute(hash).name)).toEqual([
+    'orgs',
+    'orgs',
+    'bootstrap',
+    'sign-in',
+    'sign-out',
+    'orgs',
+    'org-create',
+    'callback',
+  ]);
 });
 
 test('CON-033 the routes of an org and an environment', () => {

@@ -21,7 +21,11 @@ const SettingsPage = lazy(async () => ({ default: (await later()).SettingsPage }
 
 /** Route to page, behind the gates of the environment (G2) and of the feature map (G3), in this order. */
 export function Screen({ route }: { route: Route }) {
-  return <Suspense fallback={<Loading />}><Routed route={route} /></Suspense>;
+  return (
+    <Suspense fallback={<Loading />}>
+      <Routed route={route} />
+    </Suspense>
+  );
 }
 
 function Routed({ route }: { route: Route }) {
@@ -36,7 +40,7 @@ function Routed({ route }: { route: Route }) {
     case 'env-create':
       return <EnvCreatePage org={route.org} />;
     case 'home':
-      if (route.env) return <EnvGate env={route.env}>{(env) => <EnvHomePage id={route.env as string} env={env} />}</EnvGate>;
+      if (route.env) return <EnvGate env={route.env}>{env => <EnvHomePage id={route.env as string} env={env} />}</EnvGate>;
       return <OrgHomePage org={route.org as string} />;
     case 'settings':
       if (route.env) return <EnvGate env={route.env}>{() => <SettingsPage subject={{ kind: 'env', id: route.env as string }} />}</EnvGate>;
@@ -48,7 +52,7 @@ function Routed({ route }: { route: Route }) {
       return <EnvGate env={route.env}>{() => <AuditPage env={route.env} />}</EnvGate>;
     case 'page': {
       if (!services) return <Loading />;
-      const service = services.find((each) => each.service === route.service);
+      const service = services.find(each => each.service === route.service);
       if (!service) return <NotFoundPage />;
       if (!featureEnabled(features, service.service)) return <FeatureOff label={service.label} />;
       const page = <ServicePage key={`${route.service}/${route.page}`} service={service} page={route.page} props={route.props} />;

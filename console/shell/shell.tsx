@@ -51,9 +51,18 @@ export function Shell({ membership, settle, liveState }: { membership: Membershi
 
   return (
     <div className="shell">
-      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
+      <a
+        className="skip"
+        href="#main"
+        onClick={event => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to content
+      </a>
       {narrow ? (
-        <dialog ref={drawer} className="drawer" aria-label="Navigation" onClick={(event) => event.target === drawer.current && drawer.current?.close()}>
+        <dialog ref={drawer} className="drawer" aria-label="Navigation" onClick={event => event.target === drawer.current && drawer.current?.close()}>
           <Rail openSwitcher={openSwitcher} close={() => drawer.current?.close()} />
         </dialog>
       ) : (
@@ -74,14 +83,22 @@ export function Shell({ membership, settle, liveState }: { membership: Membershi
         <main id="main" ref={main} tabIndex={-1}>
           {membership.kind === 'unknown' && (
             <p className="notice" data-tone="warn">
-              Your organizations could not be loaded ({membership.problem.message}). <button type="button" className="link" onClick={settle}>Try again</button>
+              Your organizations could not be loaded ({membership.problem.message}).{' '}
+              <button type="button" className="link" onClick={settle}>
+                Try again
+              </button>
             </p>
           )}
           <ErrorBoundary key={hash} action={() => client.action}>
-            {membership.kind !== 'not_member' ? <Screen route={route} />
-              : route.name === 'bootstrap' ? <BootstrapPage route={route} settle={settle} />
-              : route.name === 'org-create' ? <Screen route={route} />
-              : <NotMemberPage settle={settle} />}
+            {membership.kind !== 'not_member' ? (
+              <Screen route={route} />
+            ) : route.name === 'bootstrap' ? (
+              <BootstrapPage route={route} settle={settle} />
+            ) : route.name === 'org-create' ? (
+              <Screen route={route} />
+            ) : (
+              <NotMemberPage settle={settle} />
+            )}
           </ErrorBoundary>
         </main>
       </div>

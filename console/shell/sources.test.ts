@@ -11,22 +11,22 @@ const IDS = 'sys auth app bus post bff acme captain proxy func stat workflow sto
 test('CON-010 no file of the console names a service or a vertical', () => {
   expect(files.length).toBeGreaterThan(60);
   const named = new RegExp(`(['"\`])(${IDS})\\1|\\b(${IDS}):[a-z]+:[a-z]+|/proxy/(${IDS})\\b`);
-  expect(files.filter((file) => named.test(source(file)))).toEqual([]);
+  expect(files.filter(file => named.test(source(file)))).toEqual([]);
 });
 
 test('CON-012 the only key that outlives the page is the collapsed rail', () => {
-  const keys = files.flatMap((file) => [...source(file).matchAll(/(?:localStorage|sessionStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${file}: ${line}`));
-  expect(keys).toEqual(['shell/rail.tsx: localStorage.getItem(COLLAPSED) === \'true\');', 'shell/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));']);
+  const keys = files.flatMap(file => [...source(file).matchAll(/(?:localStorage|sessionStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${file}: ${line}`));
+  expect(keys).toEqual(["shell/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');", 'shell/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));']);
   expect(source('shell/rail.tsx')).toContain("const COLLAPSED = 'dash.rail.collapsed'");
 });
 
 test('CON-021 only the client talks to the network, and it alone fetches', () => {
-  const calls = files.filter((file) => /\bfetch\(|XMLHttpRequest|EventSource|sendBeacon/.test(source(file)));
+  const calls = files.filter(file => /\bfetch\(|XMLHttpRequest|EventSource|sendBeacon/.test(source(file)));
   expect(calls).toEqual(['api/gateway-client.ts']);
 });
 
 test('CON-031 what the generic pages send is a POST', () => {
   const page = source('pages/service-page.tsx');
   expect(page).toContain("method: 'POST'");
-  expect(files.filter((file) => /method: '(PUT|DELETE)'/.test(source(file)))).toEqual(['api/registry-api.ts']);
+  expect(files.filter(file => /method: '(PUT|DELETE)'/.test(source(file)))).toEqual(['api/registry-api.ts']);
 });

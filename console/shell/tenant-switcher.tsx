@@ -10,10 +10,10 @@ export function TenantSwitcher({ close }: { close(): void }) {
   const [wanted, setWanted] = useState('');
   const needle = wanted.trim().toLowerCase();
   const orgs = useMemo(() => {
-    const matches = (...texts: string[]) => texts.some((text) => text.toLowerCase().includes(needle));
-    return (bootstrap?.orgs ?? []).flatMap((org) => {
+    const matches = (...texts: string[]) => texts.some(text => text.toLowerCase().includes(needle));
+    return (bootstrap?.orgs ?? []).flatMap(org => {
       const whole = matches(org.display_name, org.slug);
-      const envs = org.envs.filter((env) => whole || matches(env.display_name, env.slug));
+      const envs = org.envs.filter(env => whole || matches(env.display_name, env.slug));
       return whole || envs.length ? [{ org, envs }] : [];
     });
   }, [bootstrap, needle]);
@@ -30,9 +30,14 @@ export function TenantSwitcher({ close }: { close(): void }) {
     <Dialog title="Switch organization or environment" close={close}>
       <div className="switch" onKeyDown={move}>
         <input
-          className="input" type="search" aria-label="Find an organization or environment" placeholder="Find by name or slug" autoFocus
-          value={wanted} onChange={(event) => setWanted(event.target.value)}
-          onKeyDown={(event) => {
+          className="input"
+          type="search"
+          aria-label="Find an organization or environment"
+          placeholder="Find by name or slug"
+          autoFocus
+          value={wanted}
+          onChange={event => setWanted(event.target.value)}
+          onKeyDown={event => {
             if (event.key === 'Enter') event.currentTarget.closest('.switch')?.querySelector<HTMLElement>('.switch-list a')?.click();
           }}
         />
@@ -41,24 +46,36 @@ export function TenantSwitcher({ close }: { close(): void }) {
           {orgs.map(({ org, envs }) => (
             <section key={org.org_id} aria-label={org.display_name}>
               <a className="switch-item" href={routeElsewhere(route, { org: org.org_id })} onClick={close} aria-current={place.org === org.org_id && !place.env ? 'true' : undefined}>
-                <span className="mono-mark" aria-hidden="true">{monogram(org.display_name)}</span>
+                <span className="mono-mark" aria-hidden="true">
+                  {monogram(org.display_name)}
+                </span>
                 <strong>{org.display_name}</strong>
                 <code>{org.slug}</code>
               </a>
-              {envs.map((env) => (
+              {envs.map(env => (
                 <a key={env.env_id} className="switch-item inner" href={routeElsewhere(route, { env: env.env_id })} onClick={close} aria-current={place.env === env.env_id ? 'true' : undefined}>
                   <Icon name="layers" />
                   <span>{env.display_name}</span>
                   <code>{env.slug}</code>
-                  {env.status !== 'active' && <span className="badge" data-tone="muted">{env.status}</span>}
+                  {env.status !== 'active' && (
+                    <span className="badge" data-tone="muted">
+                      {env.status}
+                    </span>
+                  )}
                 </a>
               ))}
             </section>
           ))}
         </div>
         <p className="switch-foot">
-          <a href={hrefOf('org/create')} onClick={close}>Create organization</a>
-          {place.org && <a href={hrefOf('env/create', { org: place.org })} onClick={close}>Create environment</a>}
+          <a href={hrefOf('org/create')} onClick={close}>
+            Create organization
+          </a>
+          {place.org && (
+            <a href={hrefOf('env/create', { org: place.org })} onClick={close}>
+              Create environment
+            </a>
+          )}
         </p>
       </div>
     </Dialog>

@@ -10,7 +10,9 @@ export function Toasts({ toasts }: { toasts: readonly Toast[] }) {
   return (
     <div className="toasts" role="status" aria-live="polite">
       {toasts.map(({ id, text, tone }) => (
-        <p key={id} className="toast" data-tone={tone}>{text}</p>
+        <p key={id} className="toast" data-tone={tone}>
+          {text}
+        </p>
       ))}
     </div>
   );

@@ -17,10 +17,10 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
 
   useEffect(() => {
     const aborted = new AbortController();
-    setState((before) => (before.key === key ? { ...before, loading: true } : { key, loading: true }));
+    setState(before => (before.key === key ? { ...before, loading: true } : { key, loading: true }));
     loader.current(aborted.signal).then(
-      (data) => !aborted.signal.aborted && setState({ key, data, loading: false }),
-      (error) => {
+      data => !aborted.signal.aborted && setState({ key, data, loading: false }),
+      error => {
         if (aborted.signal.aborted) return;
         const problem = Problem.of(error);
         // A gateway that is away for a moment does not empty the screen; a refusal does.
@@ -31,7 +31,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
     return () => aborted.abort();
   }, [key, turn]);
 
-  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const reload = useCallback(() => setTurn(before => before + 1), []);
   const current = state.key === key ? state : { data: undefined, problem: undefined, loading: true };
   return { data: current.data, problem: current.problem, loading: current.loading, reload };
 }

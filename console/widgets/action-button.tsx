@@ -44,7 +44,9 @@ export function ActionButton({ action, scope, className = 'btn', runAll }: Actio
   };
   return (
     <>
-      <button type="button" className={className} data-tone={action.tone} disabled={busy} onClick={press}>{busy ? 'Working…' : action.label}</button>
+      <button type="button" className={className} data-tone={action.tone} disabled={busy} onClick={press}>
+        {busy ? 'Working…' : action.label}
+      </button>
       {asking && action.form?.length ? (
         <Dialog title={action.label} close={() => setAsking(false)}>
           {action.confirm && <p>{action.confirm}</p>}

@@ -8,9 +8,11 @@ export function ActionsSection({ section, title }: { section: Definition; title?
   const { params } = usePageHost();
   const buttons = (
     <div className="row wrap">
-      {section.actions.filter(({ when }) => holds(when, params)).map((action) => (
-        <ActionButton key={action.id} action={action} scope={{ params }} className={`btn ${action.tone === 'bad' ? 'danger' : ''}`} />
-      ))}
+      {section.actions
+        .filter(({ when }) => holds(when, params))
+        .map(action => (
+          <ActionButton key={action.id} action={action} scope={{ params }} className={`btn ${action.tone === 'bad' ? 'danger' : ''}`} />
+        ))}
     </div>
   );
   return title ? <Card title={title}>{buttons}</Card> : buttons;

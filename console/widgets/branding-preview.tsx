@@ -27,7 +27,7 @@ export function BrandingPreview({ branding }: { branding: Branding }) {
 
 /** Black or white, whichever reads better on a colour. */
 function ink(color: string): string {
-  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map(at => {
     const c = Number.parseInt(color.slice(at, at + 2), 16) / 255;
     return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });

@@ -14,7 +14,7 @@ export function ChartSection({ section, title }: { section: Definition; title?: 
   const loaded = useSource(section.source);
   return (
     <LoadedView of={loaded}>
-      {(data) => {
+      {data => {
         const rows = itemsOf(data, section.source);
         if (rows.length === 0) return <Empty title="No measurements yet" />;
         return <Chart section={section} rows={rows} name={title ?? 'Chart'} />;
@@ -24,19 +24,29 @@ export function ChartSection({ section, title }: { section: Definition; title?: 
 }
 
 function Chart({ section: { chart, x, series, unit }, rows, name }: { section: Definition; rows: readonly unknown[]; name: string }) {
-  const labels = rows.map((row) => axisText(valueAt(row, x)));
-  const values = series.map(({ value }) => rows.map((row) => Number(valueAt(row, value)) || 0));
+  const labels = rows.map(row => axisText(valueAt(row, x)));
+  const values = series.map(({ value }) => rows.map(row => Number(valueAt(row, value)) || 0));
   const pie = chart === 'pie';
   const legend = pie ? labels.slice(0, 6) : series.map(({ label }) => label);
   const text = (n: number) => `${formatted(n, 'number')}${unit ? ` ${unit}` : ''}`;
   return (
     <figure className="chart">
       {(pie || legend.length > 1) && (
-        <ul className="legend" aria-hidden="true">{legend.map((label, index) => <li key={label} data-series={index % 6}>{label}</li>)}</ul>
+        <ul className="legend" aria-hidden="true">
+          {legend.map((label, index) => (
+            <li key={label} data-series={index % 6}>
+              {label}
+            </li>
+          ))}
+        </ul>
       )}
       {pie ? (
         <svg viewBox="0 0 220 220" className="pie" role="img" aria-label={name}>
-          {slices(values[0] ?? [], 110, 110, 104).map((d, index) => <path key={labels[index]} d={d} data-series={index % 6}><title>{`${labels[index]}: ${text(values[0]?.[index] ?? 0)}`}</title></path>)}
+          {slices(values[0] ?? [], 110, 110, 104).map((d, index) => (
+            <path key={labels[index]} d={d} data-series={index % 6}>
+              <title>{`${labels[index]}: ${text(values[0]?.[index] ?? 0)}`}</title>
+            </path>
+          ))}
         </svg>
       ) : (
         <Plot chart={chart} labels={labels} values={values} text={text} name={name} />
@@ -45,10 +55,26 @@ function Chart({ section: { chart, x, series, unit }, rows, name }: { section: D
         <summary>Show as a table</summary>
         <div className="table-wrap">
           <table className="table">
-            <thead><tr><th scope="col">{x}</th>{series.map(({ label }) => <th key={label} scope="col" className="num">{label}</th>)}</tr></thead>
+            <thead>
+              <tr>
+                <th scope="col">{x}</th>
+                {series.map(({ label }) => (
+                  <th key={label} scope="col" className="num">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
             <tbody>
               {labels.map((label, row) => (
-                <tr key={`${label}-${row}`}><th scope="row">{label}</th>{series.map(({ label: each }, index) => <td key={each} className="num" data-label={each}>{text(values[index]?.[row] ?? 0)}</td>)}</tr>
+                <tr key={`${label}-${row}`}>
+                  <th scope="row">{label}</th>
+                  {series.map(({ label: each }, index) => (
+                    <td key={each} className="num" data-label={each}>
+                      {text(values[index]?.[row] ?? 0)}
+                    </td>
+                  ))}
+                </tr>
               ))}
             </tbody>
           </table>
@@ -64,19 +90,35 @@ function Plot({ chart, labels, values, text, name }: { chart: 'line' | 'area' | 
   const marks = [0, 0.5, 1];
   return (
     <div className="plot">
-      <div className="plot-y" aria-hidden="true">{marks.toReversed().map((mark) => <span key={mark}>{text(top * mark)}</span>)}</div>
+      <div className="plot-y" aria-hidden="true">
+        {marks.toReversed().map(mark => (
+          <span key={mark}>{text(top * mark)}</span>
+        ))}
+      </div>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={name}>
-        {marks.map((mark) => <line key={mark} className="grid" x1="0" x2={WIDTH} y1={HEIGHT - mark * HEIGHT} y2={HEIGHT - mark * HEIGHT} />)}
-        {values.map((points, index) => chart === 'bar'
-          ? bars(points, index, values.length, frame).map((bar, at) => <rect key={bar.x} {...bar} rx="2" data-series={index % 6}><title>{`${labels[at]}: ${text(points[at] ?? 0)}`}</title></rect>)
-          : (
+        {marks.map(mark => (
+          <line key={mark} className="grid" x1="0" x2={WIDTH} y1={HEIGHT - mark * HEIGHT} y2={HEIGHT - mark * HEIGHT} />
+        ))}
+        {values.map((points, index) =>
+          chart === 'bar' ? (
+            bars(points, index, values.length, frame).map((bar, at) => (
+              <rect key={bar.x} {...bar} rx="2" data-series={index % 6}>
+                <title>{`${labels[at]}: ${text(points[at] ?? 0)}`}</title>
+              </rect>
+            ))
+          ) : (
             <g key={`series-${index}`} data-series={index % 6}>
               {chart === 'area' && <path className="fill" d={area(points, frame)} />}
               <path className="stroke" d={line(points, frame)} vectorEffect="non-scaling-stroke" />
             </g>
-          ))}
+          ),
+        )}
       </svg>
-      <div className="plot-x" aria-hidden="true"><span>{labels[0]}</span><span>{labels[Math.floor((labels.length - 1) / 2)]}</span><span>{labels.at(-1)}</span></div>
+      <div className="plot-x" aria-hidden="true">
+        <span>{labels[0]}</span>
+        <span>{labels[Math.floor((labels.length - 1) / 2)]}</span>
+        <span>{labels.at(-1)}</span>
+      </div>
     </div>
   );
 }

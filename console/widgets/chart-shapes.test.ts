@@ -5,7 +5,7 @@ import { changedKeys } from './use-changed-rows.ts';
 const frame = { width: 100, height: 50, top: 10 };
 
 test('axes end at a readable number', () => {
-  expect([[], [3], [18], [99], [240], [0.03]].map((points) => niceMax([points]))).toEqual([1, 5, 20, 100, 250, 0.05]);
+  expect([[], [3], [18], [99], [240], [0.03]].map(points => niceMax([points]))).toEqual([1, 5, 20, 100, 250, 0.05]);
 });
 
 test('shapes fill their frame', () => {
@@ -18,8 +18,38 @@ test('shapes fill their frame', () => {
 });
 
 test('a reload marks rows that changed or came, not a longer list', () => {
-  const was = new Map([['a', '1'], ['b', '1']]);
-  expect([...changedKeys(was, new Map([['a', '2'], ['b', '1']]))]).toEqual(['a']);
-  expect([...changedKeys(was, new Map([['c', '1'], ['a', '1'], ['b', '1']]))]).toEqual(['c']);
-  expect([...changedKeys(was, new Map([['a', '1'], ['b', '1'], ['c', '1'], ['d', '1']]))]).toEqual([]);
+  const was = new Map([
+    ['a', '1'],
+    ['b', '1'],
+  ]);
+  expect([
+    ...changedKeys(
+      was,
+      new Map([
+        ['a', '2'],
+        ['b', '1'],
+      ]),
+    ),
+  ]).toEqual(['a']);
+  expect([
+    ...changedKeys(
+      was,
+      new Map([
+        ['c', '1'],
+        ['a', '1'],
+        ['b', '1'],
+      ]),
+    ),
+  ]).toEqual(['c']);
+  expect([
+    ...changedKeys(
+      was,
+      new Map([
+        ['a', '1'],
+        ['b', '1'],
+        ['c', '1'],
+        ['d', '1'],
+      ]),
+    ),
+  ]).toEqual([]);
 });

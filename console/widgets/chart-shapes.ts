@@ -12,7 +12,7 @@ export function niceMax(series: readonly (readonly number[])[]): number {
   const most = Math.max(0, ...series.flat());
   if (most === 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return (([1, 2, 2.5, 5, 10].find((step) => step * power >= most) ?? 10) * power);
+  return ([1, 2, 2.5, 5, 10].find(step => step * power >= most) ?? 10) * power;
 }
 
 function at(points: readonly number[], index: number, { width, height, top }: Frame): string {
@@ -41,7 +41,7 @@ export function bars(points: readonly number[], series: number, of: number, { wi
 export function slices(values: readonly number[], cx: number, cy: number, radius: number): string[] {
   const total = values.reduce((sum, value) => sum + Math.max(0, value), 0) || 1;
   let turn = 0;
-  return values.map((value) => {
+  return values.map(value => {
     const share = Math.max(0, value) / total;
     const [from, to] = [turn, turn + share];
     turn = to;

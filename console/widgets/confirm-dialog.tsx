@@ -37,14 +37,20 @@ export function ConfirmDialog({ title, text, label, tone, typed, run, close }: C
         <p>{text}</p>
         {typed && (
           <label className="field">
-            <span className="label">Type <code>{typed}</code> to confirm</span>
-            <input className="input" value={entry} onChange={(event) => setEntry(event.target.value)} autoComplete="off" autoFocus />
+            <span className="label">
+              Type <code>{typed}</code> to confirm
+            </span>
+            <input className="input" value={entry} onChange={event => setEntry(event.target.value)} autoComplete="off" autoFocus />
           </label>
         )}
         {problem && <FormAlert problem={problem} />}
         <footer className="row end">
-          <button type="button" className="btn" onClick={close} autoFocus={!typed}>Cancel</button>
-          <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy || (typed !== undefined && entry !== typed)}>{busy ? 'Working…' : label}</button>
+          <button type="button" className="btn" onClick={close} autoFocus={!typed}>
+            Cancel
+          </button>
+          <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy || (typed !== undefined && entry !== typed)}>
+            {busy ? 'Working…' : label}
+          </button>
         </footer>
       </form>
     </Dialog>

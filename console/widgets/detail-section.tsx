@@ -14,14 +14,16 @@ export function DetailSection({ section, title }: { section: Definition; title?:
   const row = loaded.data;
   const actions = row === undefined ? [] : (section.actions ?? []).filter(({ when }) => holds(when, row));
   return (
-    <Card title={title} actions={actions.length > 0 && actions.map((action) => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}>
+    <Card title={title} actions={actions.length > 0 && actions.map(action => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}>
       <LoadedView of={loaded}>
-        {(data) => (
+        {data => (
           <dl className="detail">
             {section.fields.map(({ label, value, format }) => (
               <div key={label}>
                 <dt>{label}</dt>
-                <dd><Value value={valueAt(data, value)} format={format} /></dd>
+                <dd>
+                  <Value value={valueAt(data, value)} format={format} />
+                </dd>
               </div>
             ))}
           </dl>

@@ -11,11 +11,23 @@ export function Dialog({ title, close, children, wide }: { title: string; close(
     return () => dialog?.close();
   }, []);
   return (
-    <dialog ref={element} className="dialog" data-wide={wide || undefined} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); close(); }} onClick={(event) => event.target === element.current && close()}>
+    <dialog
+      ref={element}
+      className="dialog"
+      data-wide={wide || undefined}
+      aria-labelledby={id}
+      onCancel={event => {
+        event.preventDefault();
+        close();
+      }}
+      onClick={event => event.target === element.current && close()}
+    >
       <div className="dialog-body">
         <header className="dialog-head">
           <h2 id={id}>{title}</h2>
-          <button type="button" className="btn quiet icon" aria-label="Close" onClick={close}><Icon name="close" /></button>
+          <button type="button" className="btn quiet icon" aria-label="Close" onClick={close}>
+            <Icon name="close" />
+          </button>
         </header>
         {children}
       </div>

@@ -32,7 +32,7 @@ export function FieldControl({ field, entry, options, fault, blank = 'None', cha
     return (
       <div className="field">
         <label className="check">
-          <input {...common} className="" type="checkbox" checked={entry === true} disabled={field.read_only} onChange={(event) => change(event.target.checked)} />
+          <input {...common} className="" type="checkbox" checked={entry === true} disabled={field.read_only} onChange={event => change(event.target.checked)} />
           <span>{field.label}</span>
         </label>
         <Notes field={field} fault={fault} helpId={helpId} faultId={faultId} />
@@ -43,10 +43,18 @@ export function FieldControl({ field, entry, options, fault, blank = 'None', cha
     const chosen = Array.isArray(entry) ? (entry as string[]) : [];
     return (
       <fieldset className="field choices" aria-describedby={common['aria-describedby']}>
-        <legend className="label">{field.label}{field.required && <Required />}</legend>
+        <legend className="label">
+          {field.label}
+          {field.required && <Required />}
+        </legend>
         {options.map(({ value, label }) => (
           <label key={value} className="check">
-            <input type="checkbox" checked={chosen.includes(value)} disabled={field.read_only} onChange={(event) => change(event.target.checked ? [...chosen, value] : chosen.filter((each) => each !== value))} />
+            <input
+              type="checkbox"
+              checked={chosen.includes(value)}
+              disabled={field.read_only}
+              onChange={event => change(event.target.checked ? [...chosen, value] : chosen.filter(each => each !== value))}
+            />
             <span>{label}</span>
           </label>
         ))}
@@ -57,7 +65,10 @@ export function FieldControl({ field, entry, options, fault, blank = 'None', cha
   }
   return (
     <div className="field">
-      <label className="label" htmlFor={id}>{field.label}{field.required && <Required />}</label>
+      <label className="label" htmlFor={id}>
+        {field.label}
+        {field.required && <Required />}
+      </label>
       <Control field={field} entry={String(entry)} options={options} common={common} blank={blank} change={change} />
       <Notes field={field} fault={fault} helpId={helpId} faultId={faultId} />
     </div>
@@ -65,14 +76,27 @@ export function FieldControl({ field, entry, options, fault, blank = 'None', cha
 }
 
 function Required() {
-  return <span className="required" title="Required" aria-hidden="true"> *</span>;
+  return (
+    <span className="required" title="Required" aria-hidden="true">
+      {' '}
+      *
+    </span>
+  );
 }
 
 function Notes({ field, fault, helpId, faultId }: { field: Field; fault: string | undefined; helpId: string | undefined; faultId: string | undefined }) {
   return (
     <>
-      {fault && <p id={faultId} className="fault">{fault}</p>}
-      {field.help && <p id={helpId} className="sub">{field.help}</p>}
+      {fault && (
+        <p id={faultId} className="fault">
+          {fault}
+        </p>
+      )}
+      {field.help && (
+        <p id={helpId} className="sub">
+          {field.help}
+        </p>
+      )}
     </>
   );
 }
@@ -90,33 +114,43 @@ function Control({ field, entry, options, common, blank, change }: ControlProps)
   const read = { readOnly: field.read_only ?? false };
   switch (field.type) {
     case 'textarea':
-      return <textarea {...common} {...read} rows={4} value={entry} onChange={(event) => change(event.target.value)} />;
+      return <textarea {...common} {...read} rows={4} value={entry} onChange={event => change(event.target.value)} />;
     case 'json':
-      return <textarea {...common} {...read} className="input mono" rows={8} spellCheck={false} value={entry} onChange={(event) => change(event.target.value)} />;
+      return <textarea {...common} {...read} className="input mono" rows={8} spellCheck={false} value={entry} onChange={event => change(event.target.value)} />;
     case 'select':
       return (
-        <select {...common} disabled={field.read_only} value={entry} onChange={(event) => change(event.target.value)}>
+        <select {...common} disabled={field.read_only} value={entry} onChange={event => change(event.target.value)}>
           {(!field.required || entry === '') && <option value="">{field.required ? 'Choose…' : blank}</option>}
-          {options.map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
+          {options.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
         </select>
       );
     case 'number':
-      return <input {...common} {...read} type="text" inputMode="decimal" value={entry} onChange={(event) => change(event.target.value)} />;
+      return <input {...common} {...read} type="text" inputMode="decimal" value={entry} onChange={event => change(event.target.value)} />;
     case 'datetime':
-      return <input {...common} {...read} type="datetime-local" step="1" value={entry} onChange={(event) => change(event.target.value)} />;
+      return <input {...common} {...read} type="datetime-local" step="1" value={entry} onChange={event => change(event.target.value)} />;
     case 'color':
       return (
         <span className="color-pair">
-          <input type="color" aria-label={`${field.label}, picker`} disabled={field.read_only} value={/^#[0-9a-f]{6}$/i.test(entry) ? entry : '#808080'} onChange={(event) => change(event.target.value)} />
-          <input {...common} {...read} className="input mono" placeholder="#0f766e" spellCheck={false} value={entry} onChange={(event) => change(event.target.value)} />
+          <input
+            type="color"
+            aria-label={`${field.label}, picker`}
+            disabled={field.read_only}
+            value={/^#[0-9a-f]{6}$/i.test(entry) ? entry : '#808080'}
+            onChange={event => change(event.target.value)}
+          />
+          <input {...common} {...read} className="input mono" placeholder="#0f766e" spellCheck={false} value={entry} onChange={event => change(event.target.value)} />
         </span>
       );
     case 'secret_ref':
-      return <input {...common} {...read} className="input mono" placeholder="backend://path" autoComplete="off" spellCheck={false} value={entry} onChange={(event) => change(event.target.value)} />;
+      return <input {...common} {...read} className="input mono" placeholder="backend://path" autoComplete="off" spellCheck={false} value={entry} onChange={event => change(event.target.value)} />;
     case 'file':
-      return <input {...common} type="file" disabled={field.read_only} onChange={async (event) => change(await base64(event.target.files?.[0]))} />;
+      return <input {...common} type="file" disabled={field.read_only} onChange={async event => change(await base64(event.target.files?.[0]))} />;
     default:
-      return <input {...common} {...read} type="text" value={entry} onChange={(event) => change(event.target.value)} />;
+      return <input {...common} {...read} type="text" value={entry} onChange={event => change(event.target.value)} />;
   }
 }
 

@@ -22,15 +22,15 @@ export function FilterBar({ fields, change }: { fields: readonly Field[]; change
   }, [draft, fields]);
 
   return (
-    <form className="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-      {fields.map((field) => (
+    <form className="filters" role="search" aria-label="Filters" onSubmit={event => event.preventDefault()}>
+      {fields.map(field => (
         <FieldControl
           key={field.name}
           field={{ ...field, required: false }}
           entry={draft[field.name] ?? ''}
           blank="Any"
           options={options[field.name] ?? field.options ?? []}
-          change={(entry) => setDraft((before) => ({ ...before, [field.name]: entry }))}
+          change={entry => setDraft(before => ({ ...before, [field.name]: entry }))}
         />
       ))}
     </form>

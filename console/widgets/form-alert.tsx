@@ -10,8 +10,18 @@ export function FormAlert({ problem, rest = [] }: { problem: Problem; rest?: rea
     <div ref={element} className="notice" data-tone="bad" role="alert" tabIndex={-1}>
       <strong>{problem.denied ? 'Not permitted' : problem.title}</strong>
       {problem.detail && problem.detail !== problem.title && <p>{problem.detail}</p>}
-      {rest.length > 0 && <ul>{rest.map((text) => <li key={text}>{text}</li>)}</ul>}
-      {problem.correlationId && <p className="sub"><CopyableCode text={problem.correlationId} label="correlation id" /></p>}
+      {rest.length > 0 && (
+        <ul>
+          {rest.map(text => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+      {problem.correlationId && (
+        <p className="sub">
+          <CopyableCode text={problem.correlationId} label="correlation id" />
+        </p>
+      )}
     </div>
   );
 }

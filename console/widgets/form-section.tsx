@@ -13,7 +13,7 @@ export function FormSection({ section }: { section: Definition }) {
 
 function Filled({ section, source }: { section: Definition; source: NonNullable<Definition['source']> }) {
   const loaded = useSource(source);
-  return <LoadedView of={loaded}>{(data) => <Bare key={JSON.stringify(data)} section={section} initial={data} />}</LoadedView>;
+  return <LoadedView of={loaded}>{data => <Bare key={JSON.stringify(data)} section={section} initial={data} />}</LoadedView>;
 }
 
 function Bare({ section: { fields, submit, secondary = [] }, initial }: { section: Definition; initial: unknown }) {
@@ -25,8 +25,8 @@ function Bare({ section: { fields, submit, secondary = [] }, initial }: { sectio
       initial={initial}
       submitLabel={submit.label}
       tone={submit.tone}
-      more={secondary.map((action) => <ActionButton key={action.id} action={action} scope={scope} />)}
-      submit={async (form) => {
+      more={secondary.map(action => <ActionButton key={action.id} action={action} scope={scope} />)}
+      submit={async form => {
         await host.run(submit, { ...scope, form });
         host.settle(submit, { ...scope, form });
       }}

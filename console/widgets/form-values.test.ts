@@ -25,10 +25,16 @@ test('what stands in the way is said per field', () => {
 });
 
 test('findings of the service return to the fields they name', () => {
-  const problem = new Problem({ status: 422, code: 'x', title: 'x', correlationId: '', errors: [
-    { pointer: '/name', code: 'a', message: 'no' },
-    { pointer: '#/limits/cpu', code: 'a', message: 'too much' },
-    { pointer: '/other', code: 'a', message: 'what' },
-  ] });
+  const problem = new Problem({
+    status: 422,
+    code: 'x',
+    title: 'x',
+    correlationId: '',
+    errors: [
+      { pointer: '/name', code: 'a', message: 'no' },
+      { pointer: '#/limits/cpu', code: 'a', message: 'too much' },
+      { pointer: '/other', code: 'a', message: 'what' },
+    ],
+  });
   expect(faultsOf(problem, fields)).toEqual({ faults: { name: 'no', 'limits.cpu': 'too much' }, rest: ['other: what'] });
 });

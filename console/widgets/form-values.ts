@@ -9,7 +9,7 @@ export type Faults = Readonly<Record<string, string>>;
 
 export function draftOf(fields: readonly Field[], initial?: unknown): Draft {
   return Object.fromEntries(
-    fields.map((field) => {
+    fields.map(field => {
       const value = valueAt(initial, field.name) ?? field.default;
       if (field.type === 'bool') return [field.name, value === true];
       if (field.type === 'multiselect') return [field.name, Array.isArray(value) ? value.map(String) : []];
@@ -22,7 +22,7 @@ export function draftOf(fields: readonly Field[], initial?: unknown): Draft {
 }
 
 export function visibleFields(fields: readonly Field[], draft: Draft): Field[] {
-  return fields.filter((field) => holds(field.when, draft));
+  return fields.filter(field => holds(field.when, draft));
 }
 
 /** The draft as the service wants it, and what stands in the way. Empty optional members are not sent. */
@@ -83,7 +83,7 @@ export function faultsOf(problem: Problem, fields: readonly Field[]): { faults: 
   const rest: string[] = [];
   for (const { pointer, message } of problem.errors) {
     const name = pointer.replace(/^#?\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
-    const field = fields.find((each) => name === each.name || name.startsWith(`${each.name}.`));
+    const field = fields.find(each => name === each.name || name.startsWith(`${each.name}.`));
     if (field) faults[field.name] ??= message;
     else rest.push(name ? `${name}: ${message}` : message);
   }

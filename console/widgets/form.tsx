@@ -54,14 +54,14 @@ export function Form({ fields, initial, submitLabel, tone, more, change, submit 
 
   return (
     <form ref={form} className="stack form" noValidate onSubmit={send}>
-      {visibleFields(fields, draft).map((field) => (
+      {visibleFields(fields, draft).map(field => (
         <FieldControl
           key={field.name}
           field={field}
           entry={draft[field.name] ?? ''}
           options={options[field.name] ?? field.options ?? []}
           fault={faults[field.name]}
-          change={(entry) => {
+          change={entry => {
             const next = { ...draft, [field.name]: entry };
             setDraft(next);
             change?.(valuesOf(fields, next).values);
@@ -72,7 +72,9 @@ export function Form({ fields, initial, submitLabel, tone, more, change, submit 
       {failure && <FormAlert problem={failure.problem} rest={failure.rest} />}
       <footer className="row end">
         {more}
-        <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy}>{busy ? 'Working…' : submitLabel}</button>
+        <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy}>
+          {busy ? 'Working…' : submitLabel}
+        </button>
       </footer>
     </form>
   );

@@ -12,11 +12,11 @@ export function formatted(value: unknown, format: Format = 'text', { locale, tim
   if (value === undefined || value === null || value === '') return '–';
   switch (format) {
     case 'number':
-      return numeric(value, (n) => new Intl.NumberFormat(locale, { maximumFractionDigits: 2 }).format(n));
+      return numeric(value, n => new Intl.NumberFormat(locale, { maximumFractionDigits: 2 }).format(n));
     case 'percent':
-      return numeric(value, (n) => `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(n)} %`);
+      return numeric(value, n => `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(n)} %`);
     case 'bytes':
-      return numeric(value, (n) => bytes(n, locale));
+      return numeric(value, n => bytes(n, locale));
     case 'duration_s':
       return numeric(value, duration);
     case 'datetime': {

@@ -7,7 +7,11 @@ import { Icon, type IconName } from './icon.tsx';
 export function Loading({ label = 'Loading…' }: { label?: string }) {
   return (
     <div className="state loading" role="status">
-      <span className="bars" aria-hidden="true"><i /><i /><i /></span>
+      <span className="bars" aria-hidden="true">
+        <i />
+        <i />
+        <i />
+      </span>
       <span>{label}</span>
     </div>
   );
@@ -16,7 +20,9 @@ export function Loading({ label = 'Loading…' }: { label?: string }) {
 function State({ icon, tone, title, children }: { icon: IconName; tone?: string; title: string; children?: ReactNode }) {
   return (
     <div className="state" data-tone={tone} role={tone === 'bad' ? 'alert' : undefined}>
-      <span className="state-icon"><Icon name={icon} /></span>
+      <span className="state-icon">
+        <Icon name={icon} />
+      </span>
       <h2>{title}</h2>
       {children}
     </div>
@@ -24,15 +30,27 @@ function State({ icon, tone, title, children }: { icon: IconName; tone?: string;
 }
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
-  return <State icon="box" title={title}>{children}</State>;
+  return (
+    <State icon="box" title={title}>
+      {children}
+    </State>
+  );
 }
 
 export function Denied({ detail }: { detail?: string | undefined }) {
-  return <State icon="lock" title="Not permitted"><p>{detail ?? 'Your account may not see this.'}</p></State>;
+  return (
+    <State icon="lock" title="Not permitted">
+      <p>{detail ?? 'Your account may not see this.'}</p>
+    </State>
+  );
 }
 
 export function Unavailable() {
-  return <State icon="clock" title="Not available yet"><p>The service behind this screen does not offer it in this build.</p></State>;
+  return (
+    <State icon="clock" title="Not available yet">
+      <p>The service behind this screen does not offer it in this build.</p>
+    </State>
+  );
 }
 
 export function Absent({ what }: { what: string }) {
@@ -41,7 +59,11 @@ export function Absent({ what }: { what: string }) {
       <h1>Not found</h1>
       <State icon="search" title={`${what} does not exist`}>
         <p>It may have been deleted, or the address is not right.</p>
-        <p><a className="btn" href="#/">Go to your organizations</a></p>
+        <p>
+          <a className="btn" href="#/">
+            Go to your organizations
+          </a>
+        </p>
       </State>
     </div>
   );
@@ -52,10 +74,23 @@ export function Broken({ problem, retry }: { problem: Problem; retry?: () => voi
   return (
     <State icon="alert" tone="bad" title={ended ? 'Your session is not accepted' : problem.title}>
       {problem.detail && problem.detail !== problem.title && <p>{problem.detail}</p>}
-      {problem.correlationId && <p className="sub">Correlation id <CopyableCode text={problem.correlationId} label="correlation id" /></p>}
+      {problem.correlationId && (
+        <p className="sub">
+          Correlation id <CopyableCode text={problem.correlationId} label="correlation id" />
+        </p>
+      )}
       <p className="row center">
-        {retry && <button type="button" className="btn" onClick={retry}><Icon name="refresh" />Try again</button>}
-        {ended && <a className="btn primary" href="#/sign-in">Sign in again</a>}
+        {retry && (
+          <button type="button" className="btn" onClick={retry}>
+            <Icon name="refresh" />
+            Try again
+          </button>
+        )}
+        {ended && (
+          <a className="btn primary" href="#/sign-in">
+            Sign in again
+          </a>
+        )}
       </p>
     </State>
   );

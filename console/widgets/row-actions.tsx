@@ -13,12 +13,18 @@ export function RowActions({ actions, scope }: { actions: readonly Action[]; sco
   const hidden = actions.slice(shown.length);
   return (
     <div className="row end tight">
-      {shown.map((action) => <ActionButton key={action.id} action={action} scope={scope} className="btn small" />)}
+      {shown.map(action => (
+        <ActionButton key={action.id} action={action} scope={scope} className="btn small" />
+      ))}
       {hidden.length > 0 && (
         <span className="row-menu">
-          <button type="button" className="btn quiet icon small" popoverTarget={id} aria-label="More actions"><Icon name="more" /></button>
+          <button type="button" className="btn quiet icon small" popoverTarget={id} aria-label="More actions">
+            <Icon name="more" />
+          </button>
           <div id={id} popover="auto" className="menu" onToggle={place}>
-            {hidden.map((action) => <ActionButton key={action.id} action={action} scope={scope} className="menu-item" />)}
+            {hidden.map(action => (
+              <ActionButton key={action.id} action={action} scope={scope} className="menu-item" />
+            ))}
           </div>
         </span>
       )}

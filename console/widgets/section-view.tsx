@@ -14,7 +14,11 @@ export function SectionList({ sections }: { sections: readonly Section[] }) {
   const { params } = usePageHost();
   return (
     <div className="sections">
-      {sections.filter(({ when }) => holds(when, { params }, params)).map((section) => <SectionView key={section.id} section={section} />)}
+      {sections
+        .filter(({ when }) => holds(when, { params }, params))
+        .map(section => (
+          <SectionView key={section.id} section={section} />
+        ))}
     </div>
   );
 }
@@ -29,9 +33,17 @@ function SectionView({ section }: { section: Section }) {
     case 'detail':
       return <DetailSection section={section} title={section.title} />;
     case 'form':
-      return <Card title={section.title}><FormSection section={section} /></Card>;
+      return (
+        <Card title={section.title}>
+          <FormSection section={section} />
+        </Card>
+      );
     case 'chart':
-      return <Card title={section.title}><ChartSection section={section} title={section.title} /></Card>;
+      return (
+        <Card title={section.title}>
+          <ChartSection section={section} title={section.title} />
+        </Card>
+      );
     case 'actions':
       return <ActionsSection section={section} title={section.title} />;
     case 'tabs':
@@ -44,6 +56,10 @@ function SectionView({ section }: { section: Section }) {
         </div>
       );
     default:
-      return <p className="notice" data-tone="muted">This part of the page is of a kind that this console does not know: {(section as { kind: string }).kind}</p>;
+      return (
+        <p className="notice" data-tone="muted">
+          This part of the page is of a kind that this console does not know: {(section as { kind: string }).kind}
+        </p>
+      );
   }
 }

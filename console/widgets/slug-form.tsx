@@ -64,25 +64,50 @@ export function SlugForm({ what, label, example, check, create }: SlugFormProps)
   return (
     <form className="stack form" onSubmit={submit}>
       <div className="field">
-        <label className="label" htmlFor="name">{label}</label>
-        <input id="name" className="input" value={name} maxLength={120} autoComplete="off" autoFocus onChange={(event) => setName(event.target.value)} />
+        <label className="label" htmlFor="name">
+          {label}
+        </label>
+        <input id="name" className="input" value={name} maxLength={120} autoComplete="off" autoFocus onChange={event => setName(event.target.value)} />
       </div>
       <div className="field">
-        <label className="label" htmlFor="slug">Slug</label>
+        <label className="label" htmlFor="slug">
+          Slug
+        </label>
         <input
-          id="slug" className="input mono" value={slug} maxLength={40} spellCheck={false} autoCapitalize="none" autoComplete="off"
-          aria-describedby="slug-verdict slug-help" aria-invalid={verdict.state === 'refused' || undefined}
-          onChange={(event) => setTyped(event.target.value === '' ? undefined : event.target.value.toLowerCase())}
+          id="slug"
+          className="input mono"
+          value={slug}
+          maxLength={40}
+          spellCheck={false}
+          autoCapitalize="none"
+          autoComplete="off"
+          aria-describedby="slug-verdict slug-help"
+          aria-invalid={verdict.state === 'refused' || undefined}
+          onChange={event => setTyped(event.target.value === '' ? undefined : event.target.value.toLowerCase())}
         />
         <p id="slug-verdict" className={verdict.state === 'refused' ? 'fault' : 'sub'} role="status" data-verdict={verdict.state}>
-          {verdict.state === 'refused' ? verdict.text : verdict.state === 'checking' ? 'Checking…' : verdict.state === 'free' ? 'Available' : verdict.state === 'unknown' ? 'Could not be checked; creating will tell.' : 'Derived from the name'}
+          {verdict.state === 'refused'
+            ? verdict.text
+            : verdict.state === 'checking'
+              ? 'Checking…'
+              : verdict.state === 'free'
+                ? 'Available'
+                : verdict.state === 'unknown'
+                  ? 'Could not be checked; creating will tell.'
+                  : 'Derived from the name'}
         </p>
-        <p id="slug-help" className="sub">{slug ? <code>{example(slug)}</code> : 'The slug becomes part of addresses.'} It cannot be changed later.</p>
+        <p id="slug-help" className="sub">
+          {slug ? <code>{example(slug)}</code> : 'The slug becomes part of addresses.'} It cannot be changed later.
+        </p>
       </div>
       {problem && <FormAlert problem={problem} />}
       <footer className="row end">
-        <a className="btn" href="#/">Cancel</a>
-        <button type="submit" className="btn primary" disabled={!ready || busy}>{busy ? 'Creating…' : `Create ${what}`}</button>
+        <a className="btn" href="#/">
+          Cancel
+        </a>
+        <button type="submit" className="btn primary" disabled={!ready || busy}>
+          {busy ? 'Creating…' : `Create ${what}`}
+        </button>
       </footer>
     </form>
   );

@@ -10,7 +10,7 @@ export function StatsSection({ section, title }: { section: Definition; title?: 
     <section className="stats-section" aria-label={title ?? 'Figures'}>
       {title && <h2 className="section-title">{title}</h2>}
       <LoadedView of={loaded}>
-        {(data) => (
+        {data => (
           <dl className="stats">
             {section.items.map(({ label, value, format, tone, trend }) => (
               <div key={label} className="figure-card" data-tone={tone}>
@@ -30,11 +30,21 @@ export function StatsSection({ section, title }: { section: Definition; title?: 
 
 /** A difference as a signed number, or a history as a small line. */
 function Trend({ value }: { value: unknown }) {
-  if (typeof value === 'number') return <span className="trend">{value > 0 ? '+' : ''}{formatted(value, 'number')}</span>;
+  if (typeof value === 'number')
+    return (
+      <span className="trend">
+        {value > 0 ? '+' : ''}
+        {formatted(value, 'number')}
+      </span>
+    );
   if (!Array.isArray(value) || value.length < 2) return null;
   const numbers = value.map(Number);
   const low = Math.min(...numbers);
   const span = Math.max(...numbers) - low || 1;
   const points = numbers.map((n, i) => `${(i / (numbers.length - 1)) * 76 + 2},${22 - ((n - low) / span) * 20}`).join(' ');
-  return <svg className="spark" viewBox="0 0 80 24" width="80" height="24" aria-hidden="true"><polyline points={points} /></svg>;
+  return (
+    <svg className="spark" viewBox="0 0 80 24" width="80" height="24" aria-hidden="true">
+      <polyline points={points} />
+    </svg>
+  );
 }

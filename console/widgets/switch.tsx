@@ -7,5 +7,9 @@ export function Switch({ label, on, change }: { label: string; on: boolean; chan
     await change(!on);
     setBusy(false);
   };
-  return <button type="button" role="switch" className="switch-control" aria-checked={on} aria-label={label} disabled={busy} onClick={press}><span aria-hidden="true" /></button>;
+  return (
+    <button type="button" role="switch" className="switch-control" aria-checked={on} aria-label={label} disabled={busy} onClick={press}>
+      <span aria-hidden="true" />
+    </button>
+  );
 }

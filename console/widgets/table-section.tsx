@@ -34,7 +34,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const rows = useMemo(() => [...itemsOf(loaded.data, source), ...(more?.rows ?? [])], [loaded.data, more, source]);
   const cursor = source.paged ? (more ? more.cursor : nextCursorOf(loaded.data)) : undefined;
   const changed = useChangedRows(loaded.data === undefined ? undefined : rows, keyOf, JSON.stringify(filter));
-  const picked = rows.filter((row) => chosen.has(keyOf(row)));
+  const picked = rows.filter(row => chosen.has(keyOf(row)));
   const bulk = bulk_actions.filter(host.may);
 
   const loadMore = async () => {
@@ -51,70 +51,126 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const runOn = async (action: Action): Promise<string> => {
     const failures: Problem[] = [];
     for (const row of picked) {
-      await host.run({ ...action }, { row, params: host.params }).catch((error) => failures.push(Problem.of(error)));
+      await host.run({ ...action }, { row, params: host.params }).catch(error => failures.push(Problem.of(error)));
     }
     setChosen(new Set());
     if (failures[0] && failures.length === picked.length) throw failures[0];
     const done = `${action.label}: ${picked.length - failures.length} of ${picked.length} done`;
     return failures[0] ? `${done}. ${failures[0].message}` : done;
   };
-  const toggle = (key: string, on: boolean) => setChosen((before) => {
-    const after = new Set(before);
-    if (on) after.add(key);
-    else after.delete(key);
-    return after;
-  });
+  const toggle = (key: string, on: boolean) =>
+    setChosen(before => {
+      const after = new Set(before);
+      if (on) after.add(key);
+      else after.delete(key);
+      return after;
+    });
 
   return (
     <Card
       title={title}
       flush
-      actions={picked.length > 0 && (
-        <>
-          <span className="sub">{picked.length} selected</span>
-          {bulk.map((action) => <ActionButton key={action.id} action={action} scope={{ params: host.params }} runAll={() => runOn(action)} />)}
-        </>
-      )}
-    >
-      {section.filters && section.filters.length > 0 && <FilterBar fields={section.filters ?? NO_FILTERS} change={(next) => { setSize(PAGE); setFilter(next); }} />}
-      <LoadedView of={loaded}>
-        {() => rows.length === 0 ? (
-          <Empty title={Object.keys(filter).length ? 'Nothing matches these filters' : (section.empty ?? 'Nothing here yet')} />
-        ) : (
+      actions={
+        picked.length > 0 && (
           <>
-            <div className="table-wrap">
-              <table className="table">
-                {title && <caption className="hidden">{title}</caption>}
-                <thead>
-                  <tr>
-                    {bulk.length > 0 && <th className="pick"><input type="checkbox" aria-label="Select all rows" checked={picked.length === rows.length} onChange={(event) => setChosen(new Set(event.target.checked ? rows.map(keyOf) : []))} /></th>}
-                    {columns.map(({ label, format }) => <th key={label} scope="col" className={isNumeric(format) ? 'num' : undefined}>{label}</th>)}
-                    {row_actions.length > 0 && <th scope="col" className="act"><span className="hidden">Actions</span></th>}
-                  </tr>
-                </thead>
-                <tbody>
-                  {rows.map((row) => {
-                    const key = keyOf(row);
-                    return (
-                      <tr key={key} data-changed={changed.has(key) || undefined}>
-                        {bulk.length > 0 && <td className="pick"><input type="checkbox" aria-label={`Select ${String(valueAt(row, columns[0]?.value ?? row_key))}`} checked={chosen.has(key)} onChange={(event) => toggle(key, event.target.checked)} /></td>}
-                        {columns.map(({ label, value, format, tone_map, link }) => {
-                          const shown = <Value value={valueAt(row, value)} format={format} tones={tone_map} />;
-                          return <td key={label} data-label={label} className={isNumeric(format) ? 'num' : undefined}>{link ? <a href={host.href(link, { row, params: host.params })}>{shown}</a> : shown}</td>;
-                        })}
-                        {row_actions.length > 0 && <td className="act"><RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }} /></td>}
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </div>
-            <footer className="table-foot">
-              <span className="sub" aria-live="polite">{rows.length}{cursor ? ' or more' : ''} {rows.length === 1 ? 'row' : 'rows'}</span>
-              {cursor && <button type="button" className="btn" disabled={busy} onClick={loadMore}>{busy ? 'Loading…' : 'Load more'}</button>}
-            </footer>
+            <span className="sub">{picked.length} selected</span>
+            {bulk.map(action => (
+              <ActionButton key={action.id} action={action} scope={{ params: host.params }} runAll={() => runOn(action)} />
+            ))}
           </>
-        )}
+        )
+      }
+    >
+      {section.filters && section.filters.length > 0 && (
+        <FilterBar
+          fields={section.filters ?? NO_FILTERS}
+          change={next => {
+            setSize(PAGE);
+            setFilter(next);
+          }}
+        />
+      )}
+      <LoadedView of={loaded}>
+        {() =>
+          rows.length === 0 ? (
+            <Empty title={Object.keys(filter).length ? 'Nothing matches these filters' : (section.empty ?? 'Nothing here yet')} />
+          ) : (
+            <>
+              <div className="table-wrap">
+                <table className="table">
+                  {title && <caption className="hidden">{title}</caption>}
+                  <thead>
+                    <tr>
+                      {bulk.length > 0 && (
+                        <th className="pick">
+                          <input
+                            type="checkbox"
+                            aria-label="Select all rows"
+                            checked={picked.length === rows.length}
+                            onChange={event => setChosen(new Set(event.target.checked ? rows.map(keyOf) : []))}
+                          />
+                        </th>
+                      )}
+                      {columns.map(({ label, format }) => (
+                        <th key={label} scope="col" className={isNumeric(format) ? 'num' : undefined}>
+                          {label}
+                        </th>
+                      ))}
+                      {row_actions.length > 0 && (
+                        <th scope="col" className="act">
+                          <span className="hidden">Actions</span>
+                        </th>
+                      )}
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {rows.map(row => {
+                      const key = keyOf(row);
+                      return (
+                        <tr key={key} data-changed={changed.has(key) || undefined}>
+                          {bulk.length > 0 && (
+                            <td className="pick">
+                              <input
+                                type="checkbox"
+                                aria-label={`Select ${String(valueAt(row, columns[0]?.value ?? row_key))}`}
+                                checked={chosen.has(key)}
+                                onChange={event => toggle(key, event.target.checked)}
+                              />
+                            </td>
+                          )}
+                          {columns.map(({ label, value, format, tone_map, link }) => {
+                            const shown = <Value value={valueAt(row, value)} format={format} tones={tone_map} />;
+                            return (
+                              <td key={label} data-label={label} className={isNumeric(format) ? 'num' : undefined}>
+                                {link ? <a href={host.href(link, { row, params: host.params })}>{shown}</a> : shown}
+                              </td>
+                            );
+                          })}
+                          {row_actions.length > 0 && (
+                            <td className="act">
+                              <RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }} />
+                            </td>
+                          )}
+                        </tr>
+                      );
+                    })}
+                  </tbody>
+                </table>
+              </div>
+              <footer className="table-foot">
+                <span className="sub" aria-live="polite">
+                  {rows.length}
+                  {cursor ? ' or more' : ''} {rows.length === 1 ? 'row' : 'rows'}
+                </span>
+                {cursor && (
+                  <button type="button" className="btn" disabled={busy} onClick={loadMore}>
+                    {busy ? 'Loading…' : 'Load more'}
+                  </button>
+                )}
+              </footer>
+            </>
+          )
+        }
       </LoadedView>
     </Card>
   );

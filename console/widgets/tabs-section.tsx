@@ -19,7 +19,18 @@ export function TabsSection({ section, title }: { section: Definition; title?: s
     <section className="tabs-section" aria-label={title}>
       <div className="tabs" role="tablist" aria-label={title ?? 'Views'} onKeyDown={onKey}>
         {section.tabs.map(({ label }, index) => (
-          <button key={label} type="button" role="tab" id={`${id}-tab-${index}`} aria-controls={`${id}-panel`} aria-selected={index === chosen} tabIndex={index === chosen ? 0 : -1} onClick={() => setChosen(index)}>{label}</button>
+          <button
+            key={label}
+            type="button"
+            role="tab"
+            id={`${id}-tab-${index}`}
+            aria-controls={`${id}-panel`}
+            aria-selected={index === chosen}
+            tabIndex={index === chosen ? 0 : -1}
+            onClick={() => setChosen(index)}
+          >
+            {label}
+          </button>
         ))}
       </div>
       <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`}>

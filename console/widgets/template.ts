@@ -33,7 +33,7 @@ export function fillBody(template: unknown, scope: TemplateScope): unknown {
     const whole = /^\{([a-z_][\w.]*)\}$/i.exec(template);
     return whole ? lookUp(whole[1] as string, scope) : fillText(template, scope);
   }
-  if (Array.isArray(template)) return template.map((item) => fillBody(item, scope));
+  if (Array.isArray(template)) return template.map(item => fillBody(item, scope));
   if (template !== null && typeof template === 'object') {
     const filled = Object.entries(template).map(([name, value]) => [name, fillBody(value, scope)] as const);
     return Object.fromEntries(filled.filter(([, value]) => value !== undefined));

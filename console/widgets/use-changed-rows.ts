@@ -11,7 +11,7 @@ export function useChangedRows(rows: readonly unknown[] | undefined, keyOf: (row
 
   useEffect(() => {
     if (!rows) return;
-    const now = new Map(rows.map((row) => [key.current(row), JSON.stringify(row)]));
+    const now = new Map(rows.map(row => [key.current(row), JSON.stringify(row)]));
     const was = before.current;
     before.current = { view, rows: now };
     if (!was || was.view !== view) return;
@@ -29,5 +29,5 @@ export function changedKeys(was: ReadonlyMap<string, string>, now: ReadonlyMap<s
   const keys = [...now.keys()];
   const old = [...was.keys()];
   const onlyLonger = old.every((key, index) => keys[index] === key && now.get(key) === was.get(key));
-  return onlyLonger && old.length > 0 && keys.length > old.length + 1 ? NONE : new Set(keys.filter((key) => was.get(key) !== now.get(key)));
+  return onlyLonger && old.length > 0 && keys.length > old.length + 1 ? NONE : new Set(keys.filter(key => was.get(key) !== now.get(key)));
 }

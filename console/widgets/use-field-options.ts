@@ -17,7 +17,7 @@ export function useFieldOptions(fields: readonly Field[]): Readonly<Record<strin
     for (const { name, options_source } of fields) {
       if (!options_source || !host) continue;
       host.read(options_source, {}, aborted.signal).then(
-        (data) => setOptions((before) => ({ ...before, [name]: itemsOf(data, options_source).map(optionOf) })),
+        data => setOptions(before => ({ ...before, [name]: itemsOf(data, options_source).map(optionOf) })),
         () => undefined,
       );
     }
@@ -31,7 +31,7 @@ export function useFieldOptions(fields: readonly Field[]): Readonly<Record<strin
 function optionOf(item: unknown): Option {
   if (item === null || typeof item !== 'object') return { value: String(item), label: String(item) };
   const names = Object.keys(item);
-  const valueName = VALUE_NAMES.find((name) => names.includes(name)) ?? names.find((name) => name.endsWith('_id')) ?? names[0] ?? '';
-  const labelName = LABEL_NAMES.find((name) => names.includes(name)) ?? valueName;
+  const valueName = VALUE_NAMES.find(name => names.includes(name)) ?? names.find(name => name.endsWith('_id')) ?? names[0] ?? '';
+  const labelName = LABEL_NAMES.find(name => names.includes(name)) ?? valueName;
   return { value: String(valueAt(item, valueName)), label: String(valueAt(item, labelName)) };
 }

@@ -8,7 +8,7 @@ import { usePageHost } from './page-host.ts';
 export function useSource(source: Source, more: Query = {}): Loaded<unknown> {
   const host = usePageHost();
   const key = JSON.stringify([source, more, host.params]);
-  const loaded = useLoaded(key, (signal) => host.read(source, more, signal));
+  const loaded = useLoaded(key, signal => host.read(source, more, signal));
   const seen = useRef(host.turn);
   const { reload } = loaded;
   useEffect(() => {

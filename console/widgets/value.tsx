@@ -5,10 +5,25 @@ import { formatted } from './format.ts';
 export function Value({ value, format, tones }: { value: unknown; format?: Format | undefined; tones?: Record<string, Tone> | undefined }) {
   const text = formatted(value, format);
   if (value === undefined || value === null || value === '') return <span className="faint">{text}</span>;
-  if (format === 'badge' || tones) return <span className="badge" data-tone={tones?.[String(value)] ?? 'muted'}>{text}</span>;
+  if (format === 'badge' || tones)
+    return (
+      <span className="badge" data-tone={tones?.[String(value)] ?? 'muted'}>
+        {text}
+      </span>
+    );
   if (format === 'code') return <code>{text}</code>;
-  if (format === 'json') return <pre className="json" tabIndex={0}>{text}</pre>;
-  if (format === 'datetime') return <time dateTime={String(value)} title={String(value)}>{text}</time>;
+  if (format === 'json')
+    return (
+      <pre className="json" tabIndex={0}>
+        {text}
+      </pre>
+    );
+  if (format === 'datetime')
+    return (
+      <time dateTime={String(value)} title={String(value)}>
+        {text}
+      </time>
+    );
   return <>{text}</>;
 }
 

@@ -30,7 +30,15 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     const executablePath = findChromium();
     browser = await chromium.launch({
       ...(executablePath ? { executablePath } : {}),
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', `--ignore-certificate-errors-spki-list=${platform.trustedKey}`],
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+        '--no-first-run',
+        `--ignore-certificate-errors-spki-list=${platform.trustedKey}`,
+      ],
     });
     ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
   }, 180_000);

@@ -26,7 +26,11 @@ describe('a disposal stack', () => {
     const stack = new DisposalStack();
     stack.defer(() => void order.push('one'));
     stack.defer(() => Promise.reject(new Error('two')));
-    stack.own({ [Symbol.dispose]: () => { throw new Error('three'); } });
+    stack.own({
+      [Symbol.dispose]: () => {
+        throw new Error('three');
+      },
+    });
     const failure = await stack[Symbol.asyncDispose]().catch((error: unknown) => error as AggregateError);
     expect((failure as AggregateError).errors.map(error => (error as Error).message)).toEqual(['three', 'two']);
     expect(order).toEqual(['one']);

@@ -43,10 +43,13 @@ export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce
 
 /** Scopes of every workload that the given manifests declare, canonical. */
 export function workloadGrants(manifests: readonly Manifest[]): Map<string, { vertical: string; scopes: ReadonlySet<string> }> {
-  const scopesOf = (needs: Readonly<Record<string, readonly string[]>>) => new Set(Object.entries(needs).flatMap(([service, actions]) => {
-    const vertical = manifests.find(({ id }) => id === service)?.vertical ?? 'platform';
-    return actions.map(action => (vertical === 'platform' ? action : `${vertical}:${action}`));
-  }));
+  const scopesOf = (needs: Readonly<Record<string, readonly string[]>>) =>
+    new Set(
+      Object.entries(needs).flatMap(([service, actions]) => {
+        const vertical = manifests.find(({ id }) => id === service)?.vertical ?? 'platform';
+        return actions.map(action => (vertical === 'platform' ? action : `${vertical}:${action}`));
+      }),
+    );
   const kernel = scopesOf(KERNEL_NEEDS);
   const grants = new Map<string, { vertical: string; scopes: ReadonlySet<string> }>([[HOST_WORKLOAD, { vertical: 'platform', scopes: scopesOf(HOST_NEEDS) }]]);
   for (const { id, vertical, uses, workloads } of manifests) {

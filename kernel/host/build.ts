@@ -8,7 +8,12 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 let knownBuild: string | undefined;
 /** Which code runs: the commit where there is one, else a hash of the lock file. */
 export function buildHash(): string {
-  knownBuild ??= commitOf(join(ROOT, '.git')) ?? createHash('sha256').update(readFileSync(join(ROOT, 'package.json'))).digest('hex').slice(0, 12);
+  knownBuild ??=
+    commitOf(join(ROOT, '.git')) ??
+    createHash('sha256')
+      .update(readFileSync(join(ROOT, 'package.json')))
+      .digest('hex')
+      .slice(0, 12);
   return knownBuild;
 }
 function commitOf(git: string): string | undefined {

@@ -97,12 +97,23 @@ describe('the platform’s own manifests', async () => {
 
   test('pass every check', () => {
     expect(manifests.length).toBeGreaterThan(5);
-    expect(manifests.flatMap(manifest => checkManifest(manifest, known)).filter(({ id }) => id.startsWith('E')).map(formatFinding)).toEqual([]);
+    expect(
+      manifests
+        .flatMap(manifest => checkManifest(manifest, known))
+        .filter(({ id }) => id.startsWith('E'))
+        .map(formatFinding),
+    ).toEqual([]);
   });
 
   test('KRN-001 spell the brand `platform` wherever a brand stands: events, scopes, headers, settings', async () => {
     for (const manifest of manifests) {
-      for (const name of [...Object.keys(manifest.events), ...Object.values(manifest.consumes).map(({ event }) => event).filter(name => name !== '*')]) expect([manifest.id, name]).toEqual([manifest.id, expect.stringMatching(/^platform[:.]/)]);
+      for (const name of [
+        ...Object.keys(manifest.events),
+        ...Object.values(manifest.consumes)
+          .map(({ event }) => event)
+          .filter(name => name !== '*'),
+      ])
+        expect([manifest.id, name]).toEqual([manifest.id, expect.stringMatching(/^platform[:.]/)]);
       const settings = Object.values((manifest.config as { properties?: Record<string, { env: string }> } | undefined)?.properties ?? {});
       for (const { env } of settings) expect([manifest.id, env]).toEqual([manifest.id, expect.stringMatching(/^PLATFORM_[A-Z0-9_]+$/)]);
       // A scope carries the brand in front on the wire and nowhere inside.

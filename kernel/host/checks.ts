@@ -33,10 +33,12 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
   for (const name of Object.keys(manifest.events)) {
     const waived = manifest.waivers[name] !== undefined;
     const [vertical, service, , operation] = name.split(':');
-    if (!EVENT.test(name) && !waived) add('E011', `events.${name}`, 'The name is not vertical:service:resource:operation.', 'Use four segments of a-z, 0-9, _ and -, or waive it in `waivers` with the decision that allows it.');
+    if (!EVENT.test(name) && !waived)
+      add('E011', `events.${name}`, 'The name is not vertical:service:resource:operation.', 'Use four segments of a-z, 0-9, _ and -, or waive it in `waivers` with the decision that allows it.');
     if (vertical !== manifest.vertical) add('E012', `events.${name}`, `The event belongs to '${vertical}', the plugin to '${manifest.vertical}'.`, `Start the name with '${manifest.vertical}:'.`);
     else if (!waived && service !== manifest.id) add('E013', `events.${name}`, `The second segment is '${service}', the service is '${manifest.id}'.`, `Use '${manifest.vertical}:${manifest.id}:…'.`);
-    if (/^v\d+$/.test(operation ?? '') || name.split(':').some(segment => /^v\d+$/.test(segment))) add('E014', `events.${name}`, 'Event names carry no version.', 'Add members to the payload, or make a new event name.');
+    if (/^v\d+$/.test(operation ?? '') || name.split(':').some(segment => /^v\d+$/.test(segment)))
+      add('E014', `events.${name}`, 'Event names carry no version.', 'Add members to the payload, or make a new event name.');
   }
 
   for (const [name, needs] of Object.entries(manifest.uses)) {
@@ -84,12 +86,15 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
       for (const member of ['create', 'update', 'remove'] as const) route(member, page[member]);
       for (const action of page.rowActions ?? []) route('rowActions', typeof action === 'string' ? action : action.route);
       const row = (manifest.routes[page.source]?.options.returns as { properties?: { items?: { items?: { properties?: object } } } } | undefined)?.properties?.items?.items?.properties;
-      for (const column of page.columns) if (row && !(column.field.split('.')[0] as string in row)) add('E051', `${where}.columns`, `Rows of ${page.source} have no member '${column.field}'.`, `Use one of: ${Object.keys(row).join(', ')}.`);
+      for (const column of page.columns)
+        if (row && !((column.field.split('.')[0] as string) in row))
+          add('E051', `${where}.columns`, `Rows of ${page.source} have no member '${column.field}'.`, `Use one of: ${Object.keys(row).join(', ')}.`);
     }
-    for (const event of page.live ?? []) if (event.startsWith(`${manifest.vertical}:${manifest.id}:`) && !(event in manifest.events)) add('E052', `${where}.live`, `No event '${event}'.`, 'Declare it under `events`.');
+    for (const event of page.live ?? [])
+      if (event.startsWith(`${manifest.vertical}:${manifest.id}:`) && !(event in manifest.events)) add('E052', `${where}.live`, `No event '${event}'.`, 'Declare it under `events`.');
   }
 
-  for (const [name, schema] of Object.entries(((manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties) ?? {})) {
+  for (const [name, schema] of Object.entries((manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {})) {
     const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
     if (!schema.env?.startsWith(prefix)) add('E060', `config.${name}.env`, 'The setting names no environment variable of its own.', `Add env: '${prefix}${manifest.id.toUpperCase()}_…'.`);
   }

@@ -45,7 +45,11 @@ export class ServiceProcess implements AsyncDisposable {
   async start(): Promise<void> {
     const { name, pluginDirectory, environment, settings } = this.#options;
     const env = Object.fromEntries(Object.entries(environment).filter(([variable]) => INHERITED.includes(variable) || settings.some(prefix => variable.startsWith(prefix))));
-    const child = spawn(process.execPath, [...process.execArgv, MAIN, 'run', '--child', '--only', name, '--plugin', pluginDirectory], { env, stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'], detached: true });
+    const child = spawn(process.execPath, [...process.execArgv, MAIN, 'run', '--child', '--only', name, '--plugin', pluginDirectory], {
+      env,
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'],
+      detached: true,
+    });
     this.#child = child;
     const pipe = child.stdio[3] as NodeJS.WritableStream;
     pipe.on('error', () => undefined);

@@ -32,7 +32,8 @@ export const commands: Readonly<Record<string, Command>> = {
   config: async args => {
     const only = args.includes('--explain') ? args[args.indexOf('--explain') + 1] : undefined;
     const print = (service: string, schema: Parameters<typeof readConfig>[0]) => {
-      for (const { variable, value, source, description } of readConfig(schema, process.env).explained) out(`${service.padEnd(8)} ${variable.padEnd(36)} ${String(value ?? '').padEnd(28)} ${source.padEnd(12)} ${description}`);
+      for (const { variable, value, source, description } of readConfig(schema, process.env).explained)
+        out(`${service.padEnd(8)} ${variable.padEnd(36)} ${String(value ?? '').padEnd(28)} ${source.padEnd(12)} ${description}`);
     };
     if (only === undefined) print('kernel', KERNEL_CONFIG);
     for (const [id, manifest] of await platformManifests()) if (only === undefined || only === id) print(id, manifest.config);

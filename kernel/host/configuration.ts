@@ -34,12 +34,22 @@ export const KERNEL_CONFIG = Type.Object({
   dataDir: Type.Optional(Type.String({ env: 'PLATFORM_DATA_DIR', description: 'Where certificates, databases, keys and logs live; .data beside package.json when unset' })),
   pluginDirs: Type.String({ env: 'PLATFORM_PLUGIN_DIRS', default: '', description: 'Folders of plugins or of parents of plugins, separated by colons; read at boot and watched' }),
   edgePort: Type.Integer({ env: 'PLATFORM_PROXY_HTTPS_PORT', default: 8443, minimum: 0, maximum: 65535, description: 'Port of the ingress; 0 takes any free one' }),
-  logLevel: Type.Union(['debug', 'info', 'warn', 'error'].map(level => Type.Literal(level)), { env: 'PLATFORM_LOG_LEVEL', default: 'info', description: 'Least severe level that is logged' }),
-  pqMode: Type.Union([Type.Literal('strict'), Type.Literal('hybrid')], { env: 'PLATFORM_TLS_PQ_MODE', default: 'strict', description: 'Key exchange between services: X25519MLKEM768 only, or classical groups too' }),
+  logLevel: Type.Union(
+    ['debug', 'info', 'warn', 'error'].map(level => Type.Literal(level)),
+    { env: 'PLATFORM_LOG_LEVEL', default: 'info', description: 'Least severe level that is logged' },
+  ),
+  pqMode: Type.Union([Type.Literal('strict'), Type.Literal('hybrid')], {
+    env: 'PLATFORM_TLS_PQ_MODE',
+    default: 'strict',
+    description: 'Key exchange between services: X25519MLKEM768 only, or classical groups too',
+  }),
 });
 
 /** Reads settings from the environment: empty equals unset, text becomes the type its schema names, every fault is reported at once. */
-export function readConfig(schema: TSchema | undefined, environment: Readonly<Record<string, string | undefined>>): { config: Record<string, unknown>; faults: ConfigFault[]; explained: ConfigValue[] } {
+export function readConfig(
+  schema: TSchema | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+): { config: Record<string, unknown>; faults: ConfigFault[]; explained: ConfigValue[] } {
   const properties = ((schema as { properties?: Record<string, Setting> } | undefined)?.properties ?? {}) as Record<string, Setting>;
   const required = new Set((schema as { required?: string[] } | undefined)?.required ?? []);
   const config: Record<string, unknown> = {};
@@ -56,7 +66,14 @@ export function readConfig(schema: TSchema | undefined, environment: Readonly<Re
     } else if (!new Validator(setting).check(value)) {
       fault(`${setting.secret ? 'its value' : JSON.stringify(value)} ${new Validator(setting).faults(value)[0]?.message ?? 'does not fit'}`);
     } else config[name] = value;
-    explained.push({ name, variable, value: setting.secret && given ? '[secret]' : value, source: given ? 'environment' : value === undefined ? 'unset' : 'default', secret: setting.secret ?? false, description: setting.description ?? '' });
+    explained.push({
+      name,
+      variable,
+      value: setting.secret && given ? '[secret]' : value,
+      source: given ? 'environment' : value === undefined ? 'unset' : 'default',
+      secret: setting.secret ?? false,
+      description: setting.description ?? '',
+    });
   }
   return { config: Object.freeze(config), faults, explained };
 }

@@ -55,15 +55,37 @@ function ownCredential(dataDir: string, workload: string): { cert: string; key: 
   return existsSync(cert) && existsSync(key) ? { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') } : undefined;
 }
 
-function post({ anchors, domain }: Bootstrap, { ip, port }: { ip: string; port: number }, path: string, body: object, credential: { cert?: string; key?: string; secret?: string }): Promise<{ status: number; text: string }> {
+function post(
+  { anchors, domain }: Bootstrap,
+  { ip, port }: { ip: string; port: number },
+  path: string,
+  body: object,
+  credential: { cert?: string; key?: string; secret?: string },
+): Promise<{ status: number; text: string }> {
   const host = platformHost('acme', domain);
   const { secret, ...tls } = credential;
   return new Promise((resolve, reject) => {
     const sent = JSON.stringify(body);
     const outgoing = httpsRequest(
       {
-        host: ip, port, path, method: 'POST', servername: host, ca: anchors.pq.root, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768', timeout: 10_000, agent: false, ...tls,
-        headers: { host, 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent), 'x-platform-correlation-id': `enroll-${newId()}`, ...(secret ? { [ENROLLMENT_HEADER]: secret } : {}) },
+        host: ip,
+        port,
+        path,
+        method: 'POST',
+        servername: host,
+        ca: anchors.pq.root,
+        minVersion: 'TLSv1.3',
+        ecdhCurve: 'X25519MLKEM768',
+        timeout: 10_000,
+        agent: false,
+        ...tls,
+        headers: {
+          host,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(sent),
+          'x-platform-correlation-id': `enroll-${newId()}`,
+          ...(secret ? { [ENROLLMENT_HEADER]: secret } : {}),
+        },
       },
       response => {
         const chunks: Buffer[] = [];

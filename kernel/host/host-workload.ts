@@ -36,7 +36,15 @@ export class HostWorkload implements AsyncDisposable {
     const kv = owned.own(await keyValuePort(store));
     const directory = owned.own(new Directory(directoryStore(kv), log));
     const pools = owned.own(new BackendPools(directory, service => platformHost(service, bootstrap.domain)));
-    const workload = await Workload.open({ name: HOST_WORKLOAD, directory: `${bootstrap.dataDir}/keys`, anchors: bootstrap.anchors, pqMode: bootstrap.pqMode, hostnames: [], kinds: ['client'], mint: mintFor({ bootstrap, authority, directory }) });
+    const workload = await Workload.open({
+      name: HOST_WORKLOAD,
+      directory: `${bootstrap.dataDir}/keys`,
+      anchors: bootstrap.anchors,
+      pqMode: bootstrap.pqMode,
+      hostnames: [],
+      kinds: ['client'],
+      mint: mintFor({ bootstrap, authority, directory }),
+    });
     return new HostWorkload({ log, kv, caller: new ServiceCaller(pools), workload, owned });
   }
 
@@ -45,7 +53,11 @@ export class HostWorkload implements AsyncDisposable {
     const grants = workloadGrants([manifest]);
     for (const [name, { vertical, scopes }] of grants) {
       if (name === HOST_WORKLOAD) continue;
-      await this.#caller.call(this.#workload, { service: 'auth', name: 'putWorkload', route: { method: 'PUT', path: '/v1/admin/workloads/{name}' }, problems: {} }, { params: { name }, body: { vertical, scopes: [...scopes] } });
+      await this.#caller.call(
+        this.#workload,
+        { service: 'auth', name: 'putWorkload', route: { method: 'PUT', path: '/v1/admin/workloads/{name}' }, problems: {} },
+        { params: { name }, body: { vertical, scopes: [...scopes] } },
+      );
     }
   }
 

@@ -92,7 +92,11 @@ export class Host {
   }
 }
 
-async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, options: HostOptions): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined }> {
+async function bringUp(
+  owned: DisposalStack,
+  verticalStack: DisposalStack,
+  options: HostOptions,
+): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined }> {
   const { dataDir, progress, domain } = options;
   mkdirSync(dataDir, { recursive: true, mode: 0o711 });
   const failed: FailedPlugin[] = [];
@@ -109,7 +113,20 @@ async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, optio
 
   const build = buildHash();
   const manifests = platform.map(({ manifest }) => manifest);
-  const base: Bootstrap = { domain, production: options.production, dataDir, build, logLevel: options.logLevel, edgePort: options.edgePort, pqMode: options.pqMode, anchors: anchorsOf(authority), database: stores.database, keyValueUrl: stores.keyValueUrl, manifests, enrollment: {} };
+  const base: Bootstrap = {
+    domain,
+    production: options.production,
+    dataDir,
+    build,
+    logLevel: options.logLevel,
+    edgePort: options.edgePort,
+    pqMode: options.pqMode,
+    anchors: anchorsOf(authority),
+    database: stores.database,
+    keyValueUrl: stores.keyValueUrl,
+    manifests,
+    enrollment: {},
+  };
   progress('Preparing databases');
   for (const { manifest } of found) await stores.ensureService(manifest.id);
 
@@ -118,7 +135,16 @@ async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, optio
   else {
     const trusted = options.trustVerticals ? found : platform;
     const services = await importAll(trusted, configs, failed);
-    main = await PlatformProcess.start({ bootstrap: { ...base, manifests: trusted.map(({ manifest }) => manifest) }, services, authority, processName: 'platform', pretty: options.pretty, environment, failedPlugins: () => failed, progress });
+    main = await PlatformProcess.start({
+      bootstrap: { ...base, manifests: trusted.map(({ manifest }) => manifest) },
+      services,
+      authority,
+      processName: 'platform',
+      pretty: options.pretty,
+      environment,
+      failedPlugins: () => failed,
+      progress,
+    });
     owned.own(main);
   }
   const host = owned.own(await HostWorkload.open({ bootstrap: base, authority, log: main?.telemetry }));
@@ -133,7 +159,14 @@ async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, optio
       progress(`Starting ${plugin.manifest.title}`);
       await startVertical(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
     }
-    watchForVerticals(verticalStack, options, { known: found, failed, start: async plugin => { await stores.ensureService(plugin.manifest.id); await startVertical(plugin); } });
+    watchForVerticals(verticalStack, options, {
+      known: found,
+      failed,
+      start: async plugin => {
+        await stores.ensureService(plugin.manifest.id);
+        await startVertical(plugin);
+      },
+    });
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);
 
@@ -145,7 +178,17 @@ async function bringUp(owned: DisposalStack, verticalStack: DisposalStack, optio
     main,
     failed,
     firstStart,
-    ready: { console: origin('console'), auth: origin('auth'), gateway: origin('bff.console'), issuer: origin('auth'), data_dir: dataDir, pid: process.pid, ca_root: join(dataDir, 'ca', 'classical', 'root.crt'), build, plugins: [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id)) },
+    ready: {
+      console: origin('console'),
+      auth: origin('auth'),
+      gateway: origin('bff.console'),
+      issuer: origin('auth'),
+      data_dir: dataDir,
+      pid: process.pid,
+      ca_root: join(dataDir, 'ca', 'classical', 'root.crt'),
+      build,
+      plugins: [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id)),
+    },
   };
 }
 

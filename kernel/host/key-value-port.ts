@@ -70,11 +70,13 @@ export const directoryStore = (kv: KeyValue): DirectoryStore => ({
 });
 
 /** Versions and revocation marks in one round trip (day-one 6). */
-export const liveReader = (kv: KeyValue): AccessSources['live'] => async (versionKeys, revocationKeys) => {
-  const answers = await kv.pipeline([...versionKeys.map(key => ['GET', key] as const), ...revocationKeys.map(key => ['EXISTS', key] as const)]);
-  for (const answer of answers) if (answer instanceof Error) throw answer;
-  return {
-    versions: answers.slice(0, versionKeys.length).map(value => (value === null ? '0' : String(value))),
-    revoked: answers.slice(versionKeys.length).some(value => Number(value) > 0),
+export const liveReader =
+  (kv: KeyValue): AccessSources['live'] =>
+  async (versionKeys, revocationKeys) => {
+    const answers = await kv.pipeline([...versionKeys.map(key => ['GET', key] as const), ...revocationKeys.map(key => ['EXISTS', key] as const)]);
+    for (const answer of answers) if (answer instanceof Error) throw answer;
+    return {
+      versions: answers.slice(0, versionKeys.length).map(value => (value === null ? '0' : String(value))),
+      revoked: answers.slice(versionKeys.length).some(value => Number(value) > 0),
+    };
   };
-};

@@ -25,7 +25,14 @@ beforeAll(async () => {
   host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stores, stubs: { bus: streams.stub as never } });
   const { host: address, port, database } = stores.stores.database;
   const leaf = await stores.authority.classical.issue({ commonName: 'svc.probe', names: ['uri:urn:platform:workload:probe'], usages: ['client'], days: 1 });
-  pool = new PostgresPool({ host: address, port, database, schema: schemaOf('probe'), user: roleOf('probe'), ssl: { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' } });
+  pool = new PostgresPool({
+    host: address,
+    port,
+    database,
+    schema: schemaOf('probe'),
+    user: roleOf('probe'),
+    ssl: { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' },
+  });
 });
 afterAll(async () => {
   await pool?.close(0);
@@ -35,10 +42,13 @@ afterAll(async () => {
 
 /** The probe with something wrong in it. */
 const wrong = (change: (behaviour: Record<string, Record<string, unknown>>) => unknown): typeof plugin =>
-  ({ ...plugin, setup: async (context: never) => {
-    const behaviour = (await (plugin as unknown as AnyPlugin).setup(context)) as unknown as Record<string, Record<string, unknown>>;
-    return change(behaviour) ?? behaviour;
-  } }) as never;
+  ({
+    ...plugin,
+    setup: async (context: never) => {
+      const behaviour = (await (plugin as unknown as AnyPlugin).setup(context)) as unknown as Record<string, Record<string, unknown>>;
+      return change(behaviour) ?? behaviour;
+    },
+  }) as never;
 const failureOf = async (broken: typeof plugin) => {
   const error = await boot<typeof probe, (typeof plugin)['uses']>(broken, { stores }).then(
     async booted => (await booted[Symbol.asyncDispose](), new Error('it started')),
@@ -49,11 +59,26 @@ const failureOf = async (broken: typeof plugin) => {
 
 describe('a plugin that is wrong does not start, says why, and leaves the others alone', () => {
   test.each<[string, string, (behaviour: Record<string, Record<string, unknown>>) => unknown]>([
-    ['its setup throws', 'probe failed to set up: no good', () => { throw new Error('no good'); }],
+    [
+      'its setup throws',
+      'probe failed to set up: no good',
+      () => {
+        throw new Error('no good');
+      },
+    ],
     ['a route has no handler', 'probe failed to set up: probe declares the route greet and gives it no handler', behaviour => void delete behaviour['routes']?.['greet']],
     ['a job has no work', 'probe failed to start: probe declares the job count and gives it no work', behaviour => void delete behaviour['jobs']?.['count']],
     ['a subscription has no handler', 'probe failed to start: probe consumes heard and gives it no handler', behaviour => void delete behaviour['on']?.['heard']],
-    ['it is never ready', 'probe failed to start: not today', behaviour => ({ ...behaviour, ready: async () => { throw new Error('not today'); } })],
+    [
+      'it is never ready',
+      'probe failed to start: not today',
+      behaviour => ({
+        ...behaviour,
+        ready: async () => {
+          throw new Error('not today');
+        },
+      }),
+    ],
   ])('%s', async (_, message, change) => {
     expect(await failureOf(wrong(change))).toBe(message);
     expect((await host.fetch('/v1/greet')).status).toBe(200);
@@ -81,10 +106,22 @@ describe('a plugin folder', () => {
   test('is refused with what is wrong with it: no entry, no contract, another contract than was checked, an undeclared call', async () => {
     await expect(readPlugin(folder('bare', { 'package.json': '{}' }))).rejects.toThrow('has no "platform"');
     await expect(readPlugin(folder('empty', { 'package.json': described, 'contract.js': 'export const other = 1;' }))).rejects.toThrow('exports no contract');
-    const drifting = await readPlugin(folder('drift', { 'package.json': described, 'contract.js': contract, 'plugin.js': `import { it } from './contract.js'; export default { contract: { ...it, base: { ...it.base, title: 'Another' } }, uses: {}, setup() {} };` }));
+    const drifting = await readPlugin(
+      folder('drift', {
+        'package.json': described,
+        'contract.js': contract,
+        'plugin.js': `import { it } from './contract.js'; export default { contract: { ...it, base: { ...it.base, title: 'Another' } }, uses: {}, setup() {} };`,
+      }),
+    );
     expect(drifting.manifest).toMatchObject({ id: 'tiny', vertical: 'lab', version: '1.2.3', sdk: 1 });
     await expect(importPlugin(drifting)).rejects.toThrow('E001 tiny');
-    const calling = await readPlugin(folder('calls', { 'package.json': described, 'contract.js': contract, 'plugin.js': `import { it } from './contract.js'; export default { contract: it, uses: { auth: { base: { id: 'auth' } } }, setup() {} };` }));
+    const calling = await readPlugin(
+      folder('calls', {
+        'package.json': described,
+        'contract.js': contract,
+        'plugin.js': `import { it } from './contract.js'; export default { contract: it, uses: { auth: { base: { id: 'auth' } } }, setup() {} };`,
+      }),
+    );
     await expect(importPlugin(calling)).rejects.toThrow('E022 tiny: calls auth');
     const throwing = await readPlugin(folder('throws', { 'package.json': described, 'contract.js': contract, 'plugin.js': `throw new Error('at load');` }));
     await expect(importPlugin(throwing)).rejects.toThrow('at load');
@@ -104,13 +141,17 @@ describe('a consumed event', () => {
   });
 
   test('is retried later when its handler fails, later still each time, and given up when the handler says never', async () => {
-    world.onHeard = async () => { throw new Error('not now'); };
+    world.onHeard = async () => {
+      throw new Error('not now');
+    };
     const first = await streams.settled(streams.push('sys', { ...event, delivery_count: 1 }));
     const fifth = await streams.settled(streams.push('sys', { ...event, delivery_count: 5 }));
     expect(first).toMatchObject({ how: 'nack', body: { retry_after_secs: 2, reason: 'not now', consumer_group: 'heard' } });
     expect(first.body).not.toHaveProperty('dead_letter');
     expect(fifth.body.retry_after_secs).toBe(32);
-    world.onHeard = async () => { throw new ProblemError('probe', 'thing_taken', { status: 409, title: 'Taken', retry: 'never' }); };
+    world.onHeard = async () => {
+      throw new ProblemError('probe', 'thing_taken', { status: 409, title: 'Taken', retry: 'never' });
+    };
     expect((await streams.settled(streams.push('sys', event))).body).toMatchObject({ dead_letter: true, reason: 'thing_taken: Taken' });
     world.onHeard = async () => undefined;
   });
@@ -130,12 +171,29 @@ describe('a job', () => {
     const ran: string[] = [];
     const holding = Promise.withResolvers<void>();
     const entered = Promise.withResolvers<void>();
-      const runner = (name: string, clock: ManualClock, work: () => Promise<void>) =>
-      new JobRunner({ service: 'probe', clock, pool, log, jobs: [
-        { name: 'sweep', every: '1m', runs: 'fleet', work: async () => { ran.push(`sweep ${name}`); await work(); } },
-        { name: 'count', every: '1m', runs: 'process', work: async () => void ran.push(`count ${name}`) },
-      ] });
-    await using first = runner('one', one, async () => { entered.resolve(); await holding.promise; });
+    const runner = (name: string, clock: ManualClock, work: () => Promise<void>) =>
+      new JobRunner({
+        service: 'probe',
+        clock,
+        pool,
+        log,
+        jobs: [
+          {
+            name: 'sweep',
+            every: '1m',
+            runs: 'fleet',
+            work: async () => {
+              ran.push(`sweep ${name}`);
+              await work();
+            },
+          },
+          { name: 'count', every: '1m', runs: 'process', work: async () => void ran.push(`count ${name}`) },
+        ],
+      });
+    await using first = runner('one', one, async () => {
+      entered.resolve();
+      await holding.promise;
+    });
     await using second = runner('two', two, async () => undefined);
     expect([first, second]).toHaveLength(2);
     const busy = one.advance('1m');
@@ -151,7 +209,23 @@ describe('a job', () => {
   test('that fails runs again the next time, and stops with its service', async () => {
     const clock = new ManualClock();
     let runs = 0;
-    const runner = new JobRunner({ service: 'probe', clock, pool: pool, log, jobs: [{ name: 'fails', every: '1s', runs: 'process', work: async () => { runs += 1; throw new Error('no'); } }] });
+    const runner = new JobRunner({
+      service: 'probe',
+      clock,
+      pool: pool,
+      log,
+      jobs: [
+        {
+          name: 'fails',
+          every: '1s',
+          runs: 'process',
+          work: async () => {
+            runs += 1;
+            throw new Error('no');
+          },
+        },
+      ],
+    });
     await clock.advance('2s');
     await runner[Symbol.asyncDispose]();
     await clock.advance('5s');

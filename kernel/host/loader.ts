@@ -67,8 +67,11 @@ export async function importPlugin(found: FoundPlugin): Promise<AnyPlugin> {
   const module = (await import(pathToFileURL(found.entry).href)) as { default?: AnyPlugin };
   const plugin = module.default;
   if (!plugin || typeof plugin.setup !== 'function') throw new Error(`${found.entry} has no default export made by definePlugin`);
-  if (JSON.stringify(manifestOf(plugin.contract, found.manifest.version)) !== JSON.stringify(found.manifest)) throw new Error(`E001 ${found.manifest.id}: the code carries another contract than the one that was checked`);
-  const undeclared = Object.values(plugin.uses as Record<string, AnyContract>).map(({ base }) => base.id).filter(id => !(id in found.manifest.uses));
+  if (JSON.stringify(manifestOf(plugin.contract, found.manifest.version)) !== JSON.stringify(found.manifest))
+    throw new Error(`E001 ${found.manifest.id}: the code carries another contract than the one that was checked`);
+  const undeclared = Object.values(plugin.uses as Record<string, AnyContract>)
+    .map(({ base }) => base.id)
+    .filter(id => !(id in found.manifest.uses));
   if (undeclared.length > 0) throw new Error(`E022 ${found.manifest.id}: calls ${undeclared.join(', ')} without naming it in the contract's \`uses\``);
   return plugin;
 }
@@ -81,4 +84,3 @@ function packageOf(directory: string): PackageJson | undefined {
 function isContract(value: unknown): value is AnyContract {
   return typeof value === 'object' && value !== null && 'base' in value && 'routes' in value && 'actions' in value;
 }
-

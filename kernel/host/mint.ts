@@ -25,4 +25,3 @@ export function mintFor({ bootstrap, authority, directory }: { bootstrap: Bootst
     return leaf.chain;
   };
 }
-

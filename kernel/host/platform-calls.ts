@@ -31,7 +31,9 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
       return (await response.body.json()) as { keys: JsonWebKey[] };
     },
     personScopes: async (userId: string, envId: string) => {
-      const answer = (await ask(caller, workload, 'auth', 'userScopes', { method: 'GET', path: '/v1/admin/users/{user_id}/scopes' }, { params: { user_id: userId }, query: { env_id: envId } })) as { scopes: string[] };
+      const answer = (await ask(caller, workload, 'auth', 'userScopes', { method: 'GET', path: '/v1/admin/users/{user_id}/scopes' }, { params: { user_id: userId }, query: { env_id: envId } })) as {
+        scopes: string[];
+      };
       return answer.scopes;
     },
     workload: async (name: string) => {
@@ -47,7 +49,8 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
 
 /** The registry's policy store (C27). */
 export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPort {
-  const call = (name: keyof typeof POLICY_ROUTES, input: CallInput) => ask(caller, workload, 'sys', `policy${name.charAt(0).toUpperCase()}${name.slice(1)}`, POLICY_ROUTES[name], input) as Promise<never>;
+  const call = (name: keyof typeof POLICY_ROUTES, input: CallInput) =>
+    ask(caller, workload, 'sys', `policy${name.charAt(0).toUpperCase()}${name.slice(1)}`, POLICY_ROUTES[name], input) as Promise<never>;
   return {
     snapshot: (service, envId) => call('snapshot', { query: { service, env_id: envId } }),
     upsertSet: row => call('upsertSet', { body: row }),
@@ -60,14 +63,17 @@ export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPor
 /** Where the relay takes rows. */
 export function deliveryTargets(caller: ServiceCaller, workloadOf: (service: string) => Workload): DeliveryTargets {
   return {
-    produceBatch: async (service, events, signal) => (await ask(caller, workloadOf(service), 'bus', 'produceBatch', { method: 'POST', path: '/v1/produce/batch' }, { body: { events }, signal })) as never,
-    recordAudit: async (service, event, id, signal) => void (await ask(caller, workloadOf(service), 'sys', 'recordAudit', { method: 'POST', path: '/v1/audit' }, { body: event, idempotencyKey: id, signal })),
+    produceBatch: async (service, events, signal) =>
+      (await ask(caller, workloadOf(service), 'bus', 'produceBatch', { method: 'POST', path: '/v1/produce/batch' }, { body: { events }, signal })) as never,
+    recordAudit: async (service, event, id, signal) =>
+      void (await ask(caller, workloadOf(service), 'sys', 'recordAudit', { method: 'POST', path: '/v1/audit' }, { body: event, idempotencyKey: id, signal })),
   };
 }
 
 /** The event bus as a consumer group member. */
 export function consumerBus(caller: ServiceCaller, workload: Workload): ConsumerBus {
-  const call = (name: string, path: string, body: object, signal?: AbortSignal) => ask(caller, workload, 'bus', name, { method: 'POST', path }, { body, ...(signal ? { signal, longPoll: true } : {}) });
+  const call = (name: string, path: string, body: object, signal?: AbortSignal) =>
+    ask(caller, workload, 'bus', name, { method: 'POST', path }, { body, ...(signal ? { signal, longPoll: true } : {}) });
   return {
     consume: async (request, signal) => ((await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[] }).entries,
     ack: async request => void (await call('ack', '/v1/ack', request)),
@@ -80,7 +86,21 @@ export function consumerBus(caller: ServiceCaller, workload: Workload): Consumer
  * Registers what a vertical brings: services, scopes, error codes, pages (G-SYS-12). One service of each vertical speaks for all of them;
  * identical content is a no-op, so every start may say it again.
  */
-export function registerVertical({ caller, services, manifests, workloadOf, log, signal }: { caller: ServiceCaller; services: readonly Manifest[]; manifests: readonly Manifest[]; workloadOf: (service: string) => Workload; log: Logger; signal: AbortSignal }): void {
+export function registerVertical({
+  caller,
+  services,
+  manifests,
+  workloadOf,
+  log,
+  signal,
+}: {
+  caller: ServiceCaller;
+  services: readonly Manifest[];
+  manifests: readonly Manifest[];
+  workloadOf: (service: string) => Workload;
+  log: Logger;
+  signal: AbortSignal;
+}): void {
   for (const vertical of new Set(services.map(service => service.vertical))) {
     const members = manifests.filter(manifest => manifest.vertical === vertical);
     // The registry's own process speaks for the platform; of a vertical, whoever comes first by name.

@@ -139,12 +139,21 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
     for (const name of Object.keys(manifest.workloads)) workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
   }
-  owned.own(clock.every(RENEWAL_CHECK_MS, async () => {
-    for (const workload of workloads.values()) await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
-  }));
+  owned.own(
+    clock.every(RENEWAL_CHECK_MS, async () => {
+      for (const workload of workloads.values())
+        await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
+    }),
+  );
   const first = workloads.get(services[0]?.manifest.id ?? '');
   if (!first) throw new Error('a process without services has nothing to run');
-  const [caller, verifier, identity, platformGrants, secrets] = [wired.resolve(PARTS.caller), wired.resolve(PARTS.verifier), wired.resolve(PARTS.identity), wired.resolve(PARTS.grants), wired.resolve(PARTS.secrets)];
+  const [caller, verifier, identity, platformGrants, secrets] = [
+    wired.resolve(PARTS.caller),
+    wired.resolve(PARTS.verifier),
+    wired.resolve(PARTS.identity),
+    wired.resolve(PARTS.grants),
+    wired.resolve(PARTS.secrets),
+  ];
   const relay = owned.own(wired.resolve(PARTS.relay));
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
@@ -176,7 +185,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       relay,
       bus: bus(workload),
       policy: policyPort(caller, workload),
-      scopesOf: async ({ kind, id }, envId) => (kind === 'user' ? new Set(await identity.personScopes(id, envId)) : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? []))),
+      scopesOf: async ({ kind, id }, envId) =>
+        kind === 'user' ? new Set(await identity.personScopes(id, envId)) : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? [])),
       workloadScopes: platformGrants,
       manifests: () => bootstrap.manifests,
       platform,
@@ -190,8 +200,17 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   }
 
   progress('Migrating');
-  await Promise.all([...instances].map(([id, instance]) => instance.migrate().catch(cause => { throw new Error(`${id} failed to migrate`, { cause }); })));
-  for (const [id, instance] of instances) await instance.setUp().catch(cause => { throw new Error(`${id} failed to set up`, { cause }); });
+  await Promise.all(
+    [...instances].map(([id, instance]) =>
+      instance.migrate().catch(cause => {
+        throw new Error(`${id} failed to migrate`, { cause });
+      }),
+    ),
+  );
+  for (const [id, instance] of instances)
+    await instance.setUp().catch(cause => {
+      throw new Error(`${id} failed to set up`, { cause });
+    });
 
   const listener = new InternalListener({
     log,
@@ -212,21 +231,34 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   for (const tier of tiers) {
     const members = services.filter(({ manifest }) => manifest.placement.tier === tier);
     progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
-    await Promise.all(members.map(async ({ manifest }) => {
-      const instance = instances.get(manifest.id) as ServiceInstance;
-      await instance.start(stopping.signal).catch(cause => { throw new Error(`${manifest.id} failed to start`, { cause }); });
-      await directory.register(instanceRow(manifest, port, build, telemetryPath(dataDir, options.processName)));
-    }));
+    await Promise.all(
+      members.map(async ({ manifest }) => {
+        const instance = instances.get(manifest.id) as ServiceInstance;
+        await instance.start(stopping.signal).catch(cause => {
+          throw new Error(`${manifest.id} failed to start`, { cause });
+        });
+        await directory.register(instanceRow(manifest, port, build, telemetryPath(dataDir, options.processName)));
+      }),
+    );
   }
 
-  owned.own(new EventConsumer({
-    bus: bus(first), log, service: first.name, name: 'policy', family: 'policy', event: '*', delivery: 'process', instance: instanceId,
-    handle: async ({ env_id, event_type, payload }) => {
-      // The family is open to any vertical; only the platform's own word changes policies.
-      if (!/^platform:[a-z0-9]+:policy:updated$/.test(event_type)) return;
-      for (const instance of instances.values()) await instance.policyChanged(env_id, (payload as { service?: string }).service ?? '*');
-    },
-  }));
+  owned.own(
+    new EventConsumer({
+      bus: bus(first),
+      log,
+      service: first.name,
+      name: 'policy',
+      family: 'policy',
+      event: '*',
+      delivery: 'process',
+      instance: instanceId,
+      handle: async ({ env_id, event_type, payload }) => {
+        // The family is open to any vertical; only the platform's own word changes policies.
+        if (!/^platform:[a-z0-9]+:policy:updated$/.test(event_type)) return;
+        for (const instance of instances.values()) await instance.policyChanged(env_id, (payload as { service?: string }).service ?? '*');
+      },
+    }),
+  );
   registerVertical({ caller, services: services.map(({ manifest }) => manifest), manifests: bootstrap.manifests, workloadOf: id => workloads.get(id) as Workload, log, signal: stopping.signal });
 
   const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
@@ -271,4 +303,3 @@ function instanceRow(manifest: Manifest, port: number, build: string, log_path: 
     log_path,
   };
 }
-

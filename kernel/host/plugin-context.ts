@@ -61,11 +61,29 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       if (!validator) throw new Error(`${manifest.id} does not declare the event ${String(event)}`);
       if (!validator.check(payload)) throw new Error(`the payload of ${String(event)} does not fit: ${JSON.stringify(validator.faults(payload))}`);
       const family = manifest.events[event as string]?.family ?? manifest.family;
-      await insertEvent(sql, { id: newId(), env_id: envId, event_type: event as string, stream_family: family, payload: payload as object, correlation_id: correlation(), publisher_subject: publisher(), ...(hold === undefined ? {} : { hold }) });
+      await insertEvent(sql, {
+        id: newId(),
+        env_id: envId,
+        event_type: event as string,
+        stream_family: family,
+        payload: payload as object,
+        correlation_id: correlation(),
+        publisher_subject: publisher(),
+        ...(hold === undefined ? {} : { hold }),
+      });
     },
     release: async hold => void (await release(sql, hold)),
     drop: async hold => void (await drop(sql, hold)),
-    audit: async entry => insertEvent(sql, { id: newId(), env_id: entry.envId, event_type: AUDIT_EVENT, stream_family: 'audit', payload: auditPayload(entry), correlation_id: correlation(), publisher_subject: publisher() }),
+    audit: async entry =>
+      insertEvent(sql, {
+        id: newId(),
+        env_id: entry.envId,
+        event_type: AUDIT_EVENT,
+        stream_family: 'audit',
+        payload: auditPayload(entry),
+        correlation_id: correlation(),
+        publisher_subject: publisher(),
+      }),
   });
 
   const context: Context<AnyContract> = {
@@ -88,7 +106,10 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     },
     clock: parts.clock,
     services: Object.fromEntries(
-      Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [name, parts.caller.client(parts.workloadOf(undefined), contract.base.id, contract.routes, contract.problems)]),
+      Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
+        name,
+        parts.caller.client(parts.workloadOf(undefined), contract.base.id, contract.routes, contract.problems),
+      ]),
     ) as never,
     secrets: { read: reference => parts.secrets.read(reference) },
     policy: {
@@ -106,7 +127,13 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     auth: { verify: async headers => (await parts.verify(headers))?.caller },
     problem: (code, more) => {
       const decl = manifest.problems[code as string];
-      if (!decl) return new ProblemError('kernel', 'internal', { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' }, { cause: new Error(`${manifest.id} threw the undeclared problem ${String(code)}`) });
+      if (!decl)
+        return new ProblemError(
+          'kernel',
+          'internal',
+          { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' },
+          { cause: new Error(`${manifest.id} threw the undeclared problem ${String(code)}`) },
+        );
       return new ProblemError(manifest.id, code as string, decl, more);
     },
     own: resource => parts.owned.own(resource),
@@ -136,7 +163,9 @@ export function catalogActions(manifest: Manifest) {
 function auditPayload({ action, caller, resource, outcome, details }: AuditEntry): object {
   return {
     action,
-    ...(caller ? { actor: caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) } } : {}),
+    ...(caller
+      ? { actor: caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) } }
+      : {}),
     ...(resource ? { resource } : {}),
     outcome: outcome ?? 'success',
     ...(details ? { details } : {}),

@@ -18,7 +18,12 @@ beforeAll(async () => {
 afterAll(async () => host?.[Symbol.asyncDispose]());
 
 const call = (method: string, path: string, body?: object | string, more: object = {}) =>
-  host.fetch(`${path}${path.includes('?') ? '&' : '?'}target_env_id=${ENV}`, { method, persona: admin, ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }), ...more });
+  host.fetch(`${path}${path.includes('?') ? '&' : '?'}target_env_id=${ENV}`, {
+    method,
+    persona: admin,
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...more,
+  });
 const writes = async () => (await host.fetch('/v1/things', { method: 'POST', persona: admin, body: JSON.stringify({ name: 'x' }) })).status;
 
 test('checks come in their order: credential, target, right, size, JSON, content', async () => {
@@ -27,7 +32,7 @@ test('checks come in their order: credential, target, right, size, JSON, content
   expect((await host.fetch(path, { method: 'POST', persona: admin, body: '{' })).json['code']).toBe('target_env_required');
   expect((await host.fetch(`${path}?target_env_id=${ENV}`, { method: 'POST', persona: as.userIn(ENV), body: '{' })).json['code']).toBe('policy_denied');
   expect((await call('POST', path, '{')).json['code']).toBe('malformed');
-  expect((await call('POST', path, { name: 'x', policies: 'permit(' , more: 1 })).json['code']).toBe('validation_failed');
+  expect((await call('POST', path, { name: 'x', policies: 'permit(', more: 1 })).json['code']).toBe('validation_failed');
 });
 
 test('KRN-014 a policy that does not hold is 422 with what Cedar found, and nothing is stored', async () => {

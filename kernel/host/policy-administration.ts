@@ -60,7 +60,15 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
       need({ name, policies });
       const faults = policyFaults(policies as string, known);
       if (faults.length > 0) throw kernelProblem('policy_invalid', { extra: { errors: faults }, detail: 'Nothing was stored; errors says what Cedar found.' });
-      return port.upsertSet({ env_id: targetEnvId, service, name: name as string, policies: policies as string, ...(id ? { policy_set_id: id } : {}), ...(mode ? { mode } : {}), updated_by: by(caller) });
+      return port.upsertSet({
+        env_id: targetEnvId,
+        service,
+        name: name as string,
+        policies: policies as string,
+        ...(id ? { policy_set_id: id } : {}),
+        ...(mode ? { mode } : {}),
+        updated_by: by(caller),
+      });
     },
     relations: async ({ targetEnvId }, body) => {
       const { subject, relation, object } = body as Record<string, string | undefined>;
@@ -113,43 +121,65 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
     mount(`${member}Delete`, del(path, { summary: `Delete ${kind}`, gate: admin, query, target: 'required', hidden }), request => (request.query.id ? remove(request, request.query.id) : missing('')));
   }
 
-  mount('decisionsList', get('/v1/admin/decisions', { summary: 'Latest decisions of this process', gate: { any: [read, admin] }, query, target: 'required', hidden: true }), async ({ query: asked, targetEnvId }) => ({
-    items: engine.decisions().filter(decision => decision.env_id === targetEnvId).slice(0, asked.limit ?? 50),
-    next_cursor: null,
-  }));
-  mount('decisionsDryRun', post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, body: DryRun, target: 'required', limit: LIMIT, hidden: true }), async ({ body, targetEnvId, correlationId }) => {
-    const { principal, action, resource } = body as { principal: string; action: string; resource?: string };
-    const [kind, id] = splitOnce(principal);
-    if ((kind !== 'user' && kind !== 'workload') || !id) throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/principal', code: 'pattern', message: 'is user:{id} or workload:{name}' }] } });
-    const [type, resourceId] = resource ? splitOnce(resource) : [];
-    const scopes = await options.scopesOf({ kind, id }, targetEnvId);
-    const caller = (kind === 'user' ? { kind, userId: id, subject: id } : { kind: 'machine', subject: id }) as Caller;
-    return engine.explain({
-      identity: { caller, principal: kind === 'user' ? 'user' : 'machine', scopes },
-      action: canonicalScope(action),
-      envId: targetEnvId,
-      resource: type && resourceId ? { type, id: resourceId } : undefined,
-      correlationId,
-    });
-  });
+  mount(
+    'decisionsList',
+    get('/v1/admin/decisions', { summary: 'Latest decisions of this process', gate: { any: [read, admin] }, query, target: 'required', hidden: true }),
+    async ({ query: asked, targetEnvId }) => ({
+      items: engine
+        .decisions()
+        .filter(decision => decision.env_id === targetEnvId)
+        .slice(0, asked.limit ?? 50),
+      next_cursor: null,
+    }),
+  );
+  mount(
+    'decisionsDryRun',
+    post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, body: DryRun, target: 'required', limit: LIMIT, hidden: true }),
+    async ({ body, targetEnvId, correlationId }) => {
+      const { principal, action, resource } = body as { principal: string; action: string; resource?: string };
+      const [kind, id] = splitOnce(principal);
+      if ((kind !== 'user' && kind !== 'workload') || !id)
+        throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/principal', code: 'pattern', message: 'is user:{id} or workload:{name}' }] } });
+      const [type, resourceId] = resource ? splitOnce(resource) : [];
+      const scopes = await options.scopesOf({ kind, id }, targetEnvId);
+      const caller = (kind === 'user' ? { kind, userId: id, subject: id } : { kind: 'machine', subject: id }) as Caller;
+      return engine.explain({
+        identity: { caller, principal: kind === 'user' ? 'user' : 'machine', scopes },
+        action: canonicalScope(action),
+        envId: targetEnvId,
+        resource: type && resourceId ? { type, id: resourceId } : undefined,
+        correlationId,
+      });
+    },
+  );
   return routes;
 }
 
 /** What the store refuses of a write (a row of the platform, a row that is not there) is this service's answer too, not its failure. */
 function speakingFor(service: string, port: PolicyPort): PolicyPort {
-  const speaking = <A extends readonly unknown[], T>(work: (...input: A) => Promise<T>) => async (...input: A): Promise<T> => {
-    try {
-      return await work(...input);
-    } catch (error) {
-      if (!isProblem(error) || ![404, 409].includes(error.status)) throw error;
-      throw new ProblemError(service, error.code, error, error.detail === undefined ? {} : { detail: error.detail });
-    }
+  const speaking =
+    <A extends readonly unknown[], T>(work: (...input: A) => Promise<T>) =>
+    async (...input: A): Promise<T> => {
+      try {
+        return await work(...input);
+      } catch (error) {
+        if (!isProblem(error) || ![404, 409].includes(error.status)) throw error;
+        throw new ProblemError(service, error.code, error, error.detail === undefined ? {} : { detail: error.detail });
+      }
+    };
+  return {
+    snapshot: speaking(port.snapshot),
+    upsertSet: speaking(port.upsertSet),
+    upsertRelation: speaking(port.upsertRelation),
+    upsertAttribute: speaking(port.upsertAttribute),
+    remove: speaking(port.remove),
   };
-  return { snapshot: speaking(port.snapshot), upsertSet: speaking(port.upsertSet), upsertRelation: speaking(port.upsertRelation), upsertAttribute: speaking(port.upsertAttribute), remove: speaking(port.remove) };
 }
 
 function need(members: Readonly<Record<string, unknown>>): void {
-  const errors = Object.entries(members).filter(([, value]) => value === undefined).map(([name]) => ({ pointer: `/${name}`, code: 'required', message: 'is required' }));
+  const errors = Object.entries(members)
+    .filter(([, value]) => value === undefined)
+    .map(([name]) => ({ pointer: `/${name}`, code: 'required', message: 'is required' }));
   if (errors.length > 0) throw kernelProblem('validation_failed', { extra: { errors } });
 }
 function missing(id: string): never {

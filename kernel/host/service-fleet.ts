@@ -27,22 +27,29 @@ export async function startSplit(owned: DisposalStack, options: HostOptions, par
   for (const tier of tiers) {
     const members = parts.found.filter(({ manifest }) => manifest.placement.tier === tier);
     options.progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
-    await Promise.all(members.map(async ({ manifest, directory }) => {
-      const child = owned.own(new ServiceProcess({
-        name: manifest.id,
-        pluginDirectory: directory,
-        environment: parts.environment,
-        settings: ['PLATFORM_'],
-        log: telemetry.logger('host'),
-        bootstrap: async () => ({ ...parts.base, enrollment: await enrollmentsOf(kv, manifest) }),
-      }));
-      await child.start();
-    }));
+    await Promise.all(
+      members.map(async ({ manifest, directory }) => {
+        const child = owned.own(
+          new ServiceProcess({
+            name: manifest.id,
+            pluginDirectory: directory,
+            environment: parts.environment,
+            settings: ['PLATFORM_'],
+            log: telemetry.logger('host'),
+            bootstrap: async () => ({ ...parts.base, enrollment: await enrollmentsOf(kv, manifest) }),
+          }),
+        );
+        await child.start();
+      }),
+    );
   }
 }
 
 /** A vertical is somebody else's code: a process, a certificate, a database role and a key-value login of its own (day-one, Plugins). */
-export async function launchVertical(plugin: FoundPlugin, { base, options, environment, stores, host, siblings }: { base: Bootstrap; options: HostOptions; environment: Environment; stores: Stores; host: HostWorkload; siblings: readonly FoundPlugin[] }): Promise<ServiceProcess> {
+export async function launchVertical(
+  plugin: FoundPlugin,
+  { base, options, environment, stores, host, siblings }: { base: Bootstrap; options: HostOptions; environment: Environment; stores: Stores; host: HostWorkload; siblings: readonly FoundPlugin[] },
+): Promise<ServiceProcess> {
   const { manifest } = plugin;
   await host.registerWorkload(manifest);
   const keyValueUrl = await stores.restrictedKeyValueUrl(manifest.id);
@@ -54,7 +61,13 @@ export async function launchVertical(plugin: FoundPlugin, { base, options, envir
     settings: [`${manifest.vertical.toUpperCase()}_`],
     log: host.log,
     // Its data directory is its own: nothing of the platform's keys lies below it.
-    bootstrap: async () => ({ ...base, dataDir: join(options.dataDir, 'verticals', manifest.id), keyValueUrl, manifests: [...base.manifests, ...(own.includes(manifest) ? own : [...own, manifest])], enrollment: await enrollmentsOf(host.kv, manifest) }),
+    bootstrap: async () => ({
+      ...base,
+      dataDir: join(options.dataDir, 'verticals', manifest.id),
+      keyValueUrl,
+      manifests: [...base.manifests, ...(own.includes(manifest) ? own : [...own, manifest])],
+      enrollment: await enrollmentsOf(host.kv, manifest),
+    }),
   });
   await child.start();
   return child;
@@ -66,7 +79,11 @@ async function enrollmentsOf(kv: Parameters<typeof publishEnrollment>[0], { id, 
 }
 
 /** New folders under `PLATFORM_PLUGIN_DIRS` come up without a restart. */
-export function watchForVerticals(owned: DisposalStack, options: HostOptions, { known, failed, start }: { known: readonly FoundPlugin[]; failed: FailedPlugin[]; start: (plugin: FoundPlugin) => Promise<void> }): void {
+export function watchForVerticals(
+  owned: DisposalStack,
+  options: HostOptions,
+  { known, failed, start }: { known: readonly FoundPlugin[]; failed: FailedPlugin[]; start: (plugin: FoundPlugin) => Promise<void> },
+): void {
   const seen = new Set([...known.map(({ directory }) => directory), ...failed.map(({ plugin }) => plugin)]);
   const manifests = new Map(known.map(({ manifest }) => [manifest.id, manifest]));
   let pending: Promise<void> = Promise.resolve();

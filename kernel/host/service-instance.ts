@@ -167,10 +167,19 @@ export class ServiceInstance implements AsyncDisposable {
 
   async readiness(): Promise<Record<string, { ok: boolean; detail?: string }>> {
     const { pool, kv } = this.#parts;
-    const [database, store] = await Promise.all([pool.healthy(), kv.call('PING').then(() => true, () => false)]);
+    const [database, store] = await Promise.all([
+      pool.healthy(),
+      kv.call('PING').then(
+        () => true,
+        () => false,
+      ),
+    ]);
     const checks: Record<string, { ok: boolean; detail?: string }> = { database: { ok: database }, key_value: { ok: store }, serving: { ok: this.#state === 'started' } };
     for (const [name, check] of Object.entries((this.#behaviour as { checks?: Record<string, () => Promise<boolean>> } | undefined)?.checks ?? {})) {
-      checks[name] = await check().then(ok => ({ ok }), () => ({ ok: false, detail: 'the check failed' }));
+      checks[name] = await check().then(
+        ok => ({ ok }),
+        () => ({ ok: false, detail: 'the check failed' }),
+      );
     }
     return checks;
   }
@@ -188,7 +197,13 @@ export class ServiceInstance implements AsyncDisposable {
         failedPlugins,
         metrics: async () => {
           const state = (await relay.metrics()).get(manifest.id);
-          return { outbox_pending: state?.pending ?? 0, outbox_parked: state?.parked ?? 0, outbox_oldest_age_s: state?.oldest_age_s ?? 0, active_requests: this.#app?.active ?? 0, rss_bytes: process.memoryUsage.rss() };
+          return {
+            outbox_pending: state?.pending ?? 0,
+            outbox_parked: state?.parked ?? 0,
+            outbox_oldest_age_s: state?.oldest_age_s ?? 0,
+            active_requests: this.#app?.active ?? 0,
+            rss_bytes: process.memoryUsage.rss(),
+          };
         },
         allows: async (caller, actions) => {
           const { scopes } = await this.#identityOf(caller);
@@ -206,26 +221,32 @@ export class ServiceInstance implements AsyncDisposable {
     return { caller, principal: caller.kind, scopes: await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId ?? SYSTEM.envId) };
   }
 
-  async #callLocal(operation: string, input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal }, from: Workload): Promise<unknown> {
+  async #callLocal(
+    operation: string,
+    input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal },
+    from: Workload,
+  ): Promise<unknown> {
     if (this.#state !== 'started') throw named(kernelProblem('not_ready', { headers: { 'retry-after': '1' } }), this.manifest.id);
     const correlationId = input.headers['x-platform-correlation-id'] ?? newId();
     try {
-      return await outsideConsumption(() => inScope({ correlationId, service: this.manifest.id, subject: from.name }, async () => {
-        const outgoing = await this.app.call(operation, {
-          params: input.params,
-          query: input.query,
-          headers: input.headers,
-          identity: async () => this.#localIdentity(from),
-          body: async () => input.body,
-          correlationId,
-          signal: input.signal,
-          ip: '127.0.0.1',
-          hostname: '',
-          tenant: {},
-          peer: { workload: from.name, thumbprint: from.thumbprint },
-        });
-        return outgoing.value;
-      }));
+      return await outsideConsumption(() =>
+        inScope({ correlationId, service: this.manifest.id, subject: from.name }, async () => {
+          const outgoing = await this.app.call(operation, {
+            params: input.params,
+            query: input.query,
+            headers: input.headers,
+            identity: async () => this.#localIdentity(from),
+            body: async () => input.body,
+            correlationId,
+            signal: input.signal,
+            ip: '127.0.0.1',
+            hostname: '',
+            tenant: {},
+            peer: { workload: from.name, thumbprint: from.thumbprint },
+          });
+          return outgoing.value;
+        }),
+      );
     } catch (error) {
       const problem = asProblem(error);
       if (!isProblem(error)) this.#parts.log.error({ operation, err: error }, 'in-process call failed');
@@ -290,7 +311,8 @@ export class ServiceInstance implements AsyncDisposable {
         event,
         delivery,
         instance,
-        handle: entry => handler({ id: entry.idempotency_key, event: entry.event_type, envId: entry.env_id, payload: entry.payload, attempt: entry.delivery_count ?? 1, correlationId: entry.correlation_id }),
+        handle: entry =>
+          handler({ id: entry.idempotency_key, event: entry.event_type, envId: entry.env_id, payload: entry.payload, attempt: entry.delivery_count ?? 1, correlationId: entry.correlation_id }),
         mark: (from, key) => once(pool.sql, from, key),
       });
       this.#consumers.push(this.#owned.own(consumer));

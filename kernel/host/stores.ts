@@ -22,7 +22,10 @@ const SERVER_NAME = 'postgres.platform.internal';
 const SERVER_DAYS = 365;
 
 /** Opens both stores. `authority` signs the database server's leaf, of the classical hierarchy (day-one 3). */
-export async function openStores(owned: DisposalStack, options: { dataDir: string; authority: Authority; databaseUrl: string | undefined; keyValueUrl: string | undefined; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void }): Promise<Stores> {
+export async function openStores(
+  owned: DisposalStack,
+  options: { dataDir: string; authority: Authority; databaseUrl: string | undefined; keyValueUrl: string | undefined; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void },
+): Promise<Stores> {
   const { dataDir, progress } = options;
   // Both to their end, even when one fails: what came up must be owned before anybody takes it down.
   const [database, keyValue] = await Promise.allSettled([openPostgres(owned, options), openKeyValue(owned, { ...options, dataDir, progress })]);
@@ -37,7 +40,10 @@ export async function openStores(owned: DisposalStack, options: { dataDir: strin
   };
 }
 
-async function openPostgres(owned: DisposalStack, { dataDir, authority, databaseUrl, progress }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; progress: (text: string) => void }): Promise<{ address: DatabaseAddress; admin: postgres.Sql }> {
+async function openPostgres(
+  owned: DisposalStack,
+  { dataDir, authority, databaseUrl, progress }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; progress: (text: string) => void },
+): Promise<{ address: DatabaseAddress; admin: postgres.Sql }> {
   if (databaseUrl) {
     const url = new URL(databaseUrl);
     const tls = url.searchParams.get('sslmode') !== 'disable';
@@ -59,7 +65,10 @@ async function openPostgres(owned: DisposalStack, { dataDir, authority, database
   return { admin: server.admin(), address: { host: server.host, port: server.port, database: server.database } };
 }
 
-async function openKeyValue(owned: DisposalStack, { keyValueUrl, dataDir, preferKeyValue, progress }: { keyValueUrl: string | undefined; dataDir: string; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void }): Promise<string> {
+async function openKeyValue(
+  owned: DisposalStack,
+  { keyValueUrl, dataDir, preferKeyValue, progress }: { keyValueUrl: string | undefined; dataDir: string; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void },
+): Promise<string> {
   if (keyValueUrl) return keyValueUrl;
   const server = await startEmbeddedValkey({ dataDir, progress, ...(preferKeyValue ? { prefer: preferKeyValue } : {}) });
   owned.defer(() => server.stop());
@@ -73,7 +82,31 @@ async function restrictedUrl(url: string, service: string): Promise<string> {
     await client.connect();
     const password = randomBytes(24).toString('base64url');
     const user = `vertical-${service}`;
-    const rules = ['reset', 'on', `>${password}`, '%R~authz:*', '%R~revoked:*', `~captain:svc:${service}`, '%R~captain:svc:*', '&captain:changed', '+get', '+exists', '+hvals', '+hset', '+hdel', '+publish', '+subscribe', '+unsubscribe', '+ping', '+info', '+select', '+client', '+hello', '+auth', '+quit'];
+    const rules = [
+      'reset',
+      'on',
+      `>${password}`,
+      '%R~authz:*',
+      '%R~revoked:*',
+      `~captain:svc:${service}`,
+      '%R~captain:svc:*',
+      '&captain:changed',
+      '+get',
+      '+exists',
+      '+hvals',
+      '+hset',
+      '+hdel',
+      '+publish',
+      '+subscribe',
+      '+unsubscribe',
+      '+ping',
+      '+info',
+      '+select',
+      '+client',
+      '+hello',
+      '+auth',
+      '+quit',
+    ];
     await client.call('ACL', 'SETUSER', user, ...rules);
     const restricted = new URL(url);
     restricted.username = user;

@@ -73,7 +73,10 @@ export function wire(parts: WiringParts): DependencyContainer {
     return new AccessClosures({ live: liveReader(kv), personScopes, workload });
   });
   single(PARTS.keys, from => new KeySet(parts.jwks ?? (() => from.resolve(PARTS.identity).jwks(from.resolve(PARTS.pools))), () => clock.now().getTime()));
-  single(PARTS.verifier, from => new Verifier({ keys: from.resolve(PARTS.keys), closures: from.resolve(PARTS.closures), workloads: from.resolve(PARTS.grants), issuers: isIssuer, now: () => clock.now().getTime() }));
+  single(
+    PARTS.verifier,
+    from => new Verifier({ keys: from.resolve(PARTS.keys), closures: from.resolve(PARTS.closures), workloads: from.resolve(PARTS.grants), issuers: isIssuer, now: () => clock.now().getTime() }),
+  );
   single(PARTS.relay, from => new Relay({ log, deliver: deliverTo(deliveryTargets(from.resolve(PARTS.caller), service => parts.workloads.get(service) as Workload)) }));
   return container;
 }

@@ -31,7 +31,11 @@ export function readExchange(req: IncomingMessage, service: string): Exchange {
   const given = header(CORRELATION_HEADER);
   const tenant: Record<string, string> = {};
   if (ingress) {
-    for (const [member, name] of [['envId', 'x-platform-env-id'], ['appInstanceId', 'x-platform-app-id'], ['service', 'x-platform-service']] as const) {
+    for (const [member, name] of [
+      ['envId', 'x-platform-env-id'],
+      ['appInstanceId', 'x-platform-app-id'],
+      ['service', 'x-platform-service'],
+    ] as const) {
       const value = header(name);
       if (value) tenant[member] = value;
     }

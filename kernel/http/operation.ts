@@ -98,7 +98,9 @@ export class Operation {
     const answer = await this.#handler(await this.open(incoming));
     const { value, status, headers } = isReply(answer) ? answer : { value: answer, status: undefined, headers: undefined };
     if (this.#returns && value !== undefined && !this.#returns.check(value)) {
-      throw kernelProblem('answer_invalid', { cause: new Error(`${this.name} broke its promise: ${JSON.stringify(this.#returns.faults(value).map(({ pointer, message }) => `${pointer} ${message}`))}`) });
+      throw kernelProblem('answer_invalid', {
+        cause: new Error(`${this.name} broke its promise: ${JSON.stringify(this.#returns.faults(value).map(({ pointer, message }) => `${pointer} ${message}`))}`),
+      });
     }
     const outgoing = { status: status ?? options.status ?? (value === undefined ? 204 : 200), value, headers: { ...etagOf(value), ...headers } };
     this.#host.seen?.(this.name, outgoing.status, undefined);

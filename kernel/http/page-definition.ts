@@ -1,8 +1,34 @@
 import type { AnyRoute, ColumnDecl, PageDecl, TSchema } from '@platform/sdk';
 import type { Manifest } from '../base/manifest.ts';
 
-type Field = { name: string; label: string; type: string; required?: boolean; default?: unknown; options?: { value: string; label: string }[]; pattern?: string; min?: number; max?: number; help?: string };
-type Node = TSchema & { type?: string; properties?: Record<string, Node>; required?: string[]; enum?: unknown[]; const?: unknown; anyOf?: Node[]; title?: string; description?: string; default?: unknown; minimum?: number; maximum?: number; pattern?: string; format?: string; maxLength?: number };
+type Field = {
+  name: string;
+  label: string;
+  type: string;
+  required?: boolean;
+  default?: unknown;
+  options?: { value: string; label: string }[];
+  pattern?: string;
+  min?: number;
+  max?: number;
+  help?: string;
+};
+type Node = TSchema & {
+  type?: string;
+  properties?: Record<string, Node>;
+  required?: string[];
+  enum?: unknown[];
+  const?: unknown;
+  anyOf?: Node[];
+  title?: string;
+  description?: string;
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  pattern?: string;
+  format?: string;
+  maxLength?: number;
+};
 
 /** Turns an author's page into the wire form the console draws (G-K-18): labels and schemas resolved, no code, no expression. */
 export function pageDefinition(manifest: Manifest, name: string): object | undefined {
@@ -26,7 +52,9 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
     case 'feed': {
       const source = manifest.routes[page.source] as AnyRoute;
       const key = page.key ?? rowKey(manifest, page.source) ?? 'id';
-      const actions = (page.rowActions ?? []).map(action => rowAction(manifest, name, key, typeof action === 'string' ? { route: action, label: manifest.routes[action]?.options.summary ?? action } : action));
+      const actions = (page.rowActions ?? []).map(action =>
+        rowAction(manifest, name, key, typeof action === 'string' ? { route: action, label: manifest.routes[action]?.options.summary ?? action } : action),
+      );
       if (page.update) actions.push(formAction(manifest, page.update, { id: 'update', label: 'Edit', resource: `${name}/{row.${key}}/update` }));
       if (page.remove) actions.push({ id: 'delete', label: 'Delete', resource: `${name}/{row.${key}}/delete`, confirm: 'Delete this for good?', tone: 'bad', then: 'reload' });
       const table = {
@@ -42,7 +70,9 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
         row_actions: actions,
         empty: page.empty ?? 'Nothing here yet.',
       };
-      const create = page.create ? [{ id: `${name}-create`, kind: 'actions', actions: [formAction(manifest, page.create, { id: 'create', label: manifest.routes[page.create]?.options.summary ?? 'Create', resource: name })] }] : [];
+      const create = page.create
+        ? [{ id: `${name}-create`, kind: 'actions', actions: [formAction(manifest, page.create, { id: 'create', label: manifest.routes[page.create]?.options.summary ?? 'Create', resource: name })] }]
+        : [];
       return [...create, table];
     }
     case 'detail':
@@ -60,7 +90,17 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
     case 'stats':
       return [{ id: name, kind: 'stats', source: { resource: name }, items: page.items.map(column) }];
     case 'chart':
-      return [{ id: name, kind: 'chart', chart: page.chart, source: { resource: name }, x: page.x, series: page.series.map(({ field: value, label }) => ({ label, value })), ...(page.unit ? { unit: page.unit } : {}) }];
+      return [
+        {
+          id: name,
+          kind: 'chart',
+          chart: page.chart,
+          source: { resource: name },
+          x: page.x,
+          series: page.series.map(({ field: value, label }) => ({ label, value })),
+          ...(page.unit ? { unit: page.unit } : {}),
+        },
+      ];
     case 'text':
       return [{ id: name, kind: 'notice', tone: 'info', text: page.text }];
     case 'tabs':
@@ -72,7 +112,12 @@ function column({ field: value, label, as, tones }: ColumnDecl): object {
   return { label, value, ...(as ? { format: as === 'status' ? 'badge' : as } : {}), ...(tones ? { tone_map: tones } : {}) };
 }
 
-function rowAction(manifest: Manifest, page: string, key: string, action: { route: string; label: string; confirm?: string; tone?: string; body?: object; when?: { field: string; is: unknown } }): Record<string, unknown> {
+function rowAction(
+  manifest: Manifest,
+  page: string,
+  key: string,
+  action: { route: string; label: string; confirm?: string; tone?: string; body?: object; when?: { field: string; is: unknown } },
+): Record<string, unknown> {
   const made: Record<string, unknown> = {
     id: action.route,
     label: action.label,

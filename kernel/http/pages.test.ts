@@ -30,7 +30,15 @@ afterAll(async () => host?.[Symbol.asyncDispose]());
 const form = [
   { name: 'name', label: 'Name', type: 'text', required: true },
   { name: 'size', label: 'Size', type: 'number', min: 1 },
-  { name: 'kind', label: 'Kind', type: 'select', options: [{ value: 'small', label: 'Small' }, { value: 'large', label: 'Large' }] },
+  {
+    name: 'kind',
+    label: 'Kind',
+    type: 'select',
+    options: [
+      { value: 'small', label: 'Small' },
+      { value: 'large', label: 'Large' },
+    ],
+  },
   { name: 'notes', label: 'Notes', type: 'textarea', help: 'What else is to be known' },
   { name: 'place', label: 'Place', type: 'json' },
 ];
@@ -43,13 +51,35 @@ describe('a page in its wire form (G-K-18)', () => {
     [
       'things',
       {
-        schema: 'platform.admin-ui/1', service: 'probe', page: 'things', title: 'Things', scope: 'env', live_types: ['platform:probe:thing:created'],
+        schema: 'platform.admin-ui/1',
+        service: 'probe',
+        page: 'things',
+        title: 'Things',
+        scope: 'env',
+        live_types: ['platform:probe:thing:created'],
         sections: [
           { id: 'things-create', kind: 'actions', actions: [{ id: 'create', label: 'Make a thing', resource: 'things', then: 'reload', form }] },
           {
-            id: 'things', kind: 'table', source: { resource: 'things', paged: true }, row_key: 'thing_id', empty: 'Nothing here yet.',
-            columns: [{ label: 'Name', value: 'name' }, { label: 'Kind', value: 'kind', format: 'badge', tone_map: { small: 'ok', large: 'warn' } }],
-            filters: [{ name: 'kind', label: 'Kind', type: 'select', options: [{ value: 'small', label: 'Small' }, { value: 'large', label: 'Large' }] }],
+            id: 'things',
+            kind: 'table',
+            source: { resource: 'things', paged: true },
+            row_key: 'thing_id',
+            empty: 'Nothing here yet.',
+            columns: [
+              { label: 'Name', value: 'name' },
+              { label: 'Kind', value: 'kind', format: 'badge', tone_map: { small: 'ok', large: 'warn' } },
+            ],
+            filters: [
+              {
+                name: 'kind',
+                label: 'Kind',
+                type: 'select',
+                options: [
+                  { value: 'small', label: 'Small' },
+                  { value: 'large', label: 'Large' },
+                ],
+              },
+            ],
             row_actions: [
               { id: 'archiveThing', label: 'Archive', resource: 'things/{row.thing_id}/archiveThing', confirm: 'Archive it?', when: { path: 'kind', op: 'eq', value: 'small' }, then: 'reload' },
               { id: 'update', label: 'Edit', resource: 'things/{row.thing_id}/update', then: 'reload', form: [{ name: 'name', label: 'Name', type: 'text', required: true }] },
@@ -59,13 +89,77 @@ describe('a page in its wire form (G-K-18)', () => {
         ],
       },
     ],
-    ['feed', { schema: 'platform.admin-ui/1', service: 'probe', page: 'feed', title: 'Feed', scope: 'env', sections: [{ id: 'feed', kind: 'table', source: { resource: 'feed', paged: true }, row_key: 'thing_id', columns: [{ label: 'Name', value: 'name' }], filters: [], row_actions: [], empty: 'Nothing here yet.' }] }],
+    [
+      'feed',
+      {
+        schema: 'platform.admin-ui/1',
+        service: 'probe',
+        page: 'feed',
+        title: 'Feed',
+        scope: 'env',
+        sections: [
+          {
+            id: 'feed',
+            kind: 'table',
+            source: { resource: 'feed', paged: true },
+            row_key: 'thing_id',
+            columns: [{ label: 'Name', value: 'name' }],
+            filters: [],
+            row_actions: [],
+            empty: 'Nothing here yet.',
+          },
+        ],
+      },
+    ],
     ['figures', { schema: 'platform.admin-ui/1', service: 'probe', page: 'figures', title: 'Figures', scope: 'platform', sections: [figures] }],
-    ['detail', { schema: 'platform.admin-ui/1', service: 'probe', page: 'detail', title: 'Detail', scope: 'org', sections: [{ id: 'detail', kind: 'detail', source: { resource: 'detail' }, fields: [total] }] }],
-    ['curve', { schema: 'platform.admin-ui/1', service: 'probe', page: 'curve', title: 'Curve', scope: 'env', sections: [{ id: 'curve', kind: 'chart', chart: 'line', source: { resource: 'curve' }, x: 'at', series: [total], unit: 'things' }] }],
-    ['make', { schema: 'platform.admin-ui/1', service: 'probe', page: 'make', title: 'Make', description: 'One at a time', scope: 'env', sections: [{ id: 'make', kind: 'form', source: { resource: 'make/initial' }, fields: form, submit: { id: 'submit', label: 'Make a thing', resource: 'make', then: 'toast' } }] }],
+    [
+      'detail',
+      { schema: 'platform.admin-ui/1', service: 'probe', page: 'detail', title: 'Detail', scope: 'org', sections: [{ id: 'detail', kind: 'detail', source: { resource: 'detail' }, fields: [total] }] },
+    ],
+    [
+      'curve',
+      {
+        schema: 'platform.admin-ui/1',
+        service: 'probe',
+        page: 'curve',
+        title: 'Curve',
+        scope: 'env',
+        sections: [{ id: 'curve', kind: 'chart', chart: 'line', source: { resource: 'curve' }, x: 'at', series: [total], unit: 'things' }],
+      },
+    ],
+    [
+      'make',
+      {
+        schema: 'platform.admin-ui/1',
+        service: 'probe',
+        page: 'make',
+        title: 'Make',
+        description: 'One at a time',
+        scope: 'env',
+        sections: [{ id: 'make', kind: 'form', source: { resource: 'make/initial' }, fields: form, submit: { id: 'submit', label: 'Make a thing', resource: 'make', then: 'toast' } }],
+      },
+    ],
     ['note', { schema: 'platform.admin-ui/1', service: 'probe', page: 'note', title: 'Note', scope: 'env', sections: [note] }],
-    ['both', { schema: 'platform.admin-ui/1', service: 'probe', page: 'both', title: 'Both', scope: 'env', sections: [{ id: 'both', kind: 'tabs', tabs: [{ label: 'One', sections: [figures] }, { label: 'Two', sections: [note] }] }] }],
+    [
+      'both',
+      {
+        schema: 'platform.admin-ui/1',
+        service: 'probe',
+        page: 'both',
+        title: 'Both',
+        scope: 'env',
+        sections: [
+          {
+            id: 'both',
+            kind: 'tabs',
+            tabs: [
+              { label: 'One', sections: [figures] },
+              { label: 'Two', sections: [note] },
+            ],
+          },
+        ],
+      },
+    ],
   ])('%s', (name, definition) => {
     expect(pageDefinition(manifest, name)).toEqual(definition);
   });
@@ -79,8 +173,12 @@ test('KRN-012 the navigation and the pages a service declares reach the registry
     vertical: 'lab',
     services: [
       {
-        service: 'probe', label: 'Probe',
-        nav: [{ page: 'things', label: 'Things', order: 2, scope: 'env' }, { page: 'figures', label: 'Figures', order: 1, scope: 'platform' }],
+        service: 'probe',
+        label: 'Probe',
+        nav: [
+          { page: 'things', label: 'Things', order: 2, scope: 'env' },
+          { page: 'figures', label: 'Figures', order: 1, scope: 'platform' },
+        ],
         pages: ['things', 'feed', 'figures', 'detail', 'curve', 'make', 'note', 'both'],
       },
     ],
@@ -107,7 +205,10 @@ test('KRN-019 what a page changes is changed by POST: create, update, delete and
   expect((await send('things/77/delete')).json).toEqual({ ok: true });
   expect((await send('things/77/archiveThing')).json).toEqual({ ok: true });
   expect(world.calls).toEqual(['update 77 two', 'remove 77', 'archive 77']);
-  for (const [path, body] of [['things/77/update', { name: 'x' }], ['things/77/delete', undefined]] as const) {
+  for (const [path, body] of [
+    ['things/77/update', { name: 'x' }],
+    ['things/77/delete', undefined],
+  ] as const) {
     const unscoped = await host.fetch(`/v1/admin/${path}?target_env_id=${ada.envId}`, { method: 'POST', persona: as.user('lab:probe:things:read'), ...(body ? { body: JSON.stringify(body) } : {}) });
     expect([path, unscoped.status]).toEqual([path, 403]);
     expect((await host.fetch(`/v1/admin/${path}`, { method: 'POST', persona: ada })).json['code']).toBe('target_env_required');

@@ -11,7 +11,9 @@ const reader = as.user('probe:things:read');
 const writer = as.user('probe:things:read', 'probe:things:write');
 
 beforeAll(async () => {
-  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stubs: { sys: { echo: (async (input: { headers: Record<string, string> }) => ({ correlation_id: input.headers['x-platform-correlation-id'] })) as never } } });
+  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, {
+    stubs: { sys: { echo: (async (input: { headers: Record<string, string> }) => ({ correlation_id: input.headers['x-platform-correlation-id'] })) as never } },
+  });
 });
 const plugin = probePlugin(world);
 afterAll(async () => host?.[Symbol.asyncDispose]());
@@ -20,7 +22,9 @@ afterAll(async () => host?.[Symbol.asyncDispose]());
 function rawRequest(text: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const wire = netConnect(host.process.port, '127.0.0.1');
-    const socket = tlsConnect({ socket: wire, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () => socket.write(text));
+    const socket = tlsConnect({ socket: wire, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () =>
+      socket.write(text),
+    );
     let answer = '';
     socket.on('data', chunk => (answer += chunk.toString()));
     socket.on('error', reject);
@@ -40,7 +44,12 @@ describe('a request that two servers could read differently is refused and its c
     ['bare line feeds', 'GET /v1/greet HTTP/1.1\nhost: probe.ops.sys.localhost\n\n', 400, ''],
     ['a target that names another authority', `GET //v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`, 404, 'not_found'],
     ['a target of two slashes', `GET // HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`, 404, 'not_found'],
-    ['a target of two slashes that upgrades', `GET // HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`, 404, 'not_found'],
+    [
+      'a target of two slashes that upgrades',
+      `GET // HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`,
+      404,
+      'not_found',
+    ],
   ])('%s', async (_, text, status, word) => {
     const answer = await rawRequest(text.includes('connection:') ? text : text.replace(/\r\n\r\n/, '\r\nconnection: close\r\n\r\n'));
     expect(answer.status, answer.text).toBe(status);
@@ -65,7 +74,9 @@ describe('a body', () => {
     const said = await send(JSON.stringify({ name: 'x'.repeat(2_000) }));
     expect([said.status, said.json['code'], said.headers['connection']]).toEqual([413, 'body_too_large', 'close']);
     const body = `{"name":"${'x'.repeat(2_000)}"}`;
-    const chunked = await rawRequest(`POST /v1/things HTTP/1.1\r\n${HOST}authorization: Bearer ${host.mint.token(writer, 'probe')}\r\ncontent-type: application/json\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+    const chunked = await rawRequest(
+      `POST /v1/things HTTP/1.1\r\n${HOST}authorization: Bearer ${host.mint.token(writer, 'probe')}\r\ncontent-type: application/json\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    );
     expect(chunked.status).toBe(413);
   });
 
@@ -115,7 +126,14 @@ describe('a path and its query', () => {
   test('numbers and truth values are read from their text; what does not read is refused by name', async () => {
     expect((await host.fetch('/v1/things?limit=7&fresh=true&kind=small', { persona: reader })).status).toBe(200);
     expect(world.calls.at(-1)).toBe('list {"limit":7,"fresh":true,"kind":"small"}');
-    for (const [query, pointer] of [['limit=many', '/query/limit'], ['limit=0', '/query/limit'], ['limit=201', '/query/limit'], ['fresh=maybe', '/query/fresh'], ['wrong=1', '/query/wrong'], ['limit=1&limit=2', '/query/limit']]) {
+    for (const [query, pointer] of [
+      ['limit=many', '/query/limit'],
+      ['limit=0', '/query/limit'],
+      ['limit=201', '/query/limit'],
+      ['fresh=maybe', '/query/fresh'],
+      ['wrong=1', '/query/wrong'],
+      ['limit=1&limit=2', '/query/limit'],
+    ]) {
       const answer = await host.fetch(`/v1/things?${query}`, { persona: reader });
       expect([query, answer.status]).toEqual([query, 400]);
       expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toContain(pointer);
@@ -156,7 +174,10 @@ describe('an answer', () => {
     expect(answer.json).not.toHaveProperty('detail');
   });
 
-  test.each([['/v1/foreign', 'platform:auth:user:created'], ['/v1/misshapen', 'platform:probe:thing:created']])('an event the service does not own, or a payload that does not fit, fails its transaction (%s)', async (path, name) => {
+  test.each([
+    ['/v1/foreign', 'platform:auth:user:created'],
+    ['/v1/misshapen', 'platform:probe:thing:created'],
+  ])('an event the service does not own, or a payload that does not fit, fails its transaction (%s)', async (path, name) => {
     const before = host.bus.filter(({ event_type }) => event_type === name).length;
     expect((await host.fetch(path, { method: 'POST' })).status).toBe(500);
     expect(host.bus.filter(({ event_type }) => event_type === name)).toHaveLength(before);
@@ -196,7 +217,10 @@ describe('the stream door', () => {
 describe('the socket door', () => {
   const connect = (path: string, token?: string) => {
     const socket = new WebSocket(`wss://127.0.0.1:${host.process.port}${path}`, {
-      ca: host.stores.authority.pq.files.rootCertificate, servername: 'probe.ops.sys.localhost', minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768',
+      ca: host.stores.authority.pq.files.rootCertificate,
+      servername: 'probe.ops.sys.localhost',
+      minVersion: 'TLSv1.3',
+      ecdhCurve: 'X25519MLKEM768',
       headers: { host: 'probe.ops.sys.localhost', 'x-platform-correlation-id': 'ws-1', ...(token ? { authorization: `Bearer ${token}` } : {}) },
     } as never);
     socket.on('error', () => undefined);

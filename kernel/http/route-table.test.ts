@@ -2,7 +2,18 @@ import { expect, test } from 'vitest';
 import { RouteTable } from './route-table.ts';
 
 const table = new RouteTable<string>();
-for (const [method, path] of [['GET', '/v1/org'], ['POST', '/v1/org'], ['GET', '/v1/org/{org_id}'], ['GET', '/v1/org/slug'], ['PUT', '/v1/org/{id}'], ['GET', '/v1/org/{org_id}/env/{env_id}'], ['GET', '/v1/files/{*path}'], ['GET', '/v1/files/index'], ['ANY', '/proxy/{*rest}'], ['GET', '/v1/org/{org_id}/{*rest}']]) {
+for (const [method, path] of [
+  ['GET', '/v1/org'],
+  ['POST', '/v1/org'],
+  ['GET', '/v1/org/{org_id}'],
+  ['GET', '/v1/org/slug'],
+  ['PUT', '/v1/org/{id}'],
+  ['GET', '/v1/org/{org_id}/env/{env_id}'],
+  ['GET', '/v1/files/{*path}'],
+  ['GET', '/v1/files/index'],
+  ['ANY', '/proxy/{*rest}'],
+  ['GET', '/v1/org/{org_id}/{*rest}'],
+]) {
   table.add(method as string, path as string, `${method} ${path}`);
 }
 const find = (method: string, path: string) => {

@@ -49,7 +49,11 @@ function readFault({ keyword, instancePath, params, message }: Fault, base: stri
     case 'boolean':
       return [{ pointer, code: 'unknown_member', message: 'is not a member of this request' }];
     case 'additionalProperties':
-      return ((params as { additionalProperties?: string[] }).additionalProperties ?? []).map(name => ({ pointer: `${pointer}/${name}`, code: 'unknown_member', message: 'is not a member of this request' }));
+      return ((params as { additionalProperties?: string[] }).additionalProperties ?? []).map(name => ({
+        pointer: `${pointer}/${name}`,
+        code: 'unknown_member',
+        message: 'is not a member of this request',
+      }));
     default:
       return [{ pointer, code: keyword, message }];
   }

@@ -202,4 +202,3 @@ test('scopes are live: a change of the access model counts at the next request',
   await host.process.kv.call('INCR', `authz:{${eve.envId}}`);
   expect((await whoami({ token })).status).toBe(403);
 });
-

@@ -29,7 +29,9 @@ export class KeySet {
     if (known && age < MAX_AGE_MS) return known;
     if (known || age >= REFETCH_MS) {
       try {
-        await (this.#inFlight ??= this.#refresh().finally(() => { this.#inFlight = undefined; }));
+        await (this.#inFlight ??= this.#refresh().finally(() => {
+          this.#inFlight = undefined;
+        }));
       } catch (error) {
         // An identity outage must not invalidate what was verified before it.
         if (!known) throw error;
@@ -40,9 +42,7 @@ export class KeySet {
 
   async #refresh(): Promise<void> {
     const { keys } = await this.#fetch();
-    this.#keys = new Map(
-      keys.flatMap(jwk => (jwk.kid && jwk.alg ? [[jwk.kid, { key: createPublicKey({ key: jwk, format: 'jwk' }), alg: jwk.alg }] as const] : [])),
-    );
+    this.#keys = new Map(keys.flatMap(jwk => (jwk.kid && jwk.alg ? [[jwk.kid, { key: createPublicKey({ key: jwk, format: 'jwk' }), alg: jwk.alg }] as const] : [])));
     this.#fetchedAt = this.#now();
   }
 }

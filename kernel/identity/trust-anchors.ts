@@ -37,7 +37,9 @@ async function openHierarchy(dataDir: string, name: HierarchyName, validity: { r
     return Hierarchy.open(name, Object.fromEntries(paths.map(({ member, path }) => [member, readFileSync(path, 'utf8')])) as unknown as HierarchyFiles);
   }
   if (missing.length < paths.length && existsSync(join(directory, NAMES.rootCertificate))) {
-    throw new Error(`The certificate authority is incomplete: ${missing.map(({ path }) => path).join(', ')} missing beside an existing root. Restore it from a backup; nothing is made anew over an existing root.`);
+    throw new Error(
+      `The certificate authority is incomplete: ${missing.map(({ path }) => path).join(', ')} missing beside an existing root. Restore it from a backup; nothing is made anew over an existing root.`,
+    );
   }
   const hierarchy = await Hierarchy.create(name, validity);
   // The root certificate goes last: its presence says that the four files are whole.

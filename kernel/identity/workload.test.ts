@@ -15,19 +15,37 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 let folder = 0;
 const fresh = () => join(root, `keys-${++folder}`);
-const signing = (asked: CredentialKind[], by: Authority = authority): Mint => async ({ kind, workload, hostnames, csr }) => {
-  asked.push(kind);
-  const names = kind === 'listener' ? hostnames.map(host => `dns:${host}`) : [`uri:urn:platform:workload:${workload}`];
-  return (await (kind === 'database' ? by.classical : by.pq).issue({ commonName: `m2m-${workload}`, names, usages: kind === 'listener' ? ['server'] : ['client'], days: 30, csr })).chain;
-};
+const signing =
+  (asked: CredentialKind[], by: Authority = authority): Mint =>
+  async ({ kind, workload, hostnames, csr }) => {
+    asked.push(kind);
+    const names = kind === 'listener' ? hostnames.map(host => `dns:${host}`) : [`uri:urn:platform:workload:${workload}`];
+    return (await (kind === 'database' ? by.classical : by.pq).issue({ commonName: `m2m-${workload}`, names, usages: kind === 'listener' ? ['server'] : ['client'], days: 30, csr })).chain;
+  };
 const open = (directory: string, mint: Mint, more: { hostnames?: string[]; kinds?: CredentialKind[] } = {}) =>
-  Workload.open({ name: 'probe', directory, anchors: anchorsOf(authority), pqMode: 'strict', hostnames: more.hostnames ?? ['probe.ops.sys.localhost'], kinds: more.kinds ?? ['client', 'database', 'listener'], mint });
+  Workload.open({
+    name: 'probe',
+    directory,
+    anchors: anchorsOf(authority),
+    pqMode: 'strict',
+    hostnames: more.hostnames ?? ['probe.ops.sys.localhost'],
+    kinds: more.kinds ?? ['client', 'database', 'listener'],
+    mint,
+  });
 const DAY = 86_400_000;
 
 test('KRN-028 a client certificate that was refused at one boot is asked for again at the next', async () => {
   const directory = fresh();
   const asked: CredentialKind[] = [];
-  await expect(open(directory, async () => { throw new Error('the authority is away'); }, { kinds: ['client'] })).rejects.toThrow('the authority is away');
+  await expect(
+    open(
+      directory,
+      async () => {
+        throw new Error('the authority is away');
+      },
+      { kinds: ['client'] },
+    ),
+  ).rejects.toThrow('the authority is away');
   expect(existsSync(join(directory, 'probe', 'client.crt'))).toBe(false);
   const workload = await open(directory, signing(asked), { kinds: ['client'] });
   expect(asked).toEqual(['client']);

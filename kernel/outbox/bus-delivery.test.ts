@@ -4,7 +4,20 @@ import { AUDIT_EVENT } from './audit-event.ts';
 import { deliverTo } from './bus-delivery.ts';
 import type { OutboxRow } from './delivery.ts';
 
-const row = (id: string, event_type = 'platform:probe:thing:created'): OutboxRow => ({ id, idempotency_key: id, env_id: 'env-1', event_type, stream_family: 'probe', payload: { name: id }, correlation_id: `corr-${id}`, publisher_subject: 'user:1', publisher_id_token: null, created_at: '2026-01-01T00:00:00.000Z', attempts: 0, refusals: 0 });
+const row = (id: string, event_type = 'platform:probe:thing:created'): OutboxRow => ({
+  id,
+  idempotency_key: id,
+  env_id: 'env-1',
+  event_type,
+  stream_family: 'probe',
+  payload: { name: id },
+  correlation_id: `corr-${id}`,
+  publisher_subject: 'user:1',
+  publisher_id_token: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  attempts: 0,
+  refusals: 0,
+});
 const signal = new AbortController().signal;
 const problem = (status: number, headers: Record<string, string> = {}) => new ProblemError('bus', 'not_ready', { status, title: 'Not now', retry: 'later' }, { headers });
 
@@ -29,18 +42,41 @@ test('KRN-009 rows go to the bus’s produce API as one batch in their order, au
 
 test('an event on its way carries what the bus needs and nothing of the relay’s own bookkeeping', async () => {
   let sent: object = {};
-  await deliverTo({ produceBatch: async (_, [event]) => { sent = event as object; return { results: [{ message_id: '1' }] }; }, recordAudit: async () => undefined })([row('1')], { service: 'probe', signal });
-  expect(sent).toEqual({ event_type: 'platform:probe:thing:created', env_id: 'env-1', stream_family: 'probe', payload: { name: '1' }, idempotency_key: '1', correlation_id: 'corr-1', created_at: '2026-01-01T00:00:00.000Z' });
+  await deliverTo({
+    produceBatch: async (_, [event]) => {
+      sent = event as object;
+      return { results: [{ message_id: '1' }] };
+    },
+    recordAudit: async () => undefined,
+  })([row('1')], { service: 'probe', signal });
+  expect(sent).toEqual({
+    event_type: 'platform:probe:thing:created',
+    env_id: 'env-1',
+    stream_family: 'probe',
+    payload: { name: '1' },
+    idempotency_key: '1',
+    correlation_id: 'corr-1',
+    created_at: '2026-01-01T00:00:00.000Z',
+  });
 });
 
 test('one refused event of a batch is that row’s failure alone; a short answer is nobody’s success', async () => {
-  const answer = (results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[]) => deliverTo({ produceBatch: async () => ({ results }), recordAudit: async () => undefined })([row('1'), row('2')], { service: 'probe', signal });
+  const answer = (results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[]) =>
+    deliverTo({ produceBatch: async () => ({ results }), recordAudit: async () => undefined })([row('1'), row('2')], { service: 'probe', signal });
   expect(await answer([{ message_id: '1' }, { error: 'invalid', status: 400, detail: 'not an event' }])).toEqual([{ ok: true }, { ok: false, status: 400, error: 'not an event' }]);
   expect(await answer([{ message_id: '1' }])).toEqual([{ ok: true }, { ok: false, status: null, error: 'the answer is shorter than the batch' }]);
 });
 
 test('a call that fails says its status and when to come back; one without an answer has none', async () => {
-  const failing = (error: unknown) => deliverTo({ produceBatch: async () => { throw error; }, recordAudit: async () => { throw error; } })([row('1'), row('2', AUDIT_EVENT)], { service: 'probe', signal });
+  const failing = (error: unknown) =>
+    deliverTo({
+      produceBatch: async () => {
+        throw error;
+      },
+      recordAudit: async () => {
+        throw error;
+      },
+    })([row('1'), row('2', AUDIT_EVENT)], { service: 'probe', signal });
   expect(await failing(problem(503, { 'retry-after': '7' }))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: 503, error: 'not_ready: Not now', retryAfterS: 7 })));
   expect(await failing(new Error('broke off'))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: null, error: 'broke off' })));
   expect(await failing(problem(400))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: 400, error: 'not_ready: Not now' })));

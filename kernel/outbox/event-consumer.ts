@@ -19,7 +19,10 @@ export interface StreamEntry {
 
 /** The bus as a consumer needs it: any environment at once, one family, one group. */
 export interface ConsumerBus {
-  consume(request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest' }, signal: AbortSignal): Promise<readonly StreamEntry[]>;
+  consume(
+    request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest' },
+    signal: AbortSignal,
+  ): Promise<readonly StreamEntry[]>;
   ack(request: { env_id: string; stream_family: string; consumer_group: string; message_ids: readonly string[] }): Promise<void>;
   nack(request: { env_id: string; stream_family: string; consumer_group: string; message_ids: readonly string[]; retry_after_secs: number; reason: string; dead_letter?: boolean }): Promise<void>;
   close(request: { stream_family: string; consumer_group: string }): Promise<void>;
@@ -66,7 +69,10 @@ export class EventConsumer implements AsyncDisposable {
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
-        const entries = await bus.consume({ env_id: '*', stream_family: family, consumer_group: this.#group, consumer: instance, count: COUNT, block_ms: BLOCK_MS, start: delivery === 'fleet' ? 'earliest' : 'latest' }, signal);
+        const entries = await bus.consume(
+          { env_id: '*', stream_family: family, consumer_group: this.#group, consumer: instance, count: COUNT, block_ms: BLOCK_MS, start: delivery === 'fleet' ? 'earliest' : 'latest' },
+          signal,
+        );
         failures = 0;
         for (const entry of entries) {
           if (signal.aborted) break;
@@ -93,7 +99,12 @@ export class EventConsumer implements AsyncDisposable {
         const reason = isProblem(error) ? `${error.code}: ${error.message}` : error instanceof Error ? error.message : String(error);
         log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
         const attempt = entry.delivery_count ?? 1;
-        return bus.nack({ ...where, retry_after_secs: Math.round(backoff(attempt, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 }) / 1_000), reason: reason.slice(0, 500), ...(never ? { dead_letter: true } : {}) });
+        return bus.nack({
+          ...where,
+          retry_after_secs: Math.round(backoff(attempt, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 }) / 1_000),
+          reason: reason.slice(0, 500),
+          ...(never ? { dead_letter: true } : {}),
+        });
       }
     }
     return bus.ack(where);

@@ -15,7 +15,10 @@ vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
 const [A, B, C] = ['00000000-0000-7000-8000-00000000000a', '00000000-0000-7000-8000-00000000000b', '00000000-0000-7000-8000-00000000000c'];
 const [NO_ANSWER, FAULT, REFUSED, OK]: DeliveryResult[] = [
-  { ok: false, status: null, error: 'connect ECONNREFUSED' }, { ok: false, status: 500, error: 'fault' }, { ok: false, status: 422, error: 'unknown event' }, { ok: true },
+  { ok: false, status: null, error: 'connect ECONNREFUSED' },
+  { ok: false, status: 500, error: 'fault' },
+  { ok: false, status: 422, error: 'unknown event' },
+  { ok: true },
 ] as DeliveryResult[] as [DeliveryResult, DeliveryResult, DeliveryResult, DeliveryResult];
 
 let cluster: TestCluster;
@@ -41,20 +44,35 @@ beforeEach(async () => {
 afterEach(() => relay[Symbol.asyncDispose]());
 
 function newRelay(to: FakeBus, changes: Partial<RelayOptions> = {}): Relay {
-  const log = (level: string) => (fields: object, message: string): void => void logged.push({ level, fields: { ...fields }, message });
+  const log =
+    (level: string) =>
+    (fields: object, message: string): void =>
+      void logged.push({ level, fields: { ...fields }, message });
   return new Relay({ deliver: to.deliver, log: { warn: log('warn'), error: log('error') }, clock, ...changes });
 }
 
 /** Commits events of one environment, named in their payloads. */
 async function emit(envId: string, names: string[], hold?: string): Promise<void> {
-  await pool.tx((sql) => insertEvents(sql, names.map((name) => ({
-    id: newId(), env_id: envId, event_type: 'platform:shop:order:created', stream_family: 'app', payload: { name }, correlation_id: 'c-1', publisher_subject: 'm2m-shop', ...(hold !== undefined && { hold }),
-  }))));
+  await pool.tx(sql =>
+    insertEvents(
+      sql,
+      names.map(name => ({
+        id: newId(),
+        env_id: envId,
+        event_type: 'platform:shop:order:created',
+        stream_family: 'app',
+        payload: { name },
+        correlation_id: 'c-1',
+        publisher_subject: 'm2m-shop',
+        ...(hold !== undefined && { hold }),
+      })),
+    ),
+  );
 }
 
 async function column<T>(name: 'relayed' | 'parked' | 'attempts' | 'last_error', order: string[]): Promise<T[]> {
   const rows = await pool.raw<Record<string, unknown>[]>`select payload->>'name' as name, ${pool.raw(name)} as value from outbox`;
-  return order.map((wanted) => rows.find((row) => row['name'] === wanted)?.['value'] as T);
+  return order.map(wanted => rows.find(row => row['name'] === wanted)?.['value'] as T);
 }
 
 /** Waits until the relay has written what became of a call, which is when the row's attempts count. */
@@ -68,7 +86,7 @@ const waitOf = async (name: string): Promise<number> => {
 };
 
 /** Answers calls as they come until `count` did. */
-async function answerAll(count: number, answer: (call: Call) => void = (call) => call.ok()): Promise<string[][]> {
+async function answerAll(count: number, answer: (call: Call) => void = call => call.ok()): Promise<string[][]> {
   const seen: string[][] = [];
   for (let i = 0; i < count; i++) {
     const call = await bus.next();
@@ -84,10 +102,22 @@ describe('what leaves, and in which order', () => {
     await emit(A, ['one']);
     const call = await bus.next();
     const [row] = await pool.raw`select id, created_at from outbox`;
-    expect(call.batch).toEqual([{
-      id: row?.['id'], idempotency_key: row?.['id'], env_id: A, event_type: 'platform:shop:order:created', stream_family: 'app', payload: { name: 'one' },
-      correlation_id: 'c-1', publisher_subject: 'm2m-shop', publisher_id_token: null, created_at: row?.['created_at'], attempts: 0, refusals: 0,
-    }]);
+    expect(call.batch).toEqual([
+      {
+        id: row?.['id'],
+        idempotency_key: row?.['id'],
+        env_id: A,
+        event_type: 'platform:shop:order:created',
+        stream_family: 'app',
+        payload: { name: 'one' },
+        correlation_id: 'c-1',
+        publisher_subject: 'm2m-shop',
+        publisher_id_token: null,
+        created_at: row?.['created_at'],
+        attempts: 0,
+        refusals: 0,
+      },
+    ]);
     call.ok();
     await eventually(() => column('relayed', ['one'])).toEqual([true]);
   });
@@ -99,7 +129,10 @@ describe('what leaves, and in which order', () => {
     await emit(B, ['b2']);
     await relay.attach('shop', pool);
     const [first, second] = [await bus.next(), await bus.next()];
-    expect([first, second].map(({ names }) => names).sort()).toEqual([['a1', 'a2', 'a3'], ['b1', 'b2']]);
+    expect([first, second].map(({ names }) => names).sort()).toEqual([
+      ['a1', 'a2', 'a3'],
+      ['b1', 'b2'],
+    ]);
     for (const call of [first, second]) expect(new Set(call.batch.map(({ env_id }) => env_id)).size).toBe(1);
     // While A's call is under way nothing of A is sent, though B moves on.
     const [ofA, ofB] = first.names[0] === 'a1' ? [first, second] : [second, first];
@@ -111,13 +144,16 @@ describe('what leaves, and in which order', () => {
     expect(third.names).toEqual(['b3']);
     third.ok();
     ofA.ok();
-    expect((await bus.next().then((call) => (call.ok(), call))).names).toEqual(['a4']);
+    expect((await bus.next().then(call => (call.ok(), call))).names).toEqual(['a4']);
   });
 
   test('at most a hundred rows are in a call', async () => {
-    await emit(A, Array.from({ length: 250 }, (_, n) => `n${n}`));
+    await emit(
+      A,
+      Array.from({ length: 250 }, (_, n) => `n${n}`),
+    );
     await relay.attach('shop', pool);
-    expect((await answerAll(3)).map((names) => names.length)).toEqual([100, 100, 50]);
+    expect((await answerAll(3)).map(names => names.length)).toEqual([100, 100, 50]);
     expect(bus.calls.flatMap(({ names }) => names)).toEqual(Array.from({ length: 250 }, (_, n) => `n${n}`));
   });
 
@@ -152,14 +188,14 @@ describe('holds', () => {
     clock.advance(60_000);
     await relay.drain(1_000);
     expect(await column('relayed', ['held', 'free'])).toEqual([false, true]);
-    await pool.tx((sql) => release(sql, 'h'));
+    await pool.tx(sql => release(sql, 'h'));
     expect(await answerAll(1)).toEqual([['held']]);
   });
 
   test('a dropped event is never sent', async () => {
     await emit(A, ['held'], 'h');
     await relay.attach('shop', pool);
-    await pool.tx((sql) => drop(sql, 'h'));
+    await pool.tx(sql => drop(sql, 'h'));
     await emit(A, ['next']);
     expect(await answerAll(1)).toEqual([['next']]);
     await relay.drain(1_000);
@@ -194,7 +230,7 @@ describe('answers', () => {
     await using other = newRelay(bus);
     await other.attach('shop', pool);
     (await bus.next()).ok();
-    expect(bus.calls.map(({ batch }) => batch.map((row) => row.idempotency_key))).toEqual([ids, ids]);
+    expect(bus.calls.map(({ batch }) => batch.map(row => row.idempotency_key))).toEqual([ids, ids]);
     await settled('one', 2);
   });
 
@@ -208,7 +244,7 @@ describe('answers', () => {
       else call.fail(new Error('connect ECONNREFUSED'));
       await settled('one', attempt);
       waits.push(await waitOf('one'));
-      clock.advance(waits.at(-1) as number * 1_000);
+      clock.advance((waits.at(-1) as number) * 1_000);
     }
     expect(waits).toEqual([2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60]);
     expect(await column('parked', ['one'])).toEqual([false]);
@@ -232,13 +268,16 @@ describe('answers', () => {
     await relay.attach('shop', pool);
     const waits: number[] = [];
     const answers: DeliveryResult[] = [
-      { ok: false, status: 429, retryAfterS: 7, error: 'slow' }, { ok: false, status: 503, retryAfterS: 0, error: 'now' }, { ok: false, status: 503, error: 'full' }, { ok: false, status: 429, error: 'slow' },
+      { ok: false, status: 429, retryAfterS: 7, error: 'slow' },
+      { ok: false, status: 503, retryAfterS: 0, error: 'now' },
+      { ok: false, status: 503, error: 'full' },
+      { ok: false, status: 429, error: 'slow' },
     ];
     for (const [index, answer] of answers.entries()) {
       (await bus.next()).answer(answer);
       await settled('one', index + 1);
       waits.push(await waitOf('one'));
-      clock.advance(waits.at(-1) as number * 1_000);
+      clock.advance((waits.at(-1) as number) * 1_000);
     }
     expect(waits).toEqual([7, 0, 2, 2]);
     (await bus.next()).ok();
@@ -332,7 +371,7 @@ describe('several processes', () => {
     const envs = Array.from({ length: 20 }, () => newId());
     for (const env of envs) await emit(env, ['x', 'y']);
     const sent: string[] = [];
-    const options: RelayOptions = { log: { warn: () => {}, error: () => {} }, deliver: async (batch) => batch.map(({ id }) => (sent.push(id), { ok: true })) };
+    const options: RelayOptions = { log: { warn: () => {}, error: () => {} }, deliver: async batch => batch.map(({ id }) => (sent.push(id), { ok: true })) };
     await using one = new Relay(options);
     await using two = new Relay(options);
     await Promise.all([one.attach('shop', pool), two.attach('shop', await cluster.pool('shop'))]);
@@ -396,7 +435,7 @@ describe('care', () => {
     await pool.raw`insert into inbox values ('c', 'old', ${old}), ('c', 'young', ${clock.now()})`;
     await relay.attach('shop', pool);
     expect(await relay.sweep()).toBe(2);
-    expect((await pool.raw`select payload->>'name' as name from outbox order by 1`).map((row) => row['name'])).toEqual(['parked', 'waiting', 'young']);
+    expect((await pool.raw`select payload->>'name' as name from outbox order by 1`).map(row => row['name'])).toEqual(['parked', 'waiting', 'young']);
     expect(await pool.raw`select idempotency_key from inbox`).toEqual([{ idempotency_key: 'young' }]);
   });
 });

@@ -63,23 +63,23 @@ export class Relay {
 
   /** How each attached outbox stands: age of the oldest pending row, pending and parked rows. */
   async metrics(): Promise<Map<string, OutboxState>> {
-    const states = [...this.#sources.values()].map(async (source) => [source.service, await source.state()] as const);
+    const states = [...this.#sources.values()].map(async source => [source.service, await source.state()] as const);
     return new Map(await Promise.all(states));
   }
 
   /** Deletes what retention no longer keeps; runs hourly by itself. */
   async sweep(): Promise<number> {
-    const counts = await Promise.all([...this.#sources.values()].map((source) => source.sweep()));
+    const counts = await Promise.all([...this.#sources.values()].map(source => source.sweep()));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** Sends everything that is due, until nothing is or `deadlineMs` have passed; then calls under way are given up. */
   async drain(deadlineMs: number): Promise<void> {
-    await Promise.all([...this.#sources.values()].map((source) => source.drain(deadlineMs)));
+    await Promise.all([...this.#sources.values()].map(source => source.drain(deadlineMs)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#sources.keys()].map((service) => this.detach(service)));
+    await Promise.all([...this.#sources.keys()].map(service => this.detach(service)));
   }
 }
 
@@ -114,10 +114,16 @@ class Source {
     this.#sweepLater();
     this.wake();
     // Without notifications the poll still finds everything; the driver goes on trying.
-    this.#listening = await this.#pool.listen(outboxChannel(this.service), () => this.wake(), () => this.wake()).catch((error: unknown) => {
-      this.#complain(error);
-      return undefined;
-    });
+    this.#listening = await this.#pool
+      .listen(
+        outboxChannel(this.service),
+        () => this.wake(),
+        () => this.wake(),
+      )
+      .catch((error: unknown) => {
+        this.#complain(error);
+        return undefined;
+      });
   }
 
   wake(): void {
@@ -127,7 +133,7 @@ class Source {
       return;
     }
     this.#cancelTimer();
-    this.#looking = this.#look().then((next) => {
+    this.#looking = this.#look().then(next => {
       this.#looking = undefined;
       if (this.#closing.signal.aborted) return;
       if (this.#lookAgain) {
@@ -201,7 +207,7 @@ class Source {
 
   #begin(envId: string): void {
     const call = this.#relay(envId).then(
-      (moved) => {
+      moved => {
         this.#busy.delete(envId);
         if (moved || this.#crowded) this.wake();
       },
@@ -256,9 +262,11 @@ class Source {
 
   #sweepLater(): void {
     this.#cancelSweep = this.#options.clock.after(SWEEP_MS, () => {
-      void this.sweep().catch((error: unknown) => this.#complain(error)).then(() => {
-        if (!this.#closing.signal.aborted) this.#sweepLater();
-      });
+      void this.sweep()
+        .catch((error: unknown) => this.#complain(error))
+        .then(() => {
+          if (!this.#closing.signal.aborted) this.#sweepLater();
+        });
     });
   }
 

@@ -19,7 +19,8 @@ beforeEach(() => {
   store = new PolicyStore();
   engine = new PolicyEngine({ service: 'probe', log, bootstrapEnvs: new Set(['boot']), load: async envId => store.stub.policySnapshot({ query: { service: 'probe', env_id: envId } }) });
 });
-const may = (identity: Identity, action: string, more: { envId?: string; resource?: { type: string; id: string } } = {}) => engine.allows({ identity, action, envId: ENV, correlationId: 'c', ...more });
+const may = (identity: Identity, action: string, more: { envId?: string; resource?: { type: string; id: string } } = {}) =>
+  engine.allows({ identity, action, envId: ENV, correlationId: 'c', ...more });
 const forbid = (rule: string, mode: PolicySet['mode'] = 'enforced') => store.put({ env_id: ENV, mode, policies: rule });
 
 /** A small generator with a seed: every run asks the same questions. */
@@ -38,14 +39,30 @@ test('the scope mirror of the engine decides as its Cedar text does, for any sco
     const action = ACTIONS[Math.floor(random.next().value * ACTIONS.length)] as string;
     const machine = random.next().value < 0.5;
     const identity = machine ? workload('w', ...scopes) : person('p', ...scopes);
-    const cedar = set.evaluate({ principal: machine ? { type: 'Workload', id: 'w' } : { type: 'User', id: 'p' }, action, resource: 'service:probe', envId: ENV, scopes: new Set(scopes), relations: [], attributes: [] });
+    const cedar = set.evaluate({
+      principal: machine ? { type: 'Workload', id: 'w' } : { type: 'User', id: 'p' },
+      action,
+      resource: 'service:probe',
+      envId: ENV,
+      scopes: new Set(scopes),
+      relations: [],
+      attributes: [],
+    });
     expect([scopes, action, await may(identity, action)]).toEqual([scopes, action, cedar.permitted]);
     expect(cedar.errors).toEqual([]);
   }
 });
 
 test('scopes are spelt as G-K-08 allows, and no other way', () => {
-  for (const [given, meant] of [['platform:probe:things:read', 'probe:things:read'], ['platform:sys:audit:read', 'audit:read'], ['sys:audit:read', 'audit:read'], ['sys:tenants:read', 'tenants:read'], ['sys:read', 'sys:read'], ['sys:org:admin', 'sys:org:admin'], ['lab:probe:x', 'lab:probe:x']]) {
+  for (const [given, meant] of [
+    ['platform:probe:things:read', 'probe:things:read'],
+    ['platform:sys:audit:read', 'audit:read'],
+    ['sys:audit:read', 'audit:read'],
+    ['sys:tenants:read', 'tenants:read'],
+    ['sys:read', 'sys:read'],
+    ['sys:org:admin', 'sys:org:admin'],
+    ['lab:probe:x', 'lab:probe:x'],
+  ]) {
     expect([given, canonicalScope(given as string)]).toEqual([given, meant]);
   }
   expect(actionKey('lab', 'probe:things:read')).toBe('lab:probe:things:read');
@@ -77,7 +94,9 @@ describe('a tenant’s set can only narrow', () => {
   });
 
   test('a forbid names a person, a relation or an attribute', async () => {
-    forbid('forbid(principal == User::"mallory", action, resource);\nforbid(principal, action == Action::"probe:things:write", resource) when { principal.hasTag("team") && principal.getTag("team").contains("guests") };\nforbid(principal, action == Action::"probe:things:read", resource) when { resource.hasTag("blocked") && principal in resource.getTag("blocked") };');
+    forbid(
+      'forbid(principal == User::"mallory", action, resource);\nforbid(principal, action == Action::"probe:things:write", resource) when { principal.hasTag("team") && principal.getTag("team").contains("guests") };\nforbid(principal, action == Action::"probe:things:read", resource) when { resource.hasTag("blocked") && principal in resource.getTag("blocked") };',
+    );
     store.attributes.push({ attribute_id: 'a', env_id: ENV, service: 'probe', principal: 'user:gus', key: 'team', value: ['guests'] });
     store.relations.push({ relation_id: 'r', env_id: ENV, service: 'probe', subject: 'user:bob', relation: 'blocked', object: 'thing:7' });
     expect(await may(person('mallory', ...ACTIONS), 'audit:read')).toBe(false);
@@ -88,7 +107,9 @@ describe('a tenant’s set can only narrow', () => {
   });
 
   test('two policies of one name both count, and none can take the ground’s', async () => {
-    forbid('@id("rule") forbid(principal, action == Action::"probe:things:read", resource);\n@id("rule") permit(principal, action, resource);\n@id("ground") permit(principal == User::"nobody", action, resource);');
+    forbid(
+      '@id("rule") forbid(principal, action == Action::"probe:things:read", resource);\n@id("rule") permit(principal, action, resource);\n@id("ground") permit(principal == User::"nobody", action, resource);',
+    );
     expect(await may(person('p', ...ACTIONS), 'probe:things:read')).toBe(false);
     expect(await may(person('p', ...ACTIONS), 'probe:things:write')).toBe(true);
   });
@@ -114,9 +135,16 @@ test('a shadow set never decides; what it would have denied is recorded', async 
 
 test('a refusal names its decision, and the decision says why', async () => {
   const set = forbid('@id("no-writes") forbid(principal, action == Action::"probe:things:write", resource);');
-  const refusal = await engine.require({ identity: person('p', ...ACTIONS), action: 'probe:things:write', envId: ENV, correlationId: 'c' }).catch((error: unknown) => error as { code: string; extra: { decision_id: string } });
+  const refusal = await engine
+    .require({ identity: person('p', ...ACTIONS), action: 'probe:things:write', envId: ENV, correlationId: 'c' })
+    .catch((error: unknown) => error as { code: string; extra: { decision_id: string } });
   expect(refusal).toMatchObject({ code: 'policy_denied', status: 403 });
-  expect(engine.decisions()[0]).toMatchObject({ decision_id: (refusal as { extra: { decision_id: string } }).extra.decision_id, policy_set_id: set.policy_set_id, policy_id: 'no-writes', effect: 'deny' });
+  expect(engine.decisions()[0]).toMatchObject({
+    decision_id: (refusal as { extra: { decision_id: string } }).extra.decision_id,
+    policy_set_id: set.policy_set_id,
+    policy_id: 'no-writes',
+    effect: 'deny',
+  });
 });
 
 describe('while the registry is away', () => {
@@ -139,7 +167,11 @@ describe('while the registry is away', () => {
 
 test('a policy that Cedar does not accept is described with its words and where', () => {
   expect(policyFaults('permit(principal, action == Action::"probe:things:read", resource);', ACTIONS)).toEqual([]);
-  for (const text of ['permit(principal', 'permit(principal, action == Action::"no:such:action", resource);', 'permit(principal, action == Action::"probe:things:read", resource) when { principal.nothing };']) {
+  for (const text of [
+    'permit(principal',
+    'permit(principal, action == Action::"no:such:action", resource);',
+    'permit(principal, action == Action::"probe:things:read", resource) when { principal.nothing };',
+  ]) {
     const [fault] = policyFaults(text, ACTIONS);
     expect([text, fault?.pointer]).toEqual([text, '/policies']);
     expect(fault?.message.length).toBeGreaterThan(10);

@@ -85,13 +85,17 @@ export class PolicyEngine {
     const environment = await this.#environment(question.envId);
     for (const set of [...environment.enforced, ...environment.shadow]) {
       const answer = set.evaluate(this.#cedar(question, environment));
-      trace.push(`${set.set.mode} set ${set.set.name} v${set.set.version}: ${answer.permitted ? 'permit' : 'deny'}${answer.policyIds.length ? ` by ${answer.policyIds.join(', ')}` : ''}${answer.errors.length ? `; ${answer.errors.join('; ')}` : ''}`);
+      trace.push(
+        `${set.set.mode} set ${set.set.name} v${set.set.version}: ${answer.permitted ? 'permit' : 'deny'}${answer.policyIds.length ? ` by ${answer.policyIds.join(', ')}` : ''}${answer.errors.length ? `; ${answer.errors.join('; ')}` : ''}`,
+      );
     }
     return { ...(held ? this.#narrow(question, environment) : this.#decision(question, 'deny', 'scope-mirror')), trace };
   }
 
   /** Takes a payload-complete change (family `policy`): swapped in only when it is newer than what is loaded. */
   async changed(envId: string, set: PolicySet | null): Promise<void> {
+    // What is being read for the first time may have been read before the change.
+    await this.#loading.get(envId)?.catch(() => undefined);
     const known = this.#environments.get(envId);
     if (!known) return;
     const current = set && known.snapshot.sets.find(other => other.policy_set_id === set.policy_set_id);
@@ -101,7 +105,8 @@ export class PolicyEngine {
 
   /** The 30 second backstop: every loaded environment is read again (KRN-004, KRN-022). */
   async reloadAll(): Promise<void> {
-    for (const envId of [...this.#environments.keys()]) await this.reload(envId).catch(error => this.#options.log.warn({ env_id: envId, err: error }, 'policy reload failed; the loaded sets stay in force'));
+    for (const envId of [...this.#environments.keys()])
+      await this.reload(envId).catch(error => this.#options.log.warn({ env_id: envId, err: error }, 'policy reload failed; the loaded sets stay in force'));
   }
 
   async reload(envId: string): Promise<void> {

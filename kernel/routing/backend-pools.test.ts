@@ -20,7 +20,12 @@ const closing: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   [authority, rogue] = [await openAuthority(root), await openAuthority(join(root, 'rogue'))];
   caller = await Workload.open({
-    name: 'caller', directory: join(root, 'keys'), anchors: anchorsOf(authority), pqMode: 'strict', hostnames: [], kinds: ['client'],
+    name: 'caller',
+    directory: join(root, 'keys'),
+    anchors: anchorsOf(authority),
+    pqMode: 'strict',
+    hostnames: [],
+    kinds: ['client'],
     mint: async ({ csr }) => (await authority.pq.issue({ commonName: 'm2m-caller', names: ['uri:urn:platform:workload:caller'], usages: ['client'], days: 1, csr })).chain,
   });
 });
@@ -34,14 +39,17 @@ async function backend(answer: (socket: TLSSocket, request: string) => void, by:
   const leaf = await by.pq.issue({ commonName: name, names: [`dns:${name}`], usages: ['server'], days: 1 });
   const seen: string[] = [];
   const sockets = new Set<TLSSocket>();
-  const server: Server = createServer({ cert: leaf.chain, key: leaf.key as string, ca: authority.pq.files.rootCertificate, requestCert: true, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, socket => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('data', chunk => {
-      seen.push(chunk.toString());
-      answer(socket, chunk.toString());
-    });
-  });
+  const server: Server = createServer(
+    { cert: leaf.chain, key: leaf.key as string, ca: authority.pq.files.rootCertificate, requestCert: true, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' },
+    socket => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('data', chunk => {
+        seen.push(chunk.toString());
+        answer(socket, chunk.toString());
+      });
+    },
+  );
   server.on('tlsClientError', () => undefined);
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   closing.push(async () => {
@@ -64,7 +72,11 @@ function poolsTo(...ports: number[]) {
   return { pools, told };
 }
 const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{"ok":true}';
-const codeOf = async (work: Promise<unknown>) => work.then(() => 'ok', (error: unknown) => (isProblem(error) ? error.code : String(error)));
+const codeOf = async (work: Promise<unknown>) =>
+  work.then(
+    () => 'ok',
+    (error: unknown) => (isProblem(error) ? error.code : String(error)),
+  );
 
 describe('a client trusts its platform’s root alone', () => {
   test('KRN-026 a server whose chain ends in another root is refused before a byte of the request', async () => {
@@ -96,7 +108,10 @@ describe('a second try (H-27)', () => {
   });
 
   test('a GET is, and so is a POST that names its idempotency key, each once and elsewhere', async () => {
-    for (const init of [{ method: 'GET', path: '/', headers: {} }, { method: 'POST', path: '/', headers: { 'idempotency-key': 'k' }, body: '{}' }]) {
+    for (const init of [
+      { method: 'GET', path: '/', headers: {} },
+      { method: 'POST', path: '/', headers: { 'idempotency-key': 'k' }, body: '{}' },
+    ]) {
       const [one, two] = [await broken(), await backend(socket => socket.write(OK))];
       const { pools, told } = poolsTo(one.port, two.port);
       expect((await pools.request(caller, 'probe', init)).statusCode).toBe(200);
@@ -114,14 +129,19 @@ describe('a second try (H-27)', () => {
 });
 
 describe('a typed call', () => {
-  const routes = { read: get('/v1/things/{thing_id}', { summary: 'Read', gate: { public: 'for a test' }, query: { q: Type.String() } }), make: post('/v1/things', { summary: 'Make', gate: { public: 'for a test' }, body: Type.Any() }) };
+  const routes = {
+    read: get('/v1/things/{thing_id}', { summary: 'Read', gate: { public: 'for a test' }, query: { q: Type.String() } }),
+    make: post('/v1/things', { summary: 'Make', gate: { public: 'for a test' }, body: Type.Any() }),
+  };
   const problems = { thing_taken: { status: 409, title: 'Taken', retry: 'never' as const } };
 
   test('carries path, query and correlation id over the wire and throws the other side’s problem under its name', async () => {
     const body = '{"code":"thing_taken","status":409,"detail":"Choose another."}';
     const { port, seen } = await backend(socket => socket.end(`HTTP/1.1 409 Conflict\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
     const client = new ServiceCaller(poolsTo(port).pools).client(caller, 'probe', routes, problems);
-    const refusal = await inScope({ correlationId: 'click-9', service: 'test' }, async () => client['read']?.({ params: { thing_id: 'a/b' }, query: { q: 'x y', none: undefined } })).catch((error: unknown) => error);
+    const refusal = await inScope({ correlationId: 'click-9', service: 'test' }, async () => client['read']?.({ params: { thing_id: 'a/b' }, query: { q: 'x y', none: undefined } })).catch(
+      (error: unknown) => error,
+    );
     expect(refusal).toMatchObject({ service: 'probe', code: 'thing_taken', status: 409, detail: 'Choose another.' });
     expect(seen[0]).toMatch(/^GET \/v1\/things\/a%2Fb\?q=x\+y HTTP\/1\.1/);
     expect(seen[0]).toContain('x-platform-correlation-id: click-9');
@@ -142,8 +162,14 @@ describe('a typed call', () => {
     const local: LocalService = { call: async (operation, input) => (given.push({ operation, ...input }), { at: new Date(0), none: undefined }) };
     using registered = services.addLocal('probe', local);
     expect(registered).toBeDefined();
-    const answer = await inScope({ correlationId: 'click-3', service: 'test' }, () => services.client(caller, 'probe', routes, problems)['make']?.({ body: { at: new Date(0), none: undefined }, targetEnvId: 'env-1', idempotencyKey: 'k' }));
+    const answer = await inScope({ correlationId: 'click-3', service: 'test' }, () =>
+      services.client(caller, 'probe', routes, problems)['make']?.({ body: { at: new Date(0), none: undefined }, targetEnvId: 'env-1', idempotencyKey: 'k' }),
+    );
     expect(answer).toEqual({ at: '1970-01-01T00:00:00.000Z' });
-    expect(given[0]).toMatchObject({ operation: 'make', body: { at: '1970-01-01T00:00:00.000Z' }, headers: { 'x-platform-correlation-id': 'click-3', 'x-platform-target-env-id': 'env-1', 'idempotency-key': 'k' } });
+    expect(given[0]).toMatchObject({
+      operation: 'make',
+      body: { at: '1970-01-01T00:00:00.000Z' },
+      headers: { 'x-platform-correlation-id': 'click-3', 'x-platform-target-env-id': 'env-1', 'idempotency-key': 'k' },
+    });
   });
 });

@@ -33,7 +33,15 @@ export class BackendPools implements AsyncDisposable {
   async request(
     workload: Workload,
     service: string,
-    init: { method: string; path: string; headers: Record<string, string>; body?: Dispatcher.DispatchOptions['body']; signal?: AbortSignal | undefined; timeoutMs?: number | undefined; hostname?: string | undefined },
+    init: {
+      method: string;
+      path: string;
+      headers: Record<string, string>;
+      body?: Dispatcher.DispatchOptions['body'];
+      signal?: AbortSignal | undefined;
+      timeoutMs?: number | undefined;
+      hostname?: string | undefined;
+    },
   ): Promise<Dispatcher.ResponseData> {
     const replayable = init.body === undefined || init.body === null || typeof init.body === 'string' || init.body instanceof Uint8Array;
     for (let attempt = 0; ; attempt++) {
@@ -67,7 +75,14 @@ export class BackendPools implements AsyncDisposable {
   facade(workloadOf: (name: string | undefined) => Workload): Backends {
     return {
       fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, as }) => {
-        const sent = body instanceof ReadableStream ? Readable.fromWeb(body as never) : typeof body === 'string' || body instanceof Uint8Array ? body : body == null ? null : Buffer.from(await new Response(body).arrayBuffer());
+        const sent =
+          body instanceof ReadableStream
+            ? Readable.fromWeb(body as never)
+            : typeof body === 'string' || body instanceof Uint8Array
+              ? body
+              : body == null
+                ? null
+                : Buffer.from(await new Response(body).arrayBuffer());
         const response = await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs });
         return toResponse(response);
       },

@@ -26,7 +26,11 @@ export interface CallInput {
 
 /** A service in this process. What goes in and out has been through JSON, exactly as if it had travelled. */
 export interface LocalService {
-  call(operation: string, input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal }, caller: Workload): Promise<unknown>;
+  call(
+    operation: string,
+    input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal },
+    caller: Workload,
+  ): Promise<unknown>;
 }
 
 /** Where a service is: this process, the instance registry, or unknown. The one function a process mode changes (house 12). */
@@ -49,7 +53,11 @@ export class ServiceCaller {
     return Object.fromEntries(callable.map(([name, route]) => [name, (input: CallInput = {}) => this.call(workload, { service, name, route, problems }, input)]));
   }
 
-  async call(workload: Workload, target: { service: string; name: string; route: Pick<AnyRoute, 'method' | 'path'>; problems: Readonly<Record<string, ProblemDecl>> }, input: CallInput): Promise<unknown> {
+  async call(
+    workload: Workload,
+    target: { service: string; name: string; route: Pick<AnyRoute, 'method' | 'path'>; problems: Readonly<Record<string, ProblemDecl>> },
+    input: CallInput,
+  ): Promise<unknown> {
     const safe = SAFE.has(target.route.method) || input.idempotencyKey !== undefined;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -63,7 +71,11 @@ export class ServiceCaller {
     }
   }
 
-  async #once(workload: Workload, { service, name, route, problems }: { service: string; name: string; route: Pick<AnyRoute, 'method' | 'path'>; problems: Readonly<Record<string, ProblemDecl>> }, input: CallInput): Promise<unknown> {
+  async #once(
+    workload: Workload,
+    { service, name, route, problems }: { service: string; name: string; route: Pick<AnyRoute, 'method' | 'path'>; problems: Readonly<Record<string, ProblemDecl>> },
+    input: CallInput,
+  ): Promise<unknown> {
     const headers: Record<string, string> = {
       'x-platform-correlation-id': currentScope()?.correlationId ?? `${workload.name}-${newId()}`,
       ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}),
@@ -100,11 +112,16 @@ function revive(service: string, status: number, text: string, problems: Readonl
   }
   const code = typeof body.code === 'string' ? body.code : 'internal';
   const decl = problems[code] ?? { status, title: body.title ?? 'The call failed', retry: status >= 500 || status === 429 ? 'later' : 'never' };
-  return new ProblemError(service, code, { ...decl, status }, {
-    ...(body.detail ? { detail: body.detail } : {}),
-    ...(typeof retryAfter === 'string' ? { headers: { 'retry-after': retryAfter } } : {}),
-    extra: body.errors ? { errors: body.errors } : {},
-  });
+  return new ProblemError(
+    service,
+    code,
+    { ...decl, status },
+    {
+      ...(body.detail ? { detail: body.detail } : {}),
+      ...(typeof retryAfter === 'string' ? { headers: { 'retry-after': retryAfter } } : {}),
+      extra: body.errors ? { errors: body.errors } : {},
+    },
+  );
 }
 
 async function readBounded(body: AsyncIterable<Buffer>, service: string): Promise<string> {

@@ -17,7 +17,9 @@ const chain = new SecretChain({
   environment: { TOKEN: 'from environment', EMPTY: '', shared: 'environment', onlyenv: 'environment' },
   backends: {
     vault: async path => (asked.push(path), path === 'mount/path#key' ? Buffer.from('from vault') : undefined),
-    broken: async () => { throw new Error('the value is hunter2'); },
+    broken: async () => {
+      throw new Error('the value is hunter2');
+    },
   },
 });
 const read = async (reference: string) => {
@@ -31,7 +33,22 @@ test('KRN-013 a reference `<backend>://<path>` is read from its backend alone; a
   expect(await read(file('b', 0o400))).toBe('b secret');
   expect(await read('vault://mount/path#key')).toBe('from vault');
   expect(asked).toEqual(['mount/path#key']);
-  for (const reference of ['env://EMPTY', 'env://ABSENT', 'vault://other', 'nowhere://x', 'broken://x', 'file://relative', `file://${directory}/absent`, `file://${directory}`, 'env://', '://x', '../a', 'a/b', '', 'UPPER://TOKEN']) {
+  for (const reference of [
+    'env://EMPTY',
+    'env://ABSENT',
+    'vault://other',
+    'nowhere://x',
+    'broken://x',
+    'file://relative',
+    `file://${directory}/absent`,
+    `file://${directory}`,
+    'env://',
+    '://x',
+    '../a',
+    'a/b',
+    '',
+    'UPPER://TOKEN',
+  ]) {
     expect([reference, await read(reference)]).toEqual([reference, undefined]);
   }
 });
@@ -51,7 +68,11 @@ test('a bare name tries secrets, file and environment, in this order', async () 
 
 test('a value is fresh every time and zeroed after its use, whatever happens', async () => {
   const [one, two] = [(await chain.read('env://TOKEN')) as Uint8Array, (await chain.read('env://TOKEN')) as Uint8Array];
-  await expect(withSecret(one, async () => { throw new Error('no'); })).rejects.toThrow('no');
+  await expect(
+    withSecret(one, async () => {
+      throw new Error('no');
+    }),
+  ).rejects.toThrow('no');
   expect([...one].every(byte => byte === 0)).toBe(true);
   expect(Buffer.from(two).toString()).toBe('from environment');
 });

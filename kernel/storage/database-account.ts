@@ -28,7 +28,7 @@ export function databaseAccount(dataDir: string, home: string, programs: readonl
   const owner = statSync(home, { throwIfNoEntry: false });
   const users = owner === undefined ? knownUsers() : owner.uid === 0 ? [] : [{ uid: owner.uid, gid: owner.gid }];
   for (const user of users) {
-    if (![dirname(dataDir), ...programs].every((path) => canReach(path, user.uid, user.gid))) continue;
+    if (![dirname(dataDir), ...programs].every(path => canReach(path, user.uid, user.gid))) continue;
     chmodSync(dataDir, statSync(dataDir).mode | 0o011);
     return { kind: 'user', spawn: user, prefix: [] };
   }
@@ -55,9 +55,11 @@ export function giveTo(path: string, account: DatabaseAccount): void {
 export const DATABASE_ENVIRONMENT: NodeJS.ProcessEnv = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 function knownUsers(): { uid: number; gid: number }[] {
-  const lines = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'));
-  return ['postgres', 'nobody'].flatMap((name) => {
-    const [, , uid, gid] = lines.find((line) => line[0] === name) ?? [];
+  const lines = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map(line => line.split(':'));
+  return ['postgres', 'nobody'].flatMap(name => {
+    const [, , uid, gid] = lines.find(line => line[0] === name) ?? [];
     return Number(uid) > 0 && Number(gid) > 0 ? [{ uid: Number(uid), gid: Number(gid) }] : [];
   });
 }

@@ -110,7 +110,11 @@ export class EmbeddedPostgres {
   /** Ends the server in order: connections are cut, everything committed is on disk. */
   async stop(): Promise<void> {
     await this.#admin?.end({ timeout: 1 });
-    await endProcess(this.#postmaster, [['SIGINT', 15_000], ['SIGQUIT', 5_000], ['SIGKILL', 5_000]]);
+    await endProcess(this.#postmaster, [
+      ['SIGINT', 15_000],
+      ['SIGQUIT', 5_000],
+      ['SIGKILL', 5_000],
+    ]);
     if (this.#postmaster.socketDirectory.startsWith(join(tmpdir(), 'platform-pg-'))) rmSync(this.#postmaster.socketDirectory, { recursive: true, force: true });
     rmSync(this.#cluster.record, { force: true });
   }
@@ -162,7 +166,7 @@ async function start(cluster: Cluster, tls: PostgresTls): Promise<EmbeddedPostgr
   const child = spawn(program as string, rest, { ...account.spawn, cwd: '/', env: DATABASE_ENVIRONMENT, detached: true, stdio: ['ignore', log.fd, log.fd] });
   closeSync(log.fd);
   let failure: Error | undefined;
-  child.once('error', (error) => (failure = error));
+  child.once('error', error => (failure = error));
   child.unref();
   if (child.pid !== undefined) writeRecord(record, recordOf(child.pid));
   try {
@@ -174,7 +178,11 @@ async function start(cluster: Cluster, tls: PostgresTls): Promise<EmbeddedPostgr
     await ensureDatabase(first.sql, 'platform');
     return new EmbeddedPostgres(cluster, postmaster);
   } catch (error) {
-    if (child.pid !== undefined) await endProcess(recordOf(child.pid), [['SIGQUIT', 5_000], ['SIGKILL', 5_000]]);
+    if (child.pid !== undefined)
+      await endProcess(recordOf(child.pid), [
+        ['SIGQUIT', 5_000],
+        ['SIGKILL', 5_000],
+      ]);
     throw error;
   }
 }

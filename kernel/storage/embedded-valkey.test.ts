@@ -51,7 +51,7 @@ describe('one server', () => {
     const port = Number(new URL(valkey.url).port);
     for (let done = 0; done < 8_000; done += 100) {
       const answers = await Promise.all(Array.from({ length: 100 }, () => say(port, 'PING')));
-      expect(new Set(answers.map((answer) => answer.slice(0, 7)))).toEqual(new Set(['-NOAUTH']));
+      expect(new Set(answers.map(answer => answer.slice(0, 7)))).toEqual(new Set(['-NOAUTH']));
     }
     expect(await store.client.ping()).toBe('PONG');
   });
@@ -63,7 +63,7 @@ describe('one server', () => {
     expect(await store.client.xlen('stream')).toBe(5_000);
     const value = 'v'.repeat(8 * 1024 * 1024);
     await store.client.set('large', value);
-    expect(await Promise.all(Array.from({ length: 6 }, () => store.client.get('large').then((text) => text === value)))).toEqual(Array(6).fill(true));
+    expect(await Promise.all(Array.from({ length: 6 }, () => store.client.get('large').then(text => text === value)))).toEqual(Array(6).fill(true));
     await store.client.del('large');
   });
 

@@ -136,7 +136,7 @@ export class EmbeddedValkey {
     const account = databaseAccount(this.#root, home, this.#server === null ? [process.execPath, CHILD] : [this.#server]);
     privateDirectory(home, account);
     const config = join(home, 'server.conf');
-    if (this.#server !== null) writePrivateFile(config, serverConfig(port, home, this.#password), (file) => giveTo(file, account));
+    if (this.#server !== null) writePrivateFile(config, serverConfig(port, home, this.#password), file => giveTo(file, account));
     const command = this.#server === null ? [process.execPath, '--disable-warning=ExperimentalWarning', CHILD, home, String(port)] : [this.#server, config];
     const [program, ...rest] = [...account.prefix, ...command];
     const log = openLog(join(this.#root, 'logs'), 'kv.log');
@@ -153,7 +153,7 @@ export class EmbeddedValkey {
 
 async function waitReady(child: ChildProcess, record: ValkeyRecord, password: string, log: LogFile): Promise<void> {
   let failure: Error | undefined;
-  child.once('error', (error) => (failure = error));
+  child.once('error', error => (failure = error));
   const deadline = performance.now() + READY_MS;
   while (!(await answers(record.port, password, 1_000))) {
     if (failure !== undefined) throw failure;
@@ -167,19 +167,26 @@ async function waitReady(child: ChildProcess, record: ValkeyRecord, password: st
 }
 
 async function end(record: ProcessRecord): Promise<void> {
-  await endProcess(record, [['SIGTERM', 15_000], ['SIGKILL', 5_000]]);
+  await endProcess(record, [
+    ['SIGTERM', 15_000],
+    ['SIGKILL', 5_000],
+  ]);
 }
 
 /** Whether the server on `port` takes our password and is ready for commands. */
 function answers(port: number, password: string, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
+  return new Promise(resolve => {
     let said = '';
     const socket = connect({ port, host: '127.0.0.1', timeout: timeoutMs });
     const finish = (ok: boolean): void => {
       socket.destroy();
       resolve(ok);
     };
-    socket.setEncoding('utf8').on('error', () => finish(false)).on('timeout', () => finish(false)).on('close', () => finish(false));
+    socket
+      .setEncoding('utf8')
+      .on('error', () => finish(false))
+      .on('timeout', () => finish(false))
+      .on('close', () => finish(false));
     socket.on('data', (text: string) => {
       said += text;
       if (said.startsWith('-') || said.length > 200) finish(false);

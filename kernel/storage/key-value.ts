@@ -29,7 +29,13 @@ export class KeyValue {
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(resolve, timeoutMs, false);
     try {
-      return await Promise.race([this.client.ping().then((answer) => answer === 'PONG', () => false), late]);
+      return await Promise.race([
+        this.client.ping().then(
+          answer => answer === 'PONG',
+          () => false,
+        ),
+        late,
+      ]);
     } finally {
       clearTimeout(timer);
     }

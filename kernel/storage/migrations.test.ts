@@ -27,7 +27,7 @@ async function service(files: Record<string, string>): Promise<{ sql: PostgresPo
   const directory = mkdtempSync(join(root, 'm-'));
   const write = (file: string, sql: string): void => writeFileSync(join(directory, file), sql);
   for (const [file, sql] of Object.entries(files)) write(file, sql);
-  return { sql: await cluster.pool(name), service: name, directory: pathToFileURL(directory), write, remove: (file) => rmSync(join(directory, file)) };
+  return { sql: await cluster.pool(name), service: name, directory: pathToFileURL(directory), write, remove: file => rmSync(join(directory, file)) };
 }
 
 const TWO = { '0001_one.sql': 'create table one (id int); insert into one values (1);', '0002_two.sql': 'create table two as select * from one;' };
@@ -63,7 +63,11 @@ test('a file changed after it was applied is refused', async () => {
 });
 
 test('gaps, doubles and strange names are refused before anything is applied', async () => {
-  for (const [file, code] of [['0003_gap.sql', 'gap'], ['0001_again.sql', 'gap'], ['two.sql', 'name']] as const) {
+  for (const [file, code] of [
+    ['0003_gap.sql', 'gap'],
+    ['0001_again.sql', 'gap'],
+    ['two.sql', 'name'],
+  ] as const) {
     const at = await service({ '0001_one.sql': 'create table one (id int)', [file]: 'select 1' });
     await expect(migrate(at)).rejects.toMatchObject({ code: `migration_${code}` });
     expect(await at.sql.sql`select to_regclass('one') as one`).toEqual([{ one: null }]);

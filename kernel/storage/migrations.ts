@@ -32,15 +32,15 @@ export class MigrationError extends StorageError {
  */
 export async function migrate({ sql, service, directory, builtins = [] }: MigrateOptions): Promise<string[]> {
   const files = directory === undefined ? [] : await numbered(directory);
-  const plan = [...builtins, ...files].map((migration) => ({ ...migration, checksum: createHash('sha256').update(migration.sql).digest('hex') }));
+  const plan = [...builtins, ...files].map(migration => ({ ...migration, checksum: createHash('sha256').update(migration.sql).digest('hex') }));
   const applied: string[] = [];
   for (let left = plan.length + 1; left > 0; left--) {
     // The lock and the look at what is applied are in the transaction that applies, so any number of processes may take turns.
-    const name = await sql.raw.begin(async (tx) => {
+    const name = await sql.raw.begin(async tx => {
       await tx`set local statement_timeout = '10min'`;
       await tx`select pg_advisory_xact_lock(hashtextextended(${`platform:migrate:${service}`}, 0))`;
       await tx`create table if not exists schema_migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
-      const done = new Map((await tx<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`).map((row) => [row.name, row.checksum]));
+      const done = new Map((await tx<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`).map(row => [row.name, row.checksum]));
       compare(service, plan, files, done);
       const next = plan.find(({ name }) => !done.has(name));
       if (next !== undefined) await apply(tx, service, next);
@@ -72,22 +72,24 @@ function compare(service: string, plan: readonly (Migration & { checksum: string
       throw new MigrationError('changed', `${service}: ${name} was changed after it was applied`, { fix: 'restore the file and put the change into a new one' });
     }
   }
-  const numbers = [...done.keys()].map(numberOf).filter((number) => number > 0);
+  const numbers = [...done.keys()].map(numberOf).filter(number => number > 0);
   const highest = Math.max(0, ...numbers);
   const late = files.find(({ name }) => numberOf(name) < highest && !done.has(name));
   if (late !== undefined) {
-    throw new MigrationError('out_of_order', `${service}: ${late.name} is new, but ${String(highest).padStart(4, '0')} is already applied`, { fix: 'give the new file the next free number, and do not rename an applied one' });
+    throw new MigrationError('out_of_order', `${service}: ${late.name} is new, but ${String(highest).padStart(4, '0')} is already applied`, {
+      fix: 'give the new file the next free number, and do not rename an applied one',
+    });
   }
 }
 
 async function numbered(directory: URL): Promise<Migration[]> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
+  const names = (await readdir(directory)).filter(name => name.endsWith('.sql')).sort();
   names.forEach((name, index) => {
     if (!/^\d{4}_[a-z0-9_]+\.sql$/.test(name)) throw new MigrationError('name', `${name} is no migration's name`, { fix: 'call it like 0001_orgs.sql' });
     if (numberOf(name) !== index + 1) throw new MigrationError('gap', `${name} follows number ${index}`, { fix: 'number the files 0001, 0002, ... without gaps or doubles' });
   });
   const base = directory.href.endsWith('/') ? directory : new URL(`${directory.href}/`);
-  return Promise.all(names.map(async (name) => ({ name, sql: await readFile(new URL(name, base), 'utf8') })));
+  return Promise.all(names.map(async name => ({ name, sql: await readFile(new URL(name, base), 'utf8') })));
 }
 
 function numberOf(name: string): number {

@@ -14,7 +14,7 @@ host    all       all                 all        reject
 `;
 
 export function ident({ administrators }: PostgresConfig): string {
-  return `${administrators.map((name) => `admin    "${name}"  postgres\n`).join('')}service  /^svc\\.([a-z0-9]+)$  platform_\\1\n`;
+  return `${administrators.map(name => `admin    "${name}"  postgres\n`).join('')}service  /^svc\\.([a-z0-9]+)$  platform_\\1\n`;
 }
 
 /** Read after the file initdb wrote, so what it measured on this machine (shared memory) stands. */

@@ -55,9 +55,9 @@ describe('services are apart', () => {
     const managed = postgres({ path: `${socket}/.s.PGSQL.${cluster.postgres.port}`, host: 'localhost', user: 'postgres', database: 'managed' });
     await managed.unsafe(printRoles(['shipping', 'stock'], { login: 'login_for_all', database: 'managed' }));
     // What the login may do, tried as that login: by session authorization, for it has no certificate here.
-    await managed.begin(async (tx) => {
+    await managed.begin(async tx => {
       await tx.unsafe('set local session authorization login_for_all; set local role platform_shipping; create table shipping.t (id int)');
-      await expect(tx.savepoint((sp) => sp`create table stock.t (id int)`)).rejects.toMatchObject({ code: '42501' });
+      await expect(tx.savepoint(sp => sp`create table stock.t (id int)`)).rejects.toMatchObject({ code: '42501' });
     });
     await managed.end();
   });
@@ -97,11 +97,13 @@ describe('values', () => {
 
 describe('transactions', () => {
   test('commit with the return and roll back with the throw', async () => {
-    expect(await billing.tx(async (sql) => sql`insert into invoice (id) values (10) returning id`)).toEqual([{ id: 10 }]);
-    await expect(billing.tx(async (sql) => {
-      await sql`insert into invoice (id) values (11)`;
-      throw new Error('no');
-    })).rejects.toThrow('no');
+    expect(await billing.tx(async sql => sql`insert into invoice (id) values (10) returning id`)).toEqual([{ id: 10 }]);
+    await expect(
+      billing.tx(async sql => {
+        await sql`insert into invoice (id) values (11)`;
+        throw new Error('no');
+      }),
+    ).rejects.toThrow('no');
     expect(await billing.sql`select id from invoice where id in (10, 11)`).toEqual([{ id: 10 }]);
   });
 
@@ -148,7 +150,11 @@ test('a server that is away makes statements fail at once and recognisably, and 
 test('notifications arrive, also after the listening connection was cut', async () => {
   let heard = 0;
   let inForce = 0;
-  const subscription = await billing.listen('billing_outbox', () => heard++, () => inForce++);
+  const subscription = await billing.listen(
+    'billing_outbox',
+    () => heard++,
+    () => inForce++,
+  );
   await billing.sql`select pg_notify('billing_outbox', '')`;
   await eventually(() => heard).toBe(1);
   await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%'`;
@@ -169,6 +175,11 @@ test('a renewed certificate is used by the next connection', async () => {
   expect(BigInt(`0x${await serial()}`)).toBe(BigInt(`0x${first.serial}`));
   current = second;
   await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_stat_ssl where client_serial = ${BigInt(`0x${first.serial}`).toString()}::numeric`;
-  await eventually(() => serial().then((text) => BigInt(`0x${text}`), () => 0n)).toBe(BigInt(`0x${second.serial}`));
+  await eventually(() =>
+    serial().then(
+      text => BigInt(`0x${text}`),
+      () => 0n,
+    ),
+  ).toBe(BigInt(`0x${second.serial}`));
   await pool.close();
 });

@@ -44,14 +44,18 @@ export class PostgresPool {
     this.#options = options;
     const { host, port, database, user, password, schema, role, max = 6, onNotice } = options;
     this.raw = postgres({
-      host, port, database, user, max,
+      host,
+      port,
+      database,
+      user,
+      max,
       ...(password !== undefined && { password }),
       ssl: secured(options.ssl),
       connect_timeout: 2,
       idle_timeout: 300,
       backoff: (tries: number) => Math.min(0.05 * 2 ** tries, 1),
       types: TYPES,
-      onnotice: (notice) => onNotice?.(String(notice['message'])),
+      onnotice: notice => onNotice?.(String(notice['message'])),
       connection: {
         application_name: `platform ${schema}`,
         search_path: `"${schema}"`,
@@ -70,7 +74,7 @@ export class PostgresPool {
     if (this.#transactions >= MAX_WAITING) throw Object.assign(new Error('too many transactions wait for the database'), { code: 'POOL_BUSY' });
     this.#transactions += 1;
     try {
-      return (await this.raw.begin((raw) => work(toSql(raw), raw))) as T;
+      return (await this.raw.begin(raw => work(toSql(raw), raw))) as T;
     } finally {
       this.#transactions -= 1;
     }
@@ -94,7 +98,10 @@ export class PostgresPool {
   async healthy(timeoutMs = 1_000): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(resolve, timeoutMs, false);
-    const asked = this.raw`select 1`.then(() => true, () => false);
+    const asked = this.raw`select 1`.then(
+      () => true,
+      () => false,
+    );
     try {
       return await Promise.race([asked, late]);
     } finally {

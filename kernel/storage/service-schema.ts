@@ -42,7 +42,7 @@ export async function ensureServiceSchema(admin: postgres.Sql, service: string):
                      and has_database_privilege(r.oid, current_database(), 'connect')
                      and not has_schema_privilege(r.oid, 'public', 'usage')) as done`;
   if (state?.done) return;
-  await admin.begin(async (tx) => {
+  await admin.begin(async tx => {
     // Grants rewrite shared rows of the catalog, which fails when two sessions do it at once: one lock for all services.
     await tx`select pg_advisory_xact_lock(hashtextextended('platform:service-schema', 0))`;
     const [role] = await tx`select 1 from pg_roles where rolname = ${roleOf(service)}`;
@@ -54,7 +54,7 @@ export async function ensureServiceSchema(admin: postgres.Sql, service: string):
 
 /** What the administrator of a managed Postgres must run once, for `platform migrate --print-roles`. */
 export function printRoles(services: readonly string[], { login, database = 'platform' }: { login?: string; database?: string } = {}): string {
-  const blocks = services.map((service) => {
+  const blocks = services.map(service => {
     // Making a schema for a role takes membership in it, which administrators of managed servers do not have by themselves.
     const members = `grant ${roleOf(service)} to current_user;\n${login === undefined ? '' : `grant ${roleOf(service)} to "${login}" with inherit false, set true;\n`}`;
     return `-- ${service}\n${createRole(service)}\n${members}${grants(service).replaceAll(':database', `"${database}"`)}`;

@@ -72,7 +72,7 @@ export class ValkeyBridge {
 
   /** Opens the door on 127.0.0.1. */
   async listen(port: number): Promise<void> {
-    this.#server = createServer({ noDelay: true }, (socket) => this.#add(socketConnection(socket, () => this.#schedule())));
+    this.#server = createServer({ noDelay: true }, socket => this.#add(socketConnection(socket, () => this.#schedule())));
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
     await promise;
@@ -201,8 +201,8 @@ function socketConnection(socket: Socket, changed: () => void): BridgeConnection
     offset: 0,
     ended: false,
     writable: () => socket.writableLength < MAX_BUFFERED,
-    write: (bytes) => void socket.write(bytes),
-    consumed: (bytes) => {
+    write: bytes => void socket.write(bytes),
+    consumed: bytes => {
       waiting -= bytes;
       if (waiting < MAX_BUFFERED && socket.isPaused()) socket.resume();
     },

@@ -21,7 +21,7 @@ const wasm = readFileSync(WASM);
 if (createHash('sha256').update(wasm).digest('hex') !== WASM_SHA256) leave(78, 'valkey.wasm is not the reviewed one');
 
 const password = (await text(process.stdin)).trim();
-const bridge = await ValkeyBridge.boot(wasm, directory, Number(port), (error) => leave(70, 'the server died', error)).catch((error: unknown) => leave(70, 'the server does not boot', error));
+const bridge = await ValkeyBridge.boot(wasm, directory, Number(port), error => leave(70, 'the server died', error)).catch((error: unknown) => leave(70, 'the server does not boot', error));
 const { internal } = bridge;
 if (password.length < 32) leave(78, 'no password was given');
 await internal.command('CONFIG', 'SET', 'requirepass', password);
@@ -30,7 +30,10 @@ await internal.command('CONFIG', 'SET', 'loglevel', 'warning');
 let saving: Promise<void> | undefined;
 process.on('SIGTERM', () => {
   clearTimeout(timer);
-  void (saving ?? Promise.resolve()).then(saveIfChanged).then(() => leave(0), (error: unknown) => leave(70, 'the last snapshot failed', error));
+  void (saving ?? Promise.resolve()).then(saveIfChanged).then(
+    () => leave(0),
+    (error: unknown) => leave(70, 'the last snapshot failed', error),
+  );
 });
 
 await bridge.listen(Number(port)).catch((error: unknown) => leave(71, 'cannot listen', error));

@@ -20,7 +20,7 @@ export function internalClient(changed: () => void): InternalClient {
     destroy: () => {
       for (const { reject } of waiting.splice(0)) reject(new Error('the server closed the internal connection'));
     },
-    write: (bytes) => {
+    write: bytes => {
       said = Buffer.concat([said, bytes]);
       for (let reply = takeReply(said); reply !== null; reply = takeReply(said)) {
         said = said.subarray(reply.length);
@@ -35,7 +35,7 @@ export function internalClient(changed: () => void): InternalClient {
     command: (...words) =>
       new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });
-        connection.input.push(Buffer.from(`*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`));
+        connection.input.push(Buffer.from(`*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`));
         changed();
       }),
   };

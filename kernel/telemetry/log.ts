@@ -6,7 +6,23 @@ import { currentScope } from './request-scope.ts';
 import { currentTraceId } from './trace.ts';
 
 /** Header and member names whose values never reach a log, whatever the nesting. */
-const SECRET = ['authorization', 'cookie', 'set-cookie', 'password', 'token', 'secret', 'client_secret', 'access_token', 'refresh_token', 'id_token', 'csrf_token', 'code_verifier', 'key_pem', 'private_key', 'x-platform-bootstrap-enrollment'];
+const SECRET = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'password',
+  'token',
+  'secret',
+  'client_secret',
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'csrf_token',
+  'code_verifier',
+  'key_pem',
+  'private_key',
+  'x-platform-bootstrap-enrollment',
+];
 const redact = { paths: SECRET.flatMap(name => (name.includes('-') ? [`["${name}"]`, `*["${name}"]`] : [name, `*.${name}`])), censor: '[redacted]' };
 
 export interface LogOptions {

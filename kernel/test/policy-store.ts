@@ -41,7 +41,18 @@ export class PolicyStore {
   };
 
   put(row: Partial<PolicySet> & { env_id: string; policies: string }): PolicySet {
-    const set: PolicySet = { policy_set_id: `set-${++this.#next}-${Math.random()}`, service: 'probe', name: `set ${this.#next}`, origin: 'tenant', mode: 'shadow', version: 1, created_at: '', updated_at: '', updated_by: 'test', ...row };
+    const set: PolicySet = {
+      policy_set_id: `set-${++this.#next}-${Math.random()}`,
+      service: 'probe',
+      name: `set ${this.#next}`,
+      origin: 'tenant',
+      mode: 'shadow',
+      version: 1,
+      created_at: '',
+      updated_at: '',
+      updated_by: 'test',
+      ...row,
+    };
     this.sets.push(set);
     return set;
   }

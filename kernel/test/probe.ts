@@ -69,7 +69,12 @@ export const probe = defineContract({
     listThings: get('/v1/things', {
       summary: 'List things',
       gate: { any: ['probe:things:read', 'probe:things:write'] },
-      query: { kind: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal('large')])), limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })), cursor: Type.Optional(Type.String()), fresh: Type.Optional(Type.Boolean()) },
+      query: {
+        kind: Type.Optional(Type.Union([Type.Literal('small'), Type.Literal('large')])),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+        cursor: Type.Optional(Type.String()),
+        fresh: Type.Optional(Type.Boolean()),
+      },
       returns: Page(Thing),
     }),
     createThing: post('/v1/things', {
@@ -134,7 +139,15 @@ export const probe = defineContract({
     curve: { kind: 'chart', title: 'Curve', chart: 'line', source: 'figures', x: 'at', series: [{ field: 'total', label: 'Total' }], unit: 'things', nav: false },
     make: { kind: 'form', title: 'Make', description: 'One at a time', submit: 'createThing', source: 'figures', nav: false },
     note: { kind: 'text', title: 'Note', text: 'Read this.', nav: false },
-    both: { kind: 'tabs', title: 'Both', tabs: [{ label: 'One', page: 'figures' }, { label: 'Two', page: 'note' }], nav: false },
+    both: {
+      kind: 'tabs',
+      title: 'Both',
+      tabs: [
+        { label: 'One', page: 'figures' },
+        { label: 'Two', page: 'note' },
+      ],
+      nav: false,
+    },
   },
 });
 
@@ -150,7 +163,15 @@ export interface ProbeWorld {
   readonly left: PromiseWithResolvers<void>;
 }
 
-export const newWorld = (): ProbeWorld => ({ calls: [], heard: [], sweep: async () => undefined, onHeard: async () => undefined, gate: Promise.withResolvers(), entered: Promise.withResolvers(), left: Promise.withResolvers() });
+export const newWorld = (): ProbeWorld => ({
+  calls: [],
+  heard: [],
+  sweep: async () => undefined,
+  onHeard: async () => undefined,
+  gate: Promise.withResolvers(),
+  entered: Promise.withResolvers(),
+  left: Promise.withResolvers(),
+});
 
 /** The probe as a plugin. Its things live in the world, not in a table: the kernel's own tables are enough. */
 export function probePlugin(world: ProbeWorld = newWorld()) {
@@ -162,7 +183,15 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
       return {
         routes: {
           greet: async () => ({ hello: 'world' }),
-          whoami: async ({ caller, tenant, correlationId, hostname, ip, targetEnvId, peer }) => ({ caller, tenant, correlation_id: correlationId, hostname, ip, target: targetEnvId, peer: peer?.workload }),
+          whoami: async ({ caller, tenant, correlationId, hostname, ip, targetEnvId, peer }) => ({
+            caller,
+            tenant,
+            correlation_id: correlationId,
+            hostname,
+            ip,
+            target: targetEnvId,
+            peer: peer?.workload,
+          }),
           anyone: async ({ tenant, hostname, ip, peer, correlationId }) => ({ tenant, hostname, ip, peer: peer?.workload, correlation_id: correlationId }),
           listThings: async ({ query }) => {
             world.calls.push(`list ${JSON.stringify(query)}`);

@@ -21,7 +21,12 @@ export class BrowserSession {
     const response = await request(url, {
       dispatcher: this.#agent,
       method: init.method ?? 'GET',
-      headers: { accept: 'application/json, text/html', ...(cookies.length ? { cookie: cookies.join('; ') } : {}), ...(init.body === undefined ? {} : { 'content-type': 'application/json', origin }), ...init.headers },
+      headers: {
+        accept: 'application/json, text/html',
+        ...(cookies.length ? { cookie: cookies.join('; ') } : {}),
+        ...(init.body === undefined ? {} : { 'content-type': 'application/json', origin }),
+        ...init.headers,
+      },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
     });
     for (const cookie of [response.headers['set-cookie'] ?? []].flat()) this.#store(cookie, hostname);
@@ -35,7 +40,8 @@ export class BrowserSession {
     at = new URL((await this.fetch(at.href)).location as string, at);
     const oauth = Object.fromEntries(at.searchParams);
     let answer = JSON.parse((await this.fetch(`${auth}/v1/sign-in`, { method: 'POST', body: { email, password, oauth } })).text) as { status: string; next: string };
-    if (answer.status === 'password_change_required') answer = JSON.parse((await this.fetch(`${auth}/v1/password/change`, { method: 'POST', body: { password: nextPassword, oauth } })).text) as { status: string; next: string };
+    if (answer.status === 'password_change_required')
+      answer = JSON.parse((await this.fetch(`${auth}/v1/password/change`, { method: 'POST', body: { password: nextPassword, oauth } })).text) as { status: string; next: string };
     if (answer.status !== 'ok') throw new Error(`sign-in answered ${JSON.stringify(answer)}`);
     for (let url: string | undefined = new URL(answer.next, auth).href; url && !url.startsWith(this.#ready.console); ) {
       const step: { location: string | undefined } = await this.fetch(url);

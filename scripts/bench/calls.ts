@@ -24,7 +24,10 @@ export async function callRows(): Promise<Row[]> {
   const pool = host.process;
   const { cert, key } = await host.workload('bench');
   const { Pool } = await import('undici');
-  const dispatcher = new Pool(`https://127.0.0.1:${pool.port}`, { connections: 1, connect: { cert, key, ca: host.stores.authority.pq.files.rootCertificate, servername: 'echo.ops.sys.localhost', minVersion: 'TLSv1.3' } });
+  const dispatcher = new Pool(`https://127.0.0.1:${pool.port}`, {
+    connections: 1,
+    connect: { cert, key, ca: host.stores.authority.pq.files.rootCertificate, servername: 'echo.ops.sys.localhost', minVersion: 'TLSv1.3' },
+  });
   const body = JSON.stringify(THING);
   const overTls = await microseconds(300, async () => {
     const response = await dispatcher.request({ method: 'POST', path: '/v1/echo', headers: { host: 'echo.ops.sys.localhost', 'content-type': 'application/json' }, body });

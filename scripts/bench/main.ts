@@ -11,7 +11,9 @@ const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyR
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {
-  process.stdout.write(`npm run bench [NAME]\n\n  Names: ${Object.keys(SUITES).join(', ')}; all of them without one.\n  Pairs run side by side in one run; .data/bench.json and a table are written.\n`);
+  process.stdout.write(
+    `npm run bench [NAME]\n\n  Names: ${Object.keys(SUITES).join(', ')}; all of them without one.\n  Pairs run side by side in one run; .data/bench.json and a table are written.\n`,
+  );
 } else if (name !== undefined && !(name in SUITES)) {
   process.stderr.write(`No bench ${name}; there are ${Object.keys(SUITES).join(', ')}.\n`);
   process.exitCode = 64;

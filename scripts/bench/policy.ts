@@ -9,8 +9,22 @@ const ACTIONS = Array.from({ length: 80 }, (_, index) => `sample:thing${index}:r
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 function tenantSet(): PolicySet {
-  const forbids = ACTIONS.slice(0, 20).map((action, index) => `forbid(principal, action == Action::"${action}", resource) when { principal.hasTag("dept") && principal.getTag("dept").contains("d${index}") };`);
-  return { policy_set_id: newId(), env_id: ENV, service: 'sample', name: 'departments', origin: 'tenant', mode: 'enforced', version: 1, policies: forbids.join('\n'), created_at: '', updated_at: '', updated_by: '' };
+  const forbids = ACTIONS.slice(0, 20).map(
+    (action, index) => `forbid(principal, action == Action::"${action}", resource) when { principal.hasTag("dept") && principal.getTag("dept").contains("d${index}") };`,
+  );
+  return {
+    policy_set_id: newId(),
+    env_id: ENV,
+    service: 'sample',
+    name: 'departments',
+    origin: 'tenant',
+    mode: 'enforced',
+    version: 1,
+    policies: forbids.join('\n'),
+    created_at: '',
+    updated_at: '',
+    updated_by: '',
+  };
 }
 
 /** A decision by scope mirror, and one that also asks a tenant's Cedar set of twenty policies. */

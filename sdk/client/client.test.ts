@@ -4,7 +4,11 @@ import { createClient } from './index.ts';
 
 const open = { public: 'for a test' } as const;
 const contract = defineContract({
-  id: 'probe', title: 'Probe', placement: { tier: 50 }, actions: {}, events: {},
+  id: 'probe',
+  title: 'Probe',
+  placement: { tier: 50 },
+  actions: {},
+  events: {},
   problems: { thing_taken: { status: 409, title: 'Taken', retry: 'never' } },
   routes: {
     read: get('/v1/things/{thing_id}', { summary: 'Read', gate: open, query: { q: Type.Optional(Type.String()) }, returns: Type.Object({ ok: Type.Boolean() }) }),

@@ -36,7 +36,7 @@ export interface SeenEvent {
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
 export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
-  readonly mint = new TokenMint();
+  readonly mint = new TokenMint(() => this.clock.now().getTime());
   readonly coverage: Coverage;
   readonly manifest: Manifest;
   readonly bus: SeenEvent[] = [];
@@ -70,7 +70,20 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     const { config, faults } = readConfig(this.manifest.config, options.environment ?? {});
     if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
     this.process = await PlatformProcess.start({
-      bootstrap: { domain: 'localhost', production: false, dataDir, build: 'test', logLevel: 'warn', edgePort: 8443, pqMode: 'strict', anchors: anchorsOf(authority), database: stores.database, keyValueUrl: stores.keyValueUrl, manifests: [this.manifest, ...(options.manifests ?? [])], enrollment: {} },
+      bootstrap: {
+        domain: 'localhost',
+        production: false,
+        dataDir,
+        build: 'test',
+        logLevel: 'warn',
+        edgePort: 8443,
+        pqMode: 'strict',
+        anchors: anchorsOf(authority),
+        database: stores.database,
+        keyValueUrl: stores.keyValueUrl,
+        manifests: [this.manifest, ...(options.manifests ?? [])],
+        enrollment: {},
+      },
       services: [{ plugin, manifest: this.manifest, config }],
       authority,
       clock: this.clock,
@@ -88,56 +101,77 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     this.#personas.set(persona.id, persona);
     const instance = this.process.instances.get(this.manifest.id);
     return new Proxy({} as Client<C>, {
-      get: (_, name: string) => async (input: { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown; targetEnvId?: string; headers?: Record<string, string> } = {}) => {
-        const headers = { ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}), ...input.headers };
-        try {
-          const outgoing = await instance?.app.call(name, {
-            params: input.params ?? {},
-            query: input.query ?? {},
-            headers,
-            identity: async () => ({ principal: persona.kind, scopes: new Set(persona.scopes), caller: callerOf(persona) }),
-            body: async () => (input.body === undefined ? undefined : JSON.parse(JSON.stringify(input.body))),
-            correlationId: `test-${newId()}`,
-            signal: new AbortController().signal,
-            ip: '127.0.0.1',
-            hostname: platformHost(this.manifest.id, 'localhost'),
-            tenant: {},
-            peer: persona.kind === 'machine' ? { workload: persona.id, thumbprint: 'test' } : undefined,
-          });
-          return outgoing?.value;
-        } catch (error) {
-          if (isProblem(error)) this.coverage.seen(name, error.status, error.code);
-          throw error;
-        }
-      },
+      get:
+        (_, name: string) =>
+        async (input: { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown; targetEnvId?: string; headers?: Record<string, string> } = {}) => {
+          const headers = { ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}), ...input.headers };
+          try {
+            const outgoing = await instance?.app.call(name, {
+              params: input.params ?? {},
+              query: input.query ?? {},
+              headers,
+              identity: async () => ({ principal: persona.kind, scopes: new Set(persona.scopes), caller: callerOf(persona) }),
+              body: async () => (input.body === undefined ? undefined : JSON.parse(JSON.stringify(input.body))),
+              correlationId: `test-${newId()}`,
+              signal: new AbortController().signal,
+              ip: '127.0.0.1',
+              hostname: platformHost(this.manifest.id, 'localhost'),
+              tenant: {},
+              peer: persona.kind === 'machine' ? { workload: persona.id, thumbprint: 'test' } : undefined,
+            });
+            return outgoing?.value;
+          } catch (error) {
+            if (isProblem(error)) this.coverage.seen(name, error.status, error.code);
+            throw error;
+          }
+        },
     });
   }
 
   /** A request over the real listener: post-quantum mutual TLS, real headers, real body. */
-  fetch(path: string, init: { method?: string; persona?: Persona; token?: string; headers?: Record<string, string | string[]>; body?: string; as?: { cert: string; key: string }; host?: string } = {}): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string; json: Record<string, unknown> }> {
+  fetch(
+    path: string,
+    init: { method?: string; persona?: Persona; token?: string; headers?: Record<string, string | string[]>; body?: string; as?: { cert: string; key: string }; host?: string } = {},
+  ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string; json: Record<string, unknown> }> {
     if (init.persona) this.#personas.set(init.persona.id, init.persona);
     const token = init.token ?? (init.persona ? this.mint.token(init.persona, this.manifest.id) : undefined);
     const host = init.host ?? platformHost(this.manifest.id, 'localhost');
     return new Promise((resolve, reject) => {
-      const outgoing = httpsRequest({
-        host: '127.0.0.1', port: this.process.port, path, method: init.method ?? 'GET', servername: platformHost(this.manifest.id, 'localhost'), agent: false,
-        ca: this.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768', ...init.as,
-        headers: { host, ...(token ? { authorization: `Bearer ${token}` } : {}), ...(init.body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(init.body) }), ...init.headers },
-      }, response => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
-          let json: Record<string, unknown> = {};
-          try {
-            json = JSON.parse(text || '{}') as Record<string, unknown>;
-          } catch {
-            // Not every answer is JSON; `text` has it.
-          }
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json });
-        });
-      });
+      const outgoing = httpsRequest(
+        {
+          host: '127.0.0.1',
+          port: this.process.port,
+          path,
+          method: init.method ?? 'GET',
+          servername: platformHost(this.manifest.id, 'localhost'),
+          agent: false,
+          ca: this.stores.authority.pq.files.rootCertificate,
+          minVersion: 'TLSv1.3',
+          ecdhCurve: 'X25519MLKEM768',
+          ...init.as,
+          headers: {
+            host,
+            ...(token ? { authorization: `Bearer ${token}` } : {}),
+            ...(init.body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(init.body) }),
+            ...init.headers,
+          },
+        },
+        response => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
+            const text = Buffer.concat(chunks).toString('utf8');
+            let json: Record<string, unknown> = {};
+            try {
+              json = JSON.parse(text || '{}') as Record<string, unknown>;
+            } catch {
+              // Not every answer is JSON; `text` has it.
+            }
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json });
+          });
+        },
+      );
       outgoing.on('error', reject);
       outgoing.end(init.body);
     });
@@ -203,23 +237,60 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       },
     };
     const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => id !== this.manifest.id));
-    return new Map([...ids].map(id => [id, {
-      call: async (operation, input) => {
-        const stub = byId.get(id)?.[operation] ?? kernel[id]?.[operation];
-        if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
-        return stub(input as never);
-      },
-    } satisfies LocalService]));
+    return new Map(
+      [...ids].map(id => [
+        id,
+        {
+          call: async (operation, input) => {
+            const stub = byId.get(id)?.[operation] ?? kernel[id]?.[operation];
+            if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
+            return stub(input as never);
+          },
+        } satisfies LocalService,
+      ]),
+    );
   }
 }
 
 /** Boots a plugin under the real kernel, with other services stubbed by contract. `await using` takes everything down. */
-export function boot<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(plugin: { readonly contract: C; readonly uses: U } & object, options: BootOptions<U> = {}): Promise<BootedHost<C>> {
+export function boot<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(
+  plugin: { readonly contract: C; readonly uses: U } & object,
+  options: BootOptions<U> = {},
+): Promise<BootedHost<C>> {
   return BootedHost.start<C, U>(plugin as unknown as AnyPlugin, options);
 }
 
 function callerOf(persona: Persona) {
-  const base = { clientId: persona.kind === 'machine' ? persona.id : 'console', thumbprint: persona.kind === 'machine' ? 'test' : undefined, platformAdmin: persona.scopes.includes('sys:sys:admin'), bound: persona.kind === 'machine', sessionId: undefined };
-  if (persona.kind === 'machine') return { ...base, kind: 'machine' as const, userId: undefined, service: persona.id.split('-')[0] as string, subject: persona.id, envId: undefined, authEnvId: undefined, vertical: persona.vertical, email: undefined, emailVerified: false };
-  return { ...base, kind: persona.kind, userId: persona.id, service: persona.kind === 'delegated' ? 'bff' : undefined, subject: persona.kind === 'delegated' ? 'bff-delegator' : persona.id, envId: persona.envId, authEnvId: persona.envId, vertical: undefined, email: persona.email, emailVerified: true };
+  const base = {
+    clientId: persona.kind === 'machine' ? persona.id : 'console',
+    thumbprint: persona.kind === 'machine' ? 'test' : undefined,
+    platformAdmin: persona.scopes.includes('sys:sys:admin'),
+    bound: persona.kind === 'machine',
+    sessionId: undefined,
+  };
+  if (persona.kind === 'machine')
+    return {
+      ...base,
+      kind: 'machine' as const,
+      userId: undefined,
+      service: persona.id.split('-')[0] as string,
+      subject: persona.id,
+      envId: undefined,
+      authEnvId: undefined,
+      vertical: persona.vertical,
+      email: undefined,
+      emailVerified: false,
+    };
+  return {
+    ...base,
+    kind: persona.kind,
+    userId: persona.id,
+    service: persona.kind === 'delegated' ? 'bff' : undefined,
+    subject: persona.kind === 'delegated' ? 'bff-delegator' : persona.id,
+    envId: persona.envId,
+    authEnvId: persona.envId,
+    vertical: undefined,
+    email: persona.email,
+    emailVerified: true,
+  };
 }

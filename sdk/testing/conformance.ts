@@ -28,7 +28,11 @@ export function describeConformance<C extends AnyContract, U extends Uses>(plugi
 
     test('the contract passes the checks', async () => {
       await use(async host => {
-        expect(checkManifest(host.manifest).filter(({ id }) => id.startsWith('E')).map(formatFinding)).toEqual([]);
+        expect(
+          checkManifest(host.manifest)
+            .filter(({ id }) => id.startsWith('E'))
+            .map(formatFinding),
+        ).toEqual([]);
       });
     });
 

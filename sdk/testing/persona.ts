@@ -28,7 +28,11 @@ export class TokenMint {
   readonly #private: KeyObject;
   readonly #public: KeyObject;
 
-  constructor() {
+  readonly #now: () => number;
+
+  /** `now` in milliseconds: tokens are as old as the clock under test says. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     this.#private = privateKey;
     this.#public = publicKey;
@@ -40,7 +44,7 @@ export class TokenMint {
 
   /** A token for a persona and a service; `changes` overrides claims, `header` the JOSE header. */
   token(persona: Persona, service: string, changes: Readonly<Record<string, unknown>> = {}, header: Readonly<Record<string, unknown>> = {}): string {
-    const now = Math.floor(Date.now() / 1_000);
+    const now = Math.floor(this.#now() / 1_000);
     const claims = {
       iss: 'https://auth.ops.sys.localhost',
       sub: persona.kind === 'delegated' ? 'bff-delegator' : persona.id,

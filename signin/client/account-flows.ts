@@ -68,26 +68,29 @@ export const attachMfa: Attach = (page, form) => {
   return new AttachedForm(form, page.m, async ({ code = '' }) => follow(page, await page.api.verifyMfa({ challenge_id: page.query['challenge_id'] ?? '', method, code: code.replace(/\s/g, '') })));
 };
 
-export const attachPasswordReset: Attach = (page, form) => new AttachedForm(form, page.m, async ({ email = '' }) => {
-  await page.api.requestReset(email.trim());
-  form.hidden = true;
-  page.say(page.m.reset_sent);
-});
+export const attachPasswordReset: Attach = (page, form) =>
+  new AttachedForm(form, page.m, async ({ email = '' }) => {
+    await page.api.requestReset(email.trim());
+    form.hidden = true;
+    page.say(page.m.reset_sent);
+  });
 
-export const attachPasswordResetConfirm: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => {
-  await page.api.resetPassword({ token: page.query['token'] ?? '', password });
-  page.goTo('sign-in', { notice: 'password_reset' });
-});
+export const attachPasswordResetConfirm: Attach = (page, form) =>
+  new AttachedForm(form, page.m, async ({ password = '' }) => {
+    await page.api.resetPassword({ token: page.query['token'] ?? '', password });
+    page.goTo('sign-in', { notice: 'password_reset' });
+  });
 
 export const attachPasswordChange: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
 
-export const attachVerifyEmail: Attach = (page, form) => new AttachedForm(form, page.m, async ({ email = '' }) => {
-  const token = page.query['token'];
-  if (token) {
-    await page.api.verifyEmail(token);
-    return page.goTo('sign-in', { notice: 'email_verified' });
-  }
-  await page.api.requestVerification(email.trim());
-  form.hidden = true;
-  page.say(page.m.sent_again);
-});
+export const attachVerifyEmail: Attach = (page, form) =>
+  new AttachedForm(form, page.m, async ({ email = '' }) => {
+    const token = page.query['token'];
+    if (token) {
+      await page.api.verifyEmail(token);
+      return page.goTo('sign-in', { notice: 'email_verified' });
+    }
+    await page.api.requestVerification(email.trim());
+    form.hidden = true;
+    page.say(page.m.sent_again);
+  });

@@ -43,10 +43,7 @@ export function attachConsent(page: Page, element_: HTMLFormElement): AttachedFo
     page.leave(redirect_to);
   });
   void reveal(form, async () => {
-    const [consent, accounts] = await Promise.all([
-      page.api.consent(page.oauth.client_id ?? '', page.oauth.scope ?? ''),
-      flow ? page.api.consentAccounts(flow) : undefined,
-    ]);
+    const [consent, accounts] = await Promise.all([page.api.consent(page.oauth.client_id ?? '', page.oauth.scope ?? ''), flow ? page.api.consentAccounts(flow) : undefined]);
     showClient(element_, consent, page.m.consent_text, page.m.consent_unknown);
     if (accounts) showAccounts(element_, accounts.accounts);
   });

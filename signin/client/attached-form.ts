@@ -14,7 +14,7 @@ export class AttachedForm {
     this.element = element;
     this.#m = m;
     this.#send = send;
-    element.addEventListener('submit', (event) => {
+    element.addEventListener('submit', event => {
       event.preventDefault();
       const { submitter } = event;
       void this.submit(submitter instanceof HTMLButtonElement ? submitter : undefined).catch(() => undefined);
@@ -68,18 +68,20 @@ export class AttachedForm {
     const lines = [textOf(problem, this.#m)];
     const unforeseen = !this.#m.problems[problem.code];
     if (unforeseen && problem.correlationId) lines.push(filled(this.#m.reference, { id: problem.correlationId }));
-    alert.replaceChildren(...lines.map((line, index) => {
-      const paragraph = document.createElement('p');
-      paragraph.textContent = line;
-      if (index) paragraph.className = 'sub';
-      return paragraph;
-    }));
+    alert.replaceChildren(
+      ...lines.map((line, index) => {
+        const paragraph = document.createElement('p');
+        paragraph.textContent = line;
+        if (index) paragraph.className = 'sub';
+        return paragraph;
+      }),
+    );
     alert.hidden = false;
     alert.focus();
   }
 
   #valid(): boolean {
-    const faulty = [...this.element.querySelectorAll<HTMLInputElement>('input[name]')].filter((control) => {
+    const faulty = [...this.element.querySelectorAll<HTMLInputElement>('input[name]')].filter(control => {
       const fault = this.#faultOf(control);
       if (fault) this.#fault(control, fault);
       return fault !== undefined;

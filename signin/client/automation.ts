@@ -22,7 +22,7 @@ export function exposeAutomation(page: Page, step: string, form: AttachedForm | 
     }
     return (form as AttachedForm).submit();
   };
-  window.platformTestSignIn = async (input) => (step === 'sign-in' && form && !input.code ? press(input) : signIn(page, input));
-  window.platformTestSignUp = async (input) => (step === 'sign-up' && form ? press(input) : signUp(page, input));
+  window.platformTestSignIn = async input => (step === 'sign-in' && form && !input.code ? press(input) : signIn(page, input));
+  window.platformTestSignUp = async input => (step === 'sign-up' && form ? press(input) : signUp(page, input));
   window.platformTestNavigate = async (to, query = {}) => page.goTo(to, query);
 }

@@ -50,7 +50,7 @@ export function applyBranding({ properties, theme, logo, name }: SafeBranding): 
 }
 
 function luminance(color: string): number {
-  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map(at => {
     const c = Number.parseInt(color.slice(at, at + 2), 16) / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });

@@ -23,10 +23,25 @@ beforeEach(() => {
 
 test('SGN-011 SGN-012 every request stays on the own origin, under /v1 or /oauth', async () => {
   await Promise.all([
-    api.branding(), api.signIn({ email: 'e', password: 'p', oauth: {} }), api.signUp({ email: 'e', password: 'p', oauth: {} }), api.verifyMfa({ challenge_id: 'c', method: 'totp', code: '1' }),
-    api.changePassword({ password: 'p', oauth: {} }), api.requestReset('e'), api.resetPassword({ token: 't', password: 'p' }), api.verifyEmail('t'), api.requestVerification('e'),
-    api.consent('c', 's'), api.consentAccounts('f'), api.continueAuthorization({ decision: 'approve' }), api.device('c'), api.decideDevice('c', 'deny'), api.ciba('../x'), api.decideCiba('i', 'deny'),
-    api.walletChallenge('a'), api.walletVerify({ challenge_id: 'c', signature: 's' }), api.signOut(),
+    api.branding(),
+    api.signIn({ email: 'e', password: 'p', oauth: {} }),
+    api.signUp({ email: 'e', password: 'p', oauth: {} }),
+    api.verifyMfa({ challenge_id: 'c', method: 'totp', code: '1' }),
+    api.changePassword({ password: 'p', oauth: {} }),
+    api.requestReset('e'),
+    api.resetPassword({ token: 't', password: 'p' }),
+    api.verifyEmail('t'),
+    api.requestVerification('e'),
+    api.consent('c', 's'),
+    api.consentAccounts('f'),
+    api.continueAuthorization({ decision: 'approve' }),
+    api.device('c'),
+    api.decideDevice('c', 'deny'),
+    api.ciba('../x'),
+    api.decideCiba('i', 'deny'),
+    api.walletChallenge('a'),
+    api.walletVerify({ challenge_id: 'c', signature: 's' }),
+    api.signOut(),
   ]);
   expect(seen.filter(({ url }) => !/^\/(v1|oauth)\//.test(url))).toEqual([]);
   expect(seen.some(({ url }) => url === '/v1/ciba/..%2Fx')).toBe(true);
@@ -79,5 +94,5 @@ test('SGN-028 only the context travels', () => {
 
 test('the meter counts to twelve and stops at 128', () => {
   const m = messagesOf('en');
-  expect([0, 5, 12, 128, 129].map((n) => meterText(n, m))).toEqual([m.meter_empty, '5 of at least 12 characters', m.meter_good, m.meter_good, m.meter_long]);
+  expect([0, 5, 12, 128, 129].map(n => meterText(n, m))).toEqual([m.meter_empty, '5 of at least 12 characters', m.meter_good, m.meter_good, m.meter_long]);
 });

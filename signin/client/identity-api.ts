@@ -66,7 +66,8 @@ export class IdentityApi {
   requestVerification = (email: string) => this.#send('POST', '/v1/email/verify-request', { email });
   consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
   consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[] }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
-  continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) => this.#send<{ redirect_to: string }>('POST', '/oauth/authorize/continue', body);
+  continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) =>
+    this.#send<{ redirect_to: string }>('POST', '/oauth/authorize/continue', body);
   device = (user_code: string) => this.#send<ConsentClient>('GET', `/v1/device?${new URLSearchParams({ user_code })}`);
   decideDevice = (user_code: string, decision: Decision) => this.#send('POST', '/v1/device/decision', { user_code, decision });
   ciba = (id: string) => this.#send<{ client: { name: string }; actor_display: string; binding_message?: string; expires_at: string }>('GET', `/v1/ciba/${encodeURIComponent(id)}`);

@@ -27,7 +27,10 @@ const page = new Page(new IdentityApi(correlation()));
 const step = document.body.dataset['step'] ?? '';
 
 // Whatever becomes of the branding, the page works without it.
-page.api.branding().then((answer) => applyBranding(safeBranding(answer)), () => undefined);
+page.api.branding().then(
+  answer => applyBranding(safeBranding(answer)),
+  () => undefined,
+);
 
 for (const field of document.querySelectorAll<HTMLElement>('[data-password]')) attachPasswordField(field, page.m);
 const element = page.find<HTMLFormElement>('[data-form]');

@@ -14,7 +14,7 @@ export function attachPasswordField(field: HTMLElement, m: Messages): void {
     input.focus();
   });
   for (const type of ['keydown', 'keyup'] as const) {
-    input.addEventListener(type, (event) => {
+    input.addEventListener(type, event => {
       if (caps && typeof event.getModifierState === 'function') caps.hidden = !event.getModifierState('CapsLock');
     });
   }

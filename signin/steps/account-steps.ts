@@ -14,7 +14,9 @@ export const signIn: StepPage = ({ m, query, displayName, allowSignUp }) => ({
 export const signUp: StepPage = ({ m, query }) => ({
   title: m.create_account,
   lead: m.sign_up_text,
-  body: form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`),
+  body: form(
+    html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
+  ),
   foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
 });
 
@@ -41,15 +43,19 @@ export const passwordResetConfirm: StepPage = ({ m, query }) => ({
 export const passwordChange: StepPage = ({ m, query }) => ({
   title: m.change,
   lead: m.change_text,
-  body: form(html`${query['login_hint'] && html`<input type="email" name="email" autocomplete="username" value="${query['login_hint']}" hidden readonly>`}${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`),
+  body: form(
+    html`${query['login_hint'] && html`<input type="email" name="email" autocomplete="username" value="${query['login_hint']}" hidden readonly>`}${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`,
+  ),
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
 
 export const verifyEmail: StepPage = ({ m, query }) => ({
   title: m.verify_email,
   lead: query['token'] ? m.verify_ready : m.verify_email_text,
-  body: html`${notice(undefined)}${query['token']
-    ? form(submitButton(m.verify_now))
-    : form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}${submitButton(m.send_again)}`)}`,
+  body: html`${notice(undefined)}${
+    query['token']
+      ? form(submitButton(m.verify_now))
+      : form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}${submitButton(m.send_again)}`)
+  }`,
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });

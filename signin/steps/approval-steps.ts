@@ -7,7 +7,9 @@ import type { StepPage } from './step-page.ts';
 export const consent: StepPage = ({ m, query }) => ({
   title: m.consent,
   wide: true,
-  body: form(html`<div data-pending><p class="sub" role="status">${m.loading}</p></div><div data-loaded hidden><p class="client" data-client></p><ul class="scopes" data-scopes></ul>${query['consent_flow'] && html`<fieldset class="accounts" data-accounts hidden><legend>${m.accounts}</legend><div class="row end"><button type="button" class="link" data-all>${m.all}</button><button type="button" class="link" data-none>${m.none}</button></div><div data-account-list></div></fieldset>`}<div class="pair">${submitButton(m.deny, 'deny', true)}${submitButton(m.approve, 'approve')}</div><p class="sub center">${m.consent_foot}</p></div>`),
+  body: form(
+    html`<div data-pending><p class="sub" role="status">${m.loading}</p></div><div data-loaded hidden><p class="client" data-client></p><ul class="scopes" data-scopes></ul>${query['consent_flow'] && html`<fieldset class="accounts" data-accounts hidden><legend>${m.accounts}</legend><div class="row end"><button type="button" class="link" data-all>${m.all}</button><button type="button" class="link" data-none>${m.none}</button></div><div data-account-list></div></fieldset>`}<div class="pair">${submitButton(m.deny, 'deny', true)}${submitButton(m.approve, 'approve')}</div><p class="sub center">${m.consent_foot}</p></div>`,
+  ),
 });
 
 export const device: StepPage = ({ m, query }) => ({

@@ -22,7 +22,7 @@ export const notFound: StepPage = ({ m }) => ({ title: m.not_found, lead: m.not_
 export const accountRecovery: StepPage = ({ m, query }) => ({
   title: m.recovery,
   lead: m.recovery_text,
-  body: html`<ol class="steps">${m.recovery_steps.map((step) => html`<li>${step}</li>`)}</ol>`,
+  body: html`<ol class="steps">${m.recovery_steps.map(step => html`<li>${step}</li>`)}</ol>`,
   foot: html`<a href="${pathWith('/password-reset', query)}">${m.reset}</a> · <a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
 

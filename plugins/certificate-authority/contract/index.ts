@@ -58,7 +58,11 @@ export const certificateAuthority = defineContract({
 
   routes: {
     rootCertificate: get('/v1/ca/root.crt', { summary: 'Root certificates', gate: { public: anchor }, query: { alg: Type.Optional(Type.Union([Type.Literal('pq'), Type.Literal('classical')])) } }),
-    intermediateCertificate: get('/v1/ca/intermediate.crt', { summary: 'Intermediate certificates', gate: { public: anchor }, query: { alg: Type.Optional(Type.Union([Type.Literal('pq'), Type.Literal('classical')])) } }),
+    intermediateCertificate: get('/v1/ca/intermediate.crt', {
+      summary: 'Intermediate certificates',
+      gate: { public: anchor },
+      query: { alg: Type.Optional(Type.Union([Type.Literal('pq'), Type.Literal('classical')])) },
+    }),
     issueClientCertificate: post('/v1/client-cert', {
       summary: 'Make a workload certificate',
       gate: { public: 'The mint admits by enrollment secret, own identity or operator scope, and checks each itself (doc3)' },
@@ -96,7 +100,16 @@ export const certificateAuthority = defineContract({
       scope: 'platform',
       source: 'listCertificates',
       key: 'certificate_id',
-      rowActions: [{ route: 'revokeCertificate', label: 'Revoke', confirm: 'Every service refuses this certificate within seconds. Revoke it?', tone: 'bad', body: { reason: 4 }, when: { field: 'revoked', is: false } }],
+      rowActions: [
+        {
+          route: 'revokeCertificate',
+          label: 'Revoke',
+          confirm: 'Every service refuses this certificate within seconds. Revoke it?',
+          tone: 'bad',
+          body: { reason: 4 },
+          when: { field: 'revoked', is: false },
+        },
+      ],
       live: ['platform:acme:clientcert:issued', 'platform:acme:certificate:revoked'],
       columns: [
         { field: 'domain', label: 'Name' },

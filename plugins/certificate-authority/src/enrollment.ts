@@ -30,7 +30,11 @@ export class Enrollment {
 
   async #count(workload: string, ip: string): Promise<void> {
     const key = `captain:enrollment:uses:${ip}:${workload}`;
-    const [uses] = await this.#kv.pipeline([['INCR', key], ['EXPIRE', key, USES_S]]);
-    if (Number(uses) > EXPECTED_USES) this.#log.error({ alert: 'acme.enrollment.overused', service_name: workload, peer: ip, uses: Number(uses) }, 'enrollment secret used more often than a start needs');
+    const [uses] = await this.#kv.pipeline([
+      ['INCR', key],
+      ['EXPIRE', key, USES_S],
+    ]);
+    if (Number(uses) > EXPECTED_USES)
+      this.#log.error({ alert: 'acme.enrollment.overused', service_name: workload, peer: ip, uses: Number(uses) }, 'enrollment secret used more often than a start needs');
   }
 }

@@ -9,7 +9,6 @@ import { isLocalName, normalName, parseSuffixes } from './name-classification.ts
 const SERVICE_NAME = /^[a-z][a-z0-9-]{0,58}[a-z0-9]$/;
 const DAYS = { least: 1, usual: 365, most: 3_650 };
 
-
 type Contract = typeof certificateAuthority;
 type Channel = 'enrollment' | 'self' | 'operator';
 
@@ -67,7 +66,9 @@ export class Mint {
       if (!this.#owns(workload, name)) throw this.#ctx.problem('name_not_owned', { detail: `${name} is not a name of ${workload}.` });
     }
     const { hierarchy } = await this.#readCsr(csr);
-    const issued = await this.#issue(() => this.#ctx.authority.issue({ hierarchy, commonName: names[0] as string, names: names.map(name => `dns:${name}`), usages: ['server'], days: this.#ctx.config.leafDays, csr }));
+    const issued = await this.#issue(() =>
+      this.#ctx.authority.issue({ hierarchy, commonName: names[0] as string, names: names.map(name => `dns:${name}`), usages: ['server'], days: this.#ctx.config.leafDays, csr }),
+    );
     const meta = await this.#keep(issued, names[0] as string, 'leaf', request.correlationId);
     return { certificate_id: meta.certificate_id, chain_pem: issued.chain, not_after: meta.not_after, source: 'local' as const };
   }
@@ -149,7 +150,9 @@ export class Mint {
   /** An event that cannot be queued is dropped with a warning: the certificate is what was asked for (C26). */
   async #announce(meta: CertificateMeta, name: string): Promise<void> {
     try {
-      await this.#ctx.db.tx(tx => tx.emit('platform:acme:clientcert:issued', SYSTEM.envId, { certificate_id: meta.certificate_id, service_name: name, serial: meta.serial, not_after: meta.not_after }));
+      await this.#ctx.db.tx(tx =>
+        tx.emit('platform:acme:clientcert:issued', SYSTEM.envId, { certificate_id: meta.certificate_id, service_name: name, serial: meta.serial, not_after: meta.not_after }),
+      );
     } catch (error) {
       this.#ctx.log.warn({ err: error, serial: meta.serial }, 'event dropped');
     }

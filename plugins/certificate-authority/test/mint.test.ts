@@ -62,7 +62,10 @@ describe('who is admitted', () => {
   });
 
   test('CA-091 a token that does not verify is 401', async () => {
-    expect(await world.host.fetch('/v1/client-cert', { method: 'POST', token: 'not.a.token', body: JSON.stringify({ service_name: 'func' }) })).toMatchObject({ status: 401, json: { code: 'unauthenticated' } });
+    expect(await world.host.fetch('/v1/client-cert', { method: 'POST', token: 'not.a.token', body: JSON.stringify({ service_name: 'func' }) })).toMatchObject({
+      status: 401,
+      json: { code: 'unauthenticated' },
+    });
   });
 
   test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', 'a'.repeat(61)])('CA-090 "%s" is no workload name', async name => {
@@ -76,15 +79,27 @@ describe('what is minted', () => {
     const leaf = new X509Certificate(json['pem'] as string);
     expect([status, json['cn'], leaf.subject, leaf.subjectAltName, leaf.keyUsage, leaf.ca]).toEqual([201, 'm2m-stat', 'CN=m2m-stat', 'URI:urn:platform:workload:stat', [CLIENT_AUTH], false]);
     expect(leaf.verify(new X509Certificate(world.stores.authority.pq.files.intermediateCertificate).publicKey)).toBe(true);
-    expect([json['thumbprint'], (json['pem'] as string).match(/PRIVATE KEY-----/g)?.length, headers['cache-control']]).toEqual([Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'), 2, 'no-store']);
-    await expect.poll(() => world.host.bus.find(({ event_type, payload }) => event_type === 'platform:acme:clientcert:issued' && payload['certificate_id'] === json['certificate_id'])?.payload).toEqual({ certificate_id: json['certificate_id'], service_name: 'stat', serial: json['serial'], not_after: json['not_after'] });
-    expect((await world.host.by(as.user('acme:admin')).listCertificates({})).items.find(({ certificate_id }) => certificate_id === json['certificate_id'])).toMatchObject({ domain: 'm2m-stat', kind: 'client', source: 'local', revoked: false });
+    expect([json['thumbprint'], (json['pem'] as string).match(/PRIVATE KEY-----/g)?.length, headers['cache-control']]).toEqual([
+      Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'),
+      2,
+      'no-store',
+    ]);
+    await expect
+      .poll(() => world.host.bus.find(({ event_type, payload }) => event_type === 'platform:acme:clientcert:issued' && payload['certificate_id'] === json['certificate_id'])?.payload)
+      .toEqual({ certificate_id: json['certificate_id'], service_name: 'stat', serial: json['serial'], not_after: json['not_after'] });
+    expect((await world.host.by(as.user('acme:admin')).listCertificates({})).items.find(({ certificate_id }) => certificate_id === json['certificate_id'])).toMatchObject({
+      domain: 'm2m-stat',
+      kind: 'client',
+      source: 'local',
+      revoked: false,
+    });
   });
 
   test('CA-034 C22 its key is stored nowhere', async () => {
     const { json } = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
     const key = /-----BEGIN PRIVATE KEY-----\n([^\n]+)/.exec(json['pem'] as string)?.[1] as string;
-    const files = (directory: string): string[] => readdirSync(directory, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? files(join(directory, entry.name)) : entry.isFile() ? [join(directory, entry.name)] : []));
+    const files = (directory: string): string[] =>
+      readdirSync(directory, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? files(join(directory, entry.name)) : entry.isFile() ? [join(directory, entry.name)] : []));
     const { dataDir } = world.stores;
     const places = ['certificates', 'ca', 'keys', 'logs'].flatMap(name => files(join(dataDir, name)));
     expect(places.length).toBeGreaterThan(5);
@@ -92,24 +107,41 @@ describe('what is minted', () => {
     expect(files(join(dataDir, 'certificates')).filter(path => readFileSync(path, 'utf8').includes('PRIVATE KEY'))).toEqual([]);
   });
 
-  test('H-02 with a request of one\'s own no key is made, and nothing the request asks for is believed', async () => {
+  test("H-02 with a request of one's own no key is made, and nothing the request asks for is believed", async () => {
     const { status, json } = await world.mint({ service_name: 'func', csr: await csrOf('pq', 'm2m-auth') }, { workload: 'func' });
     const leaf = new X509Certificate(json['pem'] as string);
     expect([status, leaf.subject, leaf.subjectAltName]).toEqual([201, 'CN=m2m-func', 'URI:urn:platform:workload:func']);
     expect(json['pem']).not.toContain('PRIVATE KEY');
   });
 
-  test.each([['classical', 'svc.func', 'svc.func'], ['classical', 'svc.auth', 'm2m-func'], ['classical', 'm2m-func', 'm2m-func'], ['pq', 'svc.func', 'm2m-func']] as const)('G-ACME-07 a %s key asking for %s is named %s', async (kind, asked, given) => {
+  test.each([
+    ['classical', 'svc.func', 'svc.func'],
+    ['classical', 'svc.auth', 'm2m-func'],
+    ['classical', 'm2m-func', 'm2m-func'],
+    ['pq', 'svc.func', 'm2m-func'],
+  ] as const)('G-ACME-07 a %s key asking for %s is named %s', async (kind, asked, given) => {
     const { json } = await world.mint({ service_name: 'func', csr: await csrOf(kind, asked) }, { workload: 'func' });
     expect(json['cn']).toBe(given);
     expect(new X509Certificate(json['pem'] as string).subject).toBe(`CN=${given}`);
   });
 
-  test.each([['garbage', async () => 'garbage'], ['a certificate', async () => world.stores.authority.pq.files.rootCertificate], ['RSA of 1024 bits', () => csrOf('weak', 'func')]])('G-ACME-07 %s is no request', async (_, csr) => {
+  test.each([
+    ['garbage', async () => 'garbage'],
+    ['a certificate', async () => world.stores.authority.pq.files.rootCertificate],
+    ['RSA of 1024 bits', () => csrOf('weak', 'func')],
+  ])('G-ACME-07 %s is no request', async (_, csr) => {
     expect(await world.mint({ service_name: 'func', csr: await csr() }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR' } });
   });
 
-  test.each([[undefined, 365], [1, 1], [0, 1], [-5, 1], [3_650, 3_650], [3_651, 3_650], [1_000_000, 3_650]])('CA-046 CA-047 %s days asked are %s days given', async (asked, given) => {
+  test.each([
+    [undefined, 365],
+    [1, 1],
+    [0, 1],
+    [-5, 1],
+    [3_650, 3_650],
+    [3_651, 3_650],
+    [1_000_000, 3_650],
+  ])('CA-046 CA-047 %s days asked are %s days given', async (asked, given) => {
     const { json } = await world.mint({ service_name: 'func', validity_days: asked }, { workload: 'func' });
     expect(days(new X509Certificate(json['pem'] as string))).toBe(given);
   });
@@ -134,15 +166,23 @@ describe('listener certificates', () => {
   });
 
   test.each([
-    ['web', 'console.ops.sys.localhost', 200], ['web', 'web.ops.sys.localhost', 200], ['func', 'console.ops.sys.localhost', 403], ['func', 'auth.ops.sys.localhost', 403], ['func', 'func.prod.acme.localhost', 403], ['func', 'localhost', 403],
-    ['proxy', 'auth.ops.sys.localhost', 200], ['proxy', 'func.prod.acme.localhost', 200], ['proxy', 'example.org', 404], ['func', 'func.example.org', 404],
+    ['web', 'console.ops.sys.localhost', 200],
+    ['web', 'web.ops.sys.localhost', 200],
+    ['func', 'console.ops.sys.localhost', 403],
+    ['func', 'auth.ops.sys.localhost', 403],
+    ['func', 'func.prod.acme.localhost', 403],
+    ['func', 'localhost', 403],
+    ['proxy', 'auth.ops.sys.localhost', 200],
+    ['proxy', 'func.prod.acme.localhost', 200],
+    ['proxy', 'example.org', 404],
+    ['func', 'func.example.org', 404],
   ])('H-01 CA-021 %s asking for %s is %i', async (workload, domain, status) => {
     const answer = await world.listener({ domain, csr: await csrOf('classical', domain) }, { workload });
     expect(answer.status).toBe(status);
     if (status !== 200) expect(answer.json['code']).toBe(status === 403 ? 'name_not_owned' : 'name_not_local');
   });
 
-  test('H-01 one name that is another\'s spoils the request', async () => {
+  test("H-01 one name that is another's spoils the request", async () => {
     const answer = await world.listener({ domain: 'func.ops.sys.localhost', domains: ['auth.ops.sys.localhost'], csr: await csrOf('classical', 'x') }, { workload: 'func' });
     expect(answer).toMatchObject({ status: 403, json: { code: 'name_not_owned' } });
   });
@@ -158,7 +198,10 @@ describe('listener certificates', () => {
 
 describe('trust anchors', () => {
   test('CA-005 CA-001 G-ACME-01 roots and intermediates are public, post-quantum first, one by name, with an ETag', async () => {
-    for (const [part, member] of [['root', 'rootCertificate'], ['intermediate', 'intermediateCertificate']] as const) {
+    for (const [part, member] of [
+      ['root', 'rootCertificate'],
+      ['intermediate', 'intermediateCertificate'],
+    ] as const) {
       const { pq, classical } = world.stores.authority;
       const [both, first, second] = await Promise.all(['', '?alg=pq', '?alg=classical'].map(query => world.host.fetch(`/v1/ca/${part}.crt${query}`)));
       expect([both?.text, first?.text, second?.text]).toEqual([pq.files[member] + classical.files[member], pq.files[member], classical.files[member]]);
@@ -184,7 +227,9 @@ describe('revocation', () => {
     const { json: other } = await world.mint({ service_name: 'func' }, { workload: 'func' });
     await world.revoke(other['certificate_id'] as string);
     await expect.poll(() => world.host.bus.some(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === other['certificate_id'])).toBe(true);
-    expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === id).map(({ payload }) => payload)).toEqual([{ certificate_id: id, serial: json['serial'], domain: 'm2m-func' }]);
+    expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === id).map(({ payload }) => payload)).toEqual([
+      { certificate_id: id, serial: json['serial'], domain: 'm2m-func' },
+    ]);
   });
 
   test('H-02 a store that came back empty is told again, and unknown certificates are 404', async () => {

@@ -46,7 +46,10 @@ describe('the mint queue', () => {
     const gate = Promise.withResolvers<never>();
     const lines: object[] = [];
     const context = {
-      config: { localDomains: '', leafDays: 90 }, platform: { domain: 'localhost' }, catalog: { manifests: () => [] }, log: { warn: (line: object) => lines.push(line) },
+      config: { localDomains: '', leafDays: 90 },
+      platform: { domain: 'localhost' },
+      catalog: { manifests: () => [] },
+      log: { warn: (line: object) => lines.push(line) },
       authority: { issue: () => gate.promise, readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }) },
       problem: (code: string, more: object) => Object.assign(new Error(code), more),
     };
@@ -66,12 +69,40 @@ describe('the mint queue', () => {
 describe('which names the platform signs itself', () => {
   const suffixes = parseSuffixes(' .lan, Corp.Example. ,, ');
   test.each([
-    ['localhost', true], ['LOCALHOST', true], ['localhost.', true], ['a.localhost', true], ['*.localhost', true], ['notlocalhost', false], ['localhost.example.org', false],
-    ['printer.local', true], ['local', false], ['printer.local.example.org', false], ['*.local', false],
-    ['127.0.0.1', true], ['127.255.0.9', true], ['10.1.2.3', true], ['192.168.0.1', true], ['172.16.0.1', true], ['172.31.255.255', true], ['::1', true],
-    ['172.15.0.1', false], ['172.32.0.1', false], ['192.169.0.1', false], ['11.0.0.1', false], ['10.example.org', false], ['::2', false],
-    ['lan', true], ['nas.lan', true], ['*.lan', true], ['xlan', false], ['corp.example', true], ['a.b.corp.example', true], ['mycorp.example', false],
-    ['example.org', false], ['*.example.org', false], ['', false],
+    ['localhost', true],
+    ['LOCALHOST', true],
+    ['localhost.', true],
+    ['a.localhost', true],
+    ['*.localhost', true],
+    ['notlocalhost', false],
+    ['localhost.example.org', false],
+    ['printer.local', true],
+    ['local', false],
+    ['printer.local.example.org', false],
+    ['*.local', false],
+    ['127.0.0.1', true],
+    ['127.255.0.9', true],
+    ['10.1.2.3', true],
+    ['192.168.0.1', true],
+    ['172.16.0.1', true],
+    ['172.31.255.255', true],
+    ['::1', true],
+    ['172.15.0.1', false],
+    ['172.32.0.1', false],
+    ['192.169.0.1', false],
+    ['11.0.0.1', false],
+    ['10.example.org', false],
+    ['::2', false],
+    ['lan', true],
+    ['nas.lan', true],
+    ['*.lan', true],
+    ['xlan', false],
+    ['corp.example', true],
+    ['a.b.corp.example', true],
+    ['mycorp.example', false],
+    ['example.org', false],
+    ['*.example.org', false],
+    ['', false],
   ])('CA-010 CA-011 CA-012 CA-013 CA-014 %s: %s', (name, local) => {
     expect(isLocalName(name, suffixes)).toBe(local);
   });

@@ -5,8 +5,20 @@ const anyone = { any: ['bus:read', 'bus:consume', 'bus:admin'] } as const;
 const envQuery = { env_id: Type.Optional(Id) };
 const where = ['env_required', 'env_mismatch', 'invalid_stream_family'] as const;
 const produceProblems = [
-  'invalid_event_type', 'invalid_stream_family', 'payload_not_object', 'payload_too_large', 'invalid_event', 'env_required', 'env_mismatch', 'event_ownership', 'env_suspended',
-  'rate_limited', 'inbox_failed', 'append_failed', 'append_pending', 'overloaded',
+  'invalid_event_type',
+  'invalid_stream_family',
+  'payload_not_object',
+  'payload_too_large',
+  'invalid_event',
+  'env_required',
+  'env_mismatch',
+  'event_ownership',
+  'env_suspended',
+  'rate_limited',
+  'inbox_failed',
+  'append_failed',
+  'append_pending',
+  'overloaded',
 ] as const;
 
 /** The event bus: events that were accepted are kept, delivered at least once, retried and, when nothing helps, put aside (doc2; G-BUS). */
@@ -56,7 +68,14 @@ export const eventBus = defineContract({
 
   routes: {
     produce: post('/v1/produce', { summary: 'Publish one event', gate: 'bus:produce', body: S.ProduceRequest, returns: S.Produced, problems: produceProblems }),
-    produceBatch: post('/v1/produce/batch', { summary: 'Publish up to 100 events, each on its own', gate: 'bus:produce', body: S.BatchRequest, returns: S.BatchResult, problems: ['batch_size'], limit: 28 * 1_048_576 }),
+    produceBatch: post('/v1/produce/batch', {
+      summary: 'Publish up to 100 events, each on its own',
+      gate: 'bus:produce',
+      body: S.BatchRequest,
+      returns: S.BatchResult,
+      problems: ['batch_size'],
+      limit: 28 * 1_048_576,
+    }),
     consume: post('/v1/consume', {
       summary: 'Read new events through a consumer group',
       gate: 'bus:consume',
@@ -64,7 +83,14 @@ export const eventBus = defineContract({
       returns: Type.Object({ entries: Type.Array(S.StreamEntry) }),
       problems: [...where, 'm2m_only'],
     }),
-    closeGroup: post('/v1/consume/close', { summary: 'Destroy the caller\'s consumer group', gate: 'bus:consume', body: S.CloseRequest, returns: Type.Object({ closed: Type.Integer() }), problems: ['invalid_stream_family', 'm2m_only'], hidden: true }),
+    closeGroup: post('/v1/consume/close', {
+      summary: "Destroy the caller's consumer group",
+      gate: 'bus:consume',
+      body: S.CloseRequest,
+      returns: Type.Object({ closed: Type.Integer() }),
+      problems: ['invalid_stream_family', 'm2m_only'],
+      hidden: true,
+    }),
     consumeSse: stream('/v1/consume/sse', {
       summary: 'Receive events as server-sent events',
       gate: 'bus:consume',
@@ -72,13 +98,48 @@ export const eventBus = defineContract({
       problems: where,
     }),
     ack: post('/v1/ack', { summary: 'Acknowledge events', gate: 'bus:consume', body: S.AckRequest, returns: Type.Object({ acked: Type.Integer() }), problems: [...where, 'message_ids_required'] }),
-    nack: post('/v1/nack', { summary: 'Ask for events again later', gate: 'bus:consume', body: S.NackRequest, returns: Type.Object({ queued: Type.Integer() }), problems: [...where, 'message_ids_required'], emits: ['platform:bus:dlq:added'] }),
-    listDeadLetters: get('/v1/dlq', { summary: 'Dead letters, newest first', gate: 'bus:admin', query: { ...envQuery, ...PageQuery, stream_family: Type.Optional(Type.String({ title: 'Family' })) }, returns: Page(S.DeadLetter), problems: [...where, 'bad_cursor'] }),
-    replayDeadLetters: post('/v1/dlq/replay', { summary: 'Replay dead letters', gate: 'bus:admin', body: S.ReplayRequest, returns: S.ReplayResult, problems: [...where, 'unknown_dead_letter', 'message_ids_required'], emits: ['platform:bus:dlq:replayed'] }),
-    replay: post('/v1/dlq/{dlq_id}/replay', { summary: 'Replay', gate: 'bus:admin', query: envQuery, returns: S.Replayed, problems: [...where, 'unknown_dead_letter'], emits: ['platform:bus:dlq:replayed'], hidden: true }),
+    nack: post('/v1/nack', {
+      summary: 'Ask for events again later',
+      gate: 'bus:consume',
+      body: S.NackRequest,
+      returns: Type.Object({ queued: Type.Integer() }),
+      problems: [...where, 'message_ids_required'],
+      emits: ['platform:bus:dlq:added'],
+    }),
+    listDeadLetters: get('/v1/dlq', {
+      summary: 'Dead letters, newest first',
+      gate: 'bus:admin',
+      query: { ...envQuery, ...PageQuery, stream_family: Type.Optional(Type.String({ title: 'Family' })) },
+      returns: Page(S.DeadLetter),
+      problems: [...where, 'bad_cursor'],
+    }),
+    replayDeadLetters: post('/v1/dlq/replay', {
+      summary: 'Replay dead letters',
+      gate: 'bus:admin',
+      body: S.ReplayRequest,
+      returns: S.ReplayResult,
+      problems: [...where, 'unknown_dead_letter', 'message_ids_required'],
+      emits: ['platform:bus:dlq:replayed'],
+    }),
+    replay: post('/v1/dlq/{dlq_id}/replay', {
+      summary: 'Replay',
+      gate: 'bus:admin',
+      query: envQuery,
+      returns: S.Replayed,
+      problems: [...where, 'unknown_dead_letter'],
+      emits: ['platform:bus:dlq:replayed'],
+      hidden: true,
+    }),
     listStreams: get('/v1/streams', { summary: 'Streams of an environment', gate: anyone, query: { ...envQuery, ...PageQuery }, returns: Page(S.StreamRow), problems: [...where, 'bad_cursor'] }),
     streamLag: get('/v1/streams/{family}/lag', { summary: 'How far each group is behind', gate: anyone, query: envQuery, returns: S.Lag, problems: where }),
-    listGroups: get('/v1/groups', { summary: 'Consumer groups of an environment', gate: anyone, query: envQuery, returns: Type.Object({ items: Type.Array(S.GroupRow) }), problems: where, hidden: true }),
+    listGroups: get('/v1/groups', {
+      summary: 'Consumer groups of an environment',
+      gate: anyone,
+      query: envQuery,
+      returns: Type.Object({ items: Type.Array(S.GroupRow) }),
+      problems: where,
+      hidden: true,
+    }),
     overview: get('/v1/overview', { summary: 'An environment at a glance', gate: anyone, query: envQuery, returns: S.Overview, problems: where, hidden: true }),
     metrics: get('/v1/metrics', { summary: 'Counters of this process, depths of the bus', gate: anyone, returns: S.Metrics }),
   },

@@ -102,10 +102,7 @@ export type DeadLetter = Static<typeof DeadLetter>;
 export const Replayed = Type.Object({ message_id: Type.String(), stream: Type.String(), event_type: Type.String() });
 export type Replayed = Static<typeof Replayed>;
 export const ReplayRequest = Type.Object({ env_id: Type.Optional(Id), dlq_id: Type.Optional(Id), dlq_ids: Type.Optional(Type.Array(Id, { maxItems: 100 })) });
-export const ReplayResult = Type.Union([
-  Replayed,
-  Type.Object({ results: Type.Array(Type.Union([Replayed, Type.Object({ dlq_id: Id, error: Type.String(), status: Type.Integer() })])) }),
-]);
+export const ReplayResult = Type.Union([Replayed, Type.Object({ results: Type.Array(Type.Union([Replayed, Type.Object({ dlq_id: Id, error: Type.String(), status: Type.Integer() })])) })]);
 
 export const StreamRow = Type.Object({
   stream: Type.String(),
@@ -126,7 +123,14 @@ export const GroupLag = Type.Object({
 });
 export type GroupLag = Static<typeof GroupLag>;
 export const Lag = Type.Object({ stream: Type.String(), groups: Type.Array(GroupLag) });
-export const GroupRow = Type.Object({ stream_family: Type.String(), group: Type.String(), pending: Type.Integer(), lag: Type.Union([Type.Integer(), Type.Null()]), last_delivered_id: Type.String(), oldest_pending_ms: Type.Union([Type.Integer(), Type.Null()]) });
+export const GroupRow = Type.Object({
+  stream_family: Type.String(),
+  group: Type.String(),
+  pending: Type.Integer(),
+  lag: Type.Union([Type.Integer(), Type.Null()]),
+  last_delivered_id: Type.String(),
+  oldest_pending_ms: Type.Union([Type.Integer(), Type.Null()]),
+});
 export const Overview = Type.Object({ streams: Type.Integer(), entries: Type.Integer(), groups: Type.Integer(), pending: Type.Integer(), retries: Type.Integer(), dead_letters: Type.Integer() });
 export const Metrics = Type.Object({
   produced: Type.Integer(),

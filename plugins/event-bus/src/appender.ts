@@ -21,7 +21,8 @@ export class Appender {
     const answers: (string | Error)[] = [];
     for (let start = 0; start < rows.length; ) {
       let end = start;
-      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++) bytes += (rows[end] as { envelope: Envelope }).envelope.payload.length;
+      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++)
+        bytes += (rows[end] as { envelope: Envelope }).envelope.payload.length;
       answers.push(...(await this.#pipeline(rows.slice(start, end))));
       start = end;
     }

@@ -72,7 +72,23 @@ export class Consumers {
     return (await reader.fresh([ref], group, consumer, count)).entries;
   }
 
-  async #poll({ ref, group, consumer, read, sees, until, signal }: { ref: StreamRef; group: string; consumer: string; read: () => Promise<ReadEntry[]>; sees: (entry: ReadEntry) => boolean; until: number; signal: AbortSignal }): Promise<StreamEntry[]> {
+  async #poll({
+    ref,
+    group,
+    consumer,
+    read,
+    sees,
+    until,
+    signal,
+  }: {
+    ref: StreamRef;
+    group: string;
+    consumer: string;
+    read: () => Promise<ReadEntry[]>;
+    sees: (entry: ReadEntry) => boolean;
+    until: number;
+    signal: AbortSignal;
+  }): Promise<StreamEntry[]> {
     const { reader, wake, counters } = this.#parts;
     using waiter = wake.waiter(ref.family, ref.env);
     for (;;) {
@@ -82,7 +98,10 @@ export class Consumers {
         return [];
       }
       const visible = entries.filter(sees);
-      await reader.acknowledge(entries.filter(entry => !visible.includes(entry)), group);
+      await reader.acknowledge(
+        entries.filter(entry => !visible.includes(entry)),
+        group,
+      );
       const left = until - performance.now();
       if (visible.length > 0 || left <= 0 || waiter.closed) {
         counters.consumed += visible.length;

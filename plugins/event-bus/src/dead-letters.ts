@@ -115,7 +115,9 @@ export class DeadLetters {
     if (body.dlq_ids === undefined) throw this.#ctx.problem('message_ids_required', { detail: 'Name dlq_id or dlq_ids.' });
     const results: (Replayed | { dlq_id: string; error: string; status: number })[] = [];
     for (const dlqId of body.dlq_ids) {
-      results.push(await this.#replay(env, dlqId, caller, correlationId).catch((error: { code?: string; status?: number }) => ({ dlq_id: dlqId, error: error.code ?? 'internal', status: error.status ?? 500 })));
+      results.push(
+        await this.#replay(env, dlqId, caller, correlationId).catch((error: { code?: string; status?: number }) => ({ dlq_id: dlqId, error: error.code ?? 'internal', status: error.status ?? 500 })),
+      );
     }
     return reply({ results }, {});
   }
@@ -132,7 +134,10 @@ export class DeadLetters {
       for (let reads = 0; reads < READS && !signal.aborted; reads++) {
         const ids = (await kv.call('ZRANGE', deadLetterKey(env), '-', `(${bound}`, 'BYLEX', 'LIMIT', 0, ROWS_PER_READ)) as string[];
         if (ids.length === 0) break;
-        await kv.pipeline([['HDEL', deadLetterBodiesKey(env), ...ids], ['ZREM', deadLetterKey(env), ...ids]]);
+        await kv.pipeline([
+          ['HDEL', deadLetterBodiesKey(env), ...ids],
+          ['ZREM', deadLetterKey(env), ...ids],
+        ]);
       }
     }
   }
@@ -160,7 +165,17 @@ export class DeadLetters {
     const message_id = String(id);
     this.#wake.announce([ref]);
     await kv.call(...this.#wake.announcement([ref]));
-    this.#commit.record({ at: replayed.produced_at, action: 'replay', sub: caller.subject, env_id: env, stream_family: family, event_type: replayed.event_type, message_id, outcome: 'accepted', correlation_id: correlationId });
+    this.#commit.record({
+      at: replayed.produced_at,
+      action: 'replay',
+      sub: caller.subject,
+      env_id: env,
+      stream_family: family,
+      event_type: replayed.event_type,
+      message_id,
+      outcome: 'accepted',
+      correlation_id: correlationId,
+    });
     await db.tx(tx => tx.emit('platform:bus:dlq:replayed', env, { dlq_id: dlqId, message_id }));
     return { message_id, stream: shownStream(ref), event_type: replayed.event_type };
   }

@@ -47,7 +47,10 @@ export class EventStreams {
           if (pending > DEEP) ctx.log.warn({ env_id: ref.env, stream_family: ref.family, group, pending }, 'event stream: many entries are not acknowledged');
         }
         const visible = entries.filter(sees);
-        await reader.acknowledge(entries.filter(entry => !visible.includes(entry)), group);
+        await reader.acknowledge(
+          entries.filter(entry => !visible.includes(entry)),
+          group,
+        );
         for (const entry of visible) {
           counters.consumed += 1;
           yield { id: entry.id, event: entry.envelope.event_type, data: entryOf(entry) };

@@ -141,7 +141,14 @@ export class GroupCommit {
     };
     let written = true;
     try {
-      accept(group, await this.#inbox.commit(group.map(({ row }) => row), marks, journal));
+      accept(
+        group,
+        await this.#inbox.commit(
+          group.map(({ row }) => row),
+          marks,
+          journal,
+        ),
+      );
       this.#written(marks, journal);
     } catch (error) {
       // One bad row fails the statement: each for itself, so that it fails alone.

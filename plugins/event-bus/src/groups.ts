@@ -57,7 +57,10 @@ export class Groups {
       const answers = await kv.pipeline(envs.slice(start, start + KEYS_PER_PIPELINE).map(env => ['XGROUP', 'DESTROY', streamKey({ env, family }), group]));
       closed += answers.filter(answer => Number(answer) === 1).length;
     }
-    await kv.pipeline([['HDEL', groupsKey(family), group], ['ZREM', PROCESS_GROUPS_KEY, `${family}\n${group}`]]);
+    await kv.pipeline([
+      ['HDEL', groupsKey(family), group],
+      ['ZREM', PROCESS_GROUPS_KEY, `${family}\n${group}`],
+    ]);
     this.#positions.delete(`${family}\n${group}`);
     this.#touched.delete(`${family}\n${group}`);
     return closed;

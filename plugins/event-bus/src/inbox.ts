@@ -103,10 +103,12 @@ export class Inbox {
       select i.env_id, i.sub, i.idempotency_key, i.stream_family, i.event_type, i.message_id
       from event_inbox i join unnest(${rows.map(({ env }) => env)}::text[], ${rows.map(({ sub }) => sub)}::text[], ${rows.map(({ envelope }) => envelope.idempotency_key)}::text[]) k(env_id, sub, idempotency_key)
         on i.env_id = k.env_id::uuid and i.sub = k.sub and i.idempotency_key = k.idempotency_key`;
-    return new Map(found.map(({ env_id, sub, idempotency_key, stream_family, event_type, message_id }) => {
-      const key = keyOf(env_id, sub, idempotency_key);
-      return [key, { key, env: env_id, family: stream_family, event_type, message_id }];
-    }));
+    return new Map(
+      found.map(({ env_id, sub, idempotency_key, stream_family, event_type, message_id }) => {
+        const key = keyOf(env_id, sub, idempotency_key);
+        return [key, { key, env: env_id, family: stream_family, event_type, message_id }];
+      }),
+    );
   }
 
   /** Takes up to `limit` rows whose appender gave up, oldest first. */

@@ -102,7 +102,8 @@ export class Producer {
     fits('correlation_id', correlation_id, text => /^[A-Za-z0-9._:-]{1,128}$/.test(text));
     fits('created_at', created_at, text => INSTANT.test(text) && !Number.isNaN(Date.parse(text)));
     fits('publisher_id_token', publisher_id_token, text => text.length <= 16_384 && text.isWellFormed() && !/\p{Cc}/u.test(text));
-    for (const member of Object.keys(rest)) if (!['event_type', 'stream_family', 'payload'].includes(member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
+    for (const member of Object.keys(rest))
+      if (!['event_type', 'stream_family', 'payload'].includes(member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
   }
 
   #environment(given: string | undefined, caller: Caller): string {

@@ -45,7 +45,9 @@ export class Settlement {
     const at = this.#ctx.clock.now().toISOString();
     // The store says how many, not which.
     const outcome = acked === ids.length ? 'accepted' : acked === 0 ? 'unknown' : 'partial';
-    this.#commit.record(...ids.map(message_id => ({ at, action: 'ack' as const, sub: caller.subject, env_id: ref.env, stream_family: ref.family, event_type: null, message_id, outcome, correlation_id: correlationId })));
+    this.#commit.record(
+      ...ids.map(message_id => ({ at, action: 'ack' as const, sub: caller.subject, env_id: ref.env, stream_family: ref.family, event_type: null, message_id, outcome, correlation_id: correlationId })),
+    );
     return { acked };
   }
 

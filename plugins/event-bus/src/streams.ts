@@ -46,15 +46,34 @@ export class Streams {
   async overview(request: RequestOf<typeof eventBus, 'overview'>) {
     const env = environmentOf(this.#ctx, request, request.query.env_id);
     const { refs } = await this.#scan(env, '0', MOST_STREAMS);
-    const [rows, groups, retries, dead_letters] = await Promise.all([this.#rows(refs), Promise.all(refs.map(ref => this.#groups(ref))), this.#ctx.kv.call('ZCARD', retryKey(env)), this.#deadLetters.count(env)]);
+    const [rows, groups, retries, dead_letters] = await Promise.all([
+      this.#rows(refs),
+      Promise.all(refs.map(ref => this.#groups(ref))),
+      this.#ctx.kv.call('ZCARD', retryKey(env)),
+      this.#deadLetters.count(env),
+    ]);
     const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-    return { streams: rows.length, entries: sum(rows.map(({ length }) => length)), groups: groups.flat().length, pending: sum(groups.flat().map(({ pending }) => pending)), retries: Number(retries), dead_letters };
+    return {
+      streams: rows.length,
+      entries: sum(rows.map(({ length }) => length)),
+      groups: groups.flat().length,
+      pending: sum(groups.flat().map(({ pending }) => pending)),
+      retries: Number(retries),
+      dead_letters,
+    };
   }
 
   async metrics() {
     const { kv } = this.#ctx;
     const envs = (await kv.call('SMEMBERS', QUEUED_KEY)) as string[];
-    const depths = (await kv.pipeline(envs.flatMap(env => [['ZCARD', retryKey(env)], ['ZCARD', delayedKey(env)]]))).map(Number);
+    const depths = (
+      await kv.pipeline(
+        envs.flatMap(env => [
+          ['ZCARD', retryKey(env)],
+          ['ZCARD', delayedKey(env)],
+        ]),
+      )
+    ).map(Number);
     const every = (offset: number): number => depths.filter((_, index) => index % 2 === offset).reduce((total, depth) => total + depth, 0);
     return { ...this.#counters, inbox_unrelayed: await this.#inbox.unrelayed(), retry_depth: every(0), delayed_depth: every(1) };
   }
@@ -82,18 +101,37 @@ export class Streams {
       if (!Array.isArray(answer)) return [];
       const info = record(answer);
       const idOf = (entry: unknown): string | null => (Array.isArray(entry) ? String(entry[0]) : null);
-      return [{ stream: shownStream(ref), env_id: ref.env, stream_family: ref.family, length: Number(info['length']), first_id: idOf(info['first-entry']), last_id: idOf(info['last-entry']), groups: Number(info['groups']) }];
+      return [
+        {
+          stream: shownStream(ref),
+          env_id: ref.env,
+          stream_family: ref.family,
+          length: Number(info['length']),
+          first_id: idOf(info['first-entry']),
+          last_id: idOf(info['last-entry']),
+          groups: Number(info['groups']),
+        },
+      ];
     });
   }
 
   async #groups(ref: StreamRef): Promise<GroupLag[]> {
     const { kv, clock } = this.#ctx;
-    const groups = await kv.call('XINFO', 'GROUPS', streamKey(ref)).then(rows => (rows as unknown[][]).map(record), () => []);
+    const groups = await kv.call('XINFO', 'GROUPS', streamKey(ref)).then(
+      rows => (rows as unknown[][]).map(record),
+      () => [],
+    );
     const oldest = await kv.pipeline(groups.map(({ name }) => ['XPENDING', streamKey(ref), String(name)]));
     return groups.map(({ name, pending, lag, 'last-delivered-id': last }, index) => {
       const summary = oldest[index];
       const first = Array.isArray(summary) && summary[1] ? Number(String(summary[1]).split('-')[0]) : undefined;
-      return { group: String(name), pending: Number(pending), lag: lag === null || lag === undefined ? null : Number(lag), last_delivered_id: String(last), oldest_pending_ms: first === undefined ? null : Math.max(0, clock.now().getTime() - first) };
+      return {
+        group: String(name),
+        pending: Number(pending),
+        lag: lag === null || lag === undefined ? null : Number(lag),
+        last_delivered_id: String(last),
+        oldest_pending_ms: first === undefined ? null : Math.max(0, clock.now().getTime() - first),
+      };
     });
   }
 

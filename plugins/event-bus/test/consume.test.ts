@@ -21,7 +21,11 @@ afterAll(async () => {
 });
 
 const numbers = (entries: readonly { payload: { n?: number } }[]): (number | undefined)[] => entries.map(({ payload }) => payload.n);
-const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number }> => work.then(() => ({ code: 'none', status: 200 }), error => error);
+const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number }> =>
+  work.then(
+    () => ({ code: 'none', status: 200 }),
+    error => error,
+  );
 /** Makes entries look as if they had been taken long ago. */
 const abandon = (env: string, family: string, group: string, ids: string[]) => bus.store.client.call('XCLAIM', `bus:{${env}}:${family}`, group, 'gone', 0, ...ids, 'IDLE', 61_000, 'JUSTID');
 
@@ -84,7 +88,10 @@ describe('one environment', () => {
     await abandon(env, 'app', 'mail.g', [first?.message_id as string]);
     await bus.produce(shop, env, 2);
     const again = await bus.consume(mail, { env_id: env, consumer: 'two' });
-    expect(again.map(({ payload, delivery_count }) => [payload.n, delivery_count])).toEqual([[1, 2], [2, 1]]);
+    expect(again.map(({ payload, delivery_count }) => [payload.n, delivery_count])).toEqual([
+      [1, 2],
+      [2, 1],
+    ]);
   });
 
   test('of two that claim at once, one gets the entry', async () => {
@@ -129,7 +136,12 @@ describe('all environments at once', () => {
     await to(one, 1);
     await to(two, 2);
     const seen = await bus.drain(mail, { env_id: '*', stream_family: family });
-    expect(seen.map(({ env_id, payload }) => [env_id, payload.n]).sort()).toEqual([[one, 1], [two, 2]].sort());
+    expect(seen.map(({ env_id, payload }) => [env_id, payload.n]).sort()).toEqual(
+      [
+        [one, 1],
+        [two, 2],
+      ].sort(),
+    );
     const waiting = bus.consume(mail, { env_id: '*', stream_family: family, block_ms: 10_000 });
     await to(late, 3);
     expect((await waiting).map(({ env_id, payload }) => [env_id, payload.n])).toEqual([[late, 3]]);
@@ -221,7 +233,10 @@ describe('server-sent events', () => {
   }
   async function open(origin: string, query: string, caller = person('')) {
     const closing = new AbortController();
-    const response = await fetch(`${origin}/v1/consume/sse?${query}`, { headers: { accept: 'text/event-stream', ...(query.includes('token=') ? {} : { authorization: bearer(caller) }) }, signal: closing.signal });
+    const response = await fetch(`${origin}/v1/consume/sse?${query}`, {
+      headers: { accept: 'text/event-stream', ...(query.includes('token=') ? {} : { authorization: bearer(caller) }) },
+      signal: closing.signal,
+    });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     const next = async (): Promise<Frame> => {
@@ -291,7 +306,11 @@ describe('what operators see', () => {
       rows.push(...page.items);
       cursor = page.next_cursor;
     } while (cursor !== null);
-    expect(rows.map(({ stream, length }) => [stream, length]).sort()).toEqual([[`bus:${env}:app`, 2], [`bus:${env}:audit`, 2], [`bus:${env}:sys`, 2]]);
+    expect(rows.map(({ stream, length }) => [stream, length]).sort()).toEqual([
+      [`bus:${env}:app`, 2],
+      [`bus:${env}:audit`, 2],
+      [`bus:${env}:sys`, 2],
+    ]);
     expect(rows.find(({ stream_family }) => stream_family === 'sys')).toMatchObject({ env_id: env, first_id: expect.any(String), last_id: expect.any(String) });
     expect(await refusal(bus.call('listStreams', shop, { query: { env_id: env, cursor: 'x' } }))).toMatchObject({ code: 'bad_cursor', status: 400 });
   });

@@ -40,7 +40,10 @@ test('BUS-020: nothing that was acknowledged is lost when the store is killed tw
   const producers = Array.from({ length: 8 }, async (_, producer) => {
     for (let n = 0; n < 400 || !killed; n++) {
       const key = `${producer}-${n}`;
-      const answered = await bus.produce(shop, env, n, { idempotency_key: key }).then(() => true, () => false);
+      const answered = await bus.produce(shop, env, n, { idempotency_key: key }).then(
+        () => true,
+        () => false,
+      );
       if (answered) acknowledged.push(key);
       else await eventually(() => bus.store.healthy()).toBe(true);
     }

@@ -23,7 +23,15 @@ import plugin from '../src/plugin.ts';
 const base = { envId: undefined, authEnvId: undefined, thumbprint: undefined, platformAdmin: false, bound: true, email: undefined, emailVerified: false, sessionId: undefined };
 
 /** A workload; of the platform unless said otherwise. */
-export const workload = (name: string, vertical: string | undefined = 'platform'): Caller => ({ ...base, kind: 'machine', userId: undefined, service: name.split('-')[0] as string, subject: name, clientId: name, vertical });
+export const workload = (name: string, vertical: string | undefined = 'platform'): Caller => ({
+  ...base,
+  kind: 'machine',
+  userId: undefined,
+  service: name.split('-')[0] as string,
+  subject: name,
+  clientId: name,
+  vertical,
+});
 /** A person signed in to an environment. */
 export const person = (envId: string): Caller => ({ ...base, kind: 'user', userId: 'u-1', service: undefined, subject: 'u-1', clientId: 'console', envId, vertical: undefined });
 
@@ -88,21 +96,51 @@ export class BusProcess implements AsyncDisposable {
     // The query members of the contract itself: printed as JSON they lose that they are optional.
     const manifest = { ...manifestOf(plugin.contract, '0.1.0'), routes: plugin.contract.routes } as Manifest;
     const process = new BusProcess(pool, store, made => {
-      const write = (level: string) => (fields: object, message: string): void => void made.logged.push({ level, fields: { ...fields }, message });
+      const write =
+        (level: string) =>
+        (fields: object, message: string): void =>
+          void made.logged.push({ level, fields: { ...fields }, message });
       const log: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
       const caller = new ServiceCaller({} as never);
       const self = { name: 'bus', thumbprint: 'test' } as Workload;
       const relay = new Relay({ log, deliver: deliverTo(deliveryTargets(caller, () => self)) });
       const snapshot: PolicyPort['snapshot'] = async () => ({ sets: [], relations: [], attributes: [] }) as never;
-      const verifier = { verify: async ({ authorization }: { authorization?: string }) => identityOf(JSON.parse(Buffer.from(authorization?.slice(7) ?? '', 'base64url').toString()) as Caller) } as unknown as Verifier;
+      const verifier = {
+        verify: async ({ authorization }: { authorization?: string }) => identityOf(JSON.parse(Buffer.from(authorization?.slice(7) ?? '', 'base64url').toString()) as Caller),
+      } as unknown as Verifier;
       const instance = new ServiceInstance({
-        plugin: plugin as unknown as AnyPlugin, manifest, log, pool, clock: made.clock, kv, caller, relay, verifier, workload: self, workloadOf: () => self,
+        plugin: plugin as unknown as AnyPlugin,
+        manifest,
+        log,
+        pool,
+        clock: made.clock,
+        kv,
+        caller,
+        relay,
+        verifier,
+        workload: self,
+        workloadOf: () => self,
         config: { produceRate: 1_000, produceBurst: 2_000, streamEntries: 1_000_000, ...config },
-        pools: { facade: () => ({}) } as never, secrets: {} as never, bus: consumerBus(caller, self), policy: { snapshot } as PolicyPort,
-        scopesOf: async () => SCOPES, workloadScopes: () => ({ vertical: 'platform', scopes: SCOPES }), manifests: () => [manifest],
-        platform: {} as never, instance: `test-${Math.random().toString(36).slice(2, 8)}`, build: 'test', failedPlugins: () => [], authority: undefined,
+        pools: { facade: () => ({}) } as never,
+        secrets: {} as never,
+        bus: consumerBus(caller, self),
+        policy: { snapshot } as PolicyPort,
+        scopesOf: async () => SCOPES,
+        workloadScopes: () => ({ vertical: 'platform', scopes: SCOPES }),
+        manifests: () => [manifest],
+        platform: {} as never,
+        instance: `test-${Math.random().toString(36).slice(2, 8)}`,
+        build: 'test',
+        failedPlugins: () => [],
+        authority: undefined,
       });
-      made.#disposals.push(() => relay[Symbol.asyncDispose](), () => instance.drain(1_000), () => instance[Symbol.asyncDispose](), () => kv[Symbol.asyncDispose](), () => store.close());
+      made.#disposals.push(
+        () => relay[Symbol.asyncDispose](),
+        () => instance.drain(1_000),
+        () => instance[Symbol.asyncDispose](),
+        () => kv[Symbol.asyncDispose](),
+        () => store.close(),
+      );
       return { instance, caller };
     });
     await process.instance.migrate();
@@ -112,8 +150,30 @@ export class BusProcess implements AsyncDisposable {
   }
 
   /** Any route, through gate, validation and the check of its answer; refusals are thrown. */
-  async call(operation: string, as: Caller, { body, query = {}, params = {}, headers = {}, signal = new AbortController().signal }: { body?: unknown; query?: Record<string, unknown>; params?: Record<string, string>; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<Outgoing> {
-    return this.instance.app.call(operation, { params, query, headers, identity: async () => identityOf(as), body: async () => body, correlationId: 'c-test', signal, ip: '127.0.0.1', hostname: '', tenant: {}, peer: undefined });
+  async call(
+    operation: string,
+    as: Caller,
+    {
+      body,
+      query = {},
+      params = {},
+      headers = {},
+      signal = new AbortController().signal,
+    }: { body?: unknown; query?: Record<string, unknown>; params?: Record<string, string>; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  ): Promise<Outgoing> {
+    return this.instance.app.call(operation, {
+      params,
+      query,
+      headers,
+      identity: async () => identityOf(as),
+      body: async () => body,
+      correlationId: 'c-test',
+      signal,
+      ip: '127.0.0.1',
+      hostname: '',
+      tenant: {},
+      peer: undefined,
+    });
   }
 
   async produce(as: Caller, envId: string, n: number, more: Record<string, unknown> = {}): Promise<{ message_id: string; stream: string; replayed: boolean }> {

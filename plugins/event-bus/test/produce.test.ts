@@ -20,7 +20,11 @@ afterAll(async () => {
   await stores[Symbol.asyncDispose]();
 });
 
-const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number; detail?: string; headers: Record<string, string> }> => work.then(() => ({ code: 'none', status: 200, headers: {} }), error => error);
+const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number; detail?: string; headers: Record<string, string> }> =>
+  work.then(
+    () => ({ code: 'none', status: 200, headers: {} }),
+    error => error,
+  );
 const inboxOf = (env: string) => bus.pool.raw<{ idempotency_key: string; message_id: string | null }[]>`select idempotency_key, message_id from event_inbox where env_id = ${env} order by id`;
 const streamOf = async (env: string, family = 'app'): Promise<Record<string, string>[]> => {
   const rows = await bus.store.client.xrange(`bus:{${env}}:${family}`, '-', '+');
@@ -45,7 +49,16 @@ describe('one event', () => {
     const env = newEnv();
     await bus.produce(workload('shop-relay'), env, 7, { idempotency_key: 'k', correlation_id: 'corr-1', created_at: '2026-01-02T03:04:05.678Z', publisher_id_token: 'idt' });
     const [entry] = await streamOf(env);
-    expect(entry).toMatchObject({ event_type: 'platform:shop:order:created', payload: '{"n":7}', created_at: '2026-01-02T03:04:05.678Z', produced_by: 'shop-relay', publisher_subject: 'shop-relay', correlation_id: 'corr-1', idempotency_key: 'k', publisher_id_token: 'idt' });
+    expect(entry).toMatchObject({
+      event_type: 'platform:shop:order:created',
+      payload: '{"n":7}',
+      created_at: '2026-01-02T03:04:05.678Z',
+      produced_by: 'shop-relay',
+      publisher_subject: 'shop-relay',
+      correlation_id: 'corr-1',
+      idempotency_key: 'k',
+      publisher_id_token: 'idt',
+    });
     expect(Date.parse((entry as { produced_at: string }).produced_at)).not.toBeNaN();
     const [read] = await bus.consume(shop, { env_id: env });
     expect(read).toMatchObject({ env_id: env, stream: `bus:${env}:app`, stream_family: 'app', payload: { n: 7 }, created_at: '2026-01-02T03:04:05.678Z' });
@@ -70,7 +83,12 @@ describe('one event', () => {
     expect(answered.filter(({ replayed }) => !replayed)).toHaveLength(1);
     expect(await streamOf(env)).toHaveLength(1);
     expect(await inboxOf(env)).toHaveLength(1);
-    await eventually(() => other.produce(shop, env, 101, { idempotency_key: 'same' }).then(({ message_id, replayed }) => ({ message_id, replayed }), () => undefined)).toEqual({ message_id: answered[0]?.message_id, replayed: true });
+    await eventually(() =>
+      other.produce(shop, env, 101, { idempotency_key: 'same' }).then(
+        ({ message_id, replayed }) => ({ message_id, replayed }),
+        () => undefined,
+      ),
+    ).toEqual({ message_id: answered[0]?.message_id, replayed: true });
   });
 
   test('the same key of another subject or in another environment is another event', async () => {
@@ -112,12 +130,15 @@ describe('one event', () => {
     expect(await refusal(bus.produce({ ...workload('stray'), vertical: undefined }, own, 1, event))).toMatchObject({ code: 'event_ownership', status: 403 });
     expect(await refusal(bus.produce(person(own), own, 1, event))).toMatchObject({ code: 'event_ownership', status: 403 });
     expect(await refusal(bus.produce(person(own), foreign, 1, event))).toMatchObject({ code: 'env_mismatch', status: 403 });
-    expect(await refusal(bus.produce(acme, own, 1, { event_type: 'globex:shop:order:created' }))).toMatchObject({ detail: "event_ownership: vertical 'acme' may not produce 'globex:shop:order:created'" });
+    expect(await refusal(bus.produce(acme, own, 1, { event_type: 'globex:shop:order:created' }))).toMatchObject({
+      detail: "event_ownership: vertical 'acme' may not produce 'globex:shop:order:created'",
+    });
   });
 
   test('produce into a suspended environment is refused to verticals, and open again when it is resumed', async () => {
     const env = newEnv();
-    const change = (status: string, key: string) => bus.produce(workload('sys'), env, 0, { event_type: 'platform:sys:env:updated', stream_family: 'sys', payload: { env_id: env, status }, idempotency_key: key });
+    const change = (status: string, key: string) =>
+      bus.produce(workload('sys'), env, 0, { event_type: 'platform:sys:env:updated', stream_family: 'sys', payload: { env_id: env, status }, idempotency_key: key });
     await change('suspended', 'off');
     const suspended = async () => (await bus.pool.raw`select 1 from suspended_environments where env_id = ${env}`).length;
     await eventually(suspended).toBe(1);
@@ -145,11 +166,27 @@ describe('a batch', () => {
 
   test('BUS-002 BUS-037 BUS-038 BUS-042 BUS-043: rows answer in their order, each for itself and its environment', async () => {
     const [one, two] = [newEnv(), newEnv()];
-    const results = await batch([event(one, 1), event(one, 2, { stream_family: 'dlq' }), event(two, 3), { event_type: 7 }, null, event(one, 4, { event_type: 'acme:a:b:c' }), event(one, 5, { surprise: 1 }), event(one, 6)]);
-    expect(results.map(({ message_id, error, status, stream }) => (message_id ? stream : `${error} ${status}`))).toEqual([
-      `bus:${one}:app`, 'invalid_stream_family 400', `bus:${two}:app`, 'invalid_event_type 400', 'invalid_event 400', 'event_ownership 403', 'invalid_event 400', `bus:${one}:app`,
+    const results = await batch([
+      event(one, 1),
+      event(one, 2, { stream_family: 'dlq' }),
+      event(two, 3),
+      { event_type: 7 },
+      null,
+      event(one, 4, { event_type: 'acme:a:b:c' }),
+      event(one, 5, { surprise: 1 }),
+      event(one, 6),
     ]);
-    expect(results.every(result => ('error' in result) !== ('message_id' in result))).toBe(true);
+    expect(results.map(({ message_id, error, status, stream }) => (message_id ? stream : `${error} ${status}`))).toEqual([
+      `bus:${one}:app`,
+      'invalid_stream_family 400',
+      `bus:${two}:app`,
+      'invalid_event_type 400',
+      'invalid_event 400',
+      'event_ownership 403',
+      'invalid_event 400',
+      `bus:${one}:app`,
+    ]);
+    expect(results.every(result => 'error' in result !== 'message_id' in result)).toBe(true);
     expect((await streamOf(one)).map(({ payload }) => payload)).toEqual(['{"n":1}', '{"n":6}']);
   });
 
@@ -164,7 +201,10 @@ describe('a batch', () => {
 
   test('rows over the bucket fail alone', async () => {
     const env = newEnv();
-    const results = await batch(Array.from({ length: 12 }, (_, n) => event(env, n, { event_type: 'acme:shop:order:created' })), acme);
+    const results = await batch(
+      Array.from({ length: 12 }, (_, n) => event(env, n, { event_type: 'acme:shop:order:created' })),
+      acme,
+    );
     expect(results.map(({ error }) => error ?? 'ok')).toEqual([...Array(10).fill('ok'), 'rate_limited', 'rate_limited']);
   });
 
@@ -209,7 +249,15 @@ describe('the group commit', () => {
     await bus.produce(shop, env, 1, { correlation_id: 'corr-10', idempotency_key: 'j' });
     const journal = () => bus.pool.raw`select action, sub, stream_family, event_type, message_id, outcome, correlation_id from audit_journal where env_id = ${env} order by id`;
     await eventually(async () => (await journal()).length).toBe(2);
-    expect((await journal())[0]).toEqual({ action: 'produce', sub: 'shop', stream_family: 'app', event_type: 'platform:shop:order:created', message_id, outcome: 'accepted', correlation_id: 'corr-9' });
+    expect((await journal())[0]).toEqual({
+      action: 'produce',
+      sub: 'shop',
+      stream_family: 'app',
+      event_type: 'platform:shop:order:created',
+      message_id,
+      outcome: 'accepted',
+      correlation_id: 'corr-9',
+    });
     expect((await journal())[1]).toMatchObject({ message_id, outcome: 'duplicate', correlation_id: 'corr-10' });
     await eventually(() => bus.logged.some(({ fields }) => fields['target'] === 'bus.audit' && JSON.stringify(fields).includes('corr-10'))).toBe(true);
   });

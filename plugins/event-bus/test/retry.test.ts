@@ -26,8 +26,13 @@ interface Letter {
   readonly group: string;
   readonly entry: { payload: { n: number }; event_type: string; idempotency_key: string };
 }
-const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number }> => work.then(() => ({ code: 'none', status: 200 }), error => error);
-const nack = async (env: string, ids: string[], more: object = {}) => (await bus.call('nack', mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', message_ids: ids, ...more } })).value as { queued: number };
+const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number }> =>
+  work.then(
+    () => ({ code: 'none', status: 200 }),
+    error => error,
+  );
+const nack = async (env: string, ids: string[], more: object = {}) =>
+  (await bus.call('nack', mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', message_ids: ids, ...more } })).value as { queued: number };
 const letters = async (env: string, query: object = {}) => (await bus.call('listDeadLetters', shop, { query: { env_id: env, ...query } })).value as { items: Letter[]; next_cursor: string | null };
 const readOne = async (env: string) => {
   const [entry, ...more] = await bus.consume(mail, { env_id: env });
@@ -70,7 +75,17 @@ test('BUS-004 BUS-017 BUS-034: the fifth refusal makes a dead letter with the re
   }
   expect(await bus.consume(mail, { env_id: env })).toEqual([]);
   const { items } = await letters(env);
-  expect(items).toMatchObject([{ env_id: env, stream_family: 'app', reason: 'retries_exhausted: fault 5', reasons: ['fault 1', 'fault 2', 'fault 3', 'fault 4', 'fault 5'], attempts: 5, group: 'mail.g', entry: { payload: { n: 1 }, event_type: 'platform:shop:order:created' } }]);
+  expect(items).toMatchObject([
+    {
+      env_id: env,
+      stream_family: 'app',
+      reason: 'retries_exhausted: fault 5',
+      reasons: ['fault 1', 'fault 2', 'fault 3', 'fault 4', 'fault 5'],
+      attempts: 5,
+      group: 'mail.g',
+      entry: { payload: { n: 1 }, event_type: 'platform:shop:order:created' },
+    },
+  ]);
   const added = () => bus.drain(stat, { env_id: env, stream_family: 'bus' });
   await eventually(async () => (await added()).map(({ event_type, payload }) => [event_type, (payload as { dlq_id?: string }).dlq_id])).toEqual([['platform:bus:dlq:added', items[0]?.dlq_id]]);
 });
@@ -115,13 +130,25 @@ test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event
   expect(replays.map(({ code }) => code).sort()).toEqual(['none', ...Array(11).fill('unknown_dead_letter')].sort());
   expect((await letters(env)).items).toEqual([]);
   const entry = await readOne(env);
-  expect(entry).toMatchObject({ event_type: 'platform:shop:order:created.replayed', payload: { n: 1 }, idempotency_key: `k:replay:${dlqId}`, original_idempotency_key: 'k', replayed_from_dlq: true, delivery_count: 1 });
+  expect(entry).toMatchObject({
+    event_type: 'platform:shop:order:created.replayed',
+    payload: { n: 1 },
+    idempotency_key: `k:replay:${dlqId}`,
+    original_idempotency_key: 'k',
+    replayed_from_dlq: true,
+    delivery_count: 1,
+  });
 
   // Dead again and replayed again, the name does not grow.
   await nack(env, [entry?.message_id as string], { dead_letter: true });
   const [again] = (await letters(env)).items;
   const { value } = await bus.call('replayDeadLetters', shop, { body: { env_id: env, dlq_ids: [again?.dlq_id, dlqId] } });
-  expect(value).toMatchObject({ results: [{ event_type: 'platform:shop:order:created.replayed', stream: `bus:${env}:app` }, { dlq_id: dlqId, error: 'unknown_dead_letter', status: 404 }] });
+  expect(value).toMatchObject({
+    results: [
+      { event_type: 'platform:shop:order:created.replayed', stream: `bus:${env}:app` },
+      { dlq_id: dlqId, error: 'unknown_dead_letter', status: 404 },
+    ],
+  });
   expect(await readOne(env)).toMatchObject({ idempotency_key: `k:replay:${again?.dlq_id}`, original_idempotency_key: 'k' });
   await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'replay'`).length).toBe(2);
 });

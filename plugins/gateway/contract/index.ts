@@ -15,7 +15,13 @@ export const gateway = defineContract({
   aliases: { '/readiness': '/v1/readiness', '/metrics': '/v1/metrics' },
   config: Type.Object({
     encryptionKey: Type.String({ env: 'PLATFORM_BFF_ENCRYPTION_KEY', secret: true, pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Key of stored sessions: 32 bytes in base64' }),
-    previousKeys: Type.String({ env: 'PLATFORM_BFF_PREVIOUS_KEYS', secret: true, default: '', pattern: '^([A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*)?$', description: 'Older keys, separated by commas; sessions are wrapped again as they are written' }),
+    previousKeys: Type.String({
+      env: 'PLATFORM_BFF_PREVIOUS_KEYS',
+      secret: true,
+      default: '',
+      pattern: '^([A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*)?$',
+      description: 'Older keys, separated by commas; sessions are wrapped again as they are written',
+    }),
     csrf: Type.Boolean({ env: 'PLATFORM_BFF_CSRF', default: true, description: 'Whether mutations must carry x-bff-csrf' }),
     idleTtlS: Type.Integer({ env: 'PLATFORM_BFF_IDLE_TTL_S', default: 604_800, minimum: 60, description: 'Seconds a session lives unused' }),
     absoluteTtlS: Type.Integer({ env: 'PLATFORM_BFF_ABSOLUTE_TTL_S', default: 2_592_000, minimum: 60, description: 'Seconds a session lives at most' }),
@@ -81,7 +87,7 @@ export const gateway = defineContract({
     proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', gate: { public: cookie } }),
     subscription: raw('/subscribe', { summary: 'Live events as a stream', gate: { public: cookie } }),
     live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
-    audit: raw('/audit', { summary: 'A line for the gateway\'s log', gate: { public: 'Browsers report faults before anybody is signed in' } }),
+    audit: raw('/audit', { summary: "A line for the gateway's log", gate: { public: 'Browsers report faults before anybody is signed in' } }),
     metrics: get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' }, returns: Type.String() }),
   },
 

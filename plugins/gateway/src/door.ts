@@ -8,7 +8,8 @@ export type Handler = (exchange: RawExchange, extra: Headers) => Promise<Respons
 export type Methods = Readonly<Record<string, Handler>>;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
-const ASKED = 'accept, content-type, if-match, if-none-match, range, idempotency-key, last-event-id, x-bff-csrf, x-bff-target-env-id, x-bff-target-org-id, x-bff-delegation-id, x-platform-correlation-id';
+const ASKED =
+  'accept, content-type, if-match, if-none-match, range, idempotency-key, last-event-id, x-bff-csrf, x-bff-target-env-id, x-bff-target-org-id, x-bff-delegation-id, x-platform-correlation-id';
 const EXPOSED = 'etag, location, retry-after, content-disposition, content-range, accept-ranges, idempotent-replay, ratelimit, ratelimit-policy, deprecation, sunset, x-platform-correlation-id';
 const PREFLIGHT_S = '600';
 const STORE_AWAY = /connection is closed|maxretries|command timed out|isn't writeable|ECONN|stream closed/i;
@@ -81,7 +82,8 @@ export class Door {
 
   /** A refusal in the gateway's own name; what nobody expected says nothing. */
   #named(thrown: unknown): ProblemError {
-    if (!isProblem(thrown)) return STORE_AWAY.test(String(thrown)) ? this.#ctx.problem('not_ready', { cause: thrown, headers: { 'retry-after': '2' } }) : this.#ctx.problem('internal', { cause: thrown });
+    if (!isProblem(thrown))
+      return STORE_AWAY.test(String(thrown)) ? this.#ctx.problem('not_ready', { cause: thrown, headers: { 'retry-after': '2' } }) : this.#ctx.problem('internal', { cause: thrown });
     if (thrown.service === 'bff') return thrown;
     if (thrown.service !== 'kernel') return this.#ctx.problem(thrown.status === 503 ? 'not_ready' : 'internal', { cause: thrown });
     const { code, status, title, retry, level, detail, cause, extra, headers } = thrown;

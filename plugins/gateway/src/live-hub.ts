@@ -131,4 +131,3 @@ export class LiveHub {
     return new Date(ms).toISOString();
   }
 }
-

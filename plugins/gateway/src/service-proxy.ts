@@ -46,7 +46,12 @@ export class ServiceProxy {
     try {
       const response = await this.#ctx.backends.fetch(service, `${path}${search()}`, {
         method: request.method,
-        headers: { ...forwarded(request.headers), authorization: `Bearer ${token}`, 'x-platform-correlation-id': exchange.correlationId, ...(target === undefined ? {} : { 'x-bff-target-env-id': target }) },
+        headers: {
+          ...forwarded(request.headers),
+          authorization: `Bearer ${token}`,
+          'x-platform-correlation-id': exchange.correlationId,
+          ...(target === undefined ? {} : { 'x-bff-target-env-id': target }),
+        },
         body: upload.body,
         signal: upload.signal,
         timeoutMs: TIMEOUT_MS,

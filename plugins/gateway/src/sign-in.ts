@@ -59,9 +59,11 @@ export class SignIn {
     const app = await this.#app(visit);
     const started = this.#started(visit);
     if (!started || !same(query.get('state') ?? '', started.state)) throw this.#ctx.problem('state_mismatch', { detail: 'Start again from the application.' });
-    if (query.get('iss') !== this.#issuer.identifier(app.issuerHost)) throw this.#ctx.problem('sign_in_refused', { detail: 'The answer names another issuer.', cause: new Error(`iss ${query.get('iss')}`) });
+    if (query.get('iss') !== this.#issuer.identifier(app.issuerHost))
+      throw this.#ctx.problem('sign_in_refused', { detail: 'The answer names another issuer.', cause: new Error(`iss ${query.get('iss')}`) });
     const refused = query.get('error');
-    if (refused) throw this.#ctx.problem('sign_in_refused', { detail: refused === 'access_denied' ? 'The sign-in was cancelled or denied.' : `The identity service answered ${refused.slice(0, 60)}.` });
+    if (refused)
+      throw this.#ctx.problem('sign_in_refused', { detail: refused === 'access_denied' ? 'The sign-in was cancelled or denied.' : `The identity service answered ${refused.slice(0, 60)}.` });
     const tokens = await this.#exchange(app, visit, { code: query.get('code') ?? '', verifier: started.verifier });
     const record = await this.#open(app, visit, tokens, started.nonce);
     await this.#endPrevious(visit);

@@ -34,7 +34,19 @@ describe('return_to', () => {
   test.each([['/#/orgs/1?x=1'], ['/a?b=c#d'], ['/'], ['/%2F%2Fevil.example']])('%s comes back as it was given', path => {
     expect(returnPath(path, origin)).toBe(path);
   });
-  test.each([['https://evil.example/'], ['//evil.example'], ['/\\evil.example'], ['/\t/evil.example'], ['\\\\evil.example'], ['javascript:alert(1)'], ['evil'], [''], ['/.//evil.example'], [`/${'a'.repeat(3_000)}`], ['/a\nb']])('%j is refused', path => {
+  test.each([
+    ['https://evil.example/'],
+    ['//evil.example'],
+    ['/\\evil.example'],
+    ['/\t/evil.example'],
+    ['\\\\evil.example'],
+    ['javascript:alert(1)'],
+    ['evil'],
+    [''],
+    ['/.//evil.example'],
+    [`/${'a'.repeat(3_000)}`],
+    ['/a\nb'],
+  ])('%j is refused', path => {
     expect(returnPath(path, origin)).toBeUndefined();
   });
   test('nothing at all is the first page', () => {

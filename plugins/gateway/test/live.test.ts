@@ -33,7 +33,12 @@ const sibling = async () => {
   others.push(other);
   return other;
 };
-const request = (headers: Record<string, string> = {}, tenant: object = { envId: SYSTEM.envId, appInstanceId: SYSTEM.consoleAppId }) => ({ headers: { origin: APP, cookie: browser.cookie, ...headers }, hostname: HOST, tenant, ip: '203.0.113.7' });
+const request = (headers: Record<string, string> = {}, tenant: object = { envId: SYSTEM.envId, appInstanceId: SYSTEM.consoleAppId }) => ({
+  headers: { origin: APP, cookie: browser.cookie, ...headers },
+  hostname: HOST,
+  tenant,
+  ip: '203.0.113.7',
+});
 
 /** A page's socket that listens to `types`. */
 async function connect(types: string[] = ['*'], who = world): Promise<FakeConnection> {
@@ -75,7 +80,7 @@ describe('events on a socket', () => {
     expect(events(connection)[2]).toMatchObject({ type: 'acme:lending:loan:decided', env_id: ENV, payload: { n: 1 }, created_at: expect.stringMatching(/Z$/) });
   });
 
-  test('GWY-089 GWY-090 are named by the convention, and carry no publisher\'s token', async () => {
+  test("GWY-089 GWY-090 are named by the convention, and carry no publisher's token", async () => {
     world.scopes.set(PERSON, ['sys:sys:admin']);
     const connection = await connect();
     await world.hear('not-a-name', ENV, {});
@@ -85,16 +90,16 @@ describe('events on a socket', () => {
   });
 
   const visible: [string, { groups?: string[]; scopes?: string[] }, [string, string, Record<string, unknown>], boolean][] = [
-    ['of a stranger\'s environment', {}, ['platform:sys:env:updated', ENV, {}], false],
+    ["of a stranger's environment", {}, ['platform:sys:env:updated', ENV, {}], false],
     ['of an environment, to its members', { groups: [`platform:env:${ENV}:viewers`] }, ['acme:lending:loan:decided', ENV, {}], true],
     ['of an environment, to members of its organization', { groups: [`platform:org:${ORG}:owners`] }, ['acme:lending:loan:decided', ENV, {}], true],
     ['of an environment, to members of another organization', { groups: [`platform:org:${PERSON}:owners`] }, ['acme:lending:loan:decided', ENV, {}], false],
-    ['of the system environment about nobody\'s organization', { groups: [`platform:org:${ORG}:owners`] }, ['platform:acme:certificate:issued', SYSTEM.envId, {}], false],
+    ["of the system environment about nobody's organization", { groups: [`platform:org:${ORG}:owners`] }, ['platform:acme:certificate:issued', SYSTEM.envId, {}], false],
     ['of the system environment about the own organization', { groups: [`platform:org:${ORG}:admins`] }, ['platform:sys:org:updated', SYSTEM.envId, { org_id: ORG }], true],
     ['of the system environment about another organization', { groups: [`platform:org:${ORG}:admins`] }, ['platform:sys:org:updated', SYSTEM.envId, { org_id: ENV }], false],
     ['of anything, to a platform administrator', { scopes: ['sys:sys:admin'] }, ['platform:acme:certificate:issued', SYSTEM.envId, {}], true],
     ['that a vertical claims to be about the own organization', { groups: [`platform:org:${ORG}:admins`] }, ['acme:sys:org:updated', SYSTEM.envId, { org_id: ORG }], false],
-    ['that change everybody\'s navigation', {}, ['platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme' }], true],
+    ["that change everybody's navigation", {}, ['platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme' }], true],
     ['addressed to somebody else', { scopes: ['sys:sys:admin'] }, ['platform:post:message:received', ENV, { user_id: ORG }], false],
     ['addressed to the person', {}, ['platform:post:message:received', ENV, { user_id: PERSON }], true],
     ['of traffic, without the role', { groups: [`platform:env:${ENV}:viewers`] }, ['platform:stat:traffic:snapshot', ENV, {}], false],
@@ -179,7 +184,12 @@ describe('rooms', () => {
   test('GWY-046 what is said in one is heard by its members in every process, and by nobody else', async () => {
     const other = await sibling();
     const [ada, bob, eve] = [await connect([]), await connect([], other), await connect([], other)];
-    for (const [who, room] of [[ada, 'desk'], [bob, 'desk'], [eve, 'hall']] as const) who.say({ action: 'join', room });
+    for (const [who, room] of [
+      [ada, 'desk'],
+      [bob, 'desk'],
+      [eve, 'hall'],
+    ] as const)
+      who.say({ action: 'join', room });
     const channels = async () => ((await world.ctx.kv.call('PUBSUB', 'CHANNELS', 'bff:room:*')) as string[]).length;
     const members = async () => ((await world.ctx.kv.call('PUBSUB', 'NUMSUB', `bff:room:${SYSTEM.envId}:${SYSTEM.consoleAppId}:desk`)) as unknown[])[1];
     await eventually(members).toBe(2);

@@ -18,7 +18,8 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const get = (path: string, headers: Record<string, string> = {}, more: AskOptions = {}) => world.ask('GET', path, { ...more, headers: { cookie: browser.cookie, ...headers } });
-const post = (path: string, more: AskOptions = {}) => world.ask('POST', path, { body: '{}', ...more, headers: { ...browser.headers, 'content-type': 'application/json', 'content-length': '2', ...more.headers } });
+const post = (path: string, more: AskOptions = {}) =>
+  world.ask('POST', path, { body: '{}', ...more, headers: { ...browser.headers, 'content-type': 'application/json', 'content-length': '2', ...more.headers } });
 const targeted = (path: string, env = ENV) => get(path, { 'x-bff-target-env-id': env });
 
 describe('the order of checks', () => {
@@ -43,7 +44,7 @@ describe('the order of checks', () => {
   test.each([
     ['another CSRF token', { headers: { 'x-bff-csrf': 'x' } }, 'csrf_mismatch'],
     ['a sibling host of the platform', { origin: 'https://shop.ops.sys.localhost:8443' }, 'origin_denied'],
-    ['the gateway\'s own host', { origin: 'https://bff.console.ops.sys.localhost:8443' }, 'origin_denied'],
+    ["the gateway's own host", { origin: 'https://bff.console.ops.sys.localhost:8443' }, 'origin_denied'],
     ['another port', { origin: 'https://console.ops.sys.localhost' }, 'origin_denied'],
     ['no origin', { origin: null }, 'origin_denied'],
   ])('GWY-053 a mutation with %s is 403', async (_, more, code) => {
@@ -84,9 +85,12 @@ describe('what travels', () => {
     ]);
   });
 
-  test('GWY-073 the answer comes back as it is, without cookies and connection headers, for the application\'s own origin', async () => {
+  test("GWY-073 the answer comes back as it is, without cookies and connection headers, for the application's own origin", async () => {
     world.backend = () =>
-      new Response('{"x":1}', { status: 418, headers: { 'content-type': 'application/json', etag: '"7"', 'set-cookie': 'evil=1', 'keep-alive': 'timeout=5', 'access-control-allow-origin': '*', 'x-own': 'y' } });
+      new Response('{"x":1}', {
+        status: 418,
+        headers: { 'content-type': 'application/json', etag: '"7"', 'set-cookie': 'evil=1', 'keep-alive': 'timeout=5', 'access-control-allow-origin': '*', 'x-own': 'y' },
+      });
     const answer = await get('/proxy/lending/v1/loans');
     expect([answer.status, await answer.text()]).toEqual([418, '{"x":1}']);
     expect(Object.fromEntries(answer.headers)).toMatchObject({ etag: '"7"', 'x-own': 'y', 'access-control-allow-origin': APP, 'access-control-allow-credentials': 'true', vary: 'Origin' });
@@ -173,7 +177,7 @@ describe('what is out of reach', () => {
     ['acme', '/v1/certificates/fetch'],
     ['bff', '/v1/x'],
     ['UPPER', '/v1/x'],
-  ])('whatever %s%s gives to the gateway\'s own certificate', async (service, path) => {
+  ])("whatever %s%s gives to the gateway's own certificate", async (service, path) => {
     const answer = await post(`/proxy/${service}${path}`);
     expect([answer.status, await codeOf(answer)]).toEqual([403, 'not_whitelisted']);
     expect(world.sent).toEqual([]);
@@ -191,7 +195,11 @@ describe('another environment', () => {
     await targeted('/proxy/lending/v1/loans');
     const [exchange, ...more] = world.identity.grants(EXCHANGE);
     expect(more).toEqual([]);
-    expect(exchange).toMatchObject({ path: '/mtls/oauth/token', as: 'delegator', form: { client_id: 'bff-delegator', actor_token: world.identity.issued[0], subject_token: world.identity.issued[3], audience: 'lending', resource: `urn:platform:env:${ENV}` } });
+    expect(exchange).toMatchObject({
+      path: '/mtls/oauth/token',
+      as: 'delegator',
+      form: { client_id: 'bff-delegator', actor_token: world.identity.issued[0], subject_token: world.identity.issued[3], audience: 'lending', resource: `urn:platform:env:${ENV}` },
+    });
     expect(exchange?.form).not.toHaveProperty('scope');
     expect(new Set(world.sent.map(({ headers }) => headers['authorization']))).toEqual(new Set([`Bearer ${world.identity.issued[4]}`]));
     expect(world.sent[0]?.headers['x-bff-target-env-id']).toBe(ENV);
@@ -200,7 +208,7 @@ describe('another environment', () => {
     expect(world.identity.grants('client_credentials')).toHaveLength(1);
   });
 
-  test('the session\'s own needs no exchange', async () => {
+  test("the session's own needs no exchange", async () => {
     await targeted('/proxy/sys/v1/o', SYSTEM.envId);
     expect(world.identity.grants(EXCHANGE)).toEqual([]);
     expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);

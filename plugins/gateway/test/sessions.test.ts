@@ -152,7 +152,7 @@ describe('endings', () => {
     expect(await world.ctx.kv.call('KEYS', 'bff:session:*')).toEqual([]);
   });
 
-  test('GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else\'s', async () => {
+  test("GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else's", async () => {
     const second = await world.signIn();
     world.identity.access = { sub: 'somebody-else' };
     world.identity.id = { sub: 'somebody-else' };
@@ -167,7 +167,11 @@ describe('endings', () => {
       expect([answer.status, await codeOf(answer)]).toEqual([404, 'session_not_found']);
     }
     const other = mine.find(({ current }) => !current)?.session_id;
-    expect(await (await world.ask('GET', `/v1/auth/sessions/${other}`, { headers: browser.headers })).json()).toMatchObject({ session_id: other, ip_prefix: '203.0.113.0/24', app_instance_id: SYSTEM.consoleAppId });
+    expect(await (await world.ask('GET', `/v1/auth/sessions/${other}`, { headers: browser.headers })).json()).toMatchObject({
+      session_id: other,
+      ip_prefix: '203.0.113.0/24',
+      app_instance_id: SYSTEM.consoleAppId,
+    });
     const unproven = await world.ask('DELETE', `/v1/auth/sessions/${other}`, { headers: { cookie: browser.cookie } });
     expect([unproven.status, await codeOf(unproven)]).toEqual([403, 'csrf_mismatch']);
     expect(await (await world.ask('DELETE', '/v1/auth/sessions', { headers: browser.headers })).json()).toEqual({ revoked: 1 });

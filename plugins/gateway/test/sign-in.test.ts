@@ -17,12 +17,20 @@ const navigation = { origin: null };
 const begin = (path = '/auth/login?return_to=/%23/orgs') => world.ask('GET', path, navigation);
 
 describe('a sign-in', () => {
-  test('GWY-024 GWY-004 pushes the request with PKCE and sends the browser to the environment\'s own identity host', async () => {
+  test("GWY-024 GWY-004 pushes the request with PKCE and sends the browser to the environment's own identity host", async () => {
     const begun = await begin('/auth/login?return_to=/&prompt=login&login_hint=ada@example.com');
     expect(begun.status).toBe(302);
     const [pushed] = world.identity.calls;
     expect(pushed).toMatchObject({ path: '/mtls/oauth/par', hostname: 'auth.ops.sys.localhost' });
-    expect(pushed?.form).toMatchObject({ client_id: 'console', response_type: 'code', redirect_uri: `https://${HOST}:8443/auth/callback`, scope: 'openid', code_challenge_method: 'S256', prompt: 'login', login_hint: 'ada@example.com' });
+    expect(pushed?.form).toMatchObject({
+      client_id: 'console',
+      response_type: 'code',
+      redirect_uri: `https://${HOST}:8443/auth/callback`,
+      scope: 'openid',
+      code_challenge_method: 'S256',
+      prompt: 'login',
+      login_hint: 'ada@example.com',
+    });
     const location = new URL(begun.headers.get('location') as string);
     expect(location.origin + location.pathname).toBe('https://auth.ops.sys.localhost:8443/oauth/authorize');
     expect([...location.searchParams.keys()]).toEqual(['client_id', 'request_uri']);
@@ -42,7 +50,9 @@ describe('a sign-in', () => {
     const back = await world.comeBack(await begin());
     expect(back.status).toBe(302);
     expect(back.headers.get('location')).toBe(`${APP}/#/orgs`);
-    expect(back.headers.getSetCookie().find(one => one.startsWith('bff-session='))).toMatch(/^bff-session=[\w-]{43}; Path=\/; Domain=console\.ops\.sys\.localhost; Max-Age=2592000; HttpOnly; Secure; SameSite=None$/);
+    expect(back.headers.getSetCookie().find(one => one.startsWith('bff-session='))).toMatch(
+      /^bff-session=[\w-]{43}; Path=\/; Domain=console\.ops\.sys\.localhost; Max-Age=2592000; HttpOnly; Secure; SameSite=None$/,
+    );
     expect(cookieOf(back, 'bff-pkce')).toBe('');
     const headers = { cookie: `bff-session=${cookieOf(back, 'bff-session')}` };
     const answers = [back, await world.ask('GET', '/auth/session', { headers }), await world.ask('GET', '/v1/auth/sessions', { headers })];

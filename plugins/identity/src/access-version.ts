@@ -9,5 +9,8 @@ export async function bumpAccess(ctx: Ctx, envIds: Iterable<string>): Promise<vo
 /** A process that died between its commit and its bump left a change nobody heard of; the next start tells everybody. */
 export async function bumpEveryRealm(ctx: Ctx): Promise<void> {
   const realms = await ctx.db.sql<{ env_id: string }[]>`select env_id from realms`;
-  await bumpAccess(ctx, realms.map(({ env_id }) => env_id));
+  await bumpAccess(
+    ctx,
+    realms.map(({ env_id }) => env_id),
+  );
 }

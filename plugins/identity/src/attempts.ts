@@ -22,10 +22,7 @@ export class Attempts {
     const now = Math.floor(this.#ctx.clock.now().getTime() / 1_000);
     const minute = Math.floor(now / MINUTE_S);
     const source = network(ip);
-    const [, own, , address] = await this.#pipeline([
-      ...counted(`auth:try:${minute}:${source}:${account}`, MINUTE_S),
-      ...counted(`auth:try:${minute}:${source}`, MINUTE_S),
-    ]);
+    const [, own, , address] = await this.#pipeline([...counted(`auth:try:${minute}:${source}:${account}`, MINUTE_S), ...counted(`auth:try:${minute}:${source}`, MINUTE_S)]);
     const worst = Math.max(Number(own) - PER_ACCOUNT_AND_IP, Number(address) - PER_IP);
     if (worst > 0) {
       const wait = String(MINUTE_S - (now % MINUTE_S));
@@ -49,7 +46,8 @@ export class Attempts {
   async token(workload: string): Promise<void> {
     const minute = Math.floor(this.#ctx.clock.now().getTime() / 60_000);
     const [, count] = await this.#pipeline(counted(`auth:token:${minute}:${workload}`, MINUTE_S));
-    if (Number(count) > TOKENS_PER_CLIENT) throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
+    if (Number(count) > TOKENS_PER_CLIENT)
+      throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
   }
 
   async succeeded(account: string): Promise<void> {
@@ -67,7 +65,10 @@ export class Attempts {
 }
 
 /** A counter that can never be left without an end. */
-const counted = (key: string, seconds: number): (readonly (string | number)[])[] => [['SET', key, 0, 'EX', seconds, 'NX'], ['INCR', key]];
+const counted = (key: string, seconds: number): (readonly (string | number)[])[] => [
+  ['SET', key, 0, 'EX', seconds, 'NX'],
+  ['INCR', key],
+];
 
 /** One household of IPv6 has more addresses than anybody can count: its /64 is what is counted. */
 function network(ip: string): string {

@@ -41,12 +41,23 @@ export class HostedPages {
     const url = new URL(req.url ?? '/', 'https://pages');
     if (req.method !== 'GET' && req.method !== 'HEAD') return void res.writeHead(405, { allow: 'GET, HEAD' }).end();
     const file = this.#files.get(url.pathname);
-    if (file) return void res.writeHead(200, { ...SECURITY, 'content-type': file.type, 'content-length': file.bytes.length, 'cache-control': 'public, max-age=31536000, immutable' }).end(req.method === 'HEAD' ? undefined : file.bytes);
+    if (file)
+      return void res
+        .writeHead(200, { ...SECURITY, 'content-type': file.type, 'content-length': file.bytes.length, 'cache-control': 'public, max-age=31536000, immutable' })
+        .end(req.method === 'HEAD' ? undefined : file.bytes);
     const realm = await this.#realms.onHost(hostname);
     // The root is where a sign-in without an application ends.
-    if (url.pathname === '/' && realm.env_id === SYSTEM.envId) return void res.writeHead(303, { ...SECURITY, location: `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/`, 'cache-control': 'no-store' }).end();
+    if (url.pathname === '/' && realm.env_id === SYSTEM.envId)
+      return void res.writeHead(303, { ...SECURITY, location: `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/`, 'cache-control': 'no-store' }).end();
     const step = stepOf(url.pathname);
-    const body = renderStep(step, { locale: localeOf(req.headers['accept-language']), query: Object.fromEntries(url.searchParams), assets: this.#assets, displayName: 'Platform', branding: this.#brandings.get(realm.env_id)?.branding, allowSignUp: false });
+    const body = renderStep(step, {
+      locale: localeOf(req.headers['accept-language']),
+      query: Object.fromEntries(url.searchParams),
+      assets: this.#assets,
+      displayName: 'Platform',
+      branding: this.#brandings.get(realm.env_id)?.branding,
+      allowSignUp: false,
+    });
     res.writeHead(step === 'not-found' ? 404 : 200, { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });
     res.end(req.method === 'HEAD' ? undefined : body);
   }

@@ -62,11 +62,15 @@ export class ProtocolState implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`);
+    return this.#findSealed(
+      await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`,
+    );
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`);
+    return this.#findSealed(
+      await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`,
+    );
   }
 
   /** The one who sets the mark has used it; everybody else is refused. */

@@ -86,14 +86,21 @@ export class Protocol {
     const peerOf = (context: KoaContextWithOIDC) => this.#peers.get(context.req);
     const provider = new Provider(issuer, configurationOf({ ...this.#parts, ctx: this.#ctx }, realm, { issuer, peerOf }));
     provider.silent = true;
-    provider.registerGrantType(TOKEN_EXCHANGE, context => exchange.handle(context as KoaContextWithOIDC, issuer, peerOf(context as KoaContextWithOIDC)?.thumbprint), [...EXCHANGE_PARAMETERS], ['audience', 'resource']);
+    provider.registerGrantType(
+      TOKEN_EXCHANGE,
+      context => exchange.handle(context as KoaContextWithOIDC, issuer, peerOf(context as KoaContextWithOIDC)?.thumbprint),
+      [...EXCHANGE_PARAMETERS],
+      ['audience', 'resource'],
+    );
     provider.use((context, next) => answerForJwt(context as KoaContextWithOIDC, next, tokens));
     provider.on('server_error', (_context, error) => this.#ctx.log.error({ err: error }, 'protocol error'));
     provider.on('grant.error', (context, error) => {
       const { RefreshToken: token } = context.oidc.entities;
       // A refresh token that comes twice is in two hands. Neither keeps what it has.
       if (error.error_detail !== 'refresh token already used' || !token?.sessionUid) return;
-      sessions.endReused(realm.env_id, token.sessionUid, token.accountId as string).catch(cause => this.#ctx.log.error({ err: cause, session_id: token.sessionUid }, 'a replayed refresh token could not end its session'));
+      sessions
+        .endReused(realm.env_id, token.sessionUid, token.accountId as string)
+        .catch(cause => this.#ctx.log.error({ err: cause, session_id: token.sessionUid }, 'a replayed refresh token could not end its session'));
     });
     return { provider, handle: provider.callback() as Handler };
   }

@@ -195,10 +195,12 @@ function policyOf(): interactionPolicy.DefaultPolicy {
   login?.checks.remove('login_prompt');
   login?.checks.remove('max_age');
   login?.checks.add(new Check('login_prompt', 'the person must sign in again', 'login_required', context => context.oidc.prompts.has('login') && !since(context)));
-  login?.checks.add(new Check('max_age', 'the sign-in is too old', 'login_required', context => {
-    const age = context.oidc.params?.['max_age'];
-    return age !== undefined && !since(context) && (context.oidc.session?.past(Number(age)) ?? true);
-  }));
+  login?.checks.add(
+    new Check('max_age', 'the sign-in is too old', 'login_required', context => {
+      const age = context.oidc.params?.['max_age'];
+      return age !== undefined && !since(context) && (context.oidc.session?.past(Number(age)) ?? true);
+    }),
+  );
   login?.checks.add(new Check('account_gone', 'the account is closed', 'login_required', ({ oidc }) => oidc.session?.accountId !== undefined && oidc.account === undefined));
   for (const check of policy.get('consent')?.checks ?? []) {
     const ask = check.check;

@@ -24,6 +24,8 @@ export class SealedBox {
 
   /** A keyed, purpose-bound fingerprint that reveals nothing of its input. */
   fingerprint(purpose: string, value: string): string {
-    return createHmac('sha256', Buffer.from(hkdfSync('sha256', this.#key, Buffer.alloc(0), purpose, 32))).update(value).digest('base64url');
+    return createHmac('sha256', Buffer.from(hkdfSync('sha256', this.#key, Buffer.alloc(0), purpose, 32)))
+      .update(value)
+      .digest('base64url');
   }
 }

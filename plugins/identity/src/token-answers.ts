@@ -32,7 +32,12 @@ export async function userinfo(ctx: Ctx, { people, tokens }: { people: People; t
   const person = claims?.token_type === 'access' && claims.auth_env === realm.env_id ? await people.byId(claims.sub) : undefined;
   if (person?.status !== 'active') {
     ctx.log.debug({}, 'userinfo refused');
-    return answer(res, 401, { error: 'invalid_token', error_description: 'the access token is missing, expired, revoked or of another issuer' }, { 'www-authenticate': `Bearer realm="platform"${token ? ', error="invalid_token"' : ''}` });
+    return answer(
+      res,
+      401,
+      { error: 'invalid_token', error_description: 'the access token is missing, expired, revoked or of another issuer' },
+      { 'www-authenticate': `Bearer realm="platform"${token ? ', error="invalid_token"' : ''}` },
+    );
   }
   answer(res, 200, { sub: person.user_id, email: person.email, email_verified: person.email_verified, name: person.display_name ?? person.email });
 }

@@ -42,10 +42,10 @@ export class TokenExchange {
     if (!service || !envId) throw invalid('audience names the service, resource is urn:platform:env:{env_id}');
 
     const subject = await this.#parts.tokens.read(subjectToken);
-    if (subject?.token_type !== 'm2m' || subject.client_id !== client?.clientId) throw new errors.InvalidGrant('subject_token is not the workload\'s own token');
+    if (subject?.token_type !== 'm2m' || subject.client_id !== client?.clientId) throw new errors.InvalidGrant("subject_token is not the workload's own token");
     if (!thumbprint || subject.cnf?.['x5t#S256'] !== thumbprint) throw new errors.InvalidGrant('subject_token is bound to another certificate');
     const actor = await this.#parts.tokens.read(actorToken);
-    if (actor?.token_type !== 'access') throw new errors.InvalidGrant('actor_token is not a person\'s access token');
+    if (actor?.token_type !== 'access') throw new errors.InvalidGrant("actor_token is not a person's access token");
 
     const held = (await this.#parts.realms.exists(envId)) ? await this.#parts.access.scopesOf(actor.sub, envId) : new Set<string>();
     if (held.size === 0) throw refusedTarget('the person has no access to this environment');
@@ -69,12 +69,21 @@ export class TokenExchange {
       act: { sub: actor.sub, client_id: actor.client_id },
       ...(actor.sid ? { sid: actor.sid } : {}),
     };
-    context.body = { access_token: this.#parts.keys.accessToken(claims), issued_token_type: 'urn:ietf:params:oauth:token-type:access_token', token_type: 'Bearer', expires_in: claims.exp - now, scope: claims.scope };
+    context.body = {
+      access_token: this.#parts.keys.accessToken(claims),
+      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      token_type: 'Bearer',
+      expires_in: claims.exp - now,
+      scope: claims.scope,
+    };
   }
 
   /** Everything one service lets people do: from its contract, or from what its vertical registered. */
   async #actionsOf(service: string): Promise<string[]> {
-    const known = this.#ctx.catalog.actions().filter(action => action.service === service && !action.machineOnly).map(({ scope }) => canonicalScope(scope));
+    const known = this.#ctx.catalog
+      .actions()
+      .filter(action => action.service === service && !action.machineOnly)
+      .map(({ scope }) => canonicalScope(scope));
     const registered = await this.#ctx.db.sql<{ scope: string }[]>`select scope from vertical_grants where split_part(scope, ':', 2) = ${service}`;
     return [...new Set([...known, ...registered.map(({ scope }) => scope)])];
   }

@@ -55,7 +55,10 @@ export class Workloads {
       for (const { scope, grants } of body.scopes) await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
       return tx.sql<{ env_id: string }[]>`select env_id from realms`;
     });
-    await bumpAccess(this.#ctx, envs.map(({ env_id }) => env_id));
+    await bumpAccess(
+      this.#ctx,
+      envs.map(({ env_id }) => env_id),
+    );
     return { vertical: params.vertical, scopes: body.scopes.length };
   }
 

@@ -15,11 +15,19 @@ const version = async (envId: string) => Number(await world.kv('GET', `authz:{${
 const scopes = async (userId: string, envId: string) => (await world.registry.userScopes({ params: { user_id: userId }, query: { env_id: envId } })).scopes;
 const groups = async (userId: string) => (await world.registry.userGroups({ params: { user_id: userId } })).groups;
 const person = () => world.person(`${newId()}@example.org`);
-const snapshot = async () => JSON.stringify(await Promise.all([
-  world.sql`select env_id, name from roles order by 1, 2`, world.sql`select * from role_scopes order by 1, 2, 3`, world.sql`select * from role_nesting order by 1, 2, 3`,
-  world.sql`select group_id, env_id, name from user_groups order by 2, 3`, world.sql`select * from group_roles order by 1, 2, 3`, world.sql`select env_id, group_name, user_id from group_members order by 1, 2, 3`,
-  world.sql`select * from group_nesting order by 1, 2, 3, 4`, world.sql`select * from user_roles order by 1, 2, 3`,
-]));
+const snapshot = async () =>
+  JSON.stringify(
+    await Promise.all([
+      world.sql`select env_id, name from roles order by 1, 2`,
+      world.sql`select * from role_scopes order by 1, 2, 3`,
+      world.sql`select * from role_nesting order by 1, 2, 3`,
+      world.sql`select group_id, env_id, name from user_groups order by 2, 3`,
+      world.sql`select * from group_roles order by 1, 2, 3`,
+      world.sql`select env_id, group_name, user_id from group_members order by 1, 2, 3`,
+      world.sql`select * from group_nesting order by 1, 2, 3, 4`,
+      world.sql`select * from user_roles order by 1, 2, 3`,
+    ]),
+  );
 
 describe('the verbs', () => {
   test('IDN-002 IDN-003 role, nesting, group, group role, member and user role: once or twice, the same state and success', async () => {
@@ -87,7 +95,10 @@ describe('the verbs', () => {
     await expect(world.registry.nestRole({ params: { role: 'c:a', child: 'c:a' }, ...at })).rejects.toMatchObject({ code: 'role_cycle' });
     for (let run = 0; run < 8; run++) {
       for (const role of [`r${run}:a`, `r${run}:b`]) await world.registry.putRole({ params: { role }, body: { scopes: [] }, ...at });
-      const both = await Promise.allSettled([world.registry.nestRole({ params: { role: `r${run}:a`, child: `r${run}:b` }, ...at }), world.registry.nestRole({ params: { role: `r${run}:b`, child: `r${run}:a` }, ...at })]);
+      const both = await Promise.allSettled([
+        world.registry.nestRole({ params: { role: `r${run}:a`, child: `r${run}:b` }, ...at }),
+        world.registry.nestRole({ params: { role: `r${run}:b`, child: `r${run}:a` }, ...at }),
+      ]);
       expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     }
   });
@@ -115,7 +126,7 @@ describe('the verbs', () => {
 });
 
 describe('what a person may do', () => {
-  test('IDN-011 an organization\'s owner is listed in its groups, live', async () => {
+  test("IDN-011 an organization's owner is listed in its groups, live", async () => {
     const owner = await person();
     const org = newId();
     await world.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
@@ -126,7 +137,7 @@ describe('what a person may do', () => {
     await expect(world.registry.userGroups({ params: { user_id: ' ' } })).rejects.toMatchObject({ status: 400 });
   });
 
-  test('IDN-003 IDN-011 provisioning is whole, the same when repeated, and gives the organization\'s owners its environments', async () => {
+  test("IDN-003 IDN-011 provisioning is whole, the same when repeated, and gives the organization's owners its environments", async () => {
     const [owner, creator] = [await person(), await person()];
     const [org, tenant] = [newId(), await world.environment(`auth.${newId()}.localhost`)];
     await world.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
@@ -152,8 +163,22 @@ describe('what a person may do', () => {
     const [org, tenant] = [newId(), await world.environment(`auth.${newId()}.localhost`)];
     await world.registry.provisionAccess({ body: { template: 'org', org_id: org } });
     await world.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: tenant } });
-    for (const [user, group] of [[viewer, 'viewers'], [admin, 'admins'], [owner, 'owners']] as const) await world.registry.putGroupMember({ params: { group: `platform:env:${tenant}:${group}`, user_id: user }, targetEnvId: tenant });
-    await world.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope: 'acme:lending:read', grants: 'read' }, { scope: 'acme:lending:change', grants: 'write' }, { scope: 'acme:lending:admin', grants: 'admin' }] } });
+    for (const [user, group] of [
+      [viewer, 'viewers'],
+      [admin, 'admins'],
+      [owner, 'owners'],
+    ] as const)
+      await world.registry.putGroupMember({ params: { group: `platform:env:${tenant}:${group}`, user_id: user }, targetEnvId: tenant });
+    await world.registry.putGrants({
+      params: { vertical: 'acme' },
+      body: {
+        scopes: [
+          { scope: 'acme:lending:read', grants: 'read' },
+          { scope: 'acme:lending:change', grants: 'write' },
+          { scope: 'acme:lending:admin', grants: 'admin' },
+        ],
+      },
+    });
     const acme = async (user: string) => (await scopes(user, tenant)).filter(scope => scope.startsWith('acme:'));
     expect(await acme(viewer)).toEqual(['acme:lending:read']);
     expect(await acme(admin)).toEqual(['acme:lending:change', 'acme:lending:read']);
@@ -166,7 +191,7 @@ describe('what a person may do', () => {
     await expect(world.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope: 'sys:sys:admin', grants: 'read' }] } })).rejects.toMatchObject({ code: 'scope_foreign' });
   });
 
-  test('owning a tenant\'s environment gives nothing over the platform\'s', async () => {
+  test("owning a tenant's environment gives nothing over the platform's", async () => {
     const owner = await person();
     const [org, tenant] = [newId(), await world.environment(`auth.${newId()}.localhost`)];
     await world.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
@@ -175,7 +200,7 @@ describe('what a person may do', () => {
     for (const scope of ['auth:users:read', 'auth:users:admin', 'bus:admin', 'bus:read', 'sys:sys:admin']) expect(there).not.toContain(scope);
   });
 
-  test('the platform\'s administrator holds every action a person may hold, everywhere', async () => {
+  test("the platform's administrator holds every action a person may hold, everywhere", async () => {
     const admin = await person();
     await world.registry.putUserRole({ params: { user_id: admin, role: 'platform:sys:admin' }, targetEnvId: SYSTEM.envId });
     for (const envId of [SYSTEM.envId, env]) {
@@ -197,7 +222,17 @@ describe('operators', () => {
   test('IDN-023 read one person of their environment, with the groups', async () => {
     const ada = await world.person('ada@acme.example', { envId: env });
     const reader = world.host.by(as.userIn(env, 'auth:users:read'));
-    expect(await reader.getUser({ params: { user_id: ada } })).toEqual({ user_id: ada, email: 'ada@acme.example', email_verified: true, display_name: 'ada', status: 'active', groups: [], mfa_enrolled: false, created_at: expect.any(String), last_sign_in_at: null });
+    expect(await reader.getUser({ params: { user_id: ada } })).toEqual({
+      user_id: ada,
+      email: 'ada@acme.example',
+      email_verified: true,
+      display_name: 'ada',
+      status: 'active',
+      groups: [],
+      mfa_enrolled: false,
+      created_at: expect.any(String),
+      last_sign_in_at: null,
+    });
     await expect(world.host.by(as.user('auth:users:read')).getUser({ params: { user_id: ada } })).rejects.toMatchObject({ code: 'user_not_found' });
     await expect(reader.getUser({ params: { user_id: 'x' } })).rejects.toMatchObject({ code: 'user_not_found' });
     expect((await reader.listUsers()).items.map(({ user_id }) => user_id)).toEqual([ada]);
@@ -218,7 +253,7 @@ describe('operators', () => {
 });
 
 describe('sign-in hosts', () => {
-  test('are each one environment\'s, and the platform\'s own is nobody else\'s', async () => {
+  test("are each one environment's, and the platform's own is nobody else's", async () => {
     const host = `auth.${newId()}.localhost`;
     const first = await world.environment(host);
     await expect(world.environment(host)).rejects.toMatchObject({ code: 'host_taken', status: 409 });

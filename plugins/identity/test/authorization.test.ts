@@ -63,10 +63,38 @@ describe('the first administrator', () => {
     const key = keys.find(({ kid }) => kid === header.kid) as JsonWebKey;
     expect(verify(null, Buffer.from(`${head}.${body}`), createPublicKey({ key, format: 'jwk' }), Buffer.from(signature, 'base64url'))).toBe(true);
     const claims = claimsOf(tokens.access_token);
-    expect(Object.keys(claims).sort()).toEqual(['amr', 'app_instance_id', 'aud', 'auth_env', 'auth_time', 'client_id', 'email', 'email_verified', 'env_id', 'exp', 'iat', 'iss', 'jti', 'nbf', 'scope', 'sid', 'sub', 'token_type']);
+    expect(Object.keys(claims).sort()).toEqual([
+      'amr',
+      'app_instance_id',
+      'aud',
+      'auth_env',
+      'auth_time',
+      'client_id',
+      'email',
+      'email_verified',
+      'env_id',
+      'exp',
+      'iat',
+      'iss',
+      'jti',
+      'nbf',
+      'scope',
+      'sid',
+      'sub',
+      'token_type',
+    ]);
     expect(claims).toMatchObject({
-      iss: world.issuer, sub: SYSTEM.bootstrapUserId, client_id: 'console', token_type: 'access', env_id: SYSTEM.envId, auth_env: SYSTEM.envId, app_instance_id: SYSTEM.consoleAppId,
-      email: ADMIN, email_verified: true, amr: ['pwd'], aud: ['auth', 'sys', 'bff', 'bus', 'proxy'],
+      iss: world.issuer,
+      sub: SYSTEM.bootstrapUserId,
+      client_id: 'console',
+      token_type: 'access',
+      env_id: SYSTEM.envId,
+      auth_env: SYSTEM.envId,
+      app_instance_id: SYSTEM.consoleAppId,
+      email: ADMIN,
+      email_verified: true,
+      amr: ['pwd'],
+      aud: ['auth', 'sys', 'bff', 'bus', 'proxy'],
     });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBe(900);
     expect(Math.abs(Number(claims['auth_time']) - Date.now() / 1_000)).toBeLessThan(60);
@@ -93,8 +121,14 @@ describe('an authorization', () => {
       const { status, json } = await world.host.fetch(path, { host: world.authHost });
       expect(status).toBe(200);
       expect(json).toMatchObject({
-        issuer: world.issuer, authorization_endpoint: `${world.issuer}/oauth/authorize`, token_endpoint: `${world.issuer}/oauth/token`, pushed_authorization_request_endpoint: `${world.issuer}/oauth/par`,
-        response_types_supported: ['code'], code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true, tls_client_certificate_bound_access_tokens: true,
+        issuer: world.issuer,
+        authorization_endpoint: `${world.issuer}/oauth/authorize`,
+        token_endpoint: `${world.issuer}/oauth/token`,
+        pushed_authorization_request_endpoint: `${world.issuer}/oauth/par`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+        authorization_response_iss_parameter_supported: true,
+        tls_client_certificate_bound_access_tokens: true,
         mtls_endpoint_aliases: expect.objectContaining({ token_endpoint: `${world.issuer}/mtls/oauth/token` }),
       });
       expect(json['grant_types_supported']).toEqual(expect.arrayContaining(['authorization_code', 'refresh_token', 'client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange']));
@@ -103,7 +137,11 @@ describe('an authorization', () => {
   });
 
   test('IDN-017 cannot begin without a pushed request, without PKCE, or with a redirect that is only almost right', async () => {
-    const direct = await world.browser().get(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', response_type: 'code', scope: 'openid', redirect_uri: CALLBACK, state: 's', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' })}`);
+    const direct = await world
+      .browser()
+      .get(
+        `/oauth/authorize?${new URLSearchParams({ client_id: 'console', response_type: 'code', scope: 'openid', redirect_uri: CALLBACK, state: 's', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' })}`,
+      );
     expect(new URL(direct.location, world.issuer).searchParams.get('error')).toBe('invalid_request');
     expect((await world.push({ code_challenge: undefined, code_challenge_method: undefined })).answer.json['error']).toBe('invalid_request');
     expect((await world.push({ code_challenge_method: 'plain' })).answer.json['error']).toBe('invalid_request');

@@ -21,7 +21,7 @@ describe('the hosted pages', () => {
     expect(titles.size).toBeGreaterThan(10);
   });
 
-  test('run nothing but their own files, in nobody\'s frame, and are kept by nobody', async () => {
+  test("run nothing but their own files, in nobody's frame, and are kept by nobody", async () => {
     const page = await world.browser().get('/sign-in');
     const policy = String(page.headers['content-security-policy']);
     expect(policy).toContain("default-src 'self'");
@@ -53,18 +53,22 @@ describe('the hosted pages', () => {
     expect(page.text).not.toContain('<b>');
   });
 
-  test('IDN-006 branding never fails: without the registry the platform\'s defaults show', async () => {
+  test("IDN-006 branding never fails: without the registry the platform's defaults show", async () => {
     const answer = await world.browser().get('/v1/branding');
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.json).sort()).toEqual(['background_color', 'customCss', 'display_name', 'font_family', 'logo_url', 'primary_color', 'text_color', 'theme_mode']);
   });
 
   test('a host nobody signs in on is refused', async () => {
-    const answer = await world.host.fetch('/sign-in', { host: world.authHost, as: await world.host.workload('proxy'), headers: { 'x-platform-hostname': 'auth.unknown.localhost', 'x-platform-service': 'auth' } });
+    const answer = await world.host.fetch('/sign-in', {
+      host: world.authHost,
+      as: await world.host.workload('proxy'),
+      headers: { 'x-platform-hostname': 'auth.unknown.localhost', 'x-platform-service': 'auth' },
+    });
     expect([answer.status, answer.json['code']]).toEqual([404, 'realm_not_found']);
   });
 
-  test('a tenant\'s host is an issuer of its own, whose people are not the platform\'s', async () => {
+  test("a tenant's host is an issuer of its own, whose people are not the platform's", async () => {
     const host = 'auth.prod.acme.localhost';
     const envId = await world.environment(host);
     await world.person('ada@example.org');
@@ -72,7 +76,8 @@ describe('the hosted pages', () => {
     const proxied = async (path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) =>
       world.host.fetch(path, { ...init, host: world.authHost, as: await world.host.workload('proxy'), headers: { 'x-platform-hostname': host, 'x-platform-service': 'auth', ...init.headers } });
     expect((await proxied('/.well-known/openid-configuration')).json).toMatchObject({ issuer: `https://${host}:8443`, token_endpoint: `https://${host}:8443/oauth/token` });
-    const signIn = (password: string) => proxied('/v1/sign-in', { method: 'POST', headers: { origin: `https://${host}:8443` }, body: JSON.stringify({ email: 'ada@example.org', password, oauth: {} }) });
+    const signIn = (password: string) =>
+      proxied('/v1/sign-in', { method: 'POST', headers: { origin: `https://${host}:8443` }, body: JSON.stringify({ email: 'ada@example.org', password, oauth: {} }) });
     expect((await signIn('a sentence nobody has guessed')).status).toBe(401);
     const answer = await signIn('the same address, another person');
     expect(answer.status).toBe(200);

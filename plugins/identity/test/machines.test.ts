@@ -24,7 +24,14 @@ describe('a workload', () => {
     expect(answer.status).toBe(200);
     const claims = claimsOf(String(answer.json['access_token']));
     expect(Object.keys(claims).sort()).toEqual(['aud', 'client_id', 'cnf', 'exp', 'iat', 'iss', 'jti', 'nbf', 'scope', 'sub', 'token_type', 'vertical']);
-    expect(claims).toMatchObject({ sub: 'bff-delegator', client_id: 'bff-delegator', token_type: 'm2m', vertical: 'platform', iss: world.issuer, cnf: { 'x5t#S256': expect.stringMatching(/^[\w-]{43}$/) } });
+    expect(claims).toMatchObject({
+      sub: 'bff-delegator',
+      client_id: 'bff-delegator',
+      token_type: 'm2m',
+      vertical: 'platform',
+      iss: world.issuer,
+      cnf: { 'x5t#S256': expect.stringMatching(/^[\w-]{43}$/) },
+    });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBe(900);
     expect(String(claims['scope']).split(' ').sort()).toEqual(['auth:membership:read', 'sys:instances:read']);
     expect(answer.json['scope']).toBe(claims['scope']);
@@ -40,13 +47,18 @@ describe('a workload', () => {
   test('IDN-022 is who its certificate says, nobody else', async () => {
     const other = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'sys' }, 'bff');
     expect([other.status, other.json['error']]).toEqual([401, 'invalid_client']);
-    const nobody = await world.host.fetch('/mtls/oauth/token', { method: 'POST', host: world.authHost, body: 'grant_type=client_credentials&client_id=bff', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+    const nobody = await world.host.fetch('/mtls/oauth/token', {
+      method: 'POST',
+      host: world.authHost,
+      body: 'grant_type=client_credentials&client_id=bff',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
     expect([nobody.status, nobody.json['error']]).toEqual([401, 'invalid_client']);
     const unknown = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'nowhere' }, 'nowhere');
     expect([unknown.status, unknown.json['error']]).toEqual([401, 'invalid_client']);
   });
 
-  test('the certificate opens /mtls only, never what the ingress forwards, never beside a person\'s token', async () => {
+  test("the certificate opens /mtls only, never what the ingress forwards, never beside a person's token", async () => {
     const form = { grant_type: 'client_credentials', client_id: 'bff' };
     expect((await world.mtls('/oauth/token', form, 'bff')).json['error']).toBe('invalid_client');
     // Whoever stands before the ingress would otherwise be the ingress.
@@ -57,8 +69,11 @@ describe('a workload', () => {
     expect((await world.mtls('/mtls/oauth/authorize', form, 'bff')).status).toBe(404);
   });
 
-  test('of a tenant\'s sign-in host gets none: workloads belong to the platform', async () => {
-    const answer = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff' }, 'bff', { host: 'auth.prod.acme.localhost', headers: { 'x-platform-service': 'auth', 'x-platform-hostname': 'auth.prod.acme.localhost', host: world.authHost } });
+  test("of a tenant's sign-in host gets none: workloads belong to the platform", async () => {
+    const answer = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff' }, 'bff', {
+      host: 'auth.prod.acme.localhost',
+      headers: { 'x-platform-service': 'auth', 'x-platform-hostname': 'auth.prod.acme.localhost', host: world.authHost },
+    });
     expect([answer.status, answer.json['error']]).toEqual([401, 'invalid_client']);
   });
 
@@ -67,7 +82,12 @@ describe('a workload', () => {
     expect(await world.registry.putWorkload({ params: { name: 'lending' }, body })).toEqual({ name: 'lending', vertical: 'acme', scopes: ['bus:produce', 'bus:consume'] });
     expect(await world.registry.getWorkload({ params: { name: 'lending' } })).toEqual({ name: 'lending', vertical: 'acme', scopes: ['bus:produce', 'bus:consume'] });
     expect(claimsOf(await world.machineToken('lending'))).toMatchObject({ sub: 'lending', vertical: 'acme', scope: 'bus:produce bus:consume' });
-    for (const [name, vertical, scopes] of [['bff', 'acme', []], ['sys-evil', 'acme', []], ['lending', 'platform', []], ['lending', 'acme', ['platform:auth:membership:write']]] as const) {
+    for (const [name, vertical, scopes] of [
+      ['bff', 'acme', []],
+      ['sys-evil', 'acme', []],
+      ['lending', 'platform', []],
+      ['lending', 'acme', ['platform:auth:membership:write']],
+    ] as const) {
       await expect(world.registry.putWorkload({ params: { name }, body: { vertical, scopes: [...scopes] } })).rejects.toMatchObject({ code: 'workload_reserved' });
     }
     await expect(world.registry.getWorkload({ params: { name: 'nobody' } })).rejects.toMatchObject({ code: 'workload_not_found' });
@@ -77,7 +97,7 @@ describe('a workload', () => {
 });
 
 describe('token exchange', () => {
-  test('IDN-010 IDN-021 puts the workload in the person\'s place: one environment, one service, at most her scopes there', async () => {
+  test("IDN-010 IDN-021 puts the workload in the person's place: one environment, one service, at most her scopes there", async () => {
     const answer = await world.exchange(ownerToken, { resource: `urn:platform:env:${tenant}`, audience: 'sys' });
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({ token_type: 'Bearer', issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
@@ -103,7 +123,7 @@ describe('token exchange', () => {
     }
   });
 
-  test('the platform\'s administrator may go anywhere that exists', async () => {
+  test("the platform's administrator may go anywhere that exists", async () => {
     const admin = await world.person('root@example.org');
     await world.registry.putUserRole({ params: { user_id: admin, role: 'platform:sys:admin' }, targetEnvId: SYSTEM.envId });
     const { access_token: token } = await world.tokens(world.browser(), 'root@example.org');
@@ -113,7 +133,7 @@ describe('token exchange', () => {
     expect((await world.exchange(token, { resource: `urn:platform:env:${newId()}` })).status).toBe(403);
   });
 
-  test('needs the workload\'s own token on the workload\'s own certificate, and a person\'s', async () => {
+  test("needs the workload's own token on the workload's own certificate, and a person's", async () => {
     const machine = await world.machineToken('bff-delegator');
     expect((await world.exchange(ownerToken, { subject_token: await world.machineToken('bff') })).json['error']).toBe('invalid_grant');
     expect((await world.exchange(ownerToken, { subject_token: ownerToken })).json['error']).toBe('invalid_grant');
@@ -141,7 +161,7 @@ describe('about tokens', () => {
     expect((await world.mtls('/mtls/oauth/introspect', { client_id: 'sys', token: ownerToken }, 'bff')).status).toBe(401);
   });
 
-  test('userinfo tells a token\'s owner who she is', async () => {
+  test("userinfo tells a token's owner who she is", async () => {
     const answer = await world.host.fetch('/oauth/userinfo', { token: ownerToken, host: world.authHost });
     expect(answer.json).toEqual({ sub: owner, email: 'owner@example.org', email_verified: true, name: 'owner' });
     for (const bad of ['x.y.z', await world.machineToken('bff')]) {
@@ -153,7 +173,12 @@ describe('about tokens', () => {
   test('IDN-018 a revoked refresh token refreshes nothing; revocation says 200 to anything', async () => {
     const { refresh_token: refresh } = await world.tokens(world.browser(), 'owner@example.org');
     const revoke = (value: string, hint: string) => world.mtls('/mtls/oauth/revoke', { client_id: 'console', token: value, token_type_hint: hint });
-    expect([(await revoke(refresh, 'refresh_token')).status, (await revoke(refresh, 'refresh_token')).status, (await revoke('no such token', 'refresh_token')).status, (await revoke(ownerToken, 'access_token')).status]).toEqual([200, 200, 200, 200]);
+    expect([
+      (await revoke(refresh, 'refresh_token')).status,
+      (await revoke(refresh, 'refresh_token')).status,
+      (await revoke('no such token', 'refresh_token')).status,
+      (await revoke(ownerToken, 'access_token')).status,
+    ]).toEqual([200, 200, 200, 200]);
     expect((await world.refresh(refresh)).json['error']).toBe('invalid_grant');
   });
 });

@@ -110,7 +110,9 @@ describe('a session', () => {
   test('lives twelve hours unused and seven days at most', async () => {
     const browser = world.browser();
     await world.signIn(browser, ADA);
-    const [row] = await world.sql<{ left: number; uid: string }[]>`select extract(epoch from expires_at - now())::int as left, uid from oidc_state where model = 'Session' and account_id = ${ada} order by created_at desc limit 1`;
+    const [row] = await world.sql<
+      { left: number; uid: string }[]
+    >`select extract(epoch from expires_at - now())::int as left, uid from oidc_state where model = 'Session' and account_id = ${ada} order by created_at desc limit 1`;
     expect(Math.abs((row?.left ?? 0) - 12 * 3_600)).toBeLessThan(30);
     // Six days and twenty hours after the sign-in, a use does not carry it over the seventh day.
     await world.sql`update oidc_state set payload = payload || jsonb_build_object('loginTs', extract(epoch from now())::int - 590400) where model = 'Session' and uid = ${row?.uid ?? ''}`;

@@ -20,7 +20,18 @@ describe('signing in', () => {
     await world.person('locked@example.org', { status: 'locked' });
     const answers = await Promise.all([attempt('nobody@example.org', CHOSEN), attempt(ADA, 'a wrong password'), attempt('gone@example.org', CHOSEN), attempt('locked@example.org', CHOSEN)]);
     const said = answers.map(({ status, json: { correlation_id: _, instance: __, ...json } }) => ({ status, json }));
-    expect(said).toEqual(said.map(() => ({ status: 401, json: { type: 'urn:platform:problem:auth:invalid_credentials', title: 'E-mail or password is wrong', status: 401, code: 'invalid_credentials', detail: 'Check the e-mail address and the password.' } })));
+    expect(said).toEqual(
+      said.map(() => ({
+        status: 401,
+        json: {
+          type: 'urn:platform:problem:auth:invalid_credentials',
+          title: 'E-mail or password is wrong',
+          status: 401,
+          code: 'invalid_credentials',
+          detail: 'Check the e-mail address and the password.',
+        },
+      })),
+    );
     for (const { headers } of answers) expect(headers['set-cookie']).toBeUndefined();
   });
 
@@ -113,18 +124,23 @@ describe('signing in', () => {
 });
 
 describe('other sites', () => {
-  test('IDN-016 [H-07] a request needs the page\'s exact origin, or the session\'s own token', async () => {
+  test("IDN-016 [H-07] a request needs the page's exact origin, or the session's own token", async () => {
     const browser = world.browser();
     for (const origin of ['https://console.ops.sys.localhost:8443', 'https://auth.ops.sys.localhost', 'http://auth.ops.sys.localhost:8443', 'null', 'https://evil.example']) {
       browser.origin = origin;
-      for (const [path, body] of [['/v1/sign-in', { email: ADA, password: CHOSEN, oauth: {} }], ['/v1/password/change', { password: CHOSEN, oauth: {} }], ['/v1/sign-out', {}], ['/oauth/authorize/continue', { decision: 'deny' }]] as const) {
+      for (const [path, body] of [
+        ['/v1/sign-in', { email: ADA, password: CHOSEN, oauth: {} }],
+        ['/v1/password/change', { password: CHOSEN, oauth: {} }],
+        ['/v1/sign-out', {}],
+        ['/oauth/authorize/continue', { decision: 'deny' }],
+      ] as const) {
         const answer = await browser.post(path, body);
         expect([origin, path, answer.status, answer.json['code']]).toEqual([origin, path, 403, 'bad_origin']);
       }
     }
   });
 
-  test('IDN-016 the token must be the session\'s, and then stands for the origin', async () => {
+  test("IDN-016 the token must be the session's, and then stands for the origin", async () => {
     const browser = world.browser();
     const { json } = await browser.post('/v1/sign-in', { email: ADA, password: CHOSEN, oauth: {} });
     const other = world.browser();
@@ -172,7 +188,13 @@ describe('a new password', () => {
     await browser.post('/v1/sign-in', { email: 'slow@example.org', password: 'given once, changed at once', oauth: {} });
     const token = browser.cookie('__Host-platform-step')?.value;
     await world.environment('auth.prod.acme.localhost');
-    const elsewhere = await world.host.fetch('/v1/password/change', { method: 'POST', host: world.authHost, as: await world.host.workload('proxy'), headers: { 'x-platform-hostname': 'auth.prod.acme.localhost', 'x-platform-service': 'auth', origin: 'https://auth.prod.acme.localhost:8443', cookie: `__Host-platform-step=${token}` }, body: JSON.stringify({ password: CHOSEN, oauth: {} }) });
+    const elsewhere = await world.host.fetch('/v1/password/change', {
+      method: 'POST',
+      host: world.authHost,
+      as: await world.host.workload('proxy'),
+      headers: { 'x-platform-hostname': 'auth.prod.acme.localhost', 'x-platform-service': 'auth', origin: 'https://auth.prod.acme.localhost:8443', cookie: `__Host-platform-step=${token}` },
+      body: JSON.stringify({ password: CHOSEN, oauth: {} }),
+    });
     expect([elsewhere.status, elsewhere.json['code']]).toEqual([410, 'token_expired']);
     await world.sql`update step_tokens set expires_at = now() where user_id = ${userId}`;
     expect((await browser.post('/v1/password/change', { password: CHOSEN, oauth: {} })).json['code']).toBe('token_expired');

@@ -30,7 +30,10 @@ export class EdgeListener implements AsyncDisposable {
         mappings
           .find(host)
           .then(mapping => (mapping ? certificates.contextFor(host) : undefined))
-          .then(context => (context ? done(null, context) : done(new Error('unrecognized_name'))), error => done(error as Error));
+          .then(
+            context => (context ? done(null, context) : done(new Error('unrecognized_name'))),
+            error => done(error as Error),
+          );
       },
     });
     this.#server.maxHeadersCount = 0;
@@ -121,7 +124,14 @@ const clientIp = (req: IncomingMessage) => (req.socket.remoteAddress ?? '').repl
 function refuse(res: ServerResponse, problem: { status: number; code: string; title: string; retryAfter?: number }, correlationId: string): void {
   if (res.headersSent) return void res.destroy();
   const close = problem.status === 400 || problem.status === 431;
-  const body = JSON.stringify({ type: `urn:platform:problem:proxy:${problem.code}`, title: problem.title, status: problem.status, code: problem.code, correlation_id: correlationId, ...(problem.retryAfter ? { retry_after: problem.retryAfter } : {}) });
+  const body = JSON.stringify({
+    type: `urn:platform:problem:proxy:${problem.code}`,
+    title: problem.title,
+    status: problem.status,
+    code: problem.code,
+    correlation_id: correlationId,
+    ...(problem.retryAfter ? { retry_after: problem.retryAfter } : {}),
+  });
   res.writeHead(problem.status, {
     'content-type': 'application/problem+json; charset=utf-8',
     'content-length': Buffer.byteLength(body),

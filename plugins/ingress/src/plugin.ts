@@ -22,9 +22,7 @@ export default definePlugin(ingress, {
         },
       },
       ready: async () => {
-        ctx.own(
-          await ctx.kv.subscribe('platform:sys:domain:changed', message => mappings.forget(hostnamesOf(message))),
-        );
+        ctx.own(await ctx.kv.subscribe('platform:sys:domain:changed', message => mappings.forget(hostnamesOf(message))));
         await edge.listen(ctx.config.httpsPort, ctx.config.address);
         ctx.own(edge);
       },

@@ -5,7 +5,22 @@ import type { Mapping } from './host-mappings.ts';
 const CORRELATION = 'x-platform-correlation-id';
 const CSRF = 'x-platform-csrf';
 const CORRELATION_PATTERN = /^[A-Za-z0-9._:-]{1,128}$/;
-const DROPPED = new Set(['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'host', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']);
+const DROPPED = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]);
 /** A socket needs these to be upgraded. */
 const UPGRADE = new Set(['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions', 'sec-websocket-protocol']);
 

@@ -22,13 +22,18 @@ const tenant = (status = 'active') => {
 const changed = (change: object) => world.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify(change));
 
 describe('routing by name', () => {
-  test('ING-004 ING-009 a host of the platform goes to its service over the ingress\'s own certificate, with no lookup', async () => {
-    for (const host of [ECHO, 'mirror.ops.sys.localhost']) expect(await world.ask(host, { path: '/a?b=c', method: 'POST', body: 'hello', headers: { 'content-length': '5' } })).toMatchObject({ status: 200, headers: { 'x-from': 'echo' }, json: { from: 'echo' } });
+  test("ING-004 ING-009 a host of the platform goes to its service over the ingress's own certificate, with no lookup", async () => {
+    for (const host of [ECHO, 'mirror.ops.sys.localhost'])
+      expect(await world.ask(host, { path: '/a?b=c', method: 'POST', body: 'hello', headers: { 'content-length': '5' } })).toMatchObject({
+        status: 200,
+        headers: { 'x-from': 'echo' },
+        json: { from: 'echo' },
+      });
     expect(world.seen.at(-1)).toMatchObject({ method: 'POST', url: '/a?b=c', body: 'hello', peer: 'm2m-proxy' });
     expect(world.resolved).toEqual([]);
   });
 
-  test('ING-007 ING-010 a tenant\'s host is asked of the registry once, then remembered', async () => {
+  test("ING-007 ING-010 a tenant's host is asked of the registry once, then remembered", async () => {
     const host = tenant();
     for (const _ of [1, 2, 3]) expect((await world.ask(host)).status).toBe(200);
     expect(world.resolved.filter(name => name === host)).toEqual([host]);
@@ -80,22 +85,42 @@ describe('headers', () => {
 
   test('ING-018 ING-019 ING-033 what a client claims is stripped; the resolved context is injected', async () => {
     const host = tenant();
-    await world.ask(host, { headers: { ...Object.fromEntries(STRIPPED.map(name => [`X-Platform-${name}`, 'forged'])), 'x-forwarded-for': '6.6.6.6', 'x-forwarded-host': 'evil.example', forwarded: 'for=6.6.6.6', 'x-other': 'kept', authorization: 'Bearer kept' } });
+    await world.ask(host, {
+      headers: {
+        ...Object.fromEntries(STRIPPED.map(name => [`X-Platform-${name}`, 'forged'])),
+        'x-forwarded-for': '6.6.6.6',
+        'x-forwarded-host': 'evil.example',
+        forwarded: 'for=6.6.6.6',
+        'x-other': 'kept',
+        authorization: 'Bearer kept',
+      },
+    });
     const { headers } = world.seen.at(-1) ?? { headers: {} };
     expect(Object.values(headers).filter(value => value === 'forged')).toEqual([]);
-    expect(headers).toMatchObject({ 'x-platform-env-id': TENANT.env_id, 'x-platform-service': 'echo', 'x-platform-hostname': host, 'x-platform-caller-service': 'proxy', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': host, 'x-forwarded-proto': 'https', 'x-other': 'kept', authorization: 'Bearer kept' });
+    expect(headers).toMatchObject({
+      'x-platform-env-id': TENANT.env_id,
+      'x-platform-service': 'echo',
+      'x-platform-hostname': host,
+      'x-platform-caller-service': 'proxy',
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-host': host,
+      'x-forwarded-proto': 'https',
+      'x-other': 'kept',
+      authorization: 'Bearer kept',
+    });
     expect((headers as Record<string, unknown>)['forwarded']).toBeUndefined();
     await world.ask(ECHO);
     expect(world.seen.at(-1)?.headers['x-platform-env-id']).toBe(SYSTEM.envId);
   });
 
-  test('ING-034 the correlation id is the client\'s when it is well formed, else a new one', async () => {
+  test("ING-034 the correlation id is the client's when it is well formed, else a new one", async () => {
     const sent = async (headers: Record<string, string>) => {
       await world.ask(ECHO, { headers });
       return world.seen.at(-1)?.headers['x-platform-correlation-id'];
     };
     expect(await sent({ 'x-platform-correlation-id': 'click-1' })).toBe('click-1');
-    for (const headers of [{}, { 'x-platform-correlation-id': 'a b' }, { 'x-platform-correlation-id': 'x'.repeat(129) }] as Record<string, string>[]) expect(await sent(headers)).toMatch(/^proxy-[0-9a-f-]{36}$/);
+    for (const headers of [{}, { 'x-platform-correlation-id': 'a b' }, { 'x-platform-correlation-id': 'x'.repeat(129) }] as Record<string, string>[])
+      expect(await sent(headers)).toMatch(/^proxy-[0-9a-f-]{36}$/);
     const refused = await world.ask(ECHO, { servername: 'mirror.ops.sys.localhost', headers: { 'x-platform-correlation-id': 'click-2' } });
     expect([refused.status, refused.headers['x-platform-correlation-id'], refused.json['correlation_id']]).toEqual([421, 'click-2', 'click-2']);
   });
@@ -179,7 +204,9 @@ describe('KRN-005 a change of hosts', () => {
 test('G-PROXY-04 a WebSocket passes both ways, with the context injected', async () => {
   const socket = world.open(ECHO);
   await once(socket, 'secureConnect');
-  socket.write(`GET /live HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Platform-Env-Id: forged\r\n\r\n`);
+  socket.write(
+    `GET /live HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Platform-Env-Id: forged\r\n\r\n`,
+  );
   const [head] = (await once(socket, 'data')) as [Buffer];
   expect(head.toString()).toMatch(/^HTTP\/1\.1 101 [\s\S]*s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/);
   socket.write('ping over the wire');
@@ -189,7 +216,12 @@ test('G-PROXY-04 a WebSocket passes both ways, with the context injected', async
 });
 
 test('H-14 a WebSocket to a host of another connection is 421', async () => {
-  expect(await world.raw(ECHO, 'GET / HTTP/1.1\r\nHost: mirror.ops.sys.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n')).toMatch(/^HTTP\/1\.1 421 /);
+  expect(
+    await world.raw(
+      ECHO,
+      'GET / HTTP/1.1\r\nHost: mirror.ops.sys.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    ),
+  ).toMatch(/^HTTP\/1\.1 421 /);
 });
 
 test('ING-017 ING-025 ING-026 ING-044 operators see mappings and backends, each by its own scope', async () => {

@@ -19,7 +19,12 @@ export const Org = Type.Object({
 });
 export type Org = Static<typeof Org>;
 export const NewOrg = Type.Object({ slug: Type.String({ maxLength: 64 }), display_name: Name, org_domain: Type.Optional(Domain) });
-export const OrgChange = Type.Object({ slug: Type.Optional(Type.String()), display_name: Type.Optional(Name), org_domain: Type.Optional(Domain), status: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('suspended')])) });
+export const OrgChange = Type.Object({
+  slug: Type.Optional(Type.String()),
+  display_name: Type.Optional(Name),
+  org_domain: Type.Optional(Domain),
+  status: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('suspended')])),
+});
 
 export const Env = Type.Object({
   env_id: Id,
@@ -34,7 +39,12 @@ export const Env = Type.Object({
 });
 export type Env = Static<typeof Env>;
 export const NewEnv = Type.Object({ org_id: Id, slug: Type.String({ maxLength: 64 }), display_name: Name, auth_domain: Type.Optional(Domain) });
-export const EnvChange = Type.Object({ slug: Type.Optional(Type.String()), display_name: Type.Optional(Name), auth_domain: Type.Optional(nullable(Domain)), status: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('suspended')])) });
+export const EnvChange = Type.Object({
+  slug: Type.Optional(Type.String()),
+  display_name: Type.Optional(Name),
+  auth_domain: Type.Optional(nullable(Domain)),
+  status: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('suspended')])),
+});
 
 /** Payload of created and updated events: the whole tenant, env members null for an organization's own. */
 export const TenantSnapshot = Type.Object({
@@ -50,9 +60,18 @@ export const TenantSnapshot = Type.Object({
 });
 export type TenantSnapshot = Static<typeof TenantSnapshot>;
 
-export const Enablement = Type.Object({ service: Type.String(), enabled: Type.Boolean(), config: Type.Object({}, { additionalProperties: true }), explicit: Type.Boolean(), updated_at: nullable(Stamp) });
+export const Enablement = Type.Object({
+  service: Type.String(),
+  enabled: Type.Boolean(),
+  config: Type.Object({}, { additionalProperties: true }),
+  explicit: Type.Boolean(),
+  updated_at: nullable(Stamp),
+});
 export const EnablementChange = Type.Object({
-  services: Type.Array(Type.Object({ service: Type.String({ maxLength: 64 }), enabled: Type.Boolean(), config: Type.Optional(Type.Object({}, { additionalProperties: true })) }), { minItems: 1, maxItems: 200 }),
+  services: Type.Array(Type.Object({ service: Type.String({ maxLength: 64 }), enabled: Type.Boolean(), config: Type.Optional(Type.Object({}, { additionalProperties: true })) }), {
+    minItems: 1,
+    maxItems: 200,
+  }),
 });
 
 const Access = Type.Union([Type.Literal('owner'), Type.Literal('admin'), Type.Literal('viewer')]);
@@ -67,7 +86,14 @@ export const Bootstrap = Type.Object({
 export const Member = Type.Object({ user_id: Type.String(), email: Type.String(), display_name: nullable(Type.String()), groups: Type.Array(Type.String()), access: Access, joined_at: Stamp });
 
 const Nav = Type.Object({ page: Type.String(), label: Type.String(), order: Type.Optional(Type.Number()), scope: Type.Optional(Type.String()), icon: Type.Optional(Type.String()) });
-const ScopeEntry = Type.Object({ scope: Type.String(), service: Type.String(), title: Type.String(), admin: Type.Boolean(), machine_only: Type.Optional(Type.Boolean()), grants: Type.Optional(Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')])) });
+const ScopeEntry = Type.Object({
+  scope: Type.String(),
+  service: Type.String(),
+  title: Type.String(),
+  admin: Type.Boolean(),
+  machine_only: Type.Optional(Type.Boolean()),
+  grants: Type.Optional(Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')])),
+});
 const ServiceEntry = Type.Object({
   service: Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$' }),
   label: Type.String(),
@@ -88,7 +114,14 @@ export const Registration = Type.Object({
   listings: Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 1_000 }),
 });
 export type Registration = Static<typeof Registration>;
-export const RegisteredService = Type.Object({ ...ServiceEntry.properties, vertical: Type.String(), admin_scopes: Type.Array(Type.String()), error_codes: Type.Array(ErrorCode), listings: Type.Array(Type.Object({}, { additionalProperties: true })), health: Type.Union([Type.Literal('up'), Type.Literal('down')]) });
+export const RegisteredService = Type.Object({
+  ...ServiceEntry.properties,
+  vertical: Type.String(),
+  admin_scopes: Type.Array(Type.String()),
+  error_codes: Type.Array(ErrorCode),
+  listings: Type.Array(Type.Object({}, { additionalProperties: true })),
+  health: Type.Union([Type.Literal('up'), Type.Literal('down')]),
+});
 
 /** G-SYS-13. */
 export const Actor = Type.Object({ kind: Type.Union([Type.Literal('user'), Type.Literal('workload')]), id: Type.String(), act: Type.Optional(Type.String()) });
@@ -167,4 +200,11 @@ export const PolicySet = Type.Object({
 export type PolicySet = Static<typeof PolicySet>;
 export const Relation = Type.Object({ relation_id: Id, env_id: Id, service: Type.String(), subject: Type.String(), relation: Type.String(), object: Type.String() });
 export const Attribute = Type.Object({ attribute_id: Id, env_id: Id, service: Type.String(), principal: Type.String(), key: Type.String(), value: Type.Union([Scalar, Type.Array(Scalar)]) });
-export const PolicyChange = Type.Object({ service: Type.String(), policy_set: Type.Union([PolicySet, Type.Null()]), deleted_id: Type.Optional(Type.String()), version: Type.Integer(), mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]), seeded: Type.Boolean() });
+export const PolicyChange = Type.Object({
+  service: Type.String(),
+  policy_set: Type.Union([PolicySet, Type.Null()]),
+  deleted_id: Type.Optional(Type.String()),
+  version: Type.Integer(),
+  mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]),
+  seeded: Type.Boolean(),
+});

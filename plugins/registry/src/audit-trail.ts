@@ -23,7 +23,8 @@ export class AuditTrail {
 
   /** An internal write, in the transaction of what it records. */
   async write(tx: RegistryTx, { action, envId, caller, correlationId, resource, details }: Entry): Promise<void> {
-    const actor = caller.kind === 'machine' ? { kind: 'workload' as const, id: caller.subject } : { kind: 'user' as const, id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
+    const actor =
+      caller.kind === 'machine' ? { kind: 'workload' as const, id: caller.subject } : { kind: 'user' as const, id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
     await this.#insert(tx, {
       audit_id: this.#ctx.platform.newId(),
       ts: this.#ctx.clock.now().toISOString(),

@@ -34,7 +34,8 @@ export class Enablement {
     if (env.status === 'suspended') throw this.#ctx.problem('env_suspended');
     const known = new Set(await verticals.serviceIds());
     const stranger = body.services.findIndex(({ service }) => !known.has(service));
-    if (stranger >= 0) throw this.#ctx.problem('unknown_service', { extra: { errors: [{ pointer: `/services/${stranger}/service`, code: 'unknown_service', message: 'is not a registered service' }] } });
+    if (stranger >= 0)
+      throw this.#ctx.problem('unknown_service', { extra: { errors: [{ pointer: `/services/${stranger}/service`, code: 'unknown_service', message: 'is not a registered service' }] } });
     await this.#ctx.db.tx(async tx => {
       for (const { service, enabled, config } of body.services) {
         const changed = await tx.sql<object[]>`
@@ -72,4 +73,3 @@ export class Enablement {
     return { env_id: envId, services };
   }
 }
-

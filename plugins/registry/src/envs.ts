@@ -53,7 +53,12 @@ export class Envs {
     const signal = AbortSignal.timeout(PROVISIONING_MS);
     try {
       // The host last: a try that failed before must not keep it from the next (registry rule 5).
-      await services.identity.provisionAccess({ body: { template: 'env', org_id: org.org_id, env_id: env.env_id, ...(owner ? { owner } : {}) }, targetEnvId: env.env_id, signal, idempotencyKey: env.env_id });
+      await services.identity.provisionAccess({
+        body: { template: 'env', org_id: org.org_id, env_id: env.env_id, ...(owner ? { owner } : {}) },
+        targetEnvId: env.env_id,
+        signal,
+        idempotencyKey: env.env_id,
+      });
       await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id }, signal });
     } catch (cause) {
       await db.tx(async tx => {
@@ -172,8 +177,10 @@ export class Envs {
         return env;
       });
     } catch (cause) {
-      if (isUniqueViolation(cause) && row.auth_domain !== null && (cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key') throw taken(this.#ctx, '/auth_domain', row.auth_domain, cause);
-      if (isUniqueViolation(cause)) throw this.#ctx.problem('slug_taken', { detail: `"${row.slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
+      if (isUniqueViolation(cause) && row.auth_domain !== null && (cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key')
+        throw taken(this.#ctx, '/auth_domain', row.auth_domain, cause);
+      if (isUniqueViolation(cause))
+        throw this.#ctx.problem('slug_taken', { detail: `"${row.slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
       throw cause;
     }
   }

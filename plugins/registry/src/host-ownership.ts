@@ -13,9 +13,15 @@ export async function requireOrgDomain(ctx: Ctx, { org_id: orgId, slug }: Pick<O
 /** Refuses a sign-in host that lies in the platform's domain or another organization's. */
 export async function requireAuthDomain(ctx: Ctx, org: Org, authDomain: string): Promise<void> {
   if (within(authDomain, org.org_domain)) return;
-  const others = await ctx.db.sql<{ org_domain: string }[]>`select org_domain from orgs where org_id <> ${org.org_id} and status <> 'archived' and (org_domain = ${authDomain} or right(${authDomain}, length(org_domain) + 1) = '.' || org_domain)`;
+  const others = await ctx.db.sql<
+    { org_domain: string }[]
+  >`select org_domain from orgs where org_id <> ${org.org_id} and status <> 'archived' and (org_domain = ${authDomain} or right(${authDomain}, length(org_domain) + 1) = '.' || org_domain)`;
   if (others.length > 0 || within(authDomain, ctx.platform.domain)) throw taken(ctx, '/auth_domain', authDomain);
 }
 
 export const taken = (ctx: Ctx, pointer: '/org_domain' | '/auth_domain', host: string, cause?: unknown) =>
-  ctx.problem('hostname_taken', { detail: `"${host}" is not free for this organization.`, extra: { errors: [{ pointer, code: 'taken', message: 'belongs to somebody else' }] }, ...(cause === undefined ? {} : { cause }) });
+  ctx.problem('hostname_taken', {
+    detail: `"${host}" is not free for this organization.`,
+    extra: { errors: [{ pointer, code: 'taken', message: 'belongs to somebody else' }] },
+    ...(cause === undefined ? {} : { cause }),
+  });

@@ -47,7 +47,12 @@ export class Orgs {
     const org = await this.#insert(row);
     const owner = caller.userId;
     try {
-      await services.identity.provisionAccess({ body: { template: 'org', org_id: org.org_id, ...(owner ? { owner } : {}) }, targetEnvId: SYSTEM.envId, signal: AbortSignal.timeout(PROVISIONING_MS), idempotencyKey: org.org_id });
+      await services.identity.provisionAccess({
+        body: { template: 'org', org_id: org.org_id, ...(owner ? { owner } : {}) },
+        targetEnvId: SYSTEM.envId,
+        signal: AbortSignal.timeout(PROVISIONING_MS),
+        idempotencyKey: org.org_id,
+      });
     } catch (cause) {
       // Nobody has heard of this organization yet: its event is held. A retry must start clean (registry rule 5).
       await db.tx(async tx => {

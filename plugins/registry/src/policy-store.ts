@@ -29,7 +29,9 @@ export class PolicyStore {
     const { env_id: envId, service } = query;
     const [sets, relations, attributes] = await Promise.all([
       sql<PolicySet[]>`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') order by created_at, policy_set_id`,
-      sql<{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }[]>`select * from policy_relations where env_id = ${envId} and service = ${service}`,
+      sql<
+        { relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }[]
+      >`select * from policy_relations where env_id = ${envId} and service = ${service}`,
       sql<{ attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }[]>`select * from policy_attributes where env_id = ${envId} and service = ${service}`,
     ]);
     return { sets: [...sets], relations: [...relations], attributes: [...attributes] };
@@ -50,8 +52,12 @@ export class PolicyStore {
       let set: PolicySet;
       try {
         [set] = known
-          ? await tx.sql<[PolicySet]>`update policy_sets set name = ${body.name}, policies = ${body.policies}, mode = ${body.mode ?? known.mode}, version = version + 1, updated_at = now(), updated_by = ${body.updated_by} where policy_set_id = ${known.policy_set_id} returning *`
-          : await tx.sql<[PolicySet]>`insert into policy_sets ${tx.sql.row({ policy_set_id: platform.newId(), env_id: body.env_id, service: body.service, name: body.name, origin: 'tenant', mode: 'shadow', policies: body.policies, updated_by: body.updated_by })} returning *`;
+          ? await tx.sql<
+              [PolicySet]
+            >`update policy_sets set name = ${body.name}, policies = ${body.policies}, mode = ${body.mode ?? known.mode}, version = version + 1, updated_at = now(), updated_by = ${body.updated_by} where policy_set_id = ${known.policy_set_id} returning *`
+          : await tx.sql<
+              [PolicySet]
+            >`insert into policy_sets ${tx.sql.row({ policy_set_id: platform.newId(), env_id: body.env_id, service: body.service, name: body.name, origin: 'tenant', mode: 'shadow', policies: body.policies, updated_by: body.updated_by })} returning *`;
       } catch (cause) {
         if (isUniqueViolation(cause)) throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
         throw cause;

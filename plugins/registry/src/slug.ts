@@ -1,7 +1,31 @@
 import type { Ctx } from './context.ts';
 
 const PATTERN = /^[a-z][a-z0-9-]{1,38}[a-z0-9]$/;
-const RESERVED = ['sys', 'ops', 'www', 'api', 'admin', 'bff', 'app', 'auth', 'bus', 'post', 'acme', 'captain', 'proxy', 'func', 'stat', 'workflow', 'storage', 'cron', 'secrets', 'db', 'web', 'ai', 'tls'];
+const RESERVED = [
+  'sys',
+  'ops',
+  'www',
+  'api',
+  'admin',
+  'bff',
+  'app',
+  'auth',
+  'bus',
+  'post',
+  'acme',
+  'captain',
+  'proxy',
+  'func',
+  'stat',
+  'workflow',
+  'storage',
+  'cron',
+  'secrets',
+  'db',
+  'web',
+  'ai',
+  'tls',
+];
 
 /** Why a slug cannot be used at all, or null (G-K-03). */
 export function slugFault(slug: string): 'invalid' | 'reserved' | null {
@@ -13,7 +37,8 @@ export function slugFault(slug: string): 'invalid' | 'reserved' | null {
 export function requireSlug(ctx: Ctx, slug: string): void {
   const fault = slugFault(slug);
   const errors = (message: string) => ({ errors: [{ pointer: '/slug', code: fault ?? '', message }] });
-  if (fault === 'invalid') throw ctx.problem('slug_invalid', { detail: 'Use 3 to 40 characters of a-z, 0-9 and -, starting with a letter and ending with a letter or digit.', extra: errors('does not follow the rules') });
+  if (fault === 'invalid')
+    throw ctx.problem('slug_invalid', { detail: 'Use 3 to 40 characters of a-z, 0-9 and -, starting with a letter and ending with a letter or digit.', extra: errors('does not follow the rules') });
   if (fault === 'reserved') throw ctx.problem('slug_reserved', { detail: `The platform uses "${slug}" itself.`, extra: errors('is reserved') });
 }
 

@@ -19,19 +19,27 @@ describe('who may touch an organization', () => {
     expect(await world.host.by(member).getOrg({ params: { id: org.org_id } })).toMatchObject({ org_id: org.org_id });
   });
 
-  test.each(['platform:org:owner', 'platform:org:admin', 'platform:org:viewer', 'owners', 'platform:org:ORG:members', 'x:platform:org:ORG:owners', 'platform:org:ORG:owners:x'])('REG-116 %s proves nothing', async name => {
-    const { org } = await world.org();
-    const member = world.stranger();
-    world.directory.groups(member.id, name.replace('ORG', org.org_id));
-    expect(await refusal(world.host.by(member).getOrg({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
-  });
+  test.each(['platform:org:owner', 'platform:org:admin', 'platform:org:viewer', 'owners', 'platform:org:ORG:members', 'x:platform:org:ORG:owners', 'platform:org:ORG:owners:x'])(
+    'REG-116 %s proves nothing',
+    async name => {
+      const { org } = await world.org();
+      const member = world.stranger();
+      world.directory.groups(member.id, name.replace('ORG', org.org_id));
+      expect(await refusal(world.host.by(member).getOrg({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
+    },
+  );
 
   test('REG-151 a stranger gets the same 403 for what is there and what is not; an administrator of the platform gets the truth', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const by = world.host.by(world.stranger());
-    const answers = await Promise.all([org.org_id, NOWHERE].map(id => by.getOrg({ params: { id } }).catch((error: { status: number; code: string; detail: string }) => [error.status, error.code, error.detail])));
-    expect(answers).toEqual([[403, 'not_org_member', 'caller is not a member of the org'], [403, 'not_org_member', 'caller is not a member of the org']]);
+    const answers = await Promise.all(
+      [org.org_id, NOWHERE].map(id => by.getOrg({ params: { id } }).catch((error: { status: number; code: string; detail: string }) => [error.status, error.code, error.detail])),
+    );
+    expect(answers).toEqual([
+      [403, 'not_org_member', 'caller is not a member of the org'],
+      [403, 'not_org_member', 'caller is not a member of the org'],
+    ]);
     for (const id of [env.env_id, NOWHERE]) expect(await refusal(by.getEnv({ params: { env_id: id } }))).toEqual([403, 'not_org_member']);
     const admin = world.host.by(world.admin());
     expect(await refusal(admin.getOrg({ params: { id: NOWHERE } }))).toEqual([404, 'org_not_found']);
@@ -101,7 +109,8 @@ describe('who may touch an organization', () => {
   test('KRN-007 the organization is that of the environment, whatever headers and query claim', async () => {
     const [mine, other] = [await world.org(), await world.org()];
     const [env, foreign] = [await world.env(mine.owner, mine.org.org_id), await world.env(other.owner, other.org.org_id)];
-    const ask = (id: string) => world.host.fetch(`/v1/env/${id}?target_org_id=${mine.org.org_id}`, { persona: mine.owner, headers: { 'x-platform-org-id': mine.org.org_id, 'x-platform-env-id': env.env_id } });
+    const ask = (id: string) =>
+      world.host.fetch(`/v1/env/${id}?target_org_id=${mine.org.org_id}`, { persona: mine.owner, headers: { 'x-platform-org-id': mine.org.org_id, 'x-platform-env-id': env.env_id } });
     expect(await ask(foreign.env_id)).toMatchObject({ status: 403, json: { code: 'not_org_member' } });
     const claimed = await world.host.fetch(`/v1/env/${env.env_id}?target_org_id=${other.org.org_id}`, { persona: mine.owner, headers: { 'x-platform-org-id': other.org.org_id } });
     expect(claimed).toMatchObject({ status: 200, json: { org_id: mine.org.org_id } });
@@ -114,17 +123,25 @@ describe('who may touch an organization', () => {
     const both = world.stranger();
     world.directory.groups(both.id, `platform:org:${org.org_id}:viewers`, `platform:org:${org.org_id}:admins`);
     const { items } = await world.host.by(owner).listMemberships({ params: { org_id: org.org_id } });
-    expect(items.map(({ user_id, access, groups }) => [user_id, access, groups.length])).toEqual([[owner.id, 'owner', 1], [both.id, 'admin', 2]]);
+    expect(items.map(({ user_id, access, groups }) => [user_id, access, groups.length])).toEqual([
+      [owner.id, 'owner', 1],
+      [both.id, 'admin', 2],
+    ]);
   });
 });
 
 describe('bootstrap', () => {
-  test('REG-098 it lists organizations and environments of the caller\'s groups with the level, and the features', async () => {
+  test("REG-098 it lists organizations and environments of the caller's groups with the level, and the features", async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const member = world.stranger();
     world.directory.groups(member.id, `platform:env:${env.env_id}:viewers`);
-    expect(await world.host.by(owner).bootstrap({})).toMatchObject({ user_id: owner.id, platform_admin: false, orgs: [{ org_id: org.org_id, access: 'owner', envs: [{ env_id: env.env_id }] }], system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId } });
+    expect(await world.host.by(owner).bootstrap({})).toMatchObject({
+      user_id: owner.id,
+      platform_admin: false,
+      orgs: [{ org_id: org.org_id, access: 'owner', envs: [{ env_id: env.env_id }] }],
+      system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
+    });
     expect((await world.host.by(member).bootstrap({})).orgs).toMatchObject([{ org_id: org.org_id, access: 'viewer', envs: [{ env_id: env.env_id }] }]);
     expect((await world.host.by(world.stranger()).bootstrap({})).orgs).toEqual([]);
     expect((await world.host.by(world.admin()).bootstrap({})).orgs.map(({ org_id }) => org_id)).toContain(org.org_id);
@@ -146,7 +163,10 @@ describe('branding', () => {
     await by.putOrgBranding({ params: { id: org.org_id }, body: { primary_color: '#111111', font_family: 'Inter', logo_url: 'https://example.org/logo.svg' } });
     await by.putEnvBranding({ params: { id: env.env_id }, body: { primary_color: '#222222', font_family: '', theme_mode: 'dark', logo_url: null } });
     expect(await by.mergedBranding({ params: { id: env.env_id } })).toEqual({
-      primary_color: '#222222', font_family: 'Inter', logo_url: 'https://example.org/logo.svg', theme_mode: 'dark',
+      primary_color: '#222222',
+      font_family: 'Inter',
+      logo_url: 'https://example.org/logo.svg',
+      theme_mode: 'dark',
       sources: { primary_color: 'env', secondary_color: 'default', background_color: 'default', text_color: 'default', font_family: 'org', logo_url: 'org', theme_mode: 'env', custom_css: 'default' },
     });
     await by.putOrgBranding({ params: { id: org.org_id }, body: {} });

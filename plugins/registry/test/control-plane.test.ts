@@ -32,35 +32,59 @@ const tenant = async () => {
 };
 
 describe('service enablement', () => {
-  const shown = (answer: { services: { service: string; enabled: boolean; explicit: boolean }[] }) => answer.services.filter(({ service }) => ['till', 'shelf'].includes(service)).map(({ service, enabled, explicit }) => [service, enabled, explicit]);
+  const shown = (answer: { services: { service: string; enabled: boolean; explicit: boolean }[] }) =>
+    answer.services.filter(({ service }) => ['till', 'shelf'].includes(service)).map(({ service, enabled, explicit }) => [service, enabled, explicit]);
 
   test('REG-052 REG-081 a missing row is enabled', async () => {
     const { env, owner } = await tenant();
     const answer = await world.host.by(owner).listServices({ params: { env_id: env.env_id } });
-    expect(shown(answer)).toEqual([['shelf', true, false], ['till', true, false]]);
+    expect(shown(answer)).toEqual([
+      ['shelf', true, false],
+      ['till', true, false],
+    ]);
   });
 
   test('REG-082 REG-083 a change touches only what it names, and is told once per row that really changed', async () => {
     const { env, owner } = await tenant();
     const put = (services: { service: string; enabled: boolean; config?: object }[]) => world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: services as never } });
-    expect(shown(await put([{ service: 'till', enabled: false, config: { drawer: 2 } }]))).toEqual([['shelf', true, false], ['till', false, true]]);
+    expect(shown(await put([{ service: 'till', enabled: false, config: { drawer: 2 } }]))).toEqual([
+      ['shelf', true, false],
+      ['till', false, true],
+    ]);
     await put([{ service: 'till', enabled: false }]);
     await put([{ service: 'till', enabled: false, config: { drawer: 2 } }]);
-    const after = await put([{ service: 'shelf', enabled: false }, { service: 'till', enabled: false }]);
+    const after = await put([
+      { service: 'shelf', enabled: false },
+      { service: 'till', enabled: false },
+    ]);
     expect(after.services.find(({ service }) => service === 'till')?.config).toEqual({ drawer: 2 });
-    const told = await world.sql<{ payload: { service: string }; env_id: string }[]>`select payload, env_id from outbox where event_type = 'platform:sys:service:updated' and env_id = ${env.env_id} order by created_at`;
-    expect(told.map(({ payload }) => payload)).toEqual([{ env_id: env.env_id, service: 'till' }, { env_id: env.env_id, service: 'shelf' }]);
+    const told = await world.sql<
+      { payload: { service: string }; env_id: string }[]
+    >`select payload, env_id from outbox where event_type = 'platform:sys:service:updated' and env_id = ${env.env_id} order by created_at`;
+    expect(told.map(({ payload }) => payload)).toEqual([
+      { env_id: env.env_id, service: 'till' },
+      { env_id: env.env_id, service: 'shelf' },
+    ]);
   });
 
   test('REG-082 an unknown service is refused by place, and nothing is written', async () => {
     const { env, owner } = await tenant();
-    const answer = await world.host.fetch(`/v1/env/${env.env_id}/services`, { method: 'PUT', persona: owner, body: JSON.stringify({ services: [{ service: 'till', enabled: false }, { service: 'nobody', enabled: false }] }) });
+    const answer = await world.host.fetch(`/v1/env/${env.env_id}/services`, {
+      method: 'PUT',
+      persona: owner,
+      body: JSON.stringify({
+        services: [
+          { service: 'till', enabled: false },
+          { service: 'nobody', enabled: false },
+        ],
+      }),
+    });
     expect(answer).toMatchObject({ status: 400, json: { code: 'unknown_service', errors: [{ pointer: '/services/1/service' }] } });
     const rows = await world.sql<object[]>`select 1 from service_enablement where env_id = ${env.env_id}`;
     expect(rows).toHaveLength(0);
   });
 
-  test('REG-098 C36 bootstrap shows it as features of the caller\'s environment, with a version that moves', async () => {
+  test("REG-098 C36 bootstrap shows it as features of the caller's environment, with a version that moves", async () => {
     const { env, owner } = await tenant();
     const by = world.host.by(as.delegated(env.env_id, ...EVERYTHING));
     const before = await by.bootstrap({});
@@ -77,13 +101,17 @@ describe('hosts', () => {
   const resolve = (hostname: string) => proxy().resolveHostname({ query: { hostname } });
 
   test.each([
-    ['console.ops.sys.localhost', 'web', SYSTEM.consoleAppId], ['bff.console.ops.sys.localhost', 'bff', SYSTEM.consoleAppId], ['sys.ops.sys.localhost', 'sys', null],
-    ['auth.ops.sys.localhost', 'auth', null], ['SYS.ops.sys.localhost:8443', 'sys', null], ['sys.ops.sys.localhost.', 'sys', null],
+    ['console.ops.sys.localhost', 'web', SYSTEM.consoleAppId],
+    ['bff.console.ops.sys.localhost', 'bff', SYSTEM.consoleAppId],
+    ['sys.ops.sys.localhost', 'sys', null],
+    ['auth.ops.sys.localhost', 'auth', null],
+    ['SYS.ops.sys.localhost:8443', 'sys', null],
+    ['sys.ops.sys.localhost.', 'sys', null],
   ])('REG-003 REG-093 %s of the platform leads to %s', async (hostname, service, app) => {
     expect(await resolve(hostname)).toMatchObject({ kind: 'platform', service, env_id: SYSTEM.envId, env_slug: 'ops', org_id: SYSTEM.orgId, app_instance_id: app, status: 'active', ttl_s: 30 });
   });
 
-  test('REG-093 REG-045 a tenant\'s service, gateway twin and sign-in hosts', async () => {
+  test("REG-093 REG-045 a tenant's service, gateway twin and sign-in hosts", async () => {
     const { org, env, owner } = await tenant();
     await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `login.${org.slug}.example` } });
     const where = { kind: 'tenant', env_id: env.env_id, env_slug: 'prod', org_id: org.org_id };
@@ -118,7 +146,7 @@ describe('hosts', () => {
 });
 
 describe('hosts of others', () => {
-  test('G-SYS-08 an organization cannot take another\'s domain, nor one of the platform', async () => {
+  test("G-SYS-08 an organization cannot take another's domain, nor one of the platform", async () => {
     const [{ org: other }, { org, owner }] = [await tenant(), await tenant()];
     const by = world.host.by(owner);
     for (const orgDomain of [other.org_domain, 'sys.localhost', 'localhost', 'someday.localhost', `x.${other.org_domain}`]) {
@@ -147,14 +175,22 @@ describe('tenant snapshots', () => {
     const { org, env } = await tenant();
     const func = world.service('func', 'tenants:read');
     expect(await world.host.by(func).tenant({ params: { env_id: env.env_id } })).toEqual({
-      env_id: env.env_id, env_slug: 'prod', env_display_name: 'Env prod', org_id: org.org_id, org_slug: org.slug, org_domain: org.org_domain, org_display_name: org.display_name, auth_domain: null, status: 'active',
+      env_id: env.env_id,
+      env_slug: 'prod',
+      env_display_name: 'Env prod',
+      org_id: org.org_id,
+      org_slug: org.slug,
+      org_domain: org.org_domain,
+      org_display_name: org.display_name,
+      auth_domain: null,
+      status: 'active',
     });
     const path = `/v1/tenants/${env.env_id}`;
     expect(await world.host.fetch(path, { persona: as.user('tenants:read', 'sys:sys:admin') })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
     expect(await world.host.fetch(path, { persona: func })).toMatchObject({ status: 403, json: { code: 'certificate_binding_required' } });
   });
 
-  test('REG-105 only where the caller\'s own service is enabled', async () => {
+  test("REG-105 only where the caller's own service is enabled", async () => {
     const { env, owner } = await tenant();
     await world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
     const by = (name: string) => world.host.by(world.service(name, 'tenants:read'));
@@ -172,13 +208,22 @@ describe('tenant snapshots', () => {
 describe('verticals', () => {
   test('REG-006 REG-007 REG-008 REG-100 what registers at run time is served back', async () => {
     const { items } = await world.host.by(world.stranger()).listVerticals({});
-    expect(items.find(({ service }) => service === 'till')).toMatchObject({ vertical: 'retail', admin_scopes: ['retail:till:admin'], error_codes: [{ code: 'till_jammed' }], listings: [{ page: 'tills' }], health: 'down' });
+    expect(items.find(({ service }) => service === 'till')).toMatchObject({
+      vertical: 'retail',
+      admin_scopes: ['retail:till:admin'],
+      error_codes: [{ code: 'till_jammed' }],
+      listings: [{ page: 'tills' }],
+      health: 'down',
+    });
     expect(items.find(({ service }) => service === 'shelf')?.error_codes).toEqual([]);
   });
 
   test('REG-007 a workload registers its own vertical only', async () => {
     expect(await refusal(world.host.by(retail('till', 'other')).registerVertical({ body: registration('retail', ['till']) }))).toEqual([403, 'vertical_mismatch']);
-    expect(await world.host.fetch('/v1/verticals/register', { method: 'POST', persona: as.user('sys:verticals:write'), body: JSON.stringify(registration('platform', ['till'])) })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
+    expect(await world.host.fetch('/v1/verticals/register', { method: 'POST', persona: as.user('sys:verticals:write'), body: JSON.stringify(registration('platform', ['till'])) })).toMatchObject({
+      status: 403,
+      json: { code: 'm2m_required' },
+    });
   });
 
   test('REG-007 the same again is a no-op, a change replaces and is told', async () => {
@@ -202,7 +247,12 @@ describe('verticals', () => {
   test('REG-099 REG-110 the scope catalog needs no token, and its ETag moves with what is registered', async () => {
     const first = await world.host.fetch('/v1/scopes/catalog');
     expect(first).toMatchObject({ status: 200, headers: { 'cache-control': 'public, max-age=60', etag: `"${String(first.json['version'])}"` } });
-    expect(first.json['scopes']).toEqual(expect.arrayContaining([{ scope: 'sys:org:admin', service: 'sys', vertical: 'platform', title: 'Create and change organizations', admin: true }, { scope: 'retail:till:read', service: 'till', vertical: 'retail', title: 'Read tills', admin: false }]));
+    expect(first.json['scopes']).toEqual(
+      expect.arrayContaining([
+        { scope: 'sys:org:admin', service: 'sys', vertical: 'platform', title: 'Create and change organizations', admin: true },
+        { scope: 'retail:till:read', service: 'till', vertical: 'retail', title: 'Read tills', admin: false },
+      ]),
+    );
     await world.host.by(retail('pump', 'fuel')).registerVertical({ body: registration('fuel', ['pump']) });
     expect((await world.host.fetch('/v1/scopes/catalog')).headers['etag']).not.toBe(first.headers['etag']);
   });

@@ -19,7 +19,10 @@ describe('creating an organization', () => {
     const slug = world.slug();
     const answer = await world.host.fetch('/v1/o', { method: 'POST', persona: owner, body: JSON.stringify({ slug, display_name: 'Acme' }) });
     expect([answer.status, answer.json]).toMatchObject([200, { slug, display_name: 'Acme', org_domain: `${slug}.localhost`, status: 'active', version: 1 }]);
-    expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({ headers: { 'x-platform-target-env-id': SYSTEM.envId }, body: { template: 'org', org_id: answer.json['org_id'], owner: owner.id } });
+    expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({
+      headers: { 'x-platform-target-env-id': SYSTEM.envId },
+      body: { template: 'org', org_id: answer.json['org_id'], owner: owner.id },
+    });
   });
 
   test('REG-019 REG-114 H-31 the very next request on it is authorized', async () => {
@@ -41,21 +44,48 @@ describe('creating an organization', () => {
   test('REG-047 REG-048 REG-122 its event carries the tenant snapshot, on the system environment', async () => {
     const { org } = await world.org();
     const events = await world.host.events('platform:sys:org:created');
-    const payload = { env_id: null, env_slug: null, env_display_name: null, org_id: org.org_id, org_slug: org.slug, org_domain: org.org_domain, org_display_name: org.display_name, auth_domain: null, status: 'active' };
-    await expect.poll(() => events.length > 0 && world.host.bus.find(({ event_type, payload: { org_id } }) => event_type === 'platform:sys:org:created' && org_id === org.org_id)).toMatchObject({ env_id: SYSTEM.envId, payload });
+    const payload = {
+      env_id: null,
+      env_slug: null,
+      env_display_name: null,
+      org_id: org.org_id,
+      org_slug: org.slug,
+      org_domain: org.org_domain,
+      org_display_name: org.display_name,
+      auth_domain: null,
+      status: 'active',
+    };
+    await expect
+      .poll(() => events.length > 0 && world.host.bus.find(({ event_type, payload: { org_id } }) => event_type === 'platform:sys:org:created' && org_id === org.org_id))
+      .toMatchObject({ env_id: SYSTEM.envId, payload });
   });
 
-  test('REG-014 REG-141 the creator\'s access change is told in the policy family', async () => {
+  test("REG-014 REG-141 the creator's access change is told in the policy family", async () => {
     const { owner } = await world.org();
-    const rows = await world.sql<{ stream_family: string; payload: object }[]>`select stream_family, payload from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}`;
+    const rows = await world.sql<
+      { stream_family: string; payload: object }[]
+    >`select stream_family, payload from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}`;
     expect([...rows]).toEqual([{ stream_family: 'policy', payload: { env_id: SYSTEM.envId, subject_ids: [owner.id] } }]);
   });
 
   test('REG-004 REG-057 REG-140 REG-144 the audit row carries the correlation id of the click', async () => {
     const owner = world.stranger();
-    const { json } = await world.host.fetch('/v1/o', { method: 'POST', persona: owner, headers: { 'x-platform-correlation-id': 'click-0001' }, body: JSON.stringify({ slug: world.slug(), display_name: 'Acme' }) });
+    const { json } = await world.host.fetch('/v1/o', {
+      method: 'POST',
+      persona: owner,
+      headers: { 'x-platform-correlation-id': 'click-0001' },
+      body: JSON.stringify({ slug: world.slug(), display_name: 'Acme' }),
+    });
     const rows = await world.sql<object[]>`select service, env_id, action, actor, resource, outcome, correlation_id from audit where correlation_id = 'click-0001'`;
-    const row = { service: 'sys', env_id: SYSTEM.envId, action: 'org.created', actor: { kind: 'user', id: owner.id }, resource: { type: 'org', id: json['org_id'] }, outcome: 'success', correlation_id: 'click-0001' };
+    const row = {
+      service: 'sys',
+      env_id: SYSTEM.envId,
+      action: 'org.created',
+      actor: { kind: 'user', id: owner.id },
+      resource: { type: 'org', id: json['org_id'] },
+      outcome: 'success',
+      correlation_id: 'click-0001',
+    };
     expect([...rows]).toEqual([row]);
     const events = await world.sql<object[]>`select env_id, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'correlation_id' = 'click-0001'`;
     expect([...events]).toMatchObject([{ env_id: SYSTEM.envId, payload: row }]);
@@ -72,13 +102,18 @@ describe('creating an organization', () => {
     world.directory.down.clear();
     const { org } = await world.org(owner, slug);
     expect(await world.written('platform:sys:org:created', slug)).toHaveLength(1);
-    await expect.poll(() => world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:sys:org:created' && payload['org_slug'] === slug).map(({ payload }) => payload['org_id'])).toEqual([org.org_id]);
+    await expect
+      .poll(() => world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:sys:org:created' && payload['org_slug'] === slug).map(({ payload }) => payload['org_id']))
+      .toEqual([org.org_id]);
   });
 
   test('REG-026 of two creates with one slug at once, one wins and the other is 409', async () => {
     const slug = world.slug();
     const outcomes = await Promise.all([refusal(world.org(world.stranger(), slug)), refusal(world.org(world.stranger(), slug))]);
-    expect(outcomes.sort()).toEqual([[200, 'answered'], [409, 'slug_taken']]);
+    expect(outcomes.sort()).toEqual([
+      [200, 'answered'],
+      [409, 'slug_taken'],
+    ]);
     const rows = await world.sql<object[]>`select 1 from orgs where slug = ${slug}`;
     expect(rows).toHaveLength(1);
   });
@@ -108,10 +143,13 @@ describe('creating an environment', () => {
     const env = await world.env(owner, org.org_id, 'prod');
     expect(env).toMatchObject({ org_id: org.org_id, slug: 'prod', auth_domain: null, status: 'active' });
     expect(world.directory.realms.get(`auth.prod.${org.slug}.localhost`)).toBe(env.env_id);
-    expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({ headers: { 'x-platform-target-env-id': env.env_id }, body: { template: 'env', org_id: org.org_id, env_id: env.env_id, owner: owner.id } });
+    expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({
+      headers: { 'x-platform-target-env-id': env.env_id },
+      body: { template: 'env', org_id: org.org_id, env_id: env.env_id, owner: owner.id },
+    });
   });
 
-  test('REG-020 REG-021 REG-142 the platform\'s policies are there before the access model is asked for', async () => {
+  test("REG-020 REG-021 REG-142 the platform's policies are there before the access model is asked for", async () => {
     const { org, owner } = await world.org();
     let sets: object[] = [];
     world.directory.during = async () => {
@@ -126,9 +164,21 @@ describe('creating an environment', () => {
   test('REG-047 REG-048 REG-126 its event carries the whole snapshot, on its own environment', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id, 'prod');
-    await expect.poll(() => world.host.bus.filter(({ event_type, env_id }) => event_type === 'platform:sys:env:created' && env_id === env.env_id).map(({ payload }) => payload)).toEqual([
-      { env_id: env.env_id, env_slug: 'prod', env_display_name: 'Env prod', org_id: org.org_id, org_slug: org.slug, org_domain: org.org_domain, org_display_name: org.display_name, auth_domain: null, status: 'active' },
-    ]);
+    await expect
+      .poll(() => world.host.bus.filter(({ event_type, env_id }) => event_type === 'platform:sys:env:created' && env_id === env.env_id).map(({ payload }) => payload))
+      .toEqual([
+        {
+          env_id: env.env_id,
+          env_slug: 'prod',
+          env_display_name: 'Env prod',
+          org_id: org.org_id,
+          org_slug: org.slug,
+          org_domain: org.org_domain,
+          org_display_name: org.display_name,
+          auth_domain: null,
+          status: 'active',
+        },
+      ]);
   });
 
   test('REG-014 REG-016 access changed in the system realm and in the new one', async () => {
@@ -142,7 +192,9 @@ describe('creating an environment', () => {
     const { org, owner } = await world.org();
     world.directory.down.add(operation);
     expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([500, 'provisioning_failed']);
-    const rows = await world.sql<object[]>`select 1 from envs where org_id = ${org.org_id} union all select 1 from outbox where event_type = 'platform:sys:env:created' and payload->>'org_id' = ${org.org_id}`;
+    const rows = await world.sql<
+      object[]
+    >`select 1 from envs where org_id = ${org.org_id} union all select 1 from outbox where event_type = 'platform:sys:env:created' and payload->>'org_id' = ${org.org_id}`;
     expect(rows).toHaveLength(0);
     world.directory.down.clear();
     await world.env(owner, org.org_id, 'prod');
@@ -200,7 +252,9 @@ describe('archive, suspend, delete', () => {
       select 1 from orgs where org_id = any(${ids}::uuid[]) union all select 1 from envs where org_id = ${org.org_id} union all select 1 from branding where subject_id = any(${ids}::uuid[])
       union all select 1 from policy_sets where env_id = any(${ids}::uuid[]) union all select 1 from service_enablement where env_id = any(${ids}::uuid[])`;
     expect(left).toHaveLength(0);
-    const [{ transactions }] = await world.sql<[{ transactions: number }]>`select count(distinct xmin::text)::int as transactions from outbox where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
+    const [{ transactions }] = await world.sql<
+      [{ transactions: number }]
+    >`select count(distinct xmin::text)::int as transactions from outbox where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
     expect(transactions).toBeLessThanOrEqual(1);
     expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(envs.map(({ env_id }) => env_id).sort());
     expect((await world.written('platform:sys:org:deleted', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
@@ -227,7 +281,11 @@ describe('archive, suspend, delete', () => {
     expect(await refusal(world.host.by(owner).putOrgBranding({ ...target, body: {} }))).toEqual([409, 'org_suspended']);
     await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'active' } });
     expect(await world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other', status: 'active' });
-    expect((await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']])).toEqual([['suspended', org.display_name], ['active', org.display_name], ['active', 'Other']]);
+    expect((await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']])).toEqual([
+      ['suspended', org.display_name],
+      ['active', org.display_name],
+      ['active', 'Other'],
+    ]);
   });
 
   test('REG-127 an environment is suspended the same way; a slug never changes; nothing leaves the archive', async () => {
@@ -244,21 +302,42 @@ describe('archive, suspend, delete', () => {
     expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([409, 'record_archived']);
   });
 
-  test('REG-032 REG-033 REG-036 G-SYS-02 the platform\'s own records are there under their ids, and stay', async () => {
+  test("REG-032 REG-033 REG-036 G-SYS-02 the platform's own records are there under their ids, and stay", async () => {
     const by = world.host.by(world.admin());
     const [org, env] = [{ params: { id: SYSTEM.orgId } }, { params: { env_id: SYSTEM.envId } }];
     expect(await by.getOrg(org)).toMatchObject({ slug: 'sys', status: 'active' });
     expect(await by.getEnv(env)).toMatchObject({ slug: 'ops', org_id: SYSTEM.orgId });
-    const calls = [() => by.archiveOrg(org), () => by.deleteOrg(org), () => by.updateOrg({ ...org, body: { status: 'suspended' } }), () => by.archiveEnv(env), () => by.deleteEnv(env), () => by.updateEnv({ ...env, body: { status: 'suspended' } })];
+    const calls = [
+      () => by.archiveOrg(org),
+      () => by.deleteOrg(org),
+      () => by.updateOrg({ ...org, body: { status: 'suspended' } }),
+      () => by.archiveEnv(env),
+      () => by.deleteEnv(env),
+      () => by.updateEnv({ ...env, body: { status: 'suspended' } }),
+    ];
     for (const call of calls) expect(await refusal(call())).toEqual([409, 'system_record_protected']);
   });
 });
 
 describe('slugs', () => {
   test.each([
-    ['Acme', 'invalid'], ['a', 'invalid'], ['ab', 'invalid'], ['-abc', 'invalid'], ['abc-', 'invalid'], ['1abc', 'invalid'], ['a_bc', 'invalid'], ['a.bc', 'invalid'], ['a'.repeat(41), 'invalid'], ['äbc', 'invalid'],
-    ['sys', 'reserved'], ['auth', 'reserved'], ['bff', 'reserved'], ['www', 'reserved'],
-    ['abc', null], ['a-1', null], ['a'.repeat(40), null],
+    ['Acme', 'invalid'],
+    ['a', 'invalid'],
+    ['ab', 'invalid'],
+    ['-abc', 'invalid'],
+    ['abc-', 'invalid'],
+    ['1abc', 'invalid'],
+    ['a_bc', 'invalid'],
+    ['a.bc', 'invalid'],
+    ['a'.repeat(41), 'invalid'],
+    ['äbc', 'invalid'],
+    ['sys', 'reserved'],
+    ['auth', 'reserved'],
+    ['bff', 'reserved'],
+    ['www', 'reserved'],
+    ['abc', null],
+    ['a-1', null],
+    ['a'.repeat(40), null],
   ])('REG-080 G-K-03 %s is %s', async (slug, reason) => {
     const by = world.host.by(world.stranger());
     expect(await by.slugAvailable({ params: { slug } })).toEqual({ slug, available: reason === null, reason });
@@ -269,7 +348,12 @@ describe('slugs', () => {
     const { org, owner } = await world.org();
     await world.env(owner, org.org_id, 'prod');
     const ask = async (slug: string, query: object = {}) => (await world.host.by(owner).slugAvailable({ params: { slug }, query })).reason;
-    expect([await ask(org.slug), await ask('prod', { kind: 'env', org_id: org.org_id }), await ask('prod'), await ask('prod', { kind: 'env', org_id: SYSTEM.orgId })]).toEqual(['taken', 'taken', null, null]);
+    expect([await ask(org.slug), await ask('prod', { kind: 'env', org_id: org.org_id }), await ask('prod'), await ask('prod', { kind: 'env', org_id: SYSTEM.orgId })]).toEqual([
+      'taken',
+      'taken',
+      null,
+      null,
+    ]);
   });
 });
 
@@ -280,8 +364,14 @@ test('REG-070 REG-073 REG-074 REG-075 REG-078 REG-079 REG-111 each write asks fo
   const without = (scope: string) => world.host.by(as.user('sys:sys:admin', ...EVERYTHING.filter(other => other !== scope)));
   const [org_, env_] = [without('sys:org:admin'), without('sys:env:admin')];
   const calls = [
-    () => org_.createOrg({ body: { slug: 'no-scope', display_name: 'X' } }), () => org_.updateOrg({ ...id, body: {} }), () => org_.archiveOrg(id), () => org_.deleteOrg(id),
-    () => env_.createEnv({ body: { org_id: org.org_id, slug: 'no-scope', display_name: 'X' } }), () => env_.updateEnv({ ...env, body: {} }), () => env_.archiveEnv(env), () => env_.deleteEnv(env),
+    () => org_.createOrg({ body: { slug: 'no-scope', display_name: 'X' } }),
+    () => org_.updateOrg({ ...id, body: {} }),
+    () => org_.archiveOrg(id),
+    () => org_.deleteOrg(id),
+    () => env_.createEnv({ body: { org_id: org.org_id, slug: 'no-scope', display_name: 'X' } }),
+    () => env_.updateEnv({ ...env, body: {} }),
+    () => env_.archiveEnv(env),
+    () => env_.deleteEnv(env),
   ];
   for (const call of calls) expect(await refusal(call())).toEqual([403, 'policy_denied']);
 });

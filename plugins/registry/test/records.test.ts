@@ -13,10 +13,11 @@ afterAll(() => world[Symbol.asyncDispose]());
 const ENV = '018f0000-0000-7000-8000-0000000000e1';
 const OTHER = '018f0000-0000-7000-8000-0000000000e2';
 const func = () => world.host.by(world.service('func-worker', 'audit:write', 'audit:read'));
-const record = (action: string, more: object = {}, headers: Record<string, string> = {}) => func().recordAudit({ body: { env_id: ENV, action, ...more }, headers } as never) as Promise<{ audit_id: string }>;
+const record = (action: string, more: object = {}, headers: Record<string, string> = {}) =>
+  func().recordAudit({ body: { env_id: ENV, action, ...more }, headers } as never) as Promise<{ audit_id: string }>;
 
 describe('audit ingest', () => {
-  test('REG-058 REG-103 REG-139 REG-144 the service is the certificate\'s, never the body\'s, and the event is bound to the system environment', async () => {
+  test("REG-058 REG-103 REG-139 REG-144 the service is the certificate's, never the body's, and the event is bound to the system environment", async () => {
     const { audit_id: id } = await record('run.started', { service: 'sys', details: { run: 1 }, correlation_id: 'c-1' });
     const [row] = await world.sql<object[]>`select service, env_id, action, actor, outcome, details, correlation_id from audit where audit_id = ${id}`;
     const stored = { service: 'func', env_id: ENV, action: 'run.started', actor: { kind: 'workload', id: 'func-worker' }, outcome: 'success', details: { run: 1 }, correlation_id: 'c-1' };
@@ -47,7 +48,10 @@ describe('audit listing', () => {
     await world.host.by(world.service('till', 'audit:write')).recordAudit({ body: { env_id: ENV, action: 'filter.a' } });
     const by = world.host.by(world.admin());
     const ask = async (query: object) => (await by.listAudit({ query })).items.map(({ service, action, env_id }) => [service, action, env_id]);
-    expect(await ask({ action: 'filter.a' })).toEqual([['till', 'filter.a', ENV], ['func', 'filter.a', ENV]]);
+    expect(await ask({ action: 'filter.a' })).toEqual([
+      ['till', 'filter.a', ENV],
+      ['func', 'filter.a', ENV],
+    ]);
     expect(await ask({ action: 'filter.a', service: 'func' })).toEqual([['func', 'filter.a', ENV]]);
     expect(await ask({ env_id: OTHER })).toEqual([['func', 'filter.b', OTHER]]);
   });
@@ -117,7 +121,8 @@ describe('policy data', () => {
     const mirror = sets.find(({ origin }) => origin === 'platform');
     expect(mirror).toMatchObject({ service: '*', name: 'scope-mirror', mode: 'enforced' });
     const id = mirror?.policy_set_id as string;
-    for (const attempt of [set('scope-mirror', { env_id: SYSTEM.envId }), set('mine', { env_id: SYSTEM.envId, policy_set_id: id })]) expect(await refusal(store().policyUpsertSet(attempt))).toEqual([409, 'platform_origin_row']);
+    for (const attempt of [set('scope-mirror', { env_id: SYSTEM.envId }), set('mine', { env_id: SYSTEM.envId, policy_set_id: id })])
+      expect(await refusal(store().policyUpsertSet(attempt))).toEqual([409, 'platform_origin_row']);
     expect(await refusal(store().policyRemove({ body: { env_id: SYSTEM.envId, service: 'func', kind: 'policy-sets', id, updated_by: 'user:ada' } }))).toEqual([409, 'platform_origin_row']);
     const after = await store().policySnapshot({ query: { env_id: SYSTEM.envId, service: 'func' } });
     expect(after.sets).toEqual(sets);
@@ -141,7 +146,8 @@ describe('policy data', () => {
   test('REG-005 a service keeps and sees its own policies only; people and unbound tokens none', async () => {
     const foreign = store('till');
     const attempts = [
-      () => foreign.policySnapshot({ query: { env_id: ENV, service: 'func' } }), () => foreign.policyUpsertSet(set('x')),
+      () => foreign.policySnapshot({ query: { env_id: ENV, service: 'func' } }),
+      () => foreign.policyUpsertSet(set('x')),
       () => foreign.policyUpsertRelation({ body: { env_id: ENV, service: 'func', subject: 'a', relation: 'b', object: 'c' } }),
       () => foreign.policyUpsertAttribute({ body: { env_id: ENV, service: 'func', principal: 'a', key: 'b', value: 1 } }),
       () => foreign.policyRemove({ body: { env_id: ENV, service: 'func', kind: 'relations', id: 'x', updated_by: 'x' } }),

@@ -6,7 +6,17 @@ import { StaticFiles } from './static-files.ts';
 
 const BUNDLE = fileURLToPath(new URL('../../../console/dist', import.meta.url));
 /** What the console listens to beside the pages' own events (G-CON-01, and what changes its navigation). */
-const LIVE_TYPES = ['platform:sys:org:created', 'platform:sys:org:updated', 'platform:sys:org:archived', 'platform:sys:env:created', 'platform:sys:env:updated', 'platform:sys:env:archived', 'platform:sys:service:updated', 'platform:sys:vertical:registered', 'platform:stat:traffic:snapshot'];
+const LIVE_TYPES = [
+  'platform:sys:org:created',
+  'platform:sys:org:updated',
+  'platform:sys:org:archived',
+  'platform:sys:env:created',
+  'platform:sys:env:updated',
+  'platform:sys:env:archived',
+  'platform:sys:service:updated',
+  'platform:sys:vertical:registered',
+  'platform:stat:traffic:snapshot',
+];
 
 export default definePlugin(web, {
   setup(ctx) {

@@ -50,7 +50,13 @@ export class StaticFiles {
   respond(path: string, request: Request): Response | undefined {
     const file = this.#files.get(path);
     if (!file) return undefined;
-    const headers = new Headers({ 'content-type': file.type, etag: file.etag, vary: 'accept-encoding', 'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache', 'x-content-type-options': 'nosniff' });
+    const headers = new Headers({
+      'content-type': file.type,
+      etag: file.etag,
+      vary: 'accept-encoding',
+      'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'x-content-type-options': 'nosniff',
+    });
     if (request.headers.get('if-none-match') === file.etag) return new Response(null, { status: 304, headers });
     const compressed = file.brotli && request.headers.get('accept-encoding')?.includes('br') ? file.brotli : undefined;
     if (compressed) headers.set('content-encoding', 'br');

@@ -18,7 +18,7 @@ afterAll(() => host[Symbol.asyncDispose]());
 const GATEWAY = 'https://bff.console.ops.sys.localhost:8443';
 const asset = async () => /(?:src|href)="\.?(\/?assets\/[^"]+)"/.exec((await host.fetch('/')).text)?.[1]?.replace(/^\/?/, '/') as string;
 
-describe('the console\'s host', () => {
+describe("the console's host", () => {
   test('the page is the same under both its names, asked for anew each time', async () => {
     const [root, index] = [await host.fetch('/'), await host.fetch('/index.html')];
     expect(root).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' } });
@@ -32,8 +32,18 @@ describe('the console\'s host', () => {
 
   test('the content policy lets the page talk to its gateway and nobody else, and nobody frame it', async () => {
     const { headers } = await host.fetch('/');
-    const policy = Object.fromEntries(String(headers['content-security-policy']).split('; ').map(part => [part.split(' ')[0], part.split(' ').slice(1)]));
-    expect(policy).toMatchObject({ 'default-src': ["'self'"], 'connect-src': ["'self'", GATEWAY, GATEWAY.replace('https:', 'wss:')], 'frame-ancestors': ["'none'"], 'base-uri': ["'none'"], 'form-action': ["'self'", GATEWAY] });
+    const policy = Object.fromEntries(
+      String(headers['content-security-policy'])
+        .split('; ')
+        .map(part => [part.split(' ')[0], part.split(' ').slice(1)]),
+    );
+    expect(policy).toMatchObject({
+      'default-src': ["'self'"],
+      'connect-src': ["'self'", GATEWAY, GATEWAY.replace('https:', 'wss:')],
+      'frame-ancestors': ["'none'"],
+      'base-uri': ["'none'"],
+      'form-action': ["'self'", GATEWAY],
+    });
     expect(JSON.stringify(policy)).not.toContain('unsafe');
     expect(headers['referrer-policy']).toBe('no-referrer');
   });
@@ -44,7 +54,18 @@ describe('the console\'s host', () => {
     expect(json['live_types']).toEqual(expect.arrayContaining(['platform:sys:org:created', 'platform:sys:env:archived']));
   });
 
-  test.each(['/nothing.js', '/assets/', '/assets/nothing.js', '/index.html/', '/../package.json', '/..%2fpackage.json', '/%2e%2e/%2e%2e/package.json', '/assets/..%2f..%2f..%2fpackage.json', '/etc/passwd', '//etc/passwd'])('%s is not there', async path => {
+  test.each([
+    '/nothing.js',
+    '/assets/',
+    '/assets/nothing.js',
+    '/index.html/',
+    '/../package.json',
+    '/..%2fpackage.json',
+    '/%2e%2e/%2e%2e/package.json',
+    '/assets/..%2f..%2f..%2fpackage.json',
+    '/etc/passwd',
+    '//etc/passwd',
+  ])('%s is not there', async path => {
     const { status, text } = await host.fetch(path);
     expect([400, 404]).toContain(status);
     expect(text).not.toMatch(/"name"|root:/);

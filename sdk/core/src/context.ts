@@ -150,7 +150,19 @@ export interface KeyValue {
 /** Streams to other services' internal listeners, for the gateway and the ingress. */
 export interface Backends {
   /** Throws the problem `backend_unresolved` or `backend_unreachable` (502). The body streams. */
-  fetch(service: string, path: string, init: { method: string; headers: Record<string, string>; body?: BodyInit | null; signal?: AbortSignal; hostname?: string; timeoutMs?: number; /** One of the contract's `workloads`; the service's own when absent. */ as?: string }): Promise<Response>;
+  fetch(
+    service: string,
+    path: string,
+    init: {
+      method: string;
+      headers: Record<string, string>;
+      body?: BodyInit | null;
+      signal?: AbortSignal;
+      hostname?: string;
+      timeoutMs?: number /** One of the contract's `workloads`; the service's own when absent. */;
+      as?: string;
+    },
+  ): Promise<Response>;
   /** Addresses of Active instances with fresh health. */
   addresses(service: string): Promise<readonly { ip: string; port: number }[]>;
   /** Forwards an HTTP exchange, or with `head` a protocol upgrade, byte for byte. Headers are given whole. */
@@ -235,8 +247,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
   };
   /** Every loaded manifest, read only. */
-  readonly catalog: { manifests(): readonly object[]; actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[] };
-  readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string; /** A UUIDv7. */ newId(): string };
+  readonly catalog: {
+    manifests(): readonly object[];
+    actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[];
+  };
+  readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string /** A UUIDv7. */; newId(): string };
   readonly kv: KeyValue;
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */

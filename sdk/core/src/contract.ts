@@ -78,13 +78,9 @@ export type AnyContract = Contract<any, any, any, any, any>;
  * Declares everything others may know of a service. Pure data: it survives JSON and has no side effect.
  * Gates, problems and emitted events that are not declared do not compile; what arrives as JSON is held by the host's checks.
  */
-export function defineContract<
-  const B extends Base,
-  const A extends Actions,
-  const P extends Problems,
-  const E extends Events,
-  const R extends Readonly<Record<string, AnyRoute>>,
->(declaration: B & { actions: A; problems: P; events: E; routes: R & Checked<NoInfer<R>, NoInfer<A>, NoInfer<P>, NoInfer<E>> }): Contract<A, P, E, R, B> {
+export function defineContract<const B extends Base, const A extends Actions, const P extends Problems, const E extends Events, const R extends Readonly<Record<string, AnyRoute>>>(
+  declaration: B & { actions: A; problems: P; events: E; routes: R & Checked<NoInfer<R>, NoInfer<A>, NoInfer<P>, NoInfer<E>> },
+): Contract<A, P, E, R, B> {
   const { actions, problems, events, routes, ...base } = declaration;
   return { base: base as unknown as B, actions, problems, events, routes };
 }

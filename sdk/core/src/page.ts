@@ -38,13 +38,14 @@ export interface RowAction {
 }
 
 export type PageDecl =
-  | (PageBase & Rows & {
-      readonly kind: 'table' | 'feed';
-      readonly create?: string;
-      readonly update?: string;
-      readonly remove?: string;
-      readonly rowActions?: readonly (string | RowAction)[];
-    })
+  | (PageBase &
+      Rows & {
+        readonly kind: 'table' | 'feed';
+        readonly create?: string;
+        readonly update?: string;
+        readonly remove?: string;
+        readonly rowActions?: readonly (string | RowAction)[];
+      })
   | (PageBase & { readonly kind: 'detail'; readonly source: string; readonly fields: readonly ColumnDecl[] })
   | (PageBase & { readonly kind: 'form'; readonly submit: string; readonly source?: string })
   | (PageBase & { readonly kind: 'stats'; readonly source: string; readonly items: readonly ColumnDecl[] })

@@ -26,9 +26,7 @@ export interface StreamItem {
 }
 
 type EventNames<U extends Uses> = { [K in keyof U]: keyof U[K]['events'] }[keyof U];
-type ForeignPayload<U extends Uses, N> = N extends EventNames<U>
-  ? { [K in keyof U]: N extends keyof U[K]['events'] ? PayloadOf<U[K], N> : never }[keyof U]
-  : Readonly<Record<string, unknown>>;
+type ForeignPayload<U extends Uses, N> = N extends EventNames<U> ? { [K in keyof U]: N extends keyof U[K]['events'] ? PayloadOf<U[K], N> : never }[keyof U] : Readonly<Record<string, unknown>>;
 
 /** One delivered event. `id` is its idempotency key: the kernel has already refused a second copy. */
 export interface Delivery<P> {

@@ -34,10 +34,7 @@ export interface RouteDef<M extends Method = Method, P extends string = string, 
 }
 export type AnyRoute = RouteDef;
 
-type Made<M extends Method, D extends Door> = <const P extends string, const O extends RouteOptions>(
-  path: P,
-  options: O,
-) => RouteDef<M, P, O> & { readonly door: D };
+type Made<M extends Method, D extends Door> = <const P extends string, const O extends RouteOptions>(path: P, options: O) => RouteDef<M, P, O> & { readonly door: D };
 
 const door =
   <M extends Method, D extends Door>(method: M, kind: D): Made<M, D> =>
@@ -59,6 +56,4 @@ export const node = door('ANY', 'node');
 export const listener = door('ANY', 'listener');
 
 /** Names between braces in a path; `{*rest}` takes the remainder. */
-export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
-  ? { readonly [K in Name extends `*${infer Tail}` ? Tail : Name]: string } & PathParams<Rest>
-  : unknown;
+export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? { readonly [K in Name extends `*${infer Tail}` ? Tail : Name]: string } & PathParams<Rest> : unknown;

@@ -19,7 +19,14 @@ const things = defineContract({
   problems: { thing_taken: { status: 409, title: 'Taken', retry: 'never' } },
   events: { 'platform:things:thing:made': event('A thing was made', Thing) },
   routes: {
-    makeThing: post('/v1/things', { summary: 'Make', gate: 'things:own', body: Type.Object({ name: Type.String() }), returns: Thing, problems: ['thing_taken'], emits: ['platform:things:thing:made'] }),
+    makeThing: post('/v1/things', {
+      summary: 'Make',
+      gate: 'things:own',
+      body: Type.Object({ name: Type.String() }),
+      returns: Thing,
+      problems: ['thing_taken'],
+      emits: ['platform:things:thing:made'],
+    }),
     getThing: get('/v1/things/{thing_id}', { summary: 'One', gate: { any: ['things:read', 'things:own'] }, returns: Thing }),
     listThings: get('/v1/things', { summary: 'All', gate: { public: 'Things are public knowledge' }, query: PageQuery, returns: Page(Thing) }),
     ingest: post('/v1/ingest', { summary: 'Ingest', gate: 'things:ingest', body: Thing }),
@@ -73,7 +80,15 @@ export const plugin = definePlugin(things, {
 
 export const wrongAnswer = definePlugin(things, {
   // @ts-expect-error an answer that breaks its promise
-  setup: () => ({ routes: { makeThing: async () => ({ thing_id: 1 }), getThing: async () => ({ thing_id: '', name: '' }), listThings: async () => ({ items: [], next_cursor: null }), ingest: async () => undefined, dropThing: async () => undefined } }),
+  setup: () => ({
+    routes: {
+      makeThing: async () => ({ thing_id: 1 }),
+      getThing: async () => ({ thing_id: '', name: '' }),
+      listThings: async () => ({ items: [], next_cursor: null }),
+      ingest: async () => undefined,
+      dropThing: async () => undefined,
+    },
+  }),
 });
 
 export const missingHandler = definePlugin(things, {
