@@ -13,12 +13,13 @@ import type { Directory } from '../routing/directory.ts';
 import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
-import { roleOf, schemaOf } from '../storage/service-schema.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
 import { keyValuePort } from './key-value-port.ts';
+import { instanceRow } from './instance-row.ts';
 import { mintFor } from './mint.ts';
+import { poolOptions } from './pool-options.ts';
 import { signingAuthority } from './signing-authority.ts';
 import { ServiceInstance, type ServiceInstanceParts } from './service-instance.ts';
 import { PARTS, wire } from './wiring.ts';
@@ -237,7 +238,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         await instance.start(stopping.signal).catch(cause => {
           throw new Error(`${manifest.id} failed to start`, { cause });
         });
-        await directory.register(instanceRow(manifest, port, build, telemetryPath(dataDir, options.processName)));
+        await directory.register(instanceRow(manifest, port, build, `${dataDir}/logs/${options.processName}.log`));
       }),
     );
   }
@@ -266,40 +267,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   return made;
 }
 
-function poolOptions({ database, anchors }: Bootstrap, service: string, workload: Workload) {
-  const base = { host: database.host, port: database.port, database: database.database, schema: schemaOf(service), max: 6 };
-  if (database.login) return { ...base, user: database.login.user, password: database.login.password, role: roleOf(service), ...(database.login.tls ? { ssl: 'verify-full' as const } : {}) };
-  return {
-    ...base,
-    user: roleOf(service),
-    ssl: () => {
-      const { chain, key } = workload.credential('database');
-      return { ca: anchors.classical.root, cert: chain, key, servername: 'postgres.platform.internal' };
-    },
-  };
-}
-
 function labelOf(name: string, domain: string, manifests: readonly Manifest[]): string {
   const label = name.endsWith(`.ops.sys.${domain}`) ? name.slice(0, -`.ops.sys.${domain}`.length) : name;
   return manifests.find(({ id, hosts }) => id === label || hosts.includes(label))?.id ?? label;
-}
-
-const telemetryPath = (dataDir: string, name: string) => `${dataDir}/logs/${name}.log`;
-
-function instanceRow(manifest: Manifest, port: number, build: string, log_path: string) {
-  return {
-    service_type: manifest.id,
-    ip: '127.0.0.1',
-    port,
-    pid: process.pid,
-    status: 'Active' as const,
-    version: `${manifest.version}.${build}`,
-    metrics: { cpu_pct: 0, mem_mb: Math.round(process.memoryUsage.rss() / 1_048_576), latency_ms: 0, active_connections: 0 },
-    restarts: 0,
-    api_calls: 0,
-    started_at: new Date().toISOString(),
-    last_health_at: new Date().toISOString(),
-    failures: 0,
-    log_path,
-  };
 }

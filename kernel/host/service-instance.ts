@@ -7,7 +7,7 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
-import type { Identity, Verifier } from '../identity/verifier.ts';
+import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
 import { type ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
@@ -87,9 +87,6 @@ export class ServiceInstance implements AsyncDisposable {
   get app(): ServiceApp {
     if (!this.#app) throw new Error(`${this.manifest.id} is not set up`);
     return this.#app;
-  }
-  get engine(): PolicyEngine {
-    return this.#engine;
   }
 
   async migrate(): Promise<void> {
@@ -260,26 +257,7 @@ export class ServiceInstance implements AsyncDisposable {
     if (known) return known;
     const grants = this.#parts.workloadScopes(from.name);
     if (!grants) return this.#parts.verifier.workload(from.name, from.thumbprint);
-    const identity: Identity = {
-      principal: 'machine',
-      scopes: grants.scopes,
-      caller: {
-        kind: 'machine',
-        userId: undefined,
-        service: from.name.split('-')[0] as string,
-        subject: from.name,
-        clientId: from.name,
-        envId: undefined,
-        authEnvId: undefined,
-        thumbprint: from.thumbprint,
-        vertical: grants.vertical,
-        platformAdmin: false,
-        bound: true,
-        email: undefined,
-        emailVerified: false,
-        sessionId: undefined,
-      },
-    };
+    const identity: Identity = { principal: 'machine', scopes: grants.scopes, caller: machineCaller(from.name, from.thumbprint, grants.vertical, true) };
     this.#callers.set(from, identity);
     return identity;
   }

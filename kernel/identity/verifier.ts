@@ -161,7 +161,8 @@ export class Verifier {
   }
 }
 
-function machineCaller(name: string, thumbprint: string | undefined, vertical: string | undefined, bound: boolean): Caller {
+/** A workload as handlers see it. */
+export function machineCaller(name: string, thumbprint: string | undefined, vertical: string | undefined, bound: boolean): Caller {
   return {
     kind: 'machine',
     userId: undefined,

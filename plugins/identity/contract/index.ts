@@ -1,36 +1,6 @@
 import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
-const Name = Type.String({ pattern: '^[a-z0-9:_.-]{1,200}$' });
-const Scopes = Type.Array(Type.String({ maxLength: 200 }), { maxItems: 2_000 });
-const nullable = Type.Union([Type.String(), Type.Null()]);
-/** Context that every hosted page carries to the next (G-AUTH-06). */
-const OAuthContext = Type.Object({
-  client_id: Type.Optional(Type.String({ maxLength: 300 })),
-  redirect_uri: Type.Optional(Type.String({ maxLength: 2_000 })),
-  state: Type.Optional(Type.String({ maxLength: 1_000 })),
-  code_challenge: Type.Optional(Type.String({ maxLength: 200 })),
-  scope: Type.Optional(Type.String({ maxLength: 4_000 })),
-  request_uri: Type.Optional(Type.String({ maxLength: 500 })),
-  uid: Type.Optional(Type.String({ maxLength: 100 })),
-});
-const Signed = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('password_change_required')]),
-  session_token_id: Type.Optional(Type.String()),
-  next: Type.String(),
-});
-const User = Type.Object({
-  user_id: Id,
-  email: Type.String(),
-  email_verified: Type.Boolean(),
-  display_name: nullable,
-  status: Type.Union([Type.Literal('active'), Type.Literal('locked'), Type.Literal('disabled')]),
-  groups: Type.Array(Type.String()),
-  mfa_enrolled: Type.Boolean(),
-  created_at: Type.String(),
-  last_sign_in_at: nullable,
-});
-const UserRow = Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, status: Type.String(), created_at: Type.String(), last_sign_in_at: nullable });
-const SessionRow = Type.Object({ session_id: Type.String(), user_id: Id, email: Type.String(), created_at: Type.String(), expires_at: Type.String() });
 const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
 const verbs = 'auth:membership:write';
