@@ -7,6 +7,7 @@ export default defineConfig({
     // Real servers start in most files; two cores carry two of them.
     maxWorkers: 2,
     pool: 'forks',
+    execArgv: ['--disable-warning=ExperimentalWarning'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

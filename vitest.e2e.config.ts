@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['e2e/**/*.test.ts'],
     exclude: ['**/node_modules/**'],
     pool: 'forks',
+    execArgv: ['--disable-warning=ExperimentalWarning'],
     maxWorkers: 1,
     bail: 1,
     testTimeout: 60_000,

@@ -1,5 +1,5 @@
 import { request as httpsRequest } from 'node:https';
-import { type AnyContract, type AnyPlugin, type Client, isProblem, ProblemError } from '@platform/sdk';
+import { type AnyContract, type AnyPlugin, type Client, isProblem } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
@@ -200,7 +200,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>): Map<string, LocalService> {
     const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
     const byId = new Map(Object.entries(uses).map(([name, contract]) => [contract.base.id as string, stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined]));
-    const kernel: Record<string, Record<string, (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown }) => unknown>> = {
+    const kernel: Record<string, Record<string, (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; signal: AbortSignal }) => unknown>> = {
       auth: {
         userScopes: ({ params }) => ({ scopes: [...(this.#personas.get(params['user_id'] as string)?.scopes ?? [])], as_of: new Date().toISOString() }),
         getWorkload: ({ params }) => {
@@ -219,10 +219,13 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
           this.#waiting.clear();
           return { results: events.map((_, index) => ({ message_id: `${Date.now()}-${index}`, stream: 'test' })) };
         },
-        consume: async () => {
-          await new Promise(resolve => setImmediate(resolve));
-          throw new ProblemError('bus', 'not_ready', { status: 503, title: 'nobody produces in this test', retry: 'later', log: 'debug' });
-        },
+        // Nobody else produces in a test: a consumer waits until it is stopped, or its long poll ends.
+        consume: ({ signal }) =>
+          new Promise(resolve => {
+            const end = () => resolve({ entries: [] });
+            if (signal.aborted) end();
+            else signal.addEventListener('abort', end, { once: true });
+          }),
         ack: () => ({ acked: 0 }),
         nack: () => ({ queued: 0 }),
         closeGroup: () => ({ closed: 0 }),

@@ -61,7 +61,14 @@ export class HostMappings {
     for (const host of hostnames) this.#cache.delete(host);
   }
 
-  cached(): Mapping[] {
+  /** What an operator may look at: the platform's own hosts and what was resolved of late. */
+  known(): Mapping[] {
+    const { domain } = this.#ctx.platform;
+    const own = [...this.#labels.keys()].flatMap(label => [this.#platform(`${label}.ops.sys.${domain}`)]).filter(mapping => typeof mapping === 'object');
+    return [...own, ...this.#cached()];
+  }
+
+  #cached(): Mapping[] {
     return [...this.#cache.values()].flatMap(({ mapping }) => (mapping ? [mapping] : []));
   }
 

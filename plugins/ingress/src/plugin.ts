@@ -14,7 +14,7 @@ export default definePlugin(ingress, {
     return {
       routes: {
         edge: () => undefined,
-        mappings: async () => ({ items: mappings.cached(), next_cursor: null }),
+        mappings: async () => ({ items: mappings.known(), next_cursor: null }),
         backends: async () => {
           const services = (ctx.catalog.manifests() as readonly { id: string }[]).map(({ id }) => id);
           const found = await Promise.all(services.map(async service => (await ctx.backends.addresses(service)).map(address => ({ service, ...address }))));

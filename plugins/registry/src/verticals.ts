@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Registration } from '../contract/schema.ts';
 import type { Contract, Ctx } from './context.ts';
-import { decodeCursor, page } from './keyset.ts';
 
 interface Row {
   readonly vertical: string;
@@ -35,22 +34,36 @@ export class Verticals {
     return { vertical: body.vertical, version: body.version, changed };
   }
 
-  async list({ query }: RequestOf<Contract, 'listVerticals'>) {
+  /** By vertical and service. Pages of the platform itself are offered only to those who run it. */
+  async list({ query, caller }: RequestOf<Contract, 'listVerticals'>) {
     const limit = query.limit ?? 50;
-    decodeCursor(this.#ctx, query.cursor);
+    const after = query.cursor === undefined ? '' : this.#readCursor(query.cursor);
+    const operator = caller.platformAdmin || caller.kind === 'machine';
     const rows = await this.#rows();
-    const instances = await this.#up(rows.flatMap(({ registration }) => registration.services.map(({ service }) => service)));
-    const services = rows.flatMap(({ vertical, registration }) =>
-      registration.services.map(service => ({
+    const services = rows
+      .flatMap(({ vertical, registration }) => registration.services.map(service => ({ key: `${vertical}:${service.service}`, vertical, service, registration })))
+      .filter(({ key }) => key > after)
+      .sort((left, right) => (left.key < right.key ? -1 : 1));
+    const shown = services.slice(0, limit);
+    const instances = await this.#up(shown.map(({ service }) => service.service));
+    return {
+      items: shown.map(({ vertical, service, registration }) => ({
         ...service,
+        nav: service.nav.filter(({ scope }) => operator || scope !== 'platform'),
         vertical,
         admin_scopes: registration.admin_scopes,
         error_codes: registration.error_codes.filter(code => code.service === service.service),
         listings: registration.listings,
         health: instances.has(service.service) ? ('up' as const) : ('down' as const),
       })),
-    );
-    return page(services, Math.max(limit, services.length), () => ({ at: '', id: '' }));
+      next_cursor: services.length > limit ? Buffer.from(shown.at(-1)?.key ?? '').toString('base64url') : null,
+    };
+  }
+
+  #readCursor(cursor: string): string {
+    const key = Buffer.from(cursor, 'base64url').toString();
+    if (!/^[a-z0-9]+:[a-z0-9]+$/.test(key)) throw this.#ctx.problem('invalid_cursor', { detail: 'Start again without a cursor.' });
+    return key;
   }
 
   async serviceIds(): Promise<string[]> {

@@ -235,6 +235,32 @@ describe('verticals', () => {
     expect(items.filter(({ vertical }) => vertical === 'science').map(({ service }) => service)).toEqual(['lab']);
   });
 
+  test('registered services come in pages, and pages of the platform itself only to its administrators', async () => {
+    const nav = [
+      { page: 'tills', label: 'Tills', scope: 'env' },
+      { page: 'hosts', label: 'Hosts', scope: 'platform' },
+    ];
+    const paged = registration('paged', ['aone', 'btwo', 'cthree']);
+    await world.host.by(retail('aone', 'paged')).registerVertical({ body: { ...paged, services: paged.services.map(service => ({ ...service, nav })) } });
+    const seen: string[] = [];
+    const by = world.host.by(world.stranger());
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { items, next_cursor: next }: { items: { service: string; nav: { page: string }[]; vertical: string }[]; next_cursor: string | null } = await by.listVerticals({
+        query: { limit: 2, ...(cursor ? { cursor } : {}) },
+      });
+      for (const { service, vertical, nav: offered } of items) {
+        seen.push(service);
+        if (vertical === 'paged') expect(offered.map(({ page }) => page)).toEqual(['tills']);
+      }
+      cursor = next;
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual(expect.arrayContaining(['aone', 'btwo', 'cthree']));
+    const { items } = await world.host.by(world.admin()).listVerticals({ query: { limit: 200 } });
+    expect(items.find(({ service }) => service === 'btwo')?.nav.map(({ page }) => page)).toEqual(['tills', 'hosts']);
+    expect(await refusal(by.listVerticals({ query: { cursor: '!!' } }))).toEqual([400, 'invalid_cursor']);
+  });
+
   test('REG-028 its grants reach identity before the answer, without those of machines; when identity is away nothing is registered', async () => {
     await world.host.by(retail('oven', 'bakery')).registerVertical({ body: registration('bakery', ['oven']) });
     expect(world.directory.asked('putGrants').at(-1)?.input).toMatchObject({ params: { vertical: 'bakery' }, body: { scopes: [{ scope: 'bakery:till:read', grants: 'read' }] } });
