@@ -4,6 +4,7 @@ import { enableCompileCache } from 'node:module';
 const USAGE = `platform <command>
 
   run        start everything; Ctrl-C drains and stops it
+             --distribution NAME what catalog/distributions says: all-in-one, single-host, fleet
              --split             one process per service
              --trust-verticals   run verticals in the host process (development)
              --prefer-kv KIND    wasm or path: which embedded key-value store

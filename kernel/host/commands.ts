@@ -96,14 +96,19 @@ async function startOrExit(args: readonly string[]): Promise<Host> {
   }
 }
 
-/** The first signal asks for an orderly stop, the second one ends at once. */
+/** One Ctrl-C may reach us several times: by the terminal, by npm, by the start script. */
+const SAME_PRESS_MS = 2_000;
+
+/** The first signal asks for an orderly stop, a later one ends at once. */
 function stopSignal(): Promise<void> {
+  // Whoever read our output may be gone before we are; that is no reason to leave databases running.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   return new Promise(resolve => {
-    let asked = false;
+    let askedAt: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(130);
-        asked = true;
+        if (askedAt !== undefined && performance.now() - askedAt > SAME_PRESS_MS) process.exit(130);
+        askedAt ??= performance.now();
         resolve();
       });
     }

@@ -27,6 +27,8 @@ export interface HostOptions {
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly pluginDirs: readonly string[];
+  /** Platform services to run, by id; those of the distribution. */
+  readonly services: readonly string[];
   /** One process per service instead of one for all. */
   readonly split: boolean;
   /** Runs verticals in the host process; development only. */
@@ -98,11 +100,12 @@ async function bringUp(
   options: HostOptions,
 ): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined }> {
   const { dataDir, progress, domain } = options;
-  mkdirSync(dataDir, { recursive: true, mode: 0o711 });
+  // As root the database runs as another user, who must be able to pass through.
+  mkdirSync(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const failed: FailedPlugin[] = [];
   progress('Opening the certificate authority');
   const authority = await openAuthority(dataDir);
-  const found = await readAll(options.pluginDirs, failed);
+  const found = await readAll(options, failed);
   const platform = found.filter(({ manifest }) => manifest.vertical === 'platform');
   const verticals = found.filter(({ manifest }) => manifest.vertical !== 'platform');
   const firstPassword = prepareBootstrapPassword(dataDir);

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
@@ -6,7 +7,10 @@ import type { HostOptions } from './host.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Host options from the environment and the command line. Throws `ConfigError` naming every wrong variable. */
-export function hostOptions(args: readonly string[], environment: Readonly<Record<string, string | undefined>>, progress: (text: string) => void): HostOptions {
+export function hostOptions(args: readonly string[], given: Readonly<Record<string, string | undefined>>, progress: (text: string) => void): HostOptions {
+  const distribution = readDistribution(args);
+  // What a distribution ships with is a default: the operator's own setting wins.
+  const environment = { ...distribution.settings, ...given };
   const { config, faults } = readConfig(KERNEL_CONFIG, environment);
   if (faults.length > 0) throw new ConfigError(formatFaults(faults));
   const read = <T>(name: string) => config[name] as T;
@@ -21,11 +25,27 @@ export function hostOptions(args: readonly string[], environment: Readonly<Recor
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
     pluginDirs: read<string>('pluginDirs').split(':').filter(Boolean),
-    split: args.includes('--split'),
+    services: distribution.services,
+    split: args.includes('--split') || distribution.process_per_service,
     trustVerticals: args.includes('--trust-verticals'),
     environment,
     pretty: read('environment') !== 'production',
     ...(args.includes('--prefer-kv') && (prefer === 'wasm' || prefer === 'path') ? { preferKeyValue: prefer } : {}),
     progress,
   };
+}
+
+interface Distribution {
+  readonly process_per_service: boolean;
+  readonly services: readonly string[];
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** What is started, and how: `--distribution NAME` of catalog/distributions, all in one process otherwise. */
+function readDistribution(args: readonly string[]): Distribution {
+  const name = args.includes('--distribution') ? (args[args.indexOf('--distribution') + 1] ?? '') : 'all-in-one';
+  const directory = join(ROOT, 'catalog', 'distributions');
+  const known = readdirSync(directory).map(file => file.replace(/\.json$/, ''));
+  if (!known.includes(name)) throw new ConfigError(`--distribution is one of ${known.join(', ')}`);
+  return JSON.parse(readFileSync(join(directory, `${name}.json`), 'utf8')) as Distribution;
 }

@@ -17,10 +17,10 @@ export interface FailedPlugin {
 }
 
 /** Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). */
-export async function readAll(pluginDirs: readonly string[], failed: FailedPlugin[]): Promise<FoundPlugin[]> {
-  const catalog = JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: { package: string }[] };
+export async function readAll({ pluginDirs, services }: { pluginDirs: readonly string[]; services: readonly string[] }, failed: FailedPlugin[]): Promise<FoundPlugin[]> {
+  const catalog = JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: { package: string; service_type: string }[] };
   const found: FoundPlugin[] = [];
-  for (const { package: name } of catalog.services) found.push(await readPlugin(join(ROOT, 'plugins', name)));
+  for (const { package: name } of catalog.services.filter(({ service_type }) => services.includes(service_type))) found.push(await readPlugin(join(ROOT, 'plugins', name)));
   const known = new Map<string, Manifest>(found.map(({ manifest }) => [manifest.id, manifest]));
   for (const { manifest } of found) refuseFindings(manifest, known);
   for (const directory of findPlugins(pluginDirs)) {
