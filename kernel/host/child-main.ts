@@ -24,7 +24,13 @@ export async function runChild(args: readonly string[]): Promise<void> {
     const { config, faults } = readConfig(found.manifest.config, process.env);
     if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
     const authority = found.manifest.capabilities.includes('authority') ? await openAuthority(bootstrap.dataDir) : undefined;
-    const running = await PlatformProcess.start({ bootstrap, services: [{ plugin, manifest: found.manifest, config }], ...(authority ? { authority } : {}), processName: found.manifest.id, pretty: !bootstrap.production });
+    const running = await PlatformProcess.start({
+      bootstrap,
+      services: [{ plugin, manifest: found.manifest, config }],
+      ...(authority ? { authority } : {}),
+      processName: found.manifest.id,
+      pretty: !bootstrap.production,
+    });
     process.send?.('ready');
     await stop;
     await running.drain();
