@@ -4,6 +4,7 @@ import postgres from 'postgres';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import type { Authority } from '../identity/trust-anchors.ts';
 import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
+import { PostgresGuard } from '../storage/postgres-guard.ts';
 import { startEmbeddedValkey } from '../storage/embedded-valkey.ts';
 import { ensureServiceSchema } from '../storage/service-schema.ts';
 import type { DatabaseAddress } from './bootstrap.ts';
@@ -21,10 +22,18 @@ export interface Stores {
 const SERVER_NAME = 'postgres.platform.internal';
 const SERVER_DAYS = 365;
 
-/** Opens both stores. `authority` signs the database server's leaf, of the classical hierarchy (day-one 3). */
+/** Opens both stores; a database that dies is started again unless `guarded` is false. `authority` signs the database server's leaf, of the classical hierarchy (day-one 3). */
 export async function openStores(
   owned: DisposalStack,
-  options: { dataDir: string; authority: Authority; databaseUrl: string | undefined; keyValueUrl: string | undefined; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void },
+  options: {
+    dataDir: string;
+    authority: Authority;
+    databaseUrl: string | undefined;
+    keyValueUrl: string | undefined;
+    preferKeyValue?: 'wasm' | 'path';
+    guarded?: boolean;
+    progress: (text: string) => void;
+  },
 ): Promise<Stores> {
   const { dataDir, progress } = options;
   // Both to their end, even when one fails: what came up must be owned before anybody takes it down.
@@ -35,22 +44,22 @@ export async function openStores(
   return {
     database: postgresParts.address,
     keyValueUrl,
-    ensureService: service => ensureServiceSchema(postgresParts.admin, service),
+    ensureService: service => ensureServiceSchema(postgresParts.admin(), service),
     restrictedKeyValueUrl: service => restrictedUrl(keyValueUrl, service),
   };
 }
 
 async function openPostgres(
   owned: DisposalStack,
-  { dataDir, authority, databaseUrl, progress }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; progress: (text: string) => void },
-): Promise<{ address: DatabaseAddress; admin: postgres.Sql }> {
+  { dataDir, authority, databaseUrl, guarded = true, progress }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; guarded?: boolean; progress: (text: string) => void },
+): Promise<{ address: DatabaseAddress; admin: () => postgres.Sql }> {
   if (databaseUrl) {
     const url = new URL(databaseUrl);
     const tls = url.searchParams.get('sslmode') !== 'disable';
     const admin = postgres(databaseUrl, { max: 2, onnotice: () => undefined, ...(tls ? { ssl: 'verify-full' as const } : {}) });
     owned.defer(() => admin.end({ timeout: 2 }));
     return {
-      admin,
+      admin: () => admin,
       address: {
         host: url.hostname,
         port: Number(url.port || 5432),
@@ -60,9 +69,16 @@ async function openPostgres(
     };
   }
   const leaf = await authority.classical.issue({ commonName: SERVER_NAME, names: [`dns:${SERVER_NAME}`, 'ip:127.0.0.1'], usages: ['server'], days: SERVER_DAYS });
-  const server = await startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress });
-  owned.defer(() => server.stop());
-  return { admin: server.admin(), address: { host: server.host, port: server.port, database: server.database } };
+  const start = () => startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress });
+  const server = await start();
+  const { host, port, database } = server;
+  const address = { host, port, database };
+  if (!guarded) {
+    owned.defer(() => server.stop());
+    return { admin: () => server.admin(), address };
+  }
+  const guard = owned.own(new PostgresGuard(server, start, progress));
+  return { admin: () => guard.admin(), address };
 }
 
 async function openKeyValue(
