@@ -115,7 +115,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByText('Available', { exact: true }).waitFor();
     const created = ada.waitForRequest(request => request.method() === 'POST' && request.url().includes('/v1/e'));
     await ada.getByRole('button', { name: 'Create environment' }).click();
-    await created;
+    expect((await created).headers()['x-bff-csrf']).toBeTruthy();
     await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
     envUrl = ada.url();
     await ada.getByRole('switch', { name: 'Lending enabled' }).waitFor();

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import { Redis } from 'ioredis';
 import postgres from 'postgres';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import type { Authority } from '../identity/trust-anchors.ts';
 import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
 import { PostgresGuard } from '../storage/postgres-guard.ts';
 import { startEmbeddedValkey } from '../storage/embedded-valkey.ts';
+import { RestrictedLogins } from '../storage/restricted-logins.ts';
 import { ensureServiceSchema } from '../storage/service-schema.ts';
 import type { DatabaseAddress } from './bootstrap.ts';
 
@@ -41,11 +40,12 @@ export async function openStores(
   if (database.status === 'rejected') throw database.reason;
   if (keyValue.status === 'rejected') throw keyValue.reason;
   const [postgresParts, keyValueUrl] = [database.value, keyValue.value];
+  const logins = owned.own(new RestrictedLogins(keyValueUrl));
   return {
     database: postgresParts.address,
     keyValueUrl,
     ensureService: service => ensureServiceSchema(postgresParts.admin(), service),
-    restrictedKeyValueUrl: service => restrictedUrl(keyValueUrl, service),
+    restrictedKeyValueUrl: service => logins.add(service),
   };
 }
 
@@ -89,46 +89,4 @@ async function openKeyValue(
   const server = await startEmbeddedValkey({ dataDir, progress, ...(preferKeyValue ? { prefer: preferKeyValue } : {}) });
   owned.defer(() => server.stop());
   return server.url;
-}
-
-async function restrictedUrl(url: string, service: string): Promise<string> {
-  const client = new Redis(url, { maxRetriesPerRequest: 1, lazyConnect: true });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    const password = randomBytes(24).toString('base64url');
-    const user = `vertical-${service}`;
-    const rules = [
-      'reset',
-      'on',
-      `>${password}`,
-      '%R~authz:*',
-      '%R~revoked:*',
-      `~captain:svc:${service}`,
-      '%R~captain:svc:*',
-      '&captain:changed',
-      '+get',
-      '+exists',
-      '+hvals',
-      '+hset',
-      '+hdel',
-      '+publish',
-      '+subscribe',
-      '+unsubscribe',
-      '+ping',
-      '+info',
-      '+select',
-      '+client',
-      '+hello',
-      '+auth',
-      '+quit',
-    ];
-    await client.call('ACL', 'SETUSER', user, ...rules);
-    const restricted = new URL(url);
-    restricted.username = user;
-    restricted.password = password;
-    return restricted.toString();
-  } finally {
-    client.disconnect();
-  }
 }

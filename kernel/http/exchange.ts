@@ -72,7 +72,7 @@ export function refuseAmbiguous(req: IncomingMessage): void {
 }
 
 /** Reads a JSON body of at most `limit` bytes. Anything else is a 4xx that says what to send. */
-export async function readJson(req: IncomingMessage, limit: number, accepts: readonly string[] = []): Promise<unknown> {
+export async function readJson(req: IncomingMessage, limit: number): Promise<unknown> {
   const length = Number(req.headers['content-length'] ?? 0);
   const tooLarge = () => kernelProblem('body_too_large', { detail: `At most ${limit} bytes.`, headers: { connection: 'close' } });
   if (length > limit) throw tooLarge();
@@ -86,7 +86,7 @@ export async function readJson(req: IncomingMessage, limit: number, accepts: rea
   }
   if (size === 0) return undefined;
   const type = req.headers['content-type'] ?? '';
-  if (!/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type) && !accepts.some(accepted => type.startsWith(accepted))) {
+  if (!/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw kernelProblem('unsupported_media_type', { detail: 'Send application/json.' });
   }
   try {

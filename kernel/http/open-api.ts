@@ -13,7 +13,7 @@ export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyR
     const path = route.path.replaceAll('{*', '{');
     paths[path] ??= {};
     const methods = route.method === 'ANY' ? ['get', 'post'] : [route.method.toLowerCase()];
-    for (const method of methods) (paths[path] as Record<string, unknown>)[method] = operation(manifest, name, route, method);
+    for (const method of methods) (paths[path] as Record<string, unknown>)[method] = operation(manifest, route.method === 'ANY' ? `${name}.${method}` : name, route);
   }
   return {
     openapi: '3.1.0',
@@ -30,7 +30,7 @@ export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyR
   };
 }
 
-function operation(manifest: Manifest, name: string, { path, options }: AnyRoute, method: string): object {
+function operation(manifest: Manifest, name: string, { path, options }: AnyRoute): object {
   const actions = gateActions(options.gate);
   const declared = (options.problems ?? []).map(code => [code, manifest.problems[code] as ProblemDecl] as const);
   const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const);
@@ -38,7 +38,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
   for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), code]);
   const success = options.status ?? (options.returns ? 200 : 204);
   return {
-    operationId: method === 'get' || options.hidden ? `${manifest.id}.${name}` : `${manifest.id}.${name}`,
+    operationId: `${manifest.id}.${name}`,
     summary: options.summary,
     ...(actions ? { security: [{ bearer: [] }, { workload: [] }], 'x-actions': actions } : { security: [] }),
     parameters: [

@@ -146,7 +146,7 @@ export class ServiceApp {
     res.once('close', () => closed.abort());
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
-    const incoming = this.#incoming(exchange, params, AbortSignal.any([closed.signal, this.#stopping.signal]));
+    const incoming = this.#incoming(exchange, params, AbortSignal.any([closed.signal, this.#stopping.signal]), route.door);
     switch (route.door) {
       case 'request': {
         const ran = await (operation as Operation).run(incoming);
@@ -225,10 +225,12 @@ export class ServiceApp {
     });
   }
 
-  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: AbortSignal): Incoming {
+  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: AbortSignal, door?: AnyRoute['door']): Incoming {
     const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
     let identity: Promise<Identity> | undefined;
-    const authorization = req.headers.authorization ?? (url.searchParams.has('token') && req.headers.accept === 'text/event-stream' ? `Bearer ${url.searchParams.get('token')}` : undefined);
+    // A browser's EventSource cannot send a header; no other door takes a credential from a URL (H-06).
+    const authorization =
+      req.headers.authorization ?? (door === 'stream' && req.headers.accept === 'text/event-stream' && url.searchParams.has('token') ? `Bearer ${url.searchParams.get('token')}` : undefined);
     return {
       params,
       query: url.searchParams,

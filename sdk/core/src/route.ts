@@ -22,8 +22,6 @@ export interface RouteOptions {
   readonly target?: 'required' | 'optional';
   /** Served, but left out of `/openapi.json`. */
   readonly hidden?: boolean;
-  /** Accepts and opens nothing but JSON unless named. */
-  readonly accepts?: readonly string[];
 }
 
 export interface RouteDef<M extends Method = Method, P extends string = string, O extends RouteOptions = RouteOptions> {

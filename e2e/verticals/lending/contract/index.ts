@@ -16,6 +16,8 @@ export const lending = defineContract({
   vertical: 'acme',
   title: 'Lending',
   placement: { tier: 50 },
+  // It calls nothing there; it hears its events, typed by its contract.
+  uses: { sys: [] },
   config: Type.Object({
     largestLoan: Type.Integer({ env: 'ACME_LENDING_LARGEST_LOAN', default: 10_000_000, minimum: 1, description: 'Largest loan that can be applied for, in minor units' }),
   }),

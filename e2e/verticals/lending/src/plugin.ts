@@ -3,6 +3,7 @@ import { definePlugin } from '@platform/sdk';
 import { type Loan, lending } from '../contract/index.ts';
 
 export default definePlugin(lending, {
+  uses: { registry },
   migrations: new URL('../migrations/', import.meta.url),
 
   setup: ({ config, db, log, platform, problem }) => ({
@@ -43,13 +44,10 @@ export default definePlugin(lending, {
         }),
     },
     on: {
-      envArchived: async ({ envId }) => {
-        log.info({ env_id: envId }, 'freezing the loan book');
+      envArchived: async ({ envId, payload }) => {
+        log.info({ env_id: envId, org_id: payload.org_id }, 'freezing the loan book');
         await db.tx(async tx => void (await tx.sql`update loans set state = 'frozen' where env_id = ${envId} and state = 'applied'`));
       },
     },
   }),
 });
-
-/** The events this plugin hears are typed by the registry's own contract. */
-export const hears = registry.events['platform:sys:env:archived'];

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+
+const COMMANDS = ['get', 'exists', 'hvals', 'hset', 'hdel', 'publish', 'subscribe', 'unsubscribe', 'ping', 'info', 'select', 'client', 'hello', 'auth', 'quit'];
+
+/**
+ * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row (H-03). The store keeps
+ * logins in memory only, so that they are made again whenever it comes back.
+ */
+export class RestrictedLogins implements AsyncDisposable {
+  readonly #url: string;
+  readonly #rules = new Map<string, readonly string[]>();
+  #client: Redis | undefined;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** Makes the login of a service and answers the URL that uses it; a second call replaces the password. */
+  async add(service: string): Promise<string> {
+    const password = randomBytes(24).toString('base64url');
+    const user = `vertical-${service}`;
+    const keys = ['%R~authz:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`];
+    this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', ...COMMANDS.map(command => `+${command}`)]);
+    const client = await this.#connected();
+    await this.#apply(client, user);
+    const restricted = new URL(this.#url);
+    restricted.username = user;
+    restricted.password = password;
+    return restricted.toString();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#client?.disconnect();
+  }
+
+  async #connected(): Promise<Redis> {
+    if (this.#client) return this.#client;
+    const client = new Redis(this.#url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: tries => Math.min(50 * 2 ** Math.min(tries, 10), 1_000) });
+    client.on('error', () => undefined);
+    await client.connect();
+    // A store that went away may have come back empty.
+    client.on('ready', () => {
+      for (const user of this.#rules.keys()) void this.#apply(client, user).catch(() => undefined);
+    });
+    this.#client = client;
+    return client;
+  }
+
+  async #apply(client: Redis, user: string): Promise<void> {
+    await client.call('ACL', 'SETUSER', user, ...(this.#rules.get(user) ?? []));
+  }
+}
