@@ -140,13 +140,13 @@ export class Inbox {
       select case when ${tell} and exists (select from released) then pg_notify('bus_inbox', '') end`;
   }
 
-  /** Makes rows of [`from`, `until`) due again: the store that had taken them has come back without them. True when there may be more. */
-  async reopen(from: string | undefined, until: string): Promise<boolean> {
+  /** Makes rows of [`from`, `until`) due again: the store that had taken them has come back without them. How many; 0 when none is left. */
+  async reopen(from: string | undefined, until: string): Promise<number> {
     const reopened = await this.#ctx.db.sql<{ id: string }[]>`
       update event_inbox set message_id = null, relayed_at = null, attempt = attempt + 1, append_by = now()
       where id in (select id from event_inbox where relayed_at >= coalesce(${from ?? null}::timestamptz, '-infinity') and relayed_at < ${until}::timestamptz order by relayed_at limit 5000)
       returning id`;
-    return reopened.length > 0;
+    return reopened.length;
   }
 
   /** What was under way when the store went may have reached the old one and not the new: its marks must not count. */

@@ -102,9 +102,14 @@ export class InboxRelay {
     const [run, before] = (await kv.call('EVAL', ADVANCE, 1, MARKER_KEY, now, '')) as [string, string];
     if (before === '') return;
     const from = before === 'none' ? undefined : before.slice(before.indexOf(':') + 1);
-    log.warn({ run_id: run, from: from ?? 'the beginning' }, 'the store has begun a new life; what it may have lost is appended again');
     await this.#inbox.fenceUnmarked();
-    while (await this.#inbox.reopen(from, now)) if (signal.aborted) return;
+    let rows = 0;
+    for (let reopened = -1; reopened !== 0; rows += reopened) {
+      reopened = await this.#inbox.reopen(from, now);
+      if (signal.aborted) return;
+    }
+    // Nothing to say on a first start: the life is new, but nothing was lost.
+    if (rows > 0) log.warn({ run_id: run, from: from ?? 'the beginning', rows }, 'the store has begun a new life; what it may have lost is appended again');
     await kv.call('EVAL', ADVANCE, 1, MARKER_KEY, now, 'settle');
   }
 }
