@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Env, Org } from '../contract/schema.ts';
-import type { Access, Level } from './access.ts';
+import type { Env, Org } from '../contract/schema/tenant.ts';
+import type { Access, Level } from './tenants/access.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { Enablement } from './enablement.ts';
 

@@ -1,6 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
-import { BRANDING_FIELDS, type Branding as Fields } from '../contract/schema.ts';
-import type { Access } from './access.ts';
+import { BRANDING_FIELDS, type Branding as Fields } from '../contract/schema/branding.ts';
+import type { Access } from './tenants/access.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
 

@@ -1,19 +1,19 @@
 import { identity } from '@platform/identity/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
-import { Access } from './access.ts';
-import { AuditTrail } from './audit-trail.ts';
+import { Access } from './tenants/access.ts';
+import { AuditTrail } from './audit/audit-trail.ts';
 import { Bootstrap } from './bootstrap.ts';
 import { Branding } from './branding.ts';
 import { DomainChanges } from './domain-changes.ts';
 import { Enablement } from './enablement.ts';
-import { Envs } from './envs.ts';
-import { Memberships } from './memberships.ts';
-import { Orgs } from './orgs.ts';
-import { PolicyStore } from './policy-store.ts';
-import { Resolver } from './resolver.ts';
+import { Envs } from './tenants/envs.ts';
+import { Memberships } from './members/memberships.ts';
+import { Orgs } from './tenants/orgs.ts';
+import { PolicyStore } from './policy/policy-store.ts';
+import { Resolver } from './resolver/resolver.ts';
 import { seed } from './seeds.ts';
-import { SlugAvailability } from './slug-availability.ts';
+import { SlugAvailability } from './tenants/slug-availability.ts';
 import { Verticals } from './verticals.ts';
 
 export default definePlugin(registry, {

@@ -1,6 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
 import type { Ctx } from './context.ts';
-import type { PolicyStore } from './policy-store.ts';
+import type { PolicyStore } from './policy/policy-store.ts';
 
 /** Initial records of a fresh platform under their fixed ids (G-SYS-04); every start finds them there. */
 export async function seed(ctx: Ctx, policies: PolicyStore): Promise<void> {

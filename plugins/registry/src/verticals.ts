@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Registration } from '../contract/schema.ts';
+import type { Registration } from '../contract/schema/service.ts';
 import type { Contract, Ctx } from './context.ts';
 
 interface Row {

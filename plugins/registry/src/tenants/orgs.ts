@@ -1,11 +1,11 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Org, TenantSnapshot } from '../contract/schema.ts';
+import type { Org, TenantSnapshot } from '../../contract/schema/tenant.ts';
 import type { Access } from './access.ts';
-import type { AuditTrail } from './audit-trail.ts';
-import type { Contract, Ctx, RegistryTx } from './context.ts';
-import type { DomainChanges } from './domain-changes.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Contract, Ctx, RegistryTx } from '../context.ts';
+import type { DomainChanges } from '../domain-changes.ts';
 import { requireOrgDomain } from './host-ownership.ts';
-import { decodeCursor, page } from './keyset.ts';
+import { decodeCursor, page } from '../keyset.ts';
 import { releaseHost } from './sign-in-host.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
 

@@ -1,14 +1,14 @@
 import { isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Env, Org, TenantSnapshot } from '../contract/schema.ts';
+import type { Env, Org, TenantSnapshot } from '../../contract/schema/tenant.ts';
 import type { Access } from './access.ts';
-import type { AuditTrail } from './audit-trail.ts';
-import type { Contract, Ctx } from './context.ts';
-import type { DomainChanges } from './domain-changes.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Contract, Ctx } from '../context.ts';
+import type { DomainChanges } from '../domain-changes.ts';
 import { requireAuthDomain, taken } from './host-ownership.ts';
-import { decodeCursor, page } from './keyset.ts';
+import { decodeCursor, page } from '../keyset.ts';
 import { deleteEnvRows } from './orgs.ts';
 import { authHostOf, releaseHost } from './sign-in-host.ts';
-import type { PolicyStore } from './policy-store.ts';
+import type { PolicyStore } from '../policy/policy-store.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
 
 const PROVISIONING_MS = 10_000;

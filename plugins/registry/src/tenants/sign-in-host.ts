@@ -1,6 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
-import type { Env, Org } from '../contract/schema.ts';
-import type { Ctx } from './context.ts';
+import type { Env, Org } from '../../contract/schema/tenant.ts';
+import type { Ctx } from '../context.ts';
 
 /** Host people of an environment sign in at (G-K-15). */
 export const authHostOf = (env: Pick<Env, 'env_id' | 'slug' | 'auth_domain'>, org: Pick<Org, 'org_domain'>, domain: string): string =>

@@ -1,5 +1,5 @@
-import type { Org } from '../contract/schema.ts';
-import type { Ctx } from './context.ts';
+import type { Org } from '../../contract/schema/tenant.ts';
+import type { Ctx } from '../context.ts';
 
 const within = (host: string, domain: string): boolean => host === domain || host.endsWith(`.${domain}`);
 

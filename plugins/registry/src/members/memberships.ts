@@ -1,6 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
-import type { Access, Level } from './access.ts';
-import type { Contract, Ctx } from './context.ts';
+import type { Access, Level } from '../tenants/access.ts';
+import type { Contract, Ctx } from '../context.ts';
 
 const GROUPS: readonly { name: string; level: Level }[] = [
   { name: 'owners', level: 'owner' },

@@ -1,6 +1,6 @@
 import { type Caller, isProblem, SYSTEM } from '@platform/sdk';
-import type { Env, Org } from '../contract/schema.ts';
-import type { Ctx } from './context.ts';
+import type { Env, Org } from '../../contract/schema/tenant.ts';
+import type { Ctx } from '../context.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
 const GROUP = /^platform:(org|env):([0-9a-f-]{36}):(owners|admins|viewers)$/;

@@ -1,6 +1,6 @@
 import { type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Audit } from '../contract/schema.ts';
-import type { Contract, Ctx, RegistryTx } from './context.ts';
+import type { Audit } from '../../contract/schema/audit.ts';
+import type { Contract, Ctx, RegistryTx } from '../context.ts';
 
 interface Entry {
   readonly action: string;

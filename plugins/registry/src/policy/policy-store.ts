@@ -1,7 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
-import type { PolicySet } from '../contract/schema.ts';
-import type { Contract, Ctx, RegistryTx } from './context.ts';
-import { isUniqueViolation } from './slug.ts';
+import type { PolicySet } from '../../contract/schema/policy.ts';
+import type { Contract, Ctx, RegistryTx } from '../context.ts';
+import { isUniqueViolation } from '../tenants/slug.ts';
 
 /** Policy sets, relations and attributes of every (environment, service), kept for the services that evaluate them (C27). */
 export class PolicyStore {

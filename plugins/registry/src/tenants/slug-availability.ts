@@ -1,5 +1,5 @@
 import type { RequestOf } from '@platform/sdk';
-import type { Contract, Ctx } from './context.ts';
+import type { Contract, Ctx } from '../context.ts';
 import { slugFault } from './slug.ts';
 
 /** Whether a slug could be created now; the create itself decides. */

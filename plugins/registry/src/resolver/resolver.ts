@@ -1,9 +1,9 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Env, Org } from '../contract/schema.ts';
-import type { Contract, Ctx } from './context.ts';
-import type { Enablement } from './enablement.ts';
-import { envSnapshot } from './envs.ts';
-import { authHostOf } from './sign-in-host.ts';
+import type { Env, Org } from '../../contract/schema/tenant.ts';
+import type { Contract, Ctx } from '../context.ts';
+import type { Enablement } from '../enablement.ts';
+import { envSnapshot } from '../tenants/envs.ts';
+import { authHostOf } from '../tenants/sign-in-host.ts';
 
 type Tenant = Env & { org: Org };
 

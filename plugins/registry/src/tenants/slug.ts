@@ -1,4 +1,4 @@
-import type { Ctx } from './context.ts';
+import type { Ctx } from '../context.ts';
 
 const PATTERN = /^[a-z][a-z0-9-]{1,38}[a-z0-9]$/;
 const RESERVED = [

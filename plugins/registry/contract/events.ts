@@ -1,0 +1,24 @@
+import { event, Id, Type } from '@platform/sdk/contract';
+import { Audit } from './schema/audit.ts';
+import { PolicyChange } from './schema/policy.ts';
+import { TenantSnapshot } from './schema/tenant.ts';
+
+const orgIds = Type.Object({ org_id: Id });
+const envIds = Type.Object({ env_id: Id, org_id: Id });
+
+/** Everything the registry says on the bus (doc1, Events; G-SYS-16). */
+export const events = {
+  'platform:sys:org:created': event('An organization exists', TenantSnapshot),
+  'platform:sys:org:updated': event('An organization changed', TenantSnapshot),
+  'platform:sys:org:archived': event('An organization was archived', orgIds),
+  'platform:sys:org:deleted': event('An organization is gone', orgIds),
+  'platform:sys:env:created': event('An environment exists', TenantSnapshot),
+  'platform:sys:env:updated': event('An environment changed', TenantSnapshot),
+  'platform:sys:env:archived': event('An environment was archived', envIds),
+  'platform:sys:env:deleted': event('An environment is gone', envIds),
+  'platform:sys:service:updated': event('A service was enabled or disabled', Type.Object({ env_id: Id, service: Type.String() })),
+  'platform:sys:vertical:registered': event('A vertical registered its services', Type.Object({ vertical: Type.String(), version: Type.String() })),
+  'platform:sys:audit:recorded': event('An audit event was stored', Audit, { family: 'audit' }),
+  'platform:sys:identity:updated': event('Access changed', Type.Object({ env_id: Id, subject_ids: Type.Array(Type.String()) }), { family: 'policy' }),
+  'platform:sys:policy:updated': event('A policy set changed', PolicyChange, { family: 'policy' }),
+};

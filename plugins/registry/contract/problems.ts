@@ -1,0 +1,30 @@
+import type { ProblemDecl } from '@platform/sdk/contract';
+
+/** Every refusal of the registry. */
+export const problems = {
+  not_org_member: { status: 403, title: 'Not a member of this organization', retry: 'never' },
+  org_not_found: { status: 404, title: 'No such organization', retry: 'never' },
+  env_not_found: { status: 404, title: 'No such environment', retry: 'never' },
+  hostname_unresolved: { status: 404, title: 'Nobody answers on this host', retry: 'never' },
+  slug_invalid: { status: 400, title: 'The slug does not follow the rules', retry: 'never' },
+  slug_reserved: { status: 400, title: 'The slug is reserved', retry: 'never' },
+  slug_taken: { status: 409, title: 'This slug is in use', retry: 'never' },
+  hostname_taken: { status: 409, title: 'This host belongs to somebody else', retry: 'never' },
+  immutable_field: { status: 400, title: 'A slug cannot change', retry: 'never' },
+  unknown_service: { status: 400, title: 'No such service', retry: 'never' },
+  invalid_cursor: { status: 400, title: 'The cursor is not one of ours', retry: 'never' },
+  keyset_incomplete: { status: 400, title: 'after_ts and after_id go together', retry: 'never' },
+  org_not_active: { status: 409, title: 'The organization is not active', retry: 'never' },
+  org_suspended: { status: 409, title: 'The organization is suspended', retry: 'never' },
+  env_suspended: { status: 409, title: 'The environment is suspended', retry: 'never' },
+  record_archived: { status: 409, title: 'It is archived', retry: 'never' },
+  system_record_protected: { status: 409, title: 'The platform needs this record', retry: 'never' },
+  platform_admin_required: { status: 403, title: 'Only a platform administrator may do this', retry: 'never' },
+  vertical_mismatch: { status: 403, title: 'The identity belongs to another vertical', retry: 'never' },
+  tenant_service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
+  foreign_policy: { status: 403, title: 'A service keeps only its own policies', retry: 'never' },
+  platform_origin_row: { status: 409, title: 'The platform manages this row', retry: 'never' },
+  policy_row_not_found: { status: 404, title: 'No such row', retry: 'never' },
+  provisioning_failed: { status: 500, title: 'The access model could not be made; nothing was created', retry: 'later', log: 'error' },
+  identity_unavailable: { status: 503, title: 'The identity service is away', retry: 'later' },
+} as const satisfies Readonly<Record<string, ProblemDecl>>;

@@ -1,0 +1,54 @@
+import { get, Id, post, Type } from '@platform/sdk/contract';
+import { Attribute, PolicySet, Relation } from '../schema/policy.ts';
+
+const policyGate = 'sys:policy:store';
+const PolicyRow = { env_id: Id, service: Type.String({ maxLength: 64 }) };
+
+/** Policy data of every service, kept here (C27, G-K-10). */
+export const policyRoutes = {
+  policySnapshot: get('/v1/internal/policy', {
+    summary: 'Policy data of (env, service)',
+    gate: policyGate,
+    query: PolicyRow,
+    returns: Type.Object({ sets: Type.Array(PolicySet), relations: Type.Array(Relation), attributes: Type.Array(Attribute) }),
+    hidden: true,
+  }),
+  policyUpsertSet: post('/v1/internal/policy/sets', {
+    summary: 'Store a policy set',
+    gate: policyGate,
+    body: Type.Object({
+      ...PolicyRow,
+      name: Type.String(),
+      policies: Type.String(),
+      policy_set_id: Type.Optional(Id),
+      mode: Type.Optional(Type.Union([Type.Literal('shadow'), Type.Literal('enforced')])),
+      updated_by: Type.String(),
+    }),
+    returns: PolicySet,
+    problems: ['platform_origin_row', 'policy_row_not_found'],
+    hidden: true,
+    emits: ['platform:sys:policy:updated'],
+  }),
+  policyUpsertRelation: post('/v1/internal/policy/relations', {
+    summary: 'Store a relation',
+    gate: policyGate,
+    body: Type.Object({ ...PolicyRow, subject: Type.String(), relation: Type.String(), object: Type.String() }),
+    returns: Relation,
+    hidden: true,
+  }),
+  policyUpsertAttribute: post('/v1/internal/policy/attributes', {
+    summary: 'Store an attribute',
+    gate: policyGate,
+    body: Type.Object({ ...PolicyRow, principal: Type.String(), key: Type.String(), value: Attribute.properties.value }),
+    returns: Attribute,
+    hidden: true,
+  }),
+  policyRemove: post('/v1/internal/policy/remove', {
+    summary: 'Remove a policy row',
+    gate: policyGate,
+    body: Type.Object({ ...PolicyRow, kind: Type.Union([Type.Literal('policy-sets'), Type.Literal('relations'), Type.Literal('attributes')]), id: Type.String(), updated_by: Type.String() }),
+    problems: ['platform_origin_row', 'policy_row_not_found'],
+    hidden: true,
+    emits: ['platform:sys:policy:updated'],
+  }),
+};

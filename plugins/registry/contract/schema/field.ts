@@ -1,0 +1,7 @@
+import { Type } from '@platform/sdk/contract';
+
+export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
+export const Status = Type.Union([Type.Literal('active'), Type.Literal('suspended'), Type.Literal('archived')]);
+export const Stamp = Type.String();
+export const Name = Type.String({ minLength: 1, maxLength: 100 });
+export const Domain = Type.String({ pattern: '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$' });

@@ -1,0 +1,28 @@
+import { Id, type Static, Type } from '@platform/sdk/contract';
+import { Stamp } from './field.ts';
+
+const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+export const PolicySet = Type.Object({
+  policy_set_id: Id,
+  env_id: Id,
+  service: Type.String(),
+  name: Type.String(),
+  origin: Type.Union([Type.Literal('platform'), Type.Literal('tenant')]),
+  mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]),
+  version: Type.Integer(),
+  policies: Type.String(),
+  created_at: Stamp,
+  updated_at: Stamp,
+  updated_by: Type.String(),
+});
+export type PolicySet = Static<typeof PolicySet>;
+export const Relation = Type.Object({ relation_id: Id, env_id: Id, service: Type.String(), subject: Type.String(), relation: Type.String(), object: Type.String() });
+export const Attribute = Type.Object({ attribute_id: Id, env_id: Id, service: Type.String(), principal: Type.String(), key: Type.String(), value: Type.Union([Scalar, Type.Array(Scalar)]) });
+export const PolicyChange = Type.Object({
+  service: Type.String(),
+  policy_set: Type.Union([PolicySet, Type.Null()]),
+  deleted_id: Type.Optional(Type.String()),
+  version: Type.Integer(),
+  mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]),
+  seeded: Type.Boolean(),
+});
