@@ -138,6 +138,22 @@ export const identity = defineContract({
       problems: ['user_not_found'],
       hidden: true,
     }),
+    describeAccess: get('/v1/admin/access/{template}/{id}', {
+      summary: 'Whether the access model of an organization or environment is there',
+      gate: 'auth:membership:read',
+      returns: Type.Object({ groups: Type.Array(Name) }),
+      problems: ['name_invalid'],
+      hidden: true,
+    }),
+    removeAccess: del('/v1/admin/access/{template}/{id}', { summary: 'Take an access model away', gate: verbs, problems: ['name_invalid'], hidden: true }),
+    scopeHolders: get('/v1/admin/scopes/{scope}/holders', {
+      summary: 'Who holds a scope in an environment, live',
+      gate: 'auth:membership:read',
+      query: { ...PageQuery, env_id: Id },
+      returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, via: Type.Array(Type.String()) })),
+      problems: ['name_invalid'],
+      hidden: true,
+    }),
     putRealm: put('/v1/admin/realms/{env_id}', {
       summary: 'Say on which host an environment signs in',
       gate: verbs,

@@ -2,6 +2,8 @@ import { type RequestOf, SYSTEM } from '@platform/sdk';
 import { type AccessModel, realmsReachedFrom } from './access-model.ts';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
+import { isId } from './ids.ts';
+import type { Realms } from './realms.ts';
 
 const VIEWER = ['sys:read', 'audit:read'];
 const ADMIN = ['sys:env:admin', 'sys:app:admin', 'sys:services:admin', 'sys:memberships:admin', 'sys:instances:read'];
@@ -12,21 +14,25 @@ const LEVELS = [
   { group: 'owners', role: 'owner', scopes: OWNER, contains: 'admin' },
 ] as const;
 
+const groupNames = (template: 'org' | 'env', subject: string): string[] => LEVELS.map(({ group }) => `platform:${template}:${subject}:${group}`);
+
 /** The access model of a new organization or environment, whole or not at all, and the same when repeated (G-SYS-03). */
 export class AccessTemplates {
   readonly #ctx: Ctx;
   readonly #model: AccessModel;
+  readonly #realms: Realms;
 
-  constructor(ctx: Ctx, model: AccessModel) {
+  constructor(ctx: Ctx, { model, realms }: { model: AccessModel; realms: Realms }) {
     this.#ctx = ctx;
     this.#model = model;
+    this.#realms = realms;
   }
 
   async provision({ body }: RequestOf<Contract, 'provisionAccess'>) {
     const { template, org_id: orgId, env_id: envId, owner } = body;
     const subject = template === 'org' ? orgId : (envId ?? orgId);
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, subject];
-    const groups = LEVELS.map(({ group }) => `platform:${template}:${subject}:${group}`);
+    const groups = groupNames(template, subject);
     const touched = await this.#ctx.db.tx(async tx => {
       if (owner) await this.#requirePerson(tx, owner);
       const reached = new Set<string>(realms);
@@ -46,6 +52,40 @@ export class AccessTemplates {
     });
     await bumpAccess(this.#ctx, touched);
     return { groups };
+  }
+
+  /** Groups of the access model that are there; none when it was never made, or removed. */
+  async describe({ params }: RequestOf<Contract, 'describeAccess'>) {
+    const names = groupNames(this.#template(params.template), params.id);
+    const found = await this.#ctx.db.sql<{ name: string }[]>`select name from user_groups where env_id = ${SYSTEM.envId} and name = any(${names}::text[]) order by name`;
+    return { groups: found.map(({ name }) => name) };
+  }
+
+  /** Takes an access model away with everything that hung on it, an environment's realm included. A repeat finds nothing to do. */
+  async remove({ params }: RequestOf<Contract, 'removeAccess'>): Promise<void> {
+    const template = this.#template(params.template);
+    if (!isId(params.id) || params.id === SYSTEM.envId || params.id === SYSTEM.orgId)
+      throw this.#ctx.problem('name_invalid', { detail: 'Name a tenant by its id; the access model of the platform stays.' });
+    const names = groupNames(template, params.id);
+    const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, params.id];
+    const touched = await this.#ctx.db.tx(async tx => {
+      const reached = new Set<string>(realms);
+      for (const realm of realms) for (const name of names) for (const other of await realmsReachedFrom(tx, realm, name)) reached.add(other);
+      await tx.sql`delete from user_groups where env_id = ${SYSTEM.envId} and name = any(${names}::text[])`;
+      if (template === 'env') {
+        await tx.sql`delete from user_groups where env_id = ${params.id}`;
+        await tx.sql`delete from roles where env_id = ${params.id}`;
+        await tx.sql`delete from realms where env_id = ${params.id}`;
+      }
+      return reached;
+    });
+    if (template === 'env') this.#realms.forget();
+    await bumpAccess(this.#ctx, touched);
+  }
+
+  #template(text: string): 'org' | 'env' {
+    if (text !== 'org' && text !== 'env') throw this.#ctx.problem('name_invalid', { detail: 'The template is org or env.' });
+    return text;
   }
 
   async #level(tx: IdentityTx, realm: string, template: 'org' | 'env', subject: string): Promise<void> {

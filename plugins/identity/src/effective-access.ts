@@ -3,7 +3,8 @@ import type { Contract, Ctx } from './context.ts';
 import { isId } from './ids.ts';
 import { canonicalScope } from './scope-name.ts';
 
-const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
+/** What a level of the built-in environment roles stands for in the declarations of services (day-one, Plugins). */
+export const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
 export const PLATFORM_ADMIN = 'sys:sys:admin';
 
 /** Live answers about people: groups, roles, and the closure of everything they may do in an environment. Nothing is cached here. */

@@ -11,7 +11,7 @@ export default definePlugin(identity, {
   migrations: new URL('../migrations/', import.meta.url),
 
   async setup(ctx) {
-    const { access, model, pages, passwords, people, protocol, realms, sessions, signIn, steps, templates, workloads } = await servicesOf(ctx);
+    const { access, holders, model, pages, passwords, people, protocol, realms, sessions, signIn, steps, templates, workloads } = await servicesOf(ctx);
     return {
       routes: {
         putRole: request => model.putRole(request),
@@ -25,7 +25,10 @@ export default definePlugin(identity, {
         userGroups: request => access.groups(request),
         groupMembers: request => access.members(request),
         userScopes: request => access.scopes(request),
+        scopeHolders: request => holders.list(request),
         provisionAccess: request => templates.provision(request),
+        describeAccess: request => templates.describe(request),
+        removeAccess: request => templates.remove(request),
         putRealm: request => realms.put(request),
         putGrants: request => workloads.putGrants(request),
         getWorkload: request => workloads.get(request),

@@ -38,7 +38,7 @@ export class Realms {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
       throw cause;
     }
-    this.#byHost.clear();
+    this.forget();
     return { env_id: params.env_id, host };
   }
 
@@ -61,6 +61,11 @@ export class Realms {
     }
     if (!known.realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
     return known.realm;
+  }
+
+  /** Reads hosts anew: one of them is nobody's any more. */
+  forget(): void {
+    this.#byHost.clear();
   }
 
   async exists(envId: string): Promise<boolean> {

@@ -13,6 +13,7 @@ import { Passwords } from './passwords.ts';
 import { People } from './people.ts';
 import { Protocol } from './protocol.ts';
 import { Realms } from './realms.ts';
+import { ScopeHolders } from './scope-holders.ts';
 import { Sessions } from './sessions.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
@@ -27,8 +28,9 @@ export async function servicesOf(ctx: Ctx) {
   await keys.load();
   const realms = new Realms(ctx);
   const model = new AccessModel(ctx);
-  const templates = new AccessTemplates(ctx, model);
+  const templates = new AccessTemplates(ctx, { model, realms });
   const access = new EffectiveAccess(ctx);
+  const holders = new ScopeHolders(ctx);
   const workloads = new Workloads(ctx);
   const people = new People(ctx, access);
   const passwords = new Passwords();
@@ -42,5 +44,5 @@ export async function servicesOf(ctx: Ctx) {
   const steps = new AuthorizationSteps(ctx, { browser, guard, protocol, realms });
   const signIn = new SignIn(ctx, { attempts, box, browser, guard, passwords, people, realms, sessions, steps });
   const pages = new HostedPages(ctx, realms);
-  return { access, keys, model, pages, passwords, people, protocol, realms, sessions, signIn, steps, templates, workloads };
+  return { access, holders, keys, model, pages, passwords, people, protocol, realms, sessions, signIn, steps, templates, workloads };
 }

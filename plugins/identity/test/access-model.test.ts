@@ -263,3 +263,75 @@ describe('sign-in hosts', () => {
     expect(await world.registry.putRealm({ params: { env_id: first }, body: { host, org_id: world.org } })).toEqual({ env_id: first, host });
   });
 });
+
+describe('who holds a scope', () => {
+  const holders = async (scope: string, envId: string) => {
+    const found: { user_id: string; via: string[] }[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await world.registry.scopeHolders({ params: { scope }, query: { env_id: envId, limit: 2, ...(cursor ? { cursor } : {}) } });
+      found.push(...page.items);
+      if (!page.next_cursor) return found;
+      cursor = page.next_cursor;
+    }
+  };
+
+  test('is the same question as what each person holds, asked from the other end', async () => {
+    const [org, tenant] = [newId(), await world.environment(`auth.${newId()}.localhost`)];
+    const people = await Promise.all(Array.from({ length: 6 }, person));
+    await world.registry.provisionAccess({ body: { template: 'org', org_id: org, owner: people[0] as string } });
+    await world.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: tenant, owner: people[1] as string } });
+    const at = { targetEnvId: tenant };
+    await world.registry.putRole({ params: { role: 'held:low' }, body: { scopes: ['platform:held:read'] }, ...at });
+    await world.registry.putRole({ params: { role: 'held:high' }, body: { scopes: ['held:write'] }, ...at });
+    await world.registry.nestRole({ params: { role: 'held:high', child: 'held:low' }, ...at });
+    await world.registry.putGroup({ params: { group: 'held:office' }, body: {}, ...at });
+    await world.registry.putGroupRole({ params: { group: 'held:office', role: 'held:high' }, ...at });
+    await world.registry.putGroupMember({ params: { group: 'held:office', user_id: people[2] as string }, ...at });
+    await world.registry.putUserRole({ params: { user_id: people[3] as string, role: 'held:low' }, ...at });
+    await world.registry.putGroupMember({ params: { group: `platform:env:${tenant}:viewers`, user_id: people[4] as string }, ...at });
+    const everybody = (await world.sql<{ user_id: string }[]>`select user_id from users`).map(({ user_id }) => user_id);
+    for (const scope of ['held:read', 'held:write', 'sys:read', 'sys:env:admin', 'sys:org:admin', 'auth:users:read', 'bus:admin', 'sys:sys:admin', 'nobody:has']) {
+      for (const envId of [tenant, SYSTEM.envId]) {
+        const expected: string[] = [];
+        for (const userId of everybody) if ((await scopes(userId, envId)).includes(scope)) expected.push(userId);
+        expect([scope, envId, (await holders(scope, envId)).map(({ user_id }) => user_id)]).toEqual([scope, envId, expected.sort()]);
+      }
+    }
+    const held = new Map((await holders('held:read', tenant)).map(({ user_id, via }) => [user_id, via]));
+    expect([held.get(people[2] as string), held.get(people[3] as string)]).toEqual([['group:held:office'], ['role:held:low']]);
+  });
+});
+
+describe('taking an access model away', () => {
+  test('leaves nothing of it, tells the realms it reached, and may be repeated', async () => {
+    const [owner, stranger] = [await person(), await person()];
+    const [org, other, tenant] = [newId(), newId(), await world.environment(`auth.${newId()}.localhost`)];
+    const before = await snapshot();
+    await world.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
+    await world.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: tenant, owner } });
+    expect((await world.registry.describeAccess({ params: { template: 'org', id: org } })).groups).toHaveLength(3);
+    const version0 = await version(tenant);
+    for (let time = 0; time < 2; time++) {
+      await world.registry.removeAccess({ params: { template: 'env', id: tenant } });
+      await world.registry.removeAccess({ params: { template: 'org', id: org } });
+    }
+    expect(await snapshot()).toBe(before);
+    expect(await world.sql`select 1 from realms where env_id = ${tenant}`).toHaveLength(0);
+    expect(await version(tenant)).toBeGreaterThan(version0);
+    expect(await world.registry.describeAccess({ params: { template: 'org', id: org } })).toEqual({ groups: [] });
+    expect([await groups(owner), await groups(stranger)]).toEqual([[], []]);
+    await world.registry.provisionAccess({ body: { template: 'org', org_id: other, owner } });
+    await world.registry.removeAccess({ params: { template: 'org', id: org } });
+    expect((await groups(owner)).map(({ name }) => name)).toEqual([`platform:org:${other}:owners`]);
+  });
+
+  test('is refused for the platform itself', async () => {
+    for (const [template, id] of [
+      ['org', SYSTEM.orgId],
+      ['env', SYSTEM.envId],
+      ['realm', newId()],
+      ['env', 'x'],
+    ] as const)
+      await expect(world.registry.removeAccess({ params: { template, id } })).rejects.toMatchObject({ code: 'name_invalid', status: 400 });
+  });
+});
