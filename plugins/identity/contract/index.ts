@@ -3,6 +3,7 @@ import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable
 
 const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
+const Host = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 const verbs = 'auth:membership:write';
 
 /** Identity: who people and workloads are, and what they may do at this moment (facts/identity; G-AUTH). */
@@ -133,9 +134,9 @@ export const identity = defineContract({
     provisionAccess: post('/v1/admin/access', {
       summary: 'Make the access model of an organization or environment',
       gate: verbs,
-      body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id) }),
+      body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id), host: Type.Optional(Host) }),
       returns: Type.Object({ groups: Type.Array(Name) }),
-      problems: ['user_not_found'],
+      problems: ['user_not_found', 'host_taken', 'name_invalid'],
       hidden: true,
     }),
     describeAccess: get('/v1/admin/access/{template}/{id}', {
@@ -157,7 +158,7 @@ export const identity = defineContract({
     putRealm: put('/v1/admin/realms/{env_id}', {
       summary: 'Say on which host an environment signs in',
       gate: verbs,
-      body: Type.Object({ host: Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' }), org_id: Id }),
+      body: Type.Object({ host: Host, org_id: Id }),
       returns: Type.Object({ env_id: Id, host: Type.String() }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,

@@ -1,5 +1,5 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
-import { type AccessModel, realmsReachedFrom } from './access-model.ts';
+import { realmsReachedFrom } from './access-model.ts';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
 import { isId } from './ids.ts';
@@ -19,37 +19,36 @@ const groupNames = (template: 'org' | 'env', subject: string): string[] => LEVEL
 /** The access model of a new organization or environment, whole or not at all, and the same when repeated (G-SYS-03). */
 export class AccessTemplates {
   readonly #ctx: Ctx;
-  readonly #model: AccessModel;
   readonly #realms: Realms;
 
-  constructor(ctx: Ctx, { model, realms }: { model: AccessModel; realms: Realms }) {
+  constructor(ctx: Ctx, realms: Realms) {
     this.#ctx = ctx;
-    this.#model = model;
     this.#realms = realms;
   }
 
   async provision({ body }: RequestOf<Contract, 'provisionAccess'>) {
-    const { template, org_id: orgId, env_id: envId, owner } = body;
-    const subject = template === 'org' ? orgId : (envId ?? orgId);
+    const { template, org_id: orgId, env_id: envId, owner, host } = body;
+    if (template === 'env' && !envId) throw this.#ctx.problem('name_invalid', { detail: 'The access model of an environment needs its env_id.' });
+    const subject = template === 'org' ? orgId : (envId as string);
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, subject];
     const groups = groupNames(template, subject);
+    const owners = groups[2] as string;
     const touched = await this.#ctx.db.tx(async tx => {
       if (owner) await this.#requirePerson(tx, owner);
-      const reached = new Set<string>(realms);
-      for (const realm of realms) {
-        await this.#level(tx, realm, template, subject);
-        const owners = groups[2] as string;
-        if (owner) await tx.sql`insert into group_members ${tx.sql.row({ env_id: realm, group_name: owners, user_id: owner })} on conflict do nothing`;
-        if (template === 'env') {
-          // Owners of the organization own its environments.
-          await tx.sql`
-            insert into group_nesting (env_id, group_name, child_env_id, child_group)
-            select ${realm}, ${owners}, env_id, name from user_groups where env_id = ${SYSTEM.envId} and name = ${`platform:org:${orgId}:owners`} on conflict do nothing`;
-        }
-        for (const other of await realmsReachedFrom(tx, realm, owners)) reached.add(other);
+      await this.#levels(tx, realms, template, groups);
+      if (owner) await tx.sql`insert into group_members (env_id, group_name, user_id) select unnest(${realms}::uuid[]), ${owners}, ${owner} on conflict do nothing`;
+      if (template === 'env') {
+        // Owners of the organization own its environments.
+        await tx.sql`
+          insert into group_nesting (env_id, group_name, child_env_id, child_group)
+          select realm, ${owners}, env_id, name from user_groups, unnest(${realms}::uuid[]) realm where env_id = ${SYSTEM.envId} and name = ${`platform:org:${orgId}:owners`} on conflict do nothing`;
+        // One transaction with the groups: an environment is never there without its door (registry rule 5).
+        if (host !== undefined) await this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() });
       }
-      return reached;
+      const reached = await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)));
+      return new Set([...realms, ...reached.flat()]);
     });
+    if (host !== undefined) this.#realms.forget();
     await bumpAccess(this.#ctx, touched);
     return { groups };
   }
@@ -88,15 +87,22 @@ export class AccessTemplates {
     return text;
   }
 
-  async #level(tx: IdentityTx, realm: string, template: 'org' | 'env', subject: string): Promise<void> {
-    for (const { group, role, scopes, contains } of LEVELS) {
-      const name = `platform:${template}:${role}`;
-      await this.#model.writeRole(tx, realm, name, scopes);
-      if (contains) await this.#model.writeNesting(tx, realm, name, `platform:${template}:${contains}`);
-      const groupName = `platform:${template}:${subject}:${group}`;
-      await this.#model.writeGroup(tx, realm, groupName);
-      await tx.sql`insert into group_roles ${tx.sql.row({ env_id: realm, group_name: groupName, role: name })} on conflict do nothing`;
-    }
+  /** Roles, nesting and groups of every level in every realm. What stands already is not touched, so that concurrent creates do not wait for each other. */
+  async #levels(tx: IdentityTx, realms: readonly string[], template: 'org' | 'env', groups: readonly string[]): Promise<void> {
+    const rows = realms.flatMap(env_id => LEVELS.map(({ role, scopes, contains }, index) => ({ env_id, role: `platform:${template}:${role}`, scopes, contains, group: groups[index] as string })));
+    const scopes = rows.flatMap(({ env_id, role, scopes: held }) => held.map(scope => ({ env_id, role, scope })));
+    const nesting = rows.flatMap(({ env_id, role, contains }) => (contains ? [{ env_id, role, child: `platform:${template}:${contains}` }] : []));
+    const { sql } = tx;
+    await sql`insert into roles (env_id, name) select env_id, role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, role text) on conflict do nothing`;
+    await sql`insert into role_scopes (env_id, role, scope) select * from jsonb_to_recordset(${sql.json(scopes)}) as row(env_id uuid, role text, scope text) on conflict do nothing`;
+    await sql`
+      delete from role_scopes held using unnest(${realms}::uuid[]) realm where held.env_id = realm and held.role = any(${rows.map(({ role }) => role)}::text[])
+        and not exists (select 1 from jsonb_to_recordset(${sql.json(scopes)}) as row(env_id uuid, role text, scope text) where row.env_id = held.env_id and row.role = held.role and row.scope = held.scope)`;
+    await sql`insert into role_nesting (env_id, role, child) select * from jsonb_to_recordset(${sql.json(nesting)}) as row(env_id uuid, role text, child text) on conflict do nothing`;
+    await sql`
+      insert into user_groups (group_id, env_id, name) select * from jsonb_to_recordset(${sql.json(rows.map(({ env_id, group }) => ({ group_id: this.#ctx.platform.newId(), env_id, name: group })))})
+        as row(group_id uuid, env_id uuid, name text) on conflict do nothing`;
+    await sql`insert into group_roles (env_id, group_name, role) select env_id, "group", role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, "group" text, role text) on conflict do nothing`;
   }
 
   async #requirePerson(tx: IdentityTx, userId: string): Promise<void> {

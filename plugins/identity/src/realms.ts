@@ -1,4 +1,4 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from './context.ts';
 import { isId } from './ids.ts';
 
@@ -27,19 +27,24 @@ export class Realms {
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
-    const host = body.host.toLowerCase();
+    const realm = { env_id: params.env_id, org_id: body.org_id, host: body.host.toLowerCase() };
+    await this.write(this.#ctx.db.sql, realm);
+    this.forget();
+    return { env_id: realm.env_id, host: realm.host };
+  }
+
+  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). */
+  async write(sql: Sql, { env_id: envId, org_id: orgId, host }: Realm): Promise<void> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
-    if (own !== (params.env_id === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
+    if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
-      await this.#ctx.db.sql`insert into realms (env_id, org_id, host) values (${params.env_id}, ${body.org_id}, ${host})
+      await sql`insert into realms (env_id, org_id, host) values (${envId}, ${orgId}, ${host})
         on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id`;
     } catch (cause) {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
       throw cause;
     }
-    this.forget();
-    return { env_id: params.env_id, host };
   }
 
   async seed(): Promise<void> {

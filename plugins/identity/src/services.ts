@@ -28,7 +28,7 @@ export async function servicesOf(ctx: Ctx) {
   await keys.load();
   const realms = new Realms(ctx);
   const model = new AccessModel(ctx);
-  const templates = new AccessTemplates(ctx, { model, realms });
+  const templates = new AccessTemplates(ctx, realms);
   const access = new EffectiveAccess(ctx);
   const holders = new ScopeHolders(ctx);
   const workloads = new Workloads(ctx);
