@@ -8,6 +8,7 @@ import { policyRoutes } from './routes/policy-routes.ts';
 import { resolverRoutes } from './routes/resolver-routes.ts';
 import { serviceRoutes } from './routes/service-routes.ts';
 import { tenantRoutes } from './routes/tenant-routes.ts';
+import { upkeepRoutes } from './routes/upkeep-routes.ts';
 
 /** Tenant registry and control plane (doc1; G-SYS). */
 export const registry = defineContract({
@@ -38,9 +39,11 @@ export const registry = defineContract({
 
   problems,
   events,
-  routes: { ...tenantRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
+  routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
   jobs: {
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
+    recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
+    followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
   },
 });

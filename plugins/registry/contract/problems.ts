@@ -23,6 +23,7 @@ export const problems = {
   vertical_mismatch: { status: 403, title: 'The identity belongs to another vertical', retry: 'never' },
   tenant_service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
   foreign_policy: { status: 403, title: 'A service keeps only its own policies', retry: 'never' },
+  nothing_unfinished: { status: 404, title: 'Nothing is unfinished there', retry: 'never' },
   platform_origin_row: { status: 409, title: 'The platform manages this row', retry: 'never' },
   policy_row_not_found: { status: 404, title: 'No such row', retry: 'never' },
   provisioning_failed: { status: 500, title: 'The access model could not be made; nothing was created', retry: 'later', log: 'error' },

@@ -7,13 +7,18 @@ import { Bootstrap } from './bootstrap.ts';
 import { Branding } from './branding.ts';
 import { DomainChanges } from './domain-changes.ts';
 import { Enablement } from './enablement.ts';
+import { Creations } from './tenants/creations.ts';
+import { Deletion } from './tenants/deletion.ts';
+import { DeletionPreview } from './tenants/deletion-preview.ts';
 import { Envs } from './tenants/envs.ts';
+import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
 import { Memberships } from './members/memberships.ts';
 import { Orgs } from './tenants/orgs.ts';
 import { PolicyStore } from './policy/policy-store.ts';
 import { Resolver } from './resolver/resolver.ts';
 import { seed } from './seeds.ts';
 import { SlugAvailability } from './tenants/slug-availability.ts';
+import { Unfinished } from './tenants/unfinished.ts';
 import { Verticals } from './verticals.ts';
 
 export default definePlugin(registry, {
@@ -27,8 +32,14 @@ export default definePlugin(registry, {
     const policies = new PolicyStore(ctx);
     const verticals = new Verticals(ctx);
     const enablement = new Enablement(ctx, { access, audit, changes, verticals });
-    const orgs = new Orgs(ctx, { access, audit, changes });
-    const envs = new Envs(ctx, { access, audit, changes, policies });
+    const followUps = new IdentityFollowUps(ctx);
+    const creations = new Creations(ctx, { audit, followUps });
+    const tenants = { access, audit, changes, creations, followUps };
+    const orgs = new Orgs(ctx, tenants);
+    const envs = new Envs(ctx, { ...tenants, policies });
+    const deletion = new Deletion(ctx, tenants);
+    const preview = new DeletionPreview(ctx, access);
+    const unfinished = new Unfinished(ctx, tenants);
     const branding = new Branding(ctx, { access, changes });
     const resolver = new Resolver(ctx, enablement);
     const bootstrap = new Bootstrap(ctx, { access, enablement });
@@ -40,13 +51,17 @@ export default definePlugin(registry, {
         listOrgs: request => orgs.list(request),
         getOrg: request => orgs.get(request),
         updateOrg: request => orgs.update(request),
-        deleteOrg: request => orgs.delete(request),
+        deleteOrg: request => deletion.org(request),
         archiveOrg: request => orgs.archive(request),
+        previewOrgDeletion: request => preview.org(request),
+        previewEnvDeletion: request => preview.env(request),
+        listUnfinished: request => unfinished.list(request),
+        retryUnfinished: request => unfinished.retry(request),
         createEnv: request => envs.create(request),
         listEnvs: request => envs.list(request),
         getEnv: request => envs.get(request),
         updateEnv: request => envs.update(request),
-        deleteEnv: request => envs.delete(request),
+        deleteEnv: request => deletion.env(request),
         archiveEnv: request => envs.archive(request),
         slugAvailable: request => slugs.check(request),
         listServices: request => enablement.list(request),
@@ -75,7 +90,11 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => policies.upsertAttribute(request),
         policyRemove: request => policies.remove(request),
       },
-      jobs: { forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal) },
+      jobs: {
+        forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal),
+        recoverCreations: signal => creations.recover(signal),
+        followUp: signal => followUps.work(signal),
+      },
       ready: () => seed(ctx, policies),
     };
   },

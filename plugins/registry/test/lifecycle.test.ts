@@ -123,6 +123,7 @@ describe('creating an organization', () => {
     const orgId = '018f0000-0000-7000-8000-0000000000aa';
     await world.sql`insert into orgs ${world.sql.row({ org_id: orgId, slug, display_name: 'Orphan', org_domain: `${slug}.localhost` })}`;
     await world.sql`insert into outbox ${world.sql.row({ id: orgId, env_id: SYSTEM.envId, event_type: 'platform:sys:org:created', stream_family: 'sys', payload: world.sql.json({ org_id: orgId, org_slug: slug }), correlation_id: 'crash', publisher_subject: 'sys', hold: orgId })}`;
+    await world.sql`insert into creations ${world.sql.row({ subject_kind: 'org', subject_id: orgId, org_id: orgId, caller: world.sql.json({ kind: 'user' }), correlation_id: 'crash' })}`;
     expect(await refusal(world.org(world.stranger(), slug))).toEqual([409, 'slug_taken']);
     await world.host.by(world.admin()).archiveOrg({ params: { id: orgId } });
     const { org } = await world.org(world.stranger(), slug);
@@ -188,9 +189,9 @@ describe('creating an environment', () => {
     expect(rows.map(({ env_id }) => env_id)).toEqual([SYSTEM.envId, SYSTEM.envId, env.env_id]);
   });
 
-  test.each(['putRealm', 'provisionAccess'])('REG-022 REG-023 when %s fails nothing is left, and a retry starts clean', async operation => {
+  test('REG-022 REG-023 when its access model cannot be made nothing is left, and a retry starts clean', async () => {
     const { org, owner } = await world.org();
-    world.directory.down.add(operation);
+    world.directory.down.add('provisionAccess');
     expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([500, 'provisioning_failed']);
     const rows = await world.sql<
       object[]

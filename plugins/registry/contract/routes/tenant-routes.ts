@@ -50,7 +50,7 @@ export const tenantRoutes = {
     gate: 'sys:env:admin',
     body: EnvChange,
     returns: Env,
-    problems: ['not_org_member', 'env_not_found', 'immutable_field', 'hostname_taken', 'env_suspended', 'record_archived', 'platform_admin_required', 'system_record_protected'],
+    problems: ['not_org_member', 'env_not_found', 'immutable_field', 'hostname_taken', 'env_suspended', 'org_suspended', 'record_archived', 'platform_admin_required', 'system_record_protected'],
     emits: ['platform:sys:env:updated'],
   }),
   deleteEnv: del('/v1/env/{env_id}', {

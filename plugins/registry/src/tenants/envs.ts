@@ -1,17 +1,15 @@
-import { isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
+import { type Caller, isProblem, type RequestOf } from '@platform/sdk';
 import type { Env, Org, TenantSnapshot } from '../../contract/schema/tenant.ts';
-import type { Access } from './access.ts';
-import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { Contract, Ctx } from '../context.ts';
-import type { DomainChanges } from '../domain-changes.ts';
-import { requireAuthDomain, taken } from './host-ownership.ts';
+import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { decodeCursor, page } from '../keyset.ts';
-import { deleteEnvRows } from './orgs.ts';
-import { authHostOf, releaseHost } from './sign-in-host.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
+import { requireAuthDomain, taken } from './host-ownership.ts';
+import { PROVISIONING_MS } from './creations.ts';
+import type { TenantParts } from './orgs.ts';
+import { authHostOf } from './sign-in-host.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
-
-const PROVISIONING_MS = 10_000;
+import { refuseSystem, requireChange } from './status.ts';
+import { envSubject } from './subject.ts';
 
 /** Snapshot of an environment within its organization; an active one shows its organization's status (G-SYS-01). */
 export const envSnapshot = (env: Env, org: Org): TenantSnapshot => ({
@@ -29,61 +27,30 @@ export const envSnapshot = (env: Env, org: Org): TenantSnapshot => ({
 /** Environments: record, platform policies, access model and sign-in realm in one synchronous create (registry rules 3 and 4). */
 export class Envs {
   readonly #ctx: Ctx;
-  readonly #access: Access;
-  readonly #audit: AuditTrail;
-  readonly #changes: DomainChanges;
-  readonly #policies: PolicyStore;
+  readonly #parts: TenantParts & { readonly policies: PolicyStore };
 
-  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: DomainChanges; policies: PolicyStore }) {
+  constructor(ctx: Ctx, parts: TenantParts & { readonly policies: PolicyStore }) {
     this.#ctx = ctx;
-    this.#access = parts.access;
-    this.#audit = parts.audit;
-    this.#changes = parts.changes;
-    this.#policies = parts.policies;
+    this.#parts = parts;
   }
 
   async create({ body, caller, correlationId }: RequestOf<Contract, 'createEnv'>): Promise<Env> {
-    const { db, services, problem, platform } = this.#ctx;
+    const { platform } = this.#ctx;
     requireSlug(this.#ctx, body.slug);
-    const org = await this.#access.org(caller, body.org_id, 'admin');
-    if (org.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org.status}.` });
-    if (body.auth_domain !== undefined) await requireAuthDomain(this.#ctx, org, body.auth_domain);
-    const env = await this.#insert(org, { env_id: platform.newId(), org_id: org.org_id, slug: body.slug, display_name: body.display_name, auth_domain: body.auth_domain ?? null });
-    const owner = caller.userId;
-    const signal = AbortSignal.timeout(PROVISIONING_MS);
-    try {
-      // The host last: a try that failed before must not keep it from the next (registry rule 5).
-      await services.identity.provisionAccess({
-        body: { template: 'env', org_id: org.org_id, env_id: env.env_id, ...(owner ? { owner } : {}) },
-        targetEnvId: env.env_id,
-        signal,
-        idempotencyKey: env.env_id,
-      });
-      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id }, signal });
-    } catch (cause) {
-      await db.tx(async tx => {
-        await tx.drop(env.env_id);
-        await tx.sql`delete from policy_sets where env_id = ${env.env_id}`;
-        await tx.sql`delete from envs where env_id = ${env.env_id}`;
-      });
-      await releaseHost(this.#ctx, env);
-      throw problem('provisioning_failed', { cause });
-    }
-    await db.tx(async tx => {
-      await tx.release(env.env_id);
-      if (owner) for (const realm of [SYSTEM.envId, env.env_id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
-      await this.#audit.write(tx, { action: 'env.created', envId: env.env_id, caller, correlationId, resource: { type: 'env', id: env.env_id }, details: { slug: env.slug } });
-    });
-    await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
+    const org = await this.#parts.access.org(caller, body.org_id, 'admin');
+    const row = { env_id: platform.newId(), org_id: org.org_id, slug: body.slug, display_name: body.display_name, auth_domain: body.auth_domain ?? null };
+    const env = await this.#insert(row, caller, correlationId);
+    await this.#parts.creations.complete(envSubject(env), caller, correlationId, authHostOf(env, org, platform.domain));
+    await this.#parts.changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
     return env;
   }
 
   async list({ query, caller }: RequestOf<Contract, 'listEnvs'>) {
     const limit = query.limit ?? 50;
     const after = decodeCursor(this.#ctx, query.cursor);
-    if (query.org_id) await this.#access.org(caller, query.org_id);
+    if (query.org_id) await this.#parts.access.org(caller, query.org_id);
     const everything = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform') || query.org_id !== undefined;
-    const reachable = everything ? [] : [...(await this.#access.levels(caller)).keys()];
+    const reachable = everything ? [] : [...(await this.#parts.access.levels(caller)).keys()];
     const rows = await this.#ctx.db.sql<Env[]>`
       select * from envs
       where (${query.org_id ?? null}::uuid is null or org_id = ${query.org_id ?? null}::uuid)
@@ -94,98 +61,99 @@ export class Envs {
   }
 
   async get({ params, caller }: RequestOf<Contract, 'getEnv'>): Promise<Env> {
-    const { org: _, ...env } = await this.#access.env(caller, params.env_id);
+    const { org: _, ...env } = await this.#parts.access.env(caller, params.env_id);
     return env;
   }
 
   async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateEnv'>): Promise<Env> {
     const { problem, db } = this.#ctx;
-    const { org, ...before } = await this.#access.env(caller, params.env_id, 'admin');
-    if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
-    if (before.status === 'archived') throw problem('record_archived');
-    if (body.status !== undefined && body.status !== before.status) {
-      if (!caller.platformAdmin) throw problem('platform_admin_required');
-      this.#refuseSystem(before);
-    } else if (before.status === 'suspended') throw problem('env_suspended');
-    if (body.auth_domain !== undefined && body.auth_domain !== before.auth_domain) await this.#moveHost(org, before, body.auth_domain);
-    const env = await db.tx(async tx => {
-      const [changed] = await tx.sql<[Env]>`
-        update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${body.auth_domain === undefined ? before.auth_domain : body.auth_domain},
-          status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
-        where env_id = ${before.env_id} returning *`;
-      await tx.emit('platform:sys:env:updated', before.env_id, envSnapshot(changed, org));
-      await this.#audit.write(tx, { action: 'env.updated', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id }, details: { ...body } });
-      return changed;
-    });
-    await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
+    const known = await this.#parts.access.env(caller, params.env_id, 'admin');
+    const { env_id: envId } = known;
+    // Whatever becomes of this change, the identity service ends where the record is.
+    if (body.auth_domain !== undefined && body.auth_domain !== known.auth_domain) await this.#parts.followUps.ask(db.sql, [envSubject(known)], PROVISIONING_MS / 1_000);
+    const { env, moved } = await db
+      .tx(async tx => {
+        const { org, ...before } = await this.#lock(tx, envId);
+        if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
+        requireChange(this.#ctx, caller, body.status, { org, env: before });
+        if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, before);
+        const authDomain = body.auth_domain === undefined ? before.auth_domain : body.auth_domain;
+        if (authDomain !== null && authDomain !== before.auth_domain) await requireAuthDomain(this.#ctx, tx.sql, org, authDomain);
+        const [changed] = await tx.sql<[Env]>`
+          update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${authDomain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
+          where env_id = ${envId} returning *`;
+        const moves = authDomain === before.auth_domain ? [] : [envSubject(changed)];
+        await this.#parts.followUps.ask(tx.sql, moves);
+        await tx.emit('platform:sys:env:updated', envId, envSnapshot(changed, org));
+        await this.#parts.audit.write(tx, { action: 'env.updated', envId, caller, correlationId, resource: { type: 'env', id: envId }, details: { ...body } });
+        // The identity service has the last word on who signs in on a host: its refusal undoes the change.
+        if (moves.length > 0) await this.#claimHost(changed, org);
+        return { env: changed, moved: moves };
+      })
+      .catch(cause => this.#conflict(cause, body));
+    await this.#parts.followUps.tryNow(moved);
+    await this.#parts.changes.publish({ scope: 'env', org_id: env.org_id, env_id: envId });
     return env;
   }
 
   async archive({ params, caller, correlationId }: RequestOf<Contract, 'archiveEnv'>): Promise<Env> {
-    const { org, ...before } = await this.#access.env(caller, params.env_id, 'admin');
-    this.#refuseSystem(before);
-    if (before.status === 'archived') return before;
+    const known = await this.#parts.access.env(caller, params.env_id, 'admin');
+    refuseSystem(this.#ctx, known);
     const env = await this.#ctx.db.tx(async tx => {
-      const [archived] = await tx.sql<Env[]>`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} and status <> 'archived' returning *`;
-      if (!archived) return before;
-      await tx.drop(before.env_id);
-      await tx.emit('platform:sys:env:archived', before.env_id, { env_id: before.env_id, org_id: org.org_id });
-      await this.#audit.write(tx, { action: 'env.archived', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id } });
+      const { org: _, ...before } = await this.#lock(tx, known.env_id);
+      if (before.status === 'archived') return before;
+      const [archived] = await tx.sql<[Env]>`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;
+      await this.#parts.creations.forget(tx, [before.env_id]);
+      await this.#parts.followUps.ask(tx.sql, [envSubject(before)]);
+      await tx.emit('platform:sys:env:archived', before.env_id, { env_id: before.env_id, org_id: before.org_id });
+      await this.#parts.audit.write(tx, { action: 'env.archived', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id } });
       return archived;
     });
-    await releaseHost(this.#ctx, env);
-    await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
+    await this.#parts.followUps.tryNow([envSubject(env)]);
+    await this.#parts.changes.publish({ scope: 'env', org_id: env.org_id, env_id: env.env_id });
     return env;
   }
 
-  async delete({ params, caller, correlationId }: RequestOf<Contract, 'deleteEnv'>): Promise<void> {
-    const { org, ...env } = await this.#access.env(caller, params.env_id, 'owner');
-    this.#refuseSystem(env);
-    await this.#ctx.db.tx(async tx => {
-      await deleteEnvRows(tx, env.env_id, `${org.org_id}/${env.slug}`, org.org_id);
-      await this.#audit.write(tx, { action: 'env.deleted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'env', id: env.env_id } });
-    });
-    await releaseHost(this.#ctx, env);
-    await this.#changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
-  }
-
-  /** Before the record changes: the identity service has the last word on who signs in on a host. */
-  async #moveHost(org: Org, env: Env, authDomain: string | null): Promise<void> {
+  async #claimHost(env: Env, org: Org): Promise<void> {
     const { services, platform } = this.#ctx;
-    if (authDomain !== null) {
-      await requireAuthDomain(this.#ctx, org, authDomain);
-      const [other] = await this.#ctx.db.sql<object[]>`select 1 from envs where auth_domain = ${authDomain} and env_id <> ${env.env_id}`;
-      if (other) throw taken(this.#ctx, '/auth_domain', authDomain);
-    }
     try {
-      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf({ ...env, auth_domain: authDomain }, org, platform.domain), org_id: org.org_id } });
+      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id } });
     } catch (cause) {
-      if (isProblem(cause) && cause.code === 'host_taken') throw taken(this.#ctx, '/auth_domain', authDomain ?? '', cause);
+      if (isProblem(cause) && cause.code === 'host_taken') throw taken(this.#ctx, '/auth_domain', env.auth_domain ?? '', cause);
       throw cause;
     }
   }
 
-  async #insert(org: Org, row: { env_id: string; org_id: string; slug: string; display_name: string; auth_domain: string | null }): Promise<Env> {
-    try {
-      return await this.#ctx.db.tx(async tx => {
+  async #insert(row: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>, caller: Caller, correlationId: string): Promise<Env> {
+    const { db, problem } = this.#ctx;
+    return db
+      .tx(async tx => {
+        // Shared, so that an archive or delete of the organization waits for this row or stops it.
+        const [org] = await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} for share`;
+        if (org?.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org?.status ?? 'gone'}.` });
         const [buried] = await tx.sql<object[]>`select 1 from tombstones where kind = 'env_slug' and name = ${`${row.org_id}/${row.slug}`}`;
-        if (buried) throw this.#ctx.problem('slug_taken', { detail: 'The slug belonged to an environment that was deleted.' });
+        if (buried) throw problem('slug_taken', { detail: 'The slug belonged to an environment that was deleted.' });
+        if (row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, org, row.auth_domain);
         const [env] = await tx.sql<[Env]>`insert into envs ${tx.sql.row(row)} returning *`;
+        await this.#parts.creations.begin(tx, envSubject(env), caller, correlationId);
         // Before the access model, so that the first call into the environment passes (registry rule 4).
-        await this.#policies.seed(tx, env.env_id);
+        await this.#parts.policies.seed(tx, env.env_id);
         await tx.emit('platform:sys:env:created', env.env_id, envSnapshot(env, org), env.env_id);
         return env;
-      });
-    } catch (cause) {
-      if (isUniqueViolation(cause) && row.auth_domain !== null && (cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key')
-        throw taken(this.#ctx, '/auth_domain', row.auth_domain, cause);
-      if (isUniqueViolation(cause))
-        throw this.#ctx.problem('slug_taken', { detail: `"${row.slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
-      throw cause;
-    }
+      })
+      .catch(cause => this.#conflict(cause, row));
   }
 
-  #refuseSystem(env: Env): void {
-    if (env.env_id === SYSTEM.envId) throw this.#ctx.problem('system_record_protected');
+  #conflict(cause: unknown, { slug = '', auth_domain: authDomain }: { slug?: string; auth_domain?: string | null }): never {
+    if (!isUniqueViolation(cause)) throw cause;
+    if ((cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key') throw taken(this.#ctx, '/auth_domain', authDomain ?? '', cause);
+    throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
+  }
+
+  async #lock(tx: RegistryTx, envId: string): Promise<Env & { org: Org }> {
+    const [env] = await tx.sql<Env[]>`select * from envs where env_id = ${envId} for update`;
+    if (!env) throw this.#ctx.problem('env_not_found', { detail: 'It was deleted in the meantime.' });
+    const [org] = await tx.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;
+    return { ...env, org };
   }
 }

@@ -1,0 +1,34 @@
+import { Id, type Static, Type } from '@platform/sdk/contract';
+import { Stamp } from './field.ts';
+
+const Kind = Type.Union([Type.Literal('org'), Type.Literal('env')]);
+
+/** A create or a clean-up that has not come to its end, and why. */
+export const Unfinished = Type.Object({
+  id: Id,
+  kind: Kind,
+  org_id: Id,
+  name: Type.String(),
+  work: Type.Union([Type.Literal('create'), Type.Literal('clean_up')]),
+  since: Stamp,
+  attempts: Type.Integer(),
+  next_try_at: Type.Union([Stamp, Type.Null()]),
+  blocked_by: Type.String(),
+});
+export type Unfinished = Static<typeof Unfinished>;
+
+const Blocker = Type.Object({ code: Type.String(), detail: Type.String() });
+
+/** What a delete would take along; `hostnames` and `environments` name the first of many. */
+export const DeletionPreview = Type.Object({
+  kind: Kind,
+  id: Id,
+  slug: Type.String(),
+  display_name: Type.String(),
+  counts: Type.Record(Type.String(), Type.Integer()),
+  environments: Type.Array(Type.Object({ env_id: Id, slug: Type.String(), display_name: Type.String() })),
+  hostnames: Type.Array(Type.String()),
+  blocked_by: Type.Array(Blocker),
+  kept: Type.Array(Type.String()),
+});
+export type DeletionPreview = Static<typeof DeletionPreview>;
