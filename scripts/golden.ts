@@ -5,7 +5,7 @@ import { KERNEL_PROBLEMS } from '../kernel/base/kernel-problem.ts';
 import type { Manifest } from '../kernel/base/manifest.ts';
 import { KERNEL_CONFIG } from '../kernel/host/configuration.ts';
 import { readPlugin } from '../kernel/host/loader.ts';
-import { catalogActions } from '../kernel/host/plugin-context.ts';
+import { catalogActions } from '../kernel/host/catalog-actions.ts';
 import { openApi } from '../kernel/http/open-api.ts';
 
 /*

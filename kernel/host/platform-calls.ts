@@ -10,7 +10,7 @@ import type { ConsumerBus, StreamEntry } from '../outbox/event-consumer.ts';
 import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';
-import { catalogActions } from './plugin-context.ts';
+import { catalogActions } from './catalog-actions.ts';
 
 /*
  * What the kernel itself asks of services. It knows them by wire path, as any client would; it imports no contract.

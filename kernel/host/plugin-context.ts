@@ -12,11 +12,14 @@ import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
 import { once } from '../outbox/inbox.ts';
 import { drop, insertEvent, release } from '../outbox/outbox.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
+import { inquire } from '../policy/policy-inquiry.ts';
+import type { PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
+import { catalogActions } from './catalog-actions.ts';
 
 export interface PluginContextParts {
   readonly plugin: AnyPlugin;
@@ -30,6 +33,7 @@ export interface PluginContextParts {
   readonly workloadOf: (name: string | undefined) => Workload;
   readonly secrets: SecretChain;
   readonly engine: PolicyEngine;
+  readonly policy: PolicyPort;
   readonly identityOf: (caller: Caller) => Promise<Identity>;
   readonly verify: (headers: Readonly<Record<string, string | undefined>>) => Promise<Identity | undefined>;
   readonly manifests: () => readonly Manifest[];
@@ -115,6 +119,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     policy: {
       allows: async (caller, action, resource) =>
         parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),
+      explain: inquiry => inquire(inquiry, { load: capability(manifest, 'policy-store', parts.policy).snapshot, log: parts.log, correlationId: correlation() }),
     },
     catalog: {
       manifests: parts.manifests,
@@ -139,25 +144,6 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     own: resource => parts.owned.own(resource),
   };
   return Object.freeze(context);
-}
-
-/** Actions of one service, its policy administration included, as the scope catalog lists them. */
-export function catalogActions(manifest: Manifest) {
-  const declared = Object.entries(manifest.actions).map(([action, { title, grants, principals }]) => ({ action, title, grants, principals }));
-  const policy = [
-    { action: `${manifest.id}:policy:read`, title: `Read policies of ${manifest.title}`, grants: undefined, principals: undefined },
-    { action: `${manifest.id}:policy:admin`, title: `Change policies of ${manifest.title}`, grants: undefined, principals: undefined },
-  ].filter(({ action }) => !(action in manifest.actions));
-  return [...declared, ...policy].map(({ action, title, grants, principals }) => ({
-    scope: actionKey(manifest.vertical, action),
-    service: manifest.id,
-    vertical: manifest.vertical,
-    title,
-    admin: action.endsWith(':admin'),
-    grants,
-    /** Whether only workloads may hold it. */
-    machineOnly: principals !== undefined && principals.every(principal => principal === 'machine'),
-  }));
 }
 
 function auditPayload({ action, caller, resource, outcome, details }: AuditEntry): object {

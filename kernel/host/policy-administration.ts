@@ -1,9 +1,9 @@
-import { get, post, put, del, type Caller, isProblem, ProblemError, type Request, reply, Type } from '@platform/sdk';
+import { get, post, put, del, type Caller, isProblem, type Logger, ProblemError, type Request, reply, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { MountedRoute, RouteHandler } from '../http/service-app.ts';
-import { actionKey, canonicalScope } from '../identity/scope-name.ts';
 import { policyFaults } from '../policy/cedar.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
+import { inquire, splitOnce } from '../policy/policy-inquiry.ts';
 import type { PolicyKind, PolicyPort } from '../policy/policy-port.ts';
 import type { PolicySnapshot } from '../policy/policy-data.ts';
 
@@ -33,32 +33,46 @@ const AttributeBody = Type.Object({
 });
 const DryRun = Type.Object({ principal: Type.String(), action: Type.String(), resource: Type.Optional(Type.String()), context: Type.Optional(Type.Object({}, { additionalProperties: true })) });
 
-type AdminRequest = Request<unknown, { id?: string; limit?: number; cursor?: string }, Record<string, unknown>, Caller> & { targetEnvId: string };
+type AdminRequest = Request<unknown, { id?: string; service?: string; limit?: number; cursor?: string }, Record<string, unknown>, Caller> & { targetEnvId: string };
 
 export interface PolicyAdministrationOptions {
   readonly service: string;
-  readonly vertical: string;
-  readonly actions: readonly string[];
+  /** Actions a policy of a service may name; none for a service nobody knows. */
+  readonly actionsOf: (service: string) => readonly string[] | undefined;
+  /** Whether this service keeps the policies of all (capability `policy-store`): then `?service=` names whose. */
+  readonly keepsAll: boolean;
   readonly port: PolicyPort;
   readonly engine: PolicyEngine;
+  readonly log: Logger;
   /** Live scopes of somebody else, for the dry run. */
   readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
 }
 
 /** The administration endpoints every service gets: policy sets, relations, attributes and decisions of (environment, service) (G-K-10). */
 export function policyAdministration(options: PolicyAdministrationOptions): Record<string, MountedRoute> {
-  const { service, vertical, actions, engine } = options;
-  const port = speakingFor(service, options.port);
-  const read = `${service}:policy:read`;
-  const admin = `${service}:policy:admin`;
-  const known = actions.map(action => actionKey(vertical, action));
+  const { service: own, engine, keepsAll } = options;
+  const port = speakingFor(own, options.port);
+  const read = `${own}:policy:read`;
+  const admin = `${own}:policy:admin`;
+  /** Whose policies the request is about. */
+  const serviceOf = ({ query }: AdminRequest): string => {
+    const asked = query.service ?? own;
+    if (asked === own || (keepsAll && options.actionsOf(asked))) return asked;
+    const message = keepsAll ? 'is not a service of this platform' : `is not ${own}: every service administers its own, the registry those of all`;
+    throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/service', code: 'unknown_service', message }] } });
+  };
+  const reload = async (service: string, envId: string) => {
+    if (service === own) await engine.reload(envId).catch(() => undefined);
+  };
   const by = (caller: Caller) => (caller.kind === 'machine' ? `workload:${caller.subject}` : `user:${caller.userId}`);
 
   const write: Record<PolicyKind, (request: AdminRequest, body: Record<string, unknown>) => Promise<unknown>> = {
-    'policy-sets': async ({ caller, targetEnvId }, body) => {
+    'policy-sets': async (request, body) => {
+      const { caller, targetEnvId } = request;
+      const service = serviceOf(request);
       const { name, policies, policy_set_id: id, mode } = body as { name?: string; policies?: string; policy_set_id?: string; mode?: 'shadow' | 'enforced' };
       need({ name, policies });
-      const faults = policyFaults(policies as string, known);
+      const faults = policyFaults(policies as string, options.actionsOf(service) ?? []);
       if (faults.length > 0) throw kernelProblem('policy_invalid', { extra: { errors: faults }, detail: 'Nothing was stored; errors says what Cedar found.' });
       return port.upsertSet({
         env_id: targetEnvId,
@@ -70,15 +84,15 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
         updated_by: by(caller),
       });
     },
-    relations: async ({ targetEnvId }, body) => {
+    relations: async (request, body) => {
       const { subject, relation, object } = body as Record<string, string | undefined>;
       need({ subject, relation, object });
-      return port.upsertRelation({ env_id: targetEnvId, service, subject: subject as string, relation: relation as string, object: object as string });
+      return port.upsertRelation({ env_id: request.targetEnvId, service: serviceOf(request), subject: subject as string, relation: relation as string, object: object as string });
     },
-    attributes: async ({ targetEnvId }, body) => {
+    attributes: async (request, body) => {
       const { principal, key, value } = body as { principal?: string; key?: string; value?: string | number | boolean };
       need({ principal, key, value });
-      return port.upsertAttribute({ env_id: targetEnvId, service, principal: principal as string, key: key as string, value: value as string });
+      return port.upsertAttribute({ env_id: request.targetEnvId, service: serviceOf(request), principal: principal as string, key: key as string, value: value as string });
     },
   };
 
@@ -94,27 +108,33 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
     ['attributes', AttributeBody, 'attributes', 'attribute_id'],
   ] as const) {
     const path = `/v1/admin/${kind}`;
-    const hidden = service !== 'sys';
+    const idOf = (row: object) => String((row as Record<string, unknown>)[idMember]);
+    const hidden = !keepsAll;
     const apply = async (request: AdminRequest) => {
       const sent = request.body ?? {};
       const id = request.query.id ?? (sent[idMember] as string | undefined);
       if (sent['op'] !== 'delete') {
         const answer = await write[kind](request, id ? { ...sent, [idMember]: id } : sent);
-        await engine.reload(request.targetEnvId).catch(() => undefined);
+        await reload(serviceOf(request), request.targetEnvId);
         return answer;
       }
       if (!id) throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: `/${idMember}`, code: 'required', message: 'is required to delete' }] } });
       return remove(request, id);
     };
     const remove = async (request: AdminRequest, id: string) => {
+      const service = serviceOf(request);
       await port.remove({ kind, env_id: request.targetEnvId, service, id, updated_by: by(request.caller) });
-      await engine.reload(request.targetEnvId).catch(() => undefined);
+      await reload(service, request.targetEnvId);
       return reply(undefined, { status: 204 });
     };
-    mount(`${member}List`, get(path, { summary: `List ${kind}`, gate: { any: [read, admin] }, query, target: 'required', hidden }), async ({ query: asked, targetEnvId }) => {
-      const rows = (await port.snapshot(service, targetEnvId))[member as keyof PolicySnapshot] as readonly object[];
-      if (asked.id) return rows.find(row => (row as Record<string, unknown>)[idMember] === asked.id) ?? missing(asked.id);
-      return { items: rows.slice(0, asked.limit ?? 50), next_cursor: null };
+    mount(`${member}List`, get(path, { summary: `List ${kind}`, gate: { any: [read, admin] }, query, target: 'required', hidden }), async request => {
+      const { query: asked, targetEnvId } = request;
+      const rows = (await port.snapshot(serviceOf(request), targetEnvId))[member as keyof PolicySnapshot] as readonly object[];
+      if (asked.id) return rows.find(row => idOf(row) === asked.id) ?? missing(asked.id);
+      // Ids ascend with time; what is deleted between two pages does not move the others.
+      const sorted = [...rows].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1)).filter(row => asked.cursor === undefined || idOf(row) > asked.cursor);
+      const items = sorted.slice(0, asked.limit ?? 50);
+      return { items, next_cursor: sorted.length > items.length ? idOf(items.at(-1) as object) : null };
     });
     mount(`${member}Write`, post(path, { summary: `Write ${kind}`, gate: admin, query, body, target: 'required', limit: LIMIT, hidden }), apply);
     mount(`${member}Put`, put(path, { summary: `Replace ${kind}`, gate: admin, query, body, target: 'required', limit: LIMIT, hidden }), apply);
@@ -134,22 +154,17 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
   );
   mount(
     'decisionsDryRun',
-    post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, body: DryRun, target: 'required', limit: LIMIT, hidden: true }),
-    async ({ body, targetEnvId, correlationId }) => {
+    post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, query, body: DryRun, target: 'required', limit: LIMIT, hidden: true }),
+    async request => {
+      const { body, targetEnvId, correlationId } = request;
       const { principal, action, resource } = body as { principal: string; action: string; resource?: string };
       const [kind, id] = splitOnce(principal);
       if ((kind !== 'user' && kind !== 'workload') || !id)
         throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/principal', code: 'pattern', message: 'is user:{id} or workload:{name}' }] } });
-      const [type, resourceId] = resource ? splitOnce(resource) : [];
-      const scopes = await options.scopesOf({ kind, id }, targetEnvId);
-      const caller = (kind === 'user' ? { kind, userId: id, subject: id } : { kind: 'machine', subject: id }) as Caller;
-      return engine.explain({
-        identity: { caller, principal: kind === 'user' ? 'user' : 'machine', scopes },
-        action: canonicalScope(action),
-        envId: targetEnvId,
-        resource: type && resourceId ? { type, id: resourceId } : undefined,
-        correlationId,
-      });
+      const scopes = [...(await options.scopesOf({ kind, id }, targetEnvId))];
+      const question = { principal: { kind, id, scopes }, action, ...(resource ? { resource } : {}) } as const;
+      const [decision] = await inquire({ service: serviceOf(request), envId: targetEnvId, questions: [question] }, { load: port.snapshot, log: options.log, correlationId });
+      return decision;
     },
   );
   return routes;
@@ -184,8 +199,4 @@ function need(members: Readonly<Record<string, unknown>>): void {
 }
 function missing(id: string): never {
   throw kernelProblem('not_found', { detail: `No row ${id} in this environment.` });
-}
-function splitOnce(text: string): [string, string] {
-  const at = text.indexOf(':');
-  return [text.slice(0, at), text.slice(at + 1)];
 }

@@ -22,9 +22,10 @@ import type { SecretChain } from '../secrets/secret-chain.ts';
 import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
+import { actionsOf } from './catalog-actions.ts';
 import { JobRunner } from './job-runner.ts';
 import { kernelRoutes, pageAliases } from './kernel-routes.ts';
-import { catalogActions, pluginContext } from './plugin-context.ts';
+import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
 export interface ServiceInstanceParts {
@@ -208,7 +209,15 @@ export class ServiceInstance implements AsyncDisposable {
         },
         described,
       }),
-      ...policyAdministration({ service: manifest.id, vertical: manifest.vertical, actions: catalogActions(manifest).map(({ scope }) => scope), port: policy, engine: this.#engine, scopesOf }),
+      ...policyAdministration({
+        service: manifest.id,
+        actionsOf: service => actionsOf(this.#parts.manifests(), service),
+        keepsAll: manifest.capabilities.includes('policy-store'),
+        port: policy,
+        engine: this.#engine,
+        scopesOf,
+        log: this.#parts.log,
+      }),
     };
     return kernel;
   }

@@ -38,7 +38,7 @@ const BARE: Environment = { snapshot: EMPTY_SNAPSHOT, enforced: [], shadow: [] }
  * Decides actions for one service: the platform's scope mirror first, then enforced tenant sets, which can only narrow it.
  * Shadow sets are evaluated after the fact and their differences logged; they never decide.
  */
-export class PolicyEngine {
+export class PolicyEngine implements Disposable {
   readonly #options: EngineOptions;
   readonly #environments = new Map<string, Environment>();
   readonly #loading = new Map<string, Promise<Environment>>();
@@ -114,6 +114,12 @@ export class PolicyEngine {
     const before = this.#environments.get(envId);
     this.#environments.set(envId, this.#compile(snapshot));
     for (const set of [...(before?.enforced ?? []), ...(before?.shadow ?? [])]) set.release();
+  }
+
+  /** Lets go of compiled policies. */
+  [Symbol.dispose](): void {
+    for (const { enforced, shadow } of this.#environments.values()) for (const set of [...enforced, ...shadow]) set.release();
+    this.#environments.clear();
   }
 
   decisions(): readonly Decision[] {

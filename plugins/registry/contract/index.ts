@@ -16,7 +16,7 @@ export const registry = defineContract({
   title: 'Tenant registry',
   placement: { tier: 15 },
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
-  capabilities: ['key-value'],
+  capabilities: ['key-value', 'policy-store'],
   config: Type.Object({
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
   }),
@@ -34,6 +34,8 @@ export const registry = defineContract({
     'audit:read': { title: 'Read the audit trail' },
     'audit:write': { title: 'Record audit events', principals: ['machine'] },
     'tenants:read': { title: 'Read tenant snapshots', principals: ['machine'], bound: true },
+    'sys:policy:read': { title: 'Read policies, and who can do what' },
+    'sys:policy:admin': { title: 'Change policies of every service' },
     'sys:policy:store': { title: 'Keep the policy data of the own service', principals: ['machine'], bound: true },
   },
 

@@ -11,6 +11,7 @@ export const problems = {
   slug_taken: { status: 409, title: 'This slug is in use', retry: 'never' },
   hostname_taken: { status: 409, title: 'This host belongs to somebody else', retry: 'never' },
   immutable_field: { status: 400, title: 'A slug cannot change', retry: 'never' },
+  unknown_action: { status: 400, title: 'No such action', retry: 'never' },
   unknown_service: { status: 400, title: 'No such service', retry: 'never' },
   invalid_cursor: { status: 400, title: 'The cursor is not one of ours', retry: 'never' },
   keyset_incomplete: { status: 400, title: 'after_ts and after_id go together', retry: 'never' },

@@ -14,6 +14,7 @@ import { Envs } from './tenants/envs.ts';
 import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
 import { Memberships } from './members/memberships.ts';
 import { Orgs } from './tenants/orgs.ts';
+import { AccessListing } from './policy/access-listing.ts';
 import { PolicyStore } from './policy/policy-store.ts';
 import { Resolver } from './resolver/resolver.ts';
 import { seed } from './seeds.ts';
@@ -44,6 +45,7 @@ export default definePlugin(registry, {
     const resolver = new Resolver(ctx, enablement);
     const bootstrap = new Bootstrap(ctx, { access, enablement });
     const memberships = new Memberships(ctx, access);
+    const listing = new AccessListing(ctx, verticals);
     const slugs = new SlugAvailability(ctx);
     return {
       routes: {
@@ -84,6 +86,8 @@ export default definePlugin(registry, {
         registerVertical: request => verticals.register(request),
         listAudit: request => audit.list(request),
         recordAudit: request => audit.record(request),
+        whoCan: request => listing.whoCan(request),
+        whatCan: request => listing.whatCan(request),
         policySnapshot: request => policies.snapshot(request),
         policyUpsertSet: request => policies.upsertSet(request),
         policyUpsertRelation: request => policies.upsertRelation(request),

@@ -227,6 +227,23 @@ export interface RawExchange {
   readonly caller: Caller | undefined;
 }
 
+export interface PolicyInquiry {
+  readonly service: string;
+  readonly envId: string;
+  /** Answered in their order. `scopes` are the principal's effective ones in the environment. */
+  readonly questions: readonly {
+    readonly principal: { readonly kind: 'user' | 'workload'; readonly id: string; readonly scopes: readonly string[] };
+    readonly action: string;
+    readonly resource?: string;
+  }[];
+}
+export interface ExplainedDecision {
+  readonly effect: 'permit' | 'deny';
+  readonly policy_set_id?: string;
+  readonly policy_id?: string;
+  readonly trace: readonly string[];
+}
+
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;
 
 /** Everything alive that a plugin may touch. */
@@ -245,6 +262,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly policy: {
     /** A finer question than the gate's; the decision is logged once with its reason. */
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
+    /** What any service would decide for others, and by which policies; records nothing (capability `policy-store`). */
+    explain(inquiry: PolicyInquiry): Promise<readonly ExplainedDecision[]>;
   };
   /** Every loaded manifest, read only. */
   readonly catalog: {

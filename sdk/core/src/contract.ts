@@ -37,7 +37,7 @@ interface Base {
   readonly jobs?: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
-  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog')[];
+  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store')[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
   readonly waivers?: Readonly<Record<string, string>>;
   /** Further paths of the kernel's own endpoints, where a document fixes them (G-K-05): `{ '/readiness': '/v1/readiness' }`. */

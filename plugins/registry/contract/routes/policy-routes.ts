@@ -1,4 +1,5 @@
-import { get, Id, post, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
+import { HeldAction, Holder } from '../schema/access.ts';
 import { Attribute, PolicySet, Relation } from '../schema/policy.ts';
 
 const policyGate = 'sys:policy:store';
@@ -6,6 +7,25 @@ const PolicyRow = { env_id: Id, service: Type.String({ maxLength: 64 }) };
 
 /** Policy data of every service, kept here (C27, G-K-10). */
 export const policyRoutes = {
+  whoCan: get('/v1/access/holders', {
+    summary: 'Who can do something in an environment',
+    gate: { any: ['sys:policy:read', 'sys:policy:admin'] },
+    query: { ...PageQuery, action: Type.Optional(Type.String({ maxLength: 200 })), resource: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z][a-z0-9_]*:.+$' })) },
+    target: 'required',
+    returns: Page(Holder),
+    problems: ['unknown_action', 'identity_unavailable'],
+    hidden: true,
+  }),
+  whatCan: get('/v1/access/actions', {
+    summary: 'What somebody can do in an environment',
+    gate: { any: ['sys:policy:read', 'sys:policy:admin'] },
+    query: { ...PageQuery, principal: Type.Optional(Type.String({ maxLength: 200, pattern: '^(user|workload):.+$' })) },
+    target: 'required',
+    returns: Page(HeldAction),
+    problems: ['invalid_cursor', 'identity_unavailable'],
+    hidden: true,
+  }),
+
   policySnapshot: get('/v1/internal/policy', {
     summary: 'Policy data of (env, service)',
     gate: policyGate,

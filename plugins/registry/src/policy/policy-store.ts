@@ -1,4 +1,5 @@
 import type { RequestOf } from '@platform/sdk';
+import { registry } from '../../contract/index.ts';
 import type { PolicySet } from '../../contract/schema/policy.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { isUniqueViolation } from '../tenants/slug.ts';
@@ -106,6 +107,7 @@ export class PolicyStore {
   }
 
   #requireOwn(callerService: string, service: string): void {
-    if (callerService !== service) throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
+    // The registry's own workload speaks for whoever holds `sys:policy:admin` (G-K-10).
+    if (callerService !== service && callerService !== registry.base.id) throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
   }
 }
