@@ -1,5 +1,6 @@
 import { defineContract, Type } from '@platform/sdk/contract';
 import { events } from './events.ts';
+import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
 import { brandingRoutes } from './routes/branding-routes.ts';
@@ -34,7 +35,7 @@ export const registry = defineContract({
     'audit:read': { title: 'Read the audit trail' },
     'audit:write': { title: 'Record audit events', principals: ['machine'] },
     'tenants:read': { title: 'Read tenant snapshots', principals: ['machine'], bound: true },
-    'sys:policy:read': { title: 'Read policies, and who can do what' },
+    'sys:policy:read': { title: 'Read policies, and who can do what', grants: 'admin' },
     'sys:policy:admin': { title: 'Change policies of every service' },
     'sys:policy:store': { title: 'Keep the policy data of the own service', principals: ['machine'], bound: true },
   },
@@ -48,4 +49,5 @@ export const registry = defineContract({
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
     followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
   },
+  pages,
 });

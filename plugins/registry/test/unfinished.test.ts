@@ -1,4 +1,3 @@
-import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { refusal, World } from './fixtures/world.ts';
 
@@ -175,5 +174,8 @@ test('G-SYS-02 what belongs to a suspended organization can be read, not changed
     status: 'suspended',
     env_id: env.env_id,
   });
-  expect(SYSTEM.envId).not.toBe(env.env_id);
+  await world.host.by(world.admin()).updateOrg({ params: { id: org.org_id }, body: { status: 'active' } });
+  expect(await by.updateEnv({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other' });
+  // Services that keep snapshots of environments heard it of this one.
+  expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended', 'active', 'active']);
 });

@@ -2,7 +2,7 @@ import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { Enablement } from '../enablement.ts';
-import { envSnapshot } from '../tenants/envs.ts';
+import { envSnapshot } from '../tenants/snapshot.ts';
 import { authHostOf } from '../tenants/sign-in-host.ts';
 
 type Tenant = Env & { org: Org };

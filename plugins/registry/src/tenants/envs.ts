@@ -1,5 +1,5 @@
 import { type Caller, isProblem, type RequestOf } from '@platform/sdk';
-import type { Env, Org, TenantSnapshot } from '../../contract/schema/tenant.ts';
+import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
@@ -9,20 +9,8 @@ import type { TenantParts } from './orgs.ts';
 import { authHostOf } from './sign-in-host.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
 import { refuseSystem, requireChange } from './status.ts';
+import { envSnapshot } from './snapshot.ts';
 import { envSubject } from './subject.ts';
-
-/** Snapshot of an environment within its organization; an active one shows its organization's status (G-SYS-01). */
-export const envSnapshot = (env: Env, org: Org): TenantSnapshot => ({
-  env_id: env.env_id,
-  env_slug: env.slug,
-  env_display_name: env.display_name,
-  org_id: org.org_id,
-  org_slug: org.slug,
-  org_domain: org.org_domain,
-  org_display_name: org.display_name,
-  auth_domain: env.auth_domain,
-  status: env.status === 'active' ? org.status : env.status,
-});
 
 /** Environments: record, platform policies, access model and sign-in realm in one synchronous create (registry rules 3 and 4). */
 export class Envs {

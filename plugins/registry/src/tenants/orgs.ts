@@ -1,5 +1,5 @@
 import { type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Env, Org, TenantSnapshot } from '../../contract/schema/tenant.ts';
+import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
@@ -10,22 +10,10 @@ import { requireOrgDomain, taken } from './host-ownership.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
 import { refuseSystem, requireChange } from './status.ts';
+import { envSnapshot, orgSnapshot } from './snapshot.ts';
 import { envSubject, orgSubject } from './subject.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Snapshot of an organization: env members are null (G-SYS-01). */
-export const orgSnapshot = (org: Org): TenantSnapshot => ({
-  env_id: null,
-  env_slug: null,
-  env_display_name: null,
-  org_id: org.org_id,
-  org_slug: org.slug,
-  org_domain: org.org_domain,
-  org_display_name: org.display_name,
-  auth_domain: null,
-  status: org.status,
-});
 
 /** What organizations, environments and their deletion are made of. */
 export interface TenantParts {
@@ -96,12 +84,15 @@ export class Orgs {
         const [changed] = await tx.sql<[Org]>`
         update orgs set display_name = ${body.display_name ?? before.display_name}, org_domain = ${domain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
         where org_id = ${orgId} returning *`;
-        // Sign-in hosts that follow from the domain move along.
-        const envs = domain === before.org_domain ? [] : await tx.sql<Env[]>`select * from envs where org_id = ${orgId} and auth_domain is null and status <> 'archived'`;
-        await this.#followUps.ask(tx.sql, envs.map(envSubject));
         await tx.emit('platform:sys:org:updated', SYSTEM.envId, orgSnapshot(changed));
+        // Whoever keeps snapshots of environments hears it of each: their status and domain are the organization's too (G-SYS-01).
+        const shared = changed.status !== before.status || domain !== before.org_domain;
+        const envs = shared ? await tx.sql<Env[]>`select * from envs where org_id = ${orgId} and status <> 'archived'` : [];
+        for (const env of envs) await tx.emit('platform:sys:env:updated', env.env_id, envSnapshot(env, changed));
+        const moves = domain === before.org_domain ? [] : envs.filter(env => env.auth_domain === null).map(envSubject);
+        await this.#followUps.ask(tx.sql, moves);
         await this.#audit.write(tx, { action: 'org.updated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId }, details: { ...body } });
-        return { org: changed, moved: envs.map(envSubject) };
+        return { org: changed, moved: moves };
       })
       .catch(cause => this.#conflict(cause, body));
     await this.#followUps.tryNow(moved);

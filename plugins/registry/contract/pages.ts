@@ -1,0 +1,55 @@
+import type { PageDecl } from '@platform/sdk/contract';
+
+const decision = { field: 'effect', label: 'Decision', as: 'status', tones: { permit: 'ok', deny: 'bad' } } as const;
+
+/** Pages of the registry that the console draws from their declaration. */
+export const pages = {
+  access: {
+    kind: 'tabs',
+    title: 'Access',
+    description: 'Live holdings of people, narrowed by the policies in force.',
+    tabs: [
+      { label: 'Who can', page: 'who-can' },
+      { label: 'What can somebody do', page: 'what-can' },
+    ],
+  },
+  'who-can': {
+    kind: 'table',
+    title: 'Who can',
+    nav: false,
+    source: 'whoCan',
+    key: 'user_id',
+    filters: ['action', 'resource'],
+    columns: [{ field: 'email', label: 'E-mail' }, { field: 'display_name', label: 'Name' }, { field: 'via', label: 'Through', as: 'json' }, decision, { field: 'why', label: 'Why' }],
+    empty: 'Name an action, such as sys:env:admin. Nobody holds it, or none is named yet.',
+  },
+  'what-can': {
+    kind: 'table',
+    title: 'What can somebody do',
+    nav: false,
+    source: 'whatCan',
+    key: 'action',
+    filters: ['principal'],
+    columns: [{ field: 'action', label: 'Action', as: 'code' }, { field: 'title', label: 'What it is' }, { field: 'service', label: 'Service' }, decision, { field: 'why', label: 'Why' }],
+    empty: 'Name somebody: user:{id} or workload:{name}. They hold nothing here, or nobody is named yet.',
+  },
+  unfinished: {
+    kind: 'table',
+    title: 'Unfinished work',
+    description: 'Creates that a crash left behind, and clean-ups that wait for another service.',
+    scope: 'platform',
+    source: 'listUnfinished',
+    key: 'id',
+    rowActions: [{ route: 'retryUnfinished', label: 'Try now' }],
+    columns: [
+      { field: 'work', label: 'Work', as: 'status', tones: { create: 'warn', clean_up: 'info' } },
+      { field: 'kind', label: 'Of' },
+      { field: 'name', label: 'Slug', as: 'code' },
+      { field: 'since', label: 'Since', as: 'datetime' },
+      { field: 'attempts', label: 'Tries', as: 'number' },
+      { field: 'next_try_at', label: 'Next try', as: 'datetime' },
+      { field: 'blocked_by', label: 'Waits for' },
+    ],
+    empty: 'Everything has ended.',
+  },
+} as const satisfies Readonly<Record<string, PageDecl>>;
