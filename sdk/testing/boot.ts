@@ -21,6 +21,8 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly environment?: Readonly<Record<string, string>>;
   /** Further manifests the process knows: the catalog a service would see in production. */
   readonly manifests?: readonly Manifest[];
+  /** Real services in the same process, where the plugin's neighbours matter as they are. */
+  readonly beside?: readonly { readonly plugin: object; readonly environment?: Readonly<Record<string, string>> }[];
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
 }
@@ -66,9 +68,8 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   async #start(plugin: AnyPlugin, options: BootOptions<Readonly<Record<string, AnyContract>>>): Promise<void> {
     this.stores = options.stores ?? this.#owned.own(await openTestStores());
     const { dataDir, authority, stores } = this.stores;
-    await stores.ensureService(this.manifest.id);
-    const { config, faults } = readConfig(this.manifest.config, options.environment ?? {});
-    if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
+    const services = [{ plugin: plugin as object, environment: options.environment }, ...(options.beside ?? [])].map(({ plugin: each, environment = {} }) => loaded(each as AnyPlugin, environment));
+    for (const { manifest } of services) await stores.ensureService(manifest.id);
     this.process = await PlatformProcess.start({
       bootstrap: {
         domain: 'localhost',
@@ -81,17 +82,21 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         anchors: anchorsOf(authority),
         database: stores.database,
         keyValueUrl: stores.keyValueUrl,
-        manifests: [this.manifest, ...(options.manifests ?? [])],
+        manifests: [...services.map(({ manifest }) => manifest), ...(options.manifests ?? [])],
         enrollment: {},
       },
-      services: [{ plugin, manifest: this.manifest, config }],
+      services,
       authority,
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,
-      locals: this.#locals(plugin, options.stubs ?? {}),
+      locals: this.#locals(
+        plugin,
+        options.stubs ?? {},
+        services.map(({ manifest }) => manifest.id),
+      ),
       jwks: async () => this.mint.jwks,
-      seen: () => (operation, status, problem) => this.coverage.seen(operation, status, problem),
+      seen: service => (operation, status, problem) => service === this.manifest.id && this.coverage.seen(operation, status, problem),
     });
     this.#owned.own(this.process);
   }
@@ -197,7 +202,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     await this.#owned[Symbol.asyncDispose]();
   }
 
-  #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>): Map<string, LocalService> {
+  #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>, real: readonly string[]): Map<string, LocalService> {
     const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
     const byId = new Map(Object.entries(uses).map(([name, contract]) => [contract.base.id as string, stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined]));
     const kernel: Record<string, Record<string, (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; signal: AbortSignal }) => unknown>> = {
@@ -239,7 +244,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         registerVertical: ({ body }) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),
       },
     };
-    const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => id !== this.manifest.id));
+    const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => !real.includes(id)));
     return new Map(
       [...ids].map(id => [
         id,
@@ -261,6 +266,13 @@ export function boot<C extends AnyContract, U extends Readonly<Record<string, An
   options: BootOptions<U> = {},
 ): Promise<BootedHost<C>> {
   return BootedHost.start<C, U>(plugin as unknown as AnyPlugin, options);
+}
+
+function loaded(plugin: AnyPlugin, environment: Readonly<Record<string, string>>) {
+  const manifest = manifestOf(plugin.contract, '0.0.0-test');
+  const { config, faults } = readConfig(manifest.config, environment);
+  if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
+  return { plugin, manifest, config };
 }
 
 function callerOf(persona: Persona) {
