@@ -11,6 +11,9 @@ export interface Row {
 
 export const median = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 
+/** The value that a share of all values does not exceed. */
+export const quantile = (values: readonly number[], share: number): number => [...values].sort((left, right) => left - right)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
+
 /** Microseconds per call: several rounds of `count`, the median round; the first one warms up. */
 export async function microseconds(count: number, work: () => unknown, rounds = 7): Promise<number> {
   const times: number[] = [];

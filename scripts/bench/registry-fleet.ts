@@ -1,0 +1,172 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { identity } from '@platform/identity/contract';
+import { DisposalStack } from '@platform/kernel/base/disposal-stack';
+import { newId } from '@platform/kernel/base/ids';
+import { manifestOf } from '@platform/kernel/base/manifest';
+import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
+import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
+import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
+import { registry } from '@platform/registry/contract';
+import { SYSTEM } from '@platform/sdk';
+import { openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
+import { Pool } from 'undici';
+import type { ProcessOrder } from './registry-process.ts';
+
+const CHILD = fileURLToPath(new URL('./registry-process.ts', import.meta.url));
+const CONNECTIONS = 16;
+const TOKEN_MS = 600_000;
+
+export interface Answer {
+  readonly status: number;
+  readonly json: Record<string, unknown>;
+}
+
+/** One service in its process: asked over mutual TLS, killed and started again. */
+class Member {
+  readonly #fleet: RegistryFleet;
+  readonly #service: ProcessOrder['service'];
+  #child: ChildProcess | undefined;
+  #pool: Pool | undefined;
+
+  constructor(fleet: RegistryFleet, service: ProcessOrder['service']) {
+    this.#fleet = fleet;
+    this.#service = service;
+  }
+
+  async start(): Promise<void> {
+    const child = fork(CHILD, [JSON.stringify(this.#fleet.order(this.#service))], {
+      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4'],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    this.#child = child;
+    const port = await new Promise<number>((resolve, reject) => {
+      child.once('message', (message: { port: number }) => resolve(message.port));
+      child.once('exit', code => reject(new Error(`the ${this.#service} process ended with ${code}`)));
+    });
+    const host = `${this.#service}.ops.sys.localhost`;
+    this.#pool = new Pool(`https://127.0.0.1:${port}`, { connections: CONNECTIONS, connect: { ca: this.#fleet.root, servername: host, minVersion: 'TLSv1.3' } });
+  }
+
+  /** Throws when the connection breaks: nobody knows then whether it was done. */
+  async call(method: 'GET' | 'POST', path: string, token: string, body?: object): Promise<Answer> {
+    if (!this.#pool) throw new Error('not started');
+    const headers = { host: `${this.#service}.ops.sys.localhost`, authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) };
+    const answer = await this.#pool.request({ method, path, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    return { status: answer.statusCode, json: (await answer.body.json()) as Record<string, unknown> };
+  }
+
+  async usage(): Promise<{ cpu: NodeJS.CpuUsage; rss: number }> {
+    const { promise, resolve } = Promise.withResolvers<{ cpu: NodeJS.CpuUsage; rss: number }>();
+    this.#child?.once('message', message => resolve(message as { cpu: NodeJS.CpuUsage; rss: number }));
+    this.#child?.send('usage');
+    return promise;
+  }
+
+  /** Dies as a machine does. */
+  async kill(): Promise<void> {
+    const [child, pool] = [this.#child, this.#pool];
+    if (!child) return;
+    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
+    child.kill('SIGKILL');
+    await ended;
+    await pool?.destroy();
+  }
+}
+
+/** Two registry processes and an identity process on one database, with people who may found organizations. */
+export class RegistryFleet implements AsyncDisposable {
+  readonly registries: readonly [Member, Member];
+  readonly #owned = new DisposalStack();
+  readonly #stores: TestStores;
+  readonly #mint = new TokenMint();
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #tokens = new Map<string, { token: string; at: number }>();
+
+  private constructor(stores: TestStores) {
+    this.#stores = this.#owned.own(stores);
+    const key = join(stores.dataDir, 'bench.kek');
+    writeFileSync(key, randomBytes(32).toString('base64'), { mode: 0o600 });
+    this.#environment = { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}` };
+    this.registries = [new Member(this, 'sys'), new Member(this, 'sys')];
+  }
+
+  static async start(): Promise<RegistryFleet> {
+    const fleet = new RegistryFleet(await openTestStores());
+    try {
+      for (const service of ['auth', 'sys']) await fleet.#stores.stores.ensureService(service);
+      const members = [new Member(fleet, 'auth'), ...fleet.registries];
+      for (const member of members) {
+        await member.start();
+        fleet.#owned.defer(() => member.kill());
+      }
+      return fleet;
+    } catch (error) {
+      await fleet[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get root(): string {
+    return this.#stores.authority.pq.files.rootCertificate;
+  }
+
+  order(service: ProcessOrder['service']): ProcessOrder {
+    const { dataDir, authority, stores } = this.#stores;
+    return {
+      service,
+      environment: this.#environment,
+      jwks: this.#mint.jwks,
+      bootstrap: {
+        domain: 'localhost',
+        production: false,
+        dataDir,
+        build: 'bench',
+        logLevel: 'error',
+        edgePort: 8443,
+        pqMode: 'strict',
+        anchors: anchorsOf(authority),
+        database: stores.database,
+        keyValueUrl: stores.keyValueUrl,
+        manifests: [identity, registry].map(contract => manifestOf(contract, '0.0.0-bench')),
+        enrollment: {},
+      },
+    };
+  }
+
+  /** The tables of a service, as its own login sees them. */
+  async tables(service: string): Promise<PostgresPool> {
+    const { host, port, database } = this.#stores.stores.database;
+    const leaf = await this.#stores.authority.classical.issue({ commonName: `svc.${service}`, names: [], usages: ['client'], days: 1 });
+    const ssl = { ca: this.#stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
+    return this.#owned.own(new PostgresPool({ host, port, database, user: roleOf(service), schema: schemaOf(service), ssl }));
+  }
+
+  /** People with an account and the right to found organizations, and nothing else. */
+  async founders(count: number): Promise<Persona[]> {
+    const scopes = ['sys:read', 'sys:org:admin', 'sys:env:admin'];
+    const people = Array.from({ length: count }, (): Persona => ({ kind: 'user', id: newId(), envId: SYSTEM.envId, scopes, email: 'founder@example.org', vertical: 'platform' }));
+    const { sql } = await this.tables('auth');
+    const ids = people.map(({ id }) => id);
+    await sql`insert into roles (env_id, name) values (${SYSTEM.envId}, 'bench:founder') on conflict do nothing`;
+    await sql`insert into role_scopes (env_id, role, scope) select ${SYSTEM.envId}, 'bench:founder', unnest(${scopes}::text[]) on conflict do nothing`;
+    await sql`insert into users (user_id, env_id, email, email_ci, email_verified) select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
+    await sql`insert into user_roles (env_id, user_id, role) select ${SYSTEM.envId}, id, 'bench:founder' from unnest(${ids}::uuid[]) id`;
+    return people;
+  }
+
+  tokenOf(person: Persona): string {
+    const known = this.#tokens.get(person.id);
+    if (known && Date.now() - known.at < TOKEN_MS) return known.token;
+    const token = this.#mint.token(person, 'sys');
+    this.#tokens.set(person.id, { token, at: Date.now() });
+    return token;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned[Symbol.asyncDispose]();
+  }
+}

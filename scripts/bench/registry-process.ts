@@ -1,0 +1,45 @@
+import identity from '@platform/identity/plugin';
+import { manifestOf } from '@platform/kernel/base/manifest';
+import type { Bootstrap } from '@platform/kernel/host/bootstrap';
+import { readConfig } from '@platform/kernel/host/configuration';
+import { PlatformProcess } from '@platform/kernel/host/platform-process';
+import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import type { LocalService } from '@platform/kernel/routing/service-caller';
+import registry from '@platform/registry/plugin';
+import type { AnyPlugin } from '@platform/sdk';
+
+export interface ProcessOrder {
+  readonly service: 'auth' | 'sys';
+  readonly bootstrap: Bootstrap;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly jwks: { keys: JsonWebKey[] };
+}
+
+/** One service in a process of its own, as `--split` runs it; tokens are the bench's, and events go nowhere. */
+const order = JSON.parse(process.argv[2] ?? '{}') as ProcessOrder;
+const plugins: Readonly<Record<ProcessOrder['service'], AnyPlugin>> = { auth: identity as unknown as AnyPlugin, sys: registry as unknown as AnyPlugin };
+const plugin = plugins[order.service];
+const manifest = manifestOf(plugin.contract, '0.0.0-bench');
+const { config, faults } = readConfig(manifest.config, order.environment);
+if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
+const bus: LocalService = {
+  call: async (operation, { body, signal }) => {
+    if (operation === 'produceBatch') return { results: (body as { events: object[] }).events.map(() => ({ message_id: '0-0', stream: 'bench' })) };
+    if (operation !== 'consume') return {};
+    const { promise, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+    return { entries: [] };
+  },
+};
+const running = await PlatformProcess.start({
+  bootstrap: order.bootstrap,
+  services: [{ plugin, manifest, config }],
+  authority: await openAuthority(order.bootstrap.dataDir),
+  processName: `bench-${order.service}-${process.pid}`,
+  locals: new Map([['bus', bus]]),
+  jwks: async () => order.jwks,
+});
+process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }));
+process.send?.({ port: running.port });
+process.once('disconnect', () => process.exit(0));

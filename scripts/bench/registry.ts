@@ -1,0 +1,135 @@
+import type { Persona } from '@platform/testing';
+import { type Answer, RegistryFleet } from './registry-fleet.ts';
+import { median, quantile, type Row } from './row.ts';
+
+const SEQUENCES = Number(process.env['PLATFORM_BENCH_SEQUENCES'] ?? 100_000);
+const FOUNDERS = 1_000;
+const AT_ONCE = 16;
+const KILLS = 10;
+const ENVIRONMENTS = 2_000;
+const ORGS_OF_ONE = 200;
+const BOOTSTRAPS = 1_000;
+
+/** Tenants made and used across two registry processes that are killed in between; environments; the bootstrap of somebody with many organizations. */
+export async function registryRows(): Promise<Row[]> {
+  await using fleet = await RegistryFleet.start();
+  const founders = await fleet.founders(FOUNDERS);
+  const used = await createAndUse(fleet, founders);
+  const environments = await createEnvironments(fleet, founders.slice(0, 64));
+  const bootstrap = await bootstraps(fleet);
+  const { rss } = await fleet.registries[0].usage();
+  return [
+    {
+      name: `create an organization on one process, use it on the other: refusals in ${used.done.toLocaleString('en')} sequences, ${used.kills} kills`,
+      value: used.refused,
+      unit: '',
+      limit: 0,
+      note: `${used.interrupted} creates cut off by a kill are not among them; ${Math.round(used.perSecond)} sequences/s`,
+    },
+    { name: 'create an environment, all provisioning included, 8 at a time, p99', value: quantile(environments, 0.99), unit: 'ms', limit: 120, note: `median ${median(environments).toFixed(1)} ms` },
+    { name: `bootstrap of a person with ${ORGS_OF_ONE} organizations, 4 at a time, p99`, value: quantile(bootstrap, 0.99), unit: 'ms', limit: 50, note: `median ${median(bootstrap).toFixed(1)} ms` },
+    { name: 'resident memory of a registry process after that', value: rss / 2 ** 20, unit: 'MB' },
+  ];
+}
+
+/** The caller's next request after a create, on the process that did not create it. */
+async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[]) {
+  const counts = { done: 0, refused: 0, interrupted: 0, kills: 0 };
+  let next = 0;
+  let killing: Promise<void> = Promise.resolve();
+  const startedAt = performance.now();
+  const every = Math.ceil(SEQUENCES / KILLS);
+  const kill = async (which: 0 | 1) => {
+    await fleet.registries[which].kill();
+    await fleet.registries[which].start();
+    counts.kills += 1;
+  };
+  await concurrently(AT_ONCE, async () => {
+    while (counts.done < SEQUENCES) {
+      const turn = next++;
+      // The last one of a stretch dies under load, the two in turn.
+      if (turn > 0 && turn % every === 0) killing = killing.then(() => kill(((turn / every) % 2) as 0 | 1));
+      const person = founders[turn % founders.length] as Persona;
+      const [one, other] = turn % 2 === 0 ? fleet.registries : [fleet.registries[1], fleet.registries[0]];
+      const token = fleet.tokenOf(person);
+      const created = await one.call('POST', '/v1/o', token, { slug: `bench-${turn}`, display_name: `Bench ${turn}` }).catch(() => undefined);
+      if (created?.status !== 200) {
+        if (created && created.status !== 503) throw new Error(`create answered ${created.status} ${JSON.stringify(created.json)}`);
+        counts.interrupted += 1;
+        continue;
+      }
+      const answer = await untilAnswered(
+        () => other.call('GET', `/v1/org/${String(created.json['org_id'])}`, token),
+        () => one.call('GET', `/v1/org/${String(created.json['org_id'])}`, token),
+      );
+      if (answer.status !== 200) counts.refused += 1;
+      counts.done += 1;
+      if (counts.done % 5_000 === 0) process.stderr.write(`  ${counts.done.toLocaleString('en')} of ${SEQUENCES.toLocaleString('en')}, ${counts.refused} refused\n`);
+    }
+  });
+  await killing;
+  return { ...counts, perSecond: counts.done / ((performance.now() - startedAt) / 1_000) };
+}
+
+/** A connection that breaks under a kill is no answer: the request is made again, on the other process in turn. */
+async function untilAnswered(...ways: readonly (() => Promise<Answer>)[]): Promise<Answer> {
+  for (let turn = 0; turn < 1_000; turn++) {
+    const answer = await (ways[turn % ways.length] as () => Promise<Answer>)().catch(() => undefined);
+    if (answer && answer.status !== 503) return answer;
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  throw new Error('nobody answered');
+}
+
+async function createEnvironments(fleet: RegistryFleet, founders: readonly Persona[]): Promise<number[]> {
+  const [registry] = fleet.registries;
+  const orgs = await Promise.all(
+    founders.map(async person => ({ person, org: await expectOk(registry.call('POST', '/v1/o', fleet.tokenOf(person), { slug: `envs-${person.id.slice(-12)}`, display_name: 'Environments' })) })),
+  );
+  const times: number[] = [];
+  let next = 0;
+  await concurrently(8, async () => {
+    while (next < ENVIRONMENTS) {
+      const turn = next++;
+      const { person, org } = orgs[turn % orgs.length] as (typeof orgs)[number];
+      const start = performance.now();
+      await expectOk(registry.call('POST', '/v1/e', fleet.tokenOf(person), { org_id: org['org_id'], slug: `env-${turn}`, display_name: `Env ${turn}` }));
+      if (turn >= 100) times.push(performance.now() - start);
+    }
+  });
+  return times;
+}
+
+async function bootstraps(fleet: RegistryFleet): Promise<number[]> {
+  const [person] = await fleet.founders(1);
+  const [registry] = fleet.registries;
+  const token = fleet.tokenOf(person as Persona);
+  let made = 0;
+  await concurrently(8, async () => {
+    while (made < ORGS_OF_ONE) {
+      const turn = made++;
+      const org = await expectOk(registry.call('POST', '/v1/o', token, { slug: `mine-${turn}`, display_name: `Mine ${turn}` }));
+      await expectOk(registry.call('POST', '/v1/e', token, { org_id: org['org_id'], slug: 'production', display_name: 'Production' }));
+    }
+  });
+  const times: number[] = [];
+  await concurrently(4, async () => {
+    while (times.length < BOOTSTRAPS) {
+      const start = performance.now();
+      const answer = await expectOk(registry.call('GET', '/v1/bootstrap', token));
+      if ((answer['orgs'] as object[]).length !== ORGS_OF_ONE) throw new Error('the bootstrap is not whole');
+      times.push(performance.now() - start);
+    }
+  });
+  return times.slice(50);
+}
+
+async function expectOk(call: Promise<Answer>): Promise<Record<string, unknown>> {
+  const { status, json } = await call;
+  if (status !== 200) throw new Error(`answered ${status} ${JSON.stringify(json)}`);
+  return json;
+}
+
+async function concurrently(count: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: count }, work));
+}
