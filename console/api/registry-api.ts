@@ -62,6 +62,13 @@ export type Branding = Partial<Record<BrandingField, string | null>>;
 export type BrandingField =
   | 'primary_color' | 'secondary_color' | 'background_color' | 'text_color' | 'font_family' | 'logo_url' | 'theme_mode' | 'custom_css';
 export type MergedBranding = Branding & { readonly sources?: Partial<Record<BrandingField, 'org' | 'env' | 'default'>> };
+export interface DeletionPreview {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly environments: readonly { readonly env_id: string; readonly slug: string; readonly display_name: string }[];
+  readonly hostnames: readonly string[];
+  readonly blocked_by: readonly { readonly code: string; readonly detail: string }[];
+  readonly kept: readonly string[];
+}
 export interface SlugAnswer {
   readonly slug: string;
   readonly available: boolean;
@@ -121,6 +128,18 @@ export class RegistryApi {
 
   archive<T extends Org | Env>(subject: Subject): Promise<T> {
     return this.#client.call(this.#service, subjectPath(subject, '/archive'), { method: 'POST', target: subjectTarget(subject) });
+  }
+
+  setStatus(subject: Subject, status: 'active' | 'suspended'): Promise<Org | Env> {
+    return this.#client.call(this.#service, subjectPath(subject), { method: 'PUT', body: { status }, target: subjectTarget(subject) });
+  }
+
+  deletionPreview(subject: Subject, signal?: AbortSignal): Promise<DeletionPreview> {
+    return this.#client.call(this.#service, subjectPath(subject, '/deletion'), { target: subjectTarget(subject), signal });
+  }
+
+  delete(subject: Subject): Promise<void> {
+    return this.#client.call(this.#service, subjectPath(subject), { method: 'DELETE', target: subjectTarget(subject) });
   }
 
   slugAvailable(slug: string, org: string | undefined, signal?: AbortSignal): Promise<SlugAnswer> {

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import type { Field } from '../api/page-def.ts';
-import type { Branding, BrandingField, MergedBranding, Subject } from '../api/registry-api.ts';
+import { mergeBranding } from '../api/merged-branding.ts';
+import type { Branding, BrandingField, MergedBranding, RegistryApi, Subject } from '../api/registry-api.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
@@ -31,21 +32,23 @@ const FIELDS: readonly Field[] = [
 ];
 
 export function BrandingPage({ subject }: { subject: Subject }) {
-  const { registry, client, notify } = useConsole();
+  const { registry, client, notify, bootstrap } = useConsole();
   const [draft, setDraft] = useState<Branding>();
+  const isEnv = subject.kind === 'env';
+  const org = isEnv ? bootstrap?.orgs.find(({ envs }) => envs.some(({ env_id }) => env_id === subject.id))?.org_id : undefined;
   const own = useLoaded(`branding ${subject.id}`, signal => registry.branding(subject, signal));
-  const merged = useLoaded(`merged ${subject.id}`, signal => (subject.kind === 'env' ? registry.mergedBranding(subject.id, signal) : Promise.resolve<MergedBranding | null>(null)));
-  const shown: Branding = { ...merged.data, ...set(draft ?? own.data) };
+  const base = useLoaded(`base of ${subject.id} ${org ?? ''}`, signal => baseOf(registry, subject, org, signal));
+  const merged = mergeBranding(base.data ?? {}, draft ?? own.data ?? {}, subject.kind);
   return (
     <PageFrame
       title="Branding"
-      above={<a href={hrefOf('home', { [subject.kind]: subject.id })}>{subject.kind === 'org' ? 'Organization' : 'Environment'}</a>}
-      description={subject.kind === 'env' ? 'What is set here wins over the organization.' : 'The base for every environment of the organization.'}
+      above={<a href={hrefOf('home', { [subject.kind]: subject.id })}>{isEnv ? 'Environment' : 'Organization'}</a>}
+      description={isEnv ? 'What is set here wins over the organization.' : 'The base for every environment of the organization.'}
     >
       <LoadedView of={own} optional>
         {branding => (
           <div className="split">
-            <Card title={subject.kind === 'env' ? 'Override' : 'Base'}>
+            <Card title={isEnv ? 'Override' : 'Base'}>
               <Form
                 key={JSON.stringify(branding)}
                 fields={FIELDS}
@@ -56,14 +59,14 @@ export function BrandingPage({ subject }: { subject: Subject }) {
                   client.beginAction();
                   await registry.saveBranding(subject, values as Branding);
                   notify('Branding saved');
+                  setDraft(undefined);
                   own.reload();
-                  merged.reload();
                 }}
               />
             </Card>
-            <Card title="Preview" note={subject.kind === 'env' ? 'Merged with the organization.' : 'As a sign-in page.'}>
-              <BrandingPreview branding={shown} />
-              {merged.data?.sources && <Sources merged={merged.data} />}
+            <Card title="Preview" note={isEnv ? 'As you type, merged with the organization.' : 'As you type, as a sign-in page.'}>
+              <BrandingPreview branding={merged} />
+              <Sources merged={merged} />
             </Card>
           </div>
         )}
@@ -72,24 +75,32 @@ export function BrandingPage({ subject }: { subject: Subject }) {
   );
 }
 
+/** What an environment inherits. Who may not read the organization sees at least what is not overridden yet. */
+async function baseOf(registry: RegistryApi, subject: Subject, org: string | undefined, signal: AbortSignal): Promise<Branding> {
+  if (subject.kind === 'org') return {};
+  if (org) {
+    const base = await registry.branding({ kind: 'org', id: org }, signal).catch(() => undefined);
+    if (base) return base;
+  }
+  const { sources = {}, ...merged } = await registry.mergedBranding(subject.id, signal);
+  return Object.fromEntries(Object.entries(merged).filter(([name]) => sources[name as BrandingField] === 'org'));
+}
+
 function Sources({ merged }: { merged: MergedBranding }) {
-  const rows = FIELDS.filter(({ name }) => merged.sources?.[name as BrandingField]);
+  const rows = FIELDS.filter(({ name }) => merged[name as BrandingField]);
+  if (rows.length === 0) return <p className="faint small">Nothing is set: people see the platform's own look.</p>;
   return (
     <dl className="detail small">
       {rows.map(({ name, label }) => (
         <div key={name}>
           <dt>{label}</dt>
           <dd>
-            <span className="badge" data-tone="muted">
-              {merged.sources?.[name as BrandingField]}
+            <span className="badge" data-tone={merged.sources?.[name as BrandingField] === 'env' ? 'info' : 'muted'}>
+              {merged.sources?.[name as BrandingField] === 'env' ? 'this environment' : 'organization'}
             </span>
           </dd>
         </div>
       ))}
     </dl>
   );
-}
-
-function set(branding: Branding | undefined): Branding {
-  return Object.fromEntries(Object.entries(branding ?? {}).filter(([, value]) => value)) as Branding;
 }

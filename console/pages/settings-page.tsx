@@ -1,23 +1,21 @@
-import { useState } from 'react';
 import type { Env, Org, Subject } from '../api/registry-api.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
-import { ConfirmDialog } from '../widgets/confirm-dialog.tsx';
 import { CopyableCode } from '../widgets/copyable-code.tsx';
 import { Form } from '../widgets/form.tsx';
 import { MembersCard } from '../widgets/members-card.tsx';
 import { PageFrame } from '../widgets/page-frame.tsx';
 import { Absent, LoadedView } from '../widgets/page-state.tsx';
 import { StatusBadge } from '../widgets/status-badge.tsx';
+import { TenantEndings } from '../widgets/tenant-endings.tsx';
 import type { Field } from '../api/page-def.ts';
 
 const NAME: readonly Field[] = [{ name: 'display_name', label: 'Name', type: 'text', required: true, max: 120 }];
 
 export function SettingsPage({ subject }: { subject: Subject }) {
   const { registry, client, refresh, notify, config } = useConsole();
-  const [archiving, setArchiving] = useState(false);
   const loaded = useLoaded(`${subject.kind} ${subject.id}`, signal => registry.read<Org | Env>(subject, signal));
   const what = subject.kind === 'org' ? 'organization' : 'environment';
   const isSystem = subject.id === config.system.org_id || subject.id === config.system.env_id;
@@ -72,27 +70,15 @@ export function SettingsPage({ subject }: { subject: Subject }) {
                 </div>
               </dl>
             </Card>
-            {record.status !== 'archived' && !isSystem && (
-              <Card title={`Archive this ${what}`} note="Its hostnames stop resolving at once. The record stays; its slug becomes free.">
-                <div className="row">
-                  <button type="button" className="btn danger" onClick={() => setArchiving(true)}>
-                    Archive {what}
-                  </button>
-                </div>
-              </Card>
-            )}
-            {archiving && (
-              <ConfirmDialog
-                title={`Archive ${record.display_name}?`}
-                text={`Nothing leaves the archive. ${subject.kind === 'org' ? 'All its environments go with it.' : 'Its users can no longer sign in.'}`}
-                label={`Archive ${what}`}
-                tone="bad"
-                typed={record.slug}
-                close={() => setArchiving(false)}
-                run={async () => {
-                  client.beginAction();
-                  await registry.archive(subject);
-                  await after(`${record.display_name} archived`);
+            {!isSystem && (
+              <TenantEndings
+                subject={subject}
+                record={record}
+                changed={after}
+                gone={async text => {
+                  notify(text);
+                  window.location.hash = subject.kind === 'env' && 'org_id' in record ? hrefOf('home', { org: record.org_id }) : '#/';
+                  await refresh();
                 }}
               />
             )}

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Tone } from '../api/page-def.ts';
 import { Problem } from '../api/problem.ts';
 import { Dialog } from './dialog.tsx';
@@ -11,11 +11,15 @@ interface ConfirmDialogProps {
   tone?: Tone | undefined;
   /** Must be typed before the button works. */
   typed?: string;
+  /** What the decision is about, below the text. */
+  children?: ReactNode;
+  /** Whether it can be confirmed at all; yes, when absent. */
+  ready?: boolean;
   run(): Promise<void>;
   close(): void;
 }
 
-export function ConfirmDialog({ title, text, label, tone, typed, run, close }: ConfirmDialogProps) {
+export function ConfirmDialog({ title, text, label, tone, typed, children, ready = true, run, close }: ConfirmDialogProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [entry, setEntry] = useState('');
@@ -35,6 +39,7 @@ export function ConfirmDialog({ title, text, label, tone, typed, run, close }: C
     <Dialog title={title} close={close}>
       <form className="stack" onSubmit={confirm}>
         <p>{text}</p>
+        {children}
         {typed && (
           <label className="field">
             <span className="label">
@@ -48,7 +53,7 @@ export function ConfirmDialog({ title, text, label, tone, typed, run, close }: C
           <button type="button" className="btn" onClick={close} autoFocus={!typed}>
             Cancel
           </button>
-          <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy || (typed !== undefined && entry !== typed)}>
+          <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy || !ready || (typed !== undefined && entry !== typed)}>
             {busy ? 'Working…' : label}
           </button>
         </footer>
