@@ -36,11 +36,9 @@ export class AccessClosures {
     this.#sources = sources;
   }
 
-  live(envIds: readonly string[], revocationKeys: readonly string[]): Promise<LiveState> {
-    return this.#sources.live(
-      envIds.map(envId => `authz:{${envId}}`),
-      revocationKeys,
-    );
+  /** Versions of the environments, and of the person where there is one: a change that is one person's alone leaves everybody else's closure standing. */
+  live(envIds: readonly string[], revocationKeys: readonly string[], userId?: string): Promise<LiveState> {
+    return this.#sources.live([...envIds.map(envId => `authz:{${envId}}`), ...(userId === undefined ? [] : [`authz:person:{${userId}}`])], revocationKeys);
   }
 
   async person(userId: string, envId: string, versions: readonly string[]): Promise<ReadonlySet<string>> {

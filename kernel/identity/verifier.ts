@@ -102,7 +102,7 @@ export class Verifier {
     if (!delegated && request.tenantEnvId !== undefined && request.tenantEnvId !== claims.env_id) throw kernelProblem('tenant_mismatch');
     const userId = claims.act?.sub ?? claims.sub;
     const revocations = [`revoked:sub:${userId}`, ...(claims.sid ? [`revoked:sid:${claims.sid}`] : []), ...(bound ? [`revoked:cert:${bound}`] : [])];
-    const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations);
+    const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations, userId);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'Sign in again.' });
     const effective = await this.#options.closures.person(userId, claims.env_id, live.versions);
     const scopes = delegated ? intersect(effective, parseScopes(claims.scope)) : effective;

@@ -1,6 +1,6 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import { realmsReachedFrom } from './access-model.ts';
-import { bumpAccess } from './access-version.ts';
+import { bumpAccess, bumpPeople } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
 import { isId } from './ids.ts';
 import type { Realms } from './realms.ts';
@@ -13,6 +13,9 @@ const LEVELS = [
   { group: 'admins', role: 'admin', scopes: ADMIN, contains: 'viewer' },
   { group: 'owners', role: 'owner', scopes: OWNER, contains: 'admin' },
 ] as const;
+
+/** From here on one version for everybody is cheaper than one each. */
+const MANY = 100;
 
 const groupNames = (template: 'org' | 'env', subject: string): string[] => LEVELS.map(({ group }) => `platform:${template}:${subject}:${group}`);
 
@@ -45,11 +48,12 @@ export class AccessTemplates {
         // One transaction with the groups: an environment is never there without its door (registry rule 5).
         if (host !== undefined) await this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() });
       }
-      const reached = await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)));
-      return new Set([...realms, ...reached.flat()]);
+      return { members: await this.#membersBelow(tx, realms, owners), realms: (await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)))).flat() };
     });
     if (host !== undefined) this.#realms.forget();
-    await bumpAccess(this.#ctx, touched);
+    // A new tenant changes what its owners may do, and nobody else: other people's closures stand.
+    if (touched.members.length < MANY) await bumpPeople(this.#ctx, touched.members);
+    else await bumpAccess(this.#ctx, [...realms, ...touched.realms]);
     return { groups };
   }
 
@@ -103,6 +107,16 @@ export class AccessTemplates {
       insert into user_groups (group_id, env_id, name) select * from jsonb_to_recordset(${sql.json(rows.map(({ env_id, group }) => ({ group_id: this.#ctx.platform.newId(), env_id, name: group })))})
         as row(group_id uuid, env_id uuid, name text) on conflict do nothing`;
     await sql`insert into group_roles (env_id, group_name, role) select env_id, "group", role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, "group" text, role text) on conflict do nothing`;
+  }
+
+  /** People who are in a group of these realms, directly or through a group below it; {@link MANY} at most. */
+  async #membersBelow(tx: IdentityTx, realms: readonly string[], group: string): Promise<string[]> {
+    const rows = await tx.sql<{ user_id: string }[]>`
+      with recursive below(env_id, name) as (
+        select unnest(${realms}::uuid[]), ${group}::text
+        union select n.child_env_id, n.child_group from group_nesting n join below on n.env_id = below.env_id and n.group_name = below.name)
+      select distinct user_id from group_members m join below on m.env_id = below.env_id and m.group_name = below.name limit ${MANY}`;
+    return rows.map(({ user_id }) => user_id);
   }
 
   async #requirePerson(tx: IdentityTx, userId: string): Promise<void> {

@@ -6,6 +6,12 @@ export async function bumpAccess(ctx: Ctx, envIds: Iterable<string>): Promise<vo
   for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
 }
 
+/** Moves the version of single people: what changed is theirs alone. */
+export async function bumpPeople(ctx: Ctx, userIds: Iterable<string>): Promise<void> {
+  const commands = [...new Set(userIds)].map(userId => ['INCR', `authz:person:{${userId}}`] as const);
+  for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
+}
+
 /** A process that died between its commit and its bump left a change nobody heard of; the next start tells everybody. */
 export async function bumpEveryRealm(ctx: Ctx): Promise<void> {
   const realms = await ctx.db.sql<{ env_id: string }[]>`select env_id from realms`;
