@@ -15,6 +15,7 @@ import type { PolicyEngine } from '../policy/policy-engine.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
+import { secretsPort } from '../secrets/secrets-port.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 
@@ -111,7 +112,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         parts.caller.client(parts.workloadOf(undefined), contract.base.id, contract.routes, contract.problems),
       ]),
     ) as never,
-    secrets: { read: reference => parts.secrets.read(reference) },
+    secrets: secretsPort(parts.secrets, manifest.id),
     policy: {
       allows: async (caller, action, resource) =>
         parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),

@@ -17,6 +17,8 @@ export type {
   Request,
   SigningAuthority,
   RequestOf,
+  Sealed,
+  SealedBox,
   Sql,
   Tx,
   UserCaller,
