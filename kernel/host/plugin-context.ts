@@ -109,7 +109,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     services: Object.fromEntries(
       Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
         name,
-        parts.caller.client(parts.workloadOf(undefined), contract.base.id, contract.routes, contract.problems),
+        parts.caller.client(parts.workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
       ]),
     ) as never,
     secrets: secretsPort(parts.secrets, manifest.id),
@@ -140,6 +140,11 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     own: resource => parts.owned.own(resource),
   };
   return Object.freeze(context);
+}
+
+/** The workload a typed client calls as: the further one whose needs name that service (`{service}-post`, NTF-056), the plugin's own when `uses` does or nobody. */
+function callerAt({ uses, workloads }: Manifest, service: string): string | undefined {
+  return service in uses ? undefined : Object.keys(workloads).find(name => service in (workloads[name] ?? {}));
 }
 
 /** Actions of one service, its policy administration included, as the scope catalog lists them. */

@@ -40,7 +40,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
   return {
     operationId: `${manifest.id}.${name}`,
     summary: options.summary,
-    ...(actions ? { security: [{ bearer: [] }, { workload: [] }], 'x-actions': actions } : { security: [] }),
+    ...(actions ? { security: actions.length > 0 ? [{ bearer: [] }, { workload: [] }] : [{ bearer: [] }], 'x-actions': actions } : { security: [] }),
     parameters: [
       ...[...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(([, parameter]) => ({ name: parameter, in: 'path', required: true, schema: { type: 'string' } })),
       ...Object.entries(options.query ?? {}).map(([parameter, schema]) => ({ name: parameter, in: 'query', required: !('~optional' in (schema as object)), schema })),

@@ -49,13 +49,15 @@ export type Caller = UserCaller | MachineCaller;
 type ActionOf<C extends AnyContract, G> = G extends string ? C['actions'][G] : G extends { any: readonly (infer A)[] } ? C['actions'][A & string] : never;
 type CallerOf<C extends AnyContract, G> = G extends { public: string }
   ? undefined
-  : ActionOf<C, G> extends { principals: readonly (infer P)[] }
-    ? [P] extends ['machine']
-      ? MachineCaller
-      : [P] extends ['user' | 'delegated']
-        ? UserCaller
-        : Caller
-    : Caller;
+  : G extends { signedIn: string }
+    ? UserCaller
+    : ActionOf<C, G> extends { principals: readonly (infer P)[] }
+      ? [P] extends ['machine']
+        ? MachineCaller
+        : [P] extends ['user' | 'delegated']
+          ? UserCaller
+          : Caller
+      : Caller;
 
 type BodyOf<O> = O extends { body: infer S extends TSchema } ? Static<S> : undefined;
 type QueryOf<O> = O extends { query: infer Q extends TProperties } ? Static<TObject<Q>> : Readonly<Record<string, never>>;
