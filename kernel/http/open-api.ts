@@ -35,7 +35,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
   const declared = (options.problems ?? []).map(code => [code, manifest.problems[code] as ProblemDecl] as const);
   const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const);
   const problems = new Map<number, string[]>();
-  for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), code]);
+  for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), decl.code ?? code]);
   const success = options.status ?? (options.returns ? 200 : 204);
   return {
     operationId: `${manifest.id}.${name}`,

@@ -21,6 +21,8 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly environment?: Readonly<Record<string, string>>;
   /** Further manifests the process knows: the catalog a service would see in production. */
   readonly manifests?: readonly Manifest[];
+  /** Services of `uses`, by id, that are not stubbed: another booted host on the same stores serves them over the wire, or nobody does. */
+  readonly elsewhere?: readonly string[];
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
 }
@@ -89,7 +91,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,
-      locals: this.#locals(plugin, options.stubs ?? {}),
+      locals: this.#locals(plugin, options.stubs ?? {}, options.elsewhere ?? []),
       jwks: async () => this.mint.jwks,
       seen: () => (operation, status, problem) => this.coverage.seen(operation, status, problem),
     });
@@ -197,7 +199,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     await this.#owned[Symbol.asyncDispose]();
   }
 
-  #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>): Map<string, LocalService> {
+  #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>, elsewhere: readonly string[]): Map<string, LocalService> {
     const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
     const byId = new Map(Object.entries(uses).map(([name, contract]) => [contract.base.id as string, stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined]));
     const kernel: Record<string, Record<string, (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; signal: AbortSignal }) => unknown>> = {
@@ -239,7 +241,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         registerVertical: ({ body }) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),
       },
     };
-    const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => id !== this.manifest.id));
+    const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => id !== this.manifest.id && !elsewhere.includes(id)));
     return new Map(
       [...ids].map(id => [
         id,

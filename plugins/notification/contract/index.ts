@@ -2,6 +2,7 @@ import { defineContract, Id, post, type Static, Type } from '@platform/sdk/contr
 
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+const Channel = Type.Union([Type.Literal('email'), Type.Literal('sms'), Type.Literal('push'), Type.Literal('web_push'), Type.Literal('mail')]);
 /** G-POST-01. A recipient without an account is `email:{address}`; `template`, or `subject` and `body`, must be there. */
 export const Send = Type.Object({
   env_id: Id,
@@ -12,7 +13,7 @@ export const Send = Type.Object({
   template: Type.Optional(Type.Object({ key: text(200), locale: Type.Optional(text(35)), vars: Type.Optional(Type.Record(Type.String(), Scalar)) })),
   subject: Type.Optional(text(500)),
   body: Type.Optional(text(100_000)),
-  channels: Type.Optional(Type.Array(Type.Union(['email', 'sms', 'push', 'web_push', 'mail'].map(channel => Type.Literal(channel))), { maxItems: 5 })),
+  channels: Type.Optional(Type.Array(Channel, { maxItems: 5 })),
   resource_refs: Type.Optional(Type.Array(Type.Object({ type: text(100), id: text(200), url: Type.Optional(text(2_000)) }), { maxItems: 50 })),
   idempotency_key: Type.Optional(text(200)),
   correlation_id: Type.Optional(text(128)),

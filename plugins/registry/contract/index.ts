@@ -15,8 +15,10 @@ export const registry = defineContract({
   title: 'Tenant registry',
   placement: { tier: 15 },
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
+  workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value'],
   config: Type.Object({
+    keyEncryptionRef: Type.String({ env: 'PLATFORM_SYS_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal queued mail' }),
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
   }),
 
@@ -41,6 +43,8 @@ export const registry = defineContract({
   routes: { ...tenantRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
   jobs: {
+    pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
+    settleAcceptances: { summary: 'Undo what a broken acceptance of an invitation left at the identity service', every: '30s', runs: 'fleet' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
   },
 });

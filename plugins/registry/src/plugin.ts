@@ -1,4 +1,5 @@
 import { identity } from '@platform/identity/contract';
+import { notification } from '@platform/notification/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { Access } from './tenants/access.ts';
@@ -8,6 +9,10 @@ import { Branding } from './branding.ts';
 import { DomainChanges } from './domain-changes.ts';
 import { Enablement } from './enablement.ts';
 import { Envs } from './tenants/envs.ts';
+import { Acceptance } from './members/acceptance.ts';
+import { Invitations } from './members/invitations.ts';
+import { MailQueue } from './members/mail-queue.ts';
+import { MemberChanges } from './members/member-changes.ts';
 import { Memberships } from './members/memberships.ts';
 import { Orgs } from './tenants/orgs.ts';
 import { PolicyStore } from './policy/policy-store.ts';
@@ -17,10 +22,10 @@ import { SlugAvailability } from './tenants/slug-availability.ts';
 import { Verticals } from './verticals.ts';
 
 export default definePlugin(registry, {
-  uses: { identity },
+  uses: { identity, notification },
   migrations: new URL('../migrations/', import.meta.url),
 
-  setup(ctx) {
+  async setup(ctx) {
     const access = new Access(ctx);
     const audit = new AuditTrail(ctx);
     const changes = new DomainChanges(ctx);
@@ -32,7 +37,11 @@ export default definePlugin(registry, {
     const branding = new Branding(ctx, { access, changes });
     const resolver = new Resolver(ctx, enablement);
     const bootstrap = new Bootstrap(ctx, { access, enablement });
-    const memberships = new Memberships(ctx, access);
+    const mails = new MailQueue(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
+    const memberChanges = new MemberChanges(ctx);
+    const memberships = new Memberships(ctx, { access, audit, changes: memberChanges });
+    const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
+    const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
     const slugs = new SlugAvailability(ctx);
     return {
       routes: {
@@ -52,6 +61,16 @@ export default definePlugin(registry, {
         listServices: request => enablement.list(request),
         updateServices: request => enablement.update(request),
         listMemberships: request => memberships.list(request),
+        removeMembership: request => memberships.remove(request),
+        removeMembershipOf: ({ query, ...request }) => memberships.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
+        changeMembership: request => memberships.change(request),
+        listInvitations: request => invitations.list(request),
+        createInvitation: request => invitations.create(request),
+        acceptInvitation: request => acceptance.accept(request),
+        getInvitation: request => invitations.get(request),
+        deleteInvitation: request => invitations.revoke({ ...request, body: undefined }),
+        revokeInvitation: request => invitations.revoke(request),
+        mailQueue: () => mails.state(),
         orgBranding: request => branding.ofOrg(request),
         putOrgBranding: request => branding.replaceOrg(request),
         envBranding: request => branding.ofEnv(request),
@@ -75,7 +94,11 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => policies.upsertAttribute(request),
         policyRemove: request => policies.remove(request),
       },
-      jobs: { forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal) },
+      jobs: {
+        pushMail: signal => mails.push(signal),
+        settleAcceptances: signal => acceptance.settle(signal),
+        forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal),
+      },
       ready: () => seed(ctx, policies),
     };
   },
