@@ -10,7 +10,6 @@ import { groupOf } from './org-groups.ts';
 /** Longer than any acceptance can last: what is older has ended without its commit. */
 const BROKEN_AFTER_MS = 60_000;
 const PER_PASS = 50;
-const IDENTITY_MS = 10_000;
 
 interface Row {
   readonly invitation_id: string;
