@@ -44,7 +44,7 @@ export const registry = defineContract({
 
   jobs: {
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
-    settleAcceptances: { summary: 'Undo what a broken acceptance of an invitation left at the identity service', every: '30s', runs: 'fleet' },
+    settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
   },
 });

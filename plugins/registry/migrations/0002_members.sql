@@ -25,6 +25,17 @@ create table acceptances (
 );
 create index acceptances_oldest on acceptances (begun_at);
 
+-- A removal that has begun: what is left may have happened at the identity service without being told here.
+create table removals (
+  removal_id     uuid primary key,
+  org_id         uuid not null references orgs on delete cascade,
+  user_id        text not null,
+  caller         jsonb not null,
+  correlation_id text not null,
+  begun_at       timestamptz not null
+);
+create index removals_oldest on removals (begun_at);
+
 -- Mail that waits for the notification service. The whole message is sealed: it carries an address and a token.
 create table mail_queue (
   mail_id       uuid primary key,

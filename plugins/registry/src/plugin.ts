@@ -14,6 +14,8 @@ import { Invitations } from './members/invitations.ts';
 import { MailQueue } from './members/mail-queue.ts';
 import { MemberChanges } from './members/member-changes.ts';
 import { Memberships } from './members/memberships.ts';
+import { Owners } from './members/owners.ts';
+import { Removal } from './members/removal.ts';
 import { Orgs } from './tenants/orgs.ts';
 import { PolicyStore } from './policy/policy-store.ts';
 import { Resolver } from './resolver/resolver.ts';
@@ -39,7 +41,9 @@ export default definePlugin(registry, {
     const bootstrap = new Bootstrap(ctx, { access, enablement });
     const mails = new MailQueue(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
     const memberChanges = new MemberChanges(ctx);
-    const memberships = new Memberships(ctx, { access, audit, changes: memberChanges });
+    const owners = new Owners(ctx, { access, changes: memberChanges });
+    const memberships = new Memberships(ctx, { access, audit, changes: memberChanges, owners });
+    const removal = new Removal(ctx, { access, audit, changes: memberChanges, owners });
     const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
     const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
     const slugs = new SlugAvailability(ctx);
@@ -61,8 +65,8 @@ export default definePlugin(registry, {
         listServices: request => enablement.list(request),
         updateServices: request => enablement.update(request),
         listMemberships: request => memberships.list(request),
-        removeMembership: request => memberships.remove(request),
-        removeMembershipOf: ({ query, ...request }) => memberships.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
+        removeMembership: request => removal.remove(request),
+        removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
         changeMembership: request => memberships.change(request),
         listInvitations: request => invitations.list(request),
         createInvitation: request => invitations.create(request),
@@ -96,7 +100,10 @@ export default definePlugin(registry, {
       },
       jobs: {
         pushMail: signal => mails.push(signal),
-        settleAcceptances: signal => acceptance.settle(signal),
+        settleMembers: async signal => {
+          await acceptance.settle(signal);
+          await removal.settle(signal);
+        },
         forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal),
       },
       ready: () => seed(ctx, policies),

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Invitation } from '../contract/schema/member.ts';
 import { newEmail } from './fixtures/invited.ts';
@@ -87,6 +89,11 @@ describe('mail of an invitation', () => {
         [0, null],
       ]);
     }
+    // One warning for the whole outage, with a count and a reason, and nothing of what waits.
+    world.host.process.telemetry.flush();
+    const log = readFileSync(join(world.stores.dataDir, 'logs', 'test-sys.log'), 'utf8');
+    expect(log.match(/the notification service is away; mail waits/g)).toHaveLength(1);
+    for (const email of emails) expect(log).not.toContain(email);
     const waiting = await queue();
     expect(waiting).toMatchObject({ queued: 3, refused: 1, last_error: '502 backend_unresolved' });
     expect(waiting.oldest_at).toBeTruthy();

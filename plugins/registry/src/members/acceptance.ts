@@ -4,11 +4,9 @@ import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
 import { hashOf } from './invitations.ts';
-import { type MemberChanges, requireActive } from './member-changes.ts';
+import { BROKEN_AFTER_MS, type MemberChanges, requireActive } from './member-changes.ts';
 import { groupOf } from './org-groups.ts';
 
-/** Longer than any acceptance can last: what is older has ended without its commit. */
-const BROKEN_AFTER_MS = 60_000;
 const PER_PASS = 50;
 
 interface Row {

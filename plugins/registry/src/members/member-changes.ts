@@ -6,6 +6,8 @@ import type { Ctx, RegistryTx } from '../context.ts';
 const AT_ONCE = 2;
 const WAITING = 200;
 const IDENTITY_MS = 10_000;
+/** Longer than any change can last: what is on record for longer has ended without its commit. */
+export const BROKEN_AFTER_MS = 60_000;
 
 /** Refuses a change of an organization that is suspended or archived (G-SYS-02). */
 export function requireActive(ctx: Ctx, { status }: Pick<Org, 'status'>): void {
