@@ -61,8 +61,8 @@ function json(value: unknown): string {
 }
 
 function problems(): string {
-  const rows = (entries: Readonly<Record<string, { status: number; title: string; retry: string }>>, service: string) =>
-    Object.entries(entries).map(([code, { status, title, retry }]) => `| ${service} | \`${code}\` | ${status} | ${title} | ${retry} |`);
+  const rows = (entries: Readonly<Record<string, { status: number; title: string; retry: string; code?: string }>>, service: string) =>
+    Object.entries(entries).map(([name, { status, title, retry, code = name }]) => `| ${service} | \`${code}\` | ${status} | ${title} | ${retry} |`);
   return `# Problems\n\n| Service | Code | Status | Title | Retry |\n|---|---|---|---|---|\n${[...rows(KERNEL_PROBLEMS, 'every'), ...manifests.flatMap(({ problems: declared, id }) => rows(declared, id))].join('\n')}\n`;
 }
 

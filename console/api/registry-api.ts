@@ -46,13 +46,6 @@ export interface ServiceEntry {
   readonly pages: readonly string[];
   readonly health?: 'up' | 'down';
 }
-export interface Member {
-  readonly user_id: string;
-  readonly email: string;
-  readonly display_name: string | null;
-  readonly access: 'owner' | 'admin' | 'viewer';
-  readonly joined_at: string;
-}
 export interface Enablement {
   readonly service: string;
   readonly enabled: boolean;
@@ -147,10 +140,6 @@ export class RegistryApi {
     return this.#client.call(this.#service, `/v1/slug-available/${encodeURIComponent(slug)}`, { query, signal });
   }
 
-  members(org: string, signal?: AbortSignal): Promise<Page<Member>> {
-    return this.#client.call(this.#service, subjectPath({ kind: 'org', id: org }, '/memberships'), { query: { limit: 200 }, target: { org }, signal });
-  }
-
   enablement(env: string, signal?: AbortSignal): Promise<{ services: readonly Enablement[] }> {
     return this.#client.call(this.#service, subjectPath({ kind: 'env', id: env }, '/services'), { target: { env }, signal });
   }
@@ -170,9 +159,5 @@ export class RegistryApi {
 
   saveBranding(subject: Subject, body: Branding): Promise<Branding> {
     return this.#client.call(this.#service, subjectPath(subject, '/branding'), { method: 'PUT', body, target: subjectTarget(subject) });
-  }
-
-  acceptInvitation(org: string, token: string): Promise<unknown> {
-    return this.#client.call(this.#service, subjectPath({ kind: 'org', id: org }, '/invitations/accept'), { method: 'POST', body: { token } });
   }
 }

@@ -38,6 +38,9 @@ export function OrgHomePage({ org }: { org: string }) {
       above={<a href="#/">Organizations</a>}
       actions={
         <>
+          <a className="btn" href={hrefOf('members', { org })}>
+            Members
+          </a>
           <a className="btn" href={hrefOf('settings', { org })}>
             Settings
           </a>

@@ -5,7 +5,6 @@ import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
 import { CopyableCode } from '../widgets/copyable-code.tsx';
 import { Form } from '../widgets/form.tsx';
-import { MembersCard } from '../widgets/members-card.tsx';
 import { PageFrame } from '../widgets/page-frame.tsx';
 import { Absent, LoadedView } from '../widgets/page-state.tsx';
 import { StatusBadge } from '../widgets/status-badge.tsx';
@@ -29,6 +28,13 @@ export function SettingsPage({ subject }: { subject: Subject }) {
   return (
     <PageFrame
       title={`${subject.kind === 'org' ? 'Organization' : 'Environment'} settings`}
+      actions={
+        subject.kind === 'org' && (
+          <a className="btn" href={hrefOf('members', { org: subject.id })}>
+            Members
+          </a>
+        )
+      }
       above={<a href={hrefOf('home', { [subject.kind]: subject.id })}>{loaded.data?.display_name ?? 'Overview'}</a>}
     >
       <LoadedView of={loaded}>
@@ -47,7 +53,6 @@ export function SettingsPage({ subject }: { subject: Subject }) {
                 }}
               />
             </Card>
-            {subject.kind === 'org' && <MembersCard org={subject.id} />}
             <Card title="Identifiers">
               <dl className="detail">
                 <div>

@@ -3,6 +3,7 @@ import type { AuditTrail } from '../api/audit-trail.ts';
 import type { ConsoleConfig } from '../api/console-config.ts';
 import type { GatewayClient } from '../api/gateway-client.ts';
 import type { LiveChannel } from '../api/live-channel.ts';
+import type { MembersApi } from '../api/members-api.ts';
 import type { Bootstrap, RegistryApi, ServiceEntry } from '../api/registry-api.ts';
 import type { Session } from '../api/session.ts';
 import type { Tone } from '../api/page-def.ts';
@@ -14,6 +15,7 @@ export interface ConsoleContext {
   readonly config: ConsoleConfig;
   readonly client: GatewayClient;
   readonly registry: RegistryApi;
+  readonly members: MembersApi;
   readonly audit: AuditTrail;
   readonly live: LiveChannel;
   readonly session: Session;

@@ -3,6 +3,7 @@ import { AuditTrail } from '../api/audit-trail.ts';
 import type { ConsoleConfig } from '../api/console-config.ts';
 import type { GatewayClient } from '../api/gateway-client.ts';
 import type { LiveChannel } from '../api/live-channel.ts';
+import { MembersApi } from '../api/members-api.ts';
 import type { Tone } from '../api/page-def.ts';
 import { Problem } from '../api/problem.ts';
 import { type Bootstrap, RegistryApi, type ServiceEntry } from '../api/registry-api.ts';
@@ -13,7 +14,7 @@ import { Broken, Loading } from '../widgets/page-state.tsx';
 import { useHash } from './browser-state.ts';
 import { coalesced } from './coalesced.ts';
 import { ConsoleState } from './console-context.ts';
-import { type Membership, settleMembership } from './gates.ts';
+import { MEMBERSHIP_WAITS, type Membership, settleMembership, sleep } from './gates.ts';
 import { type Place, placeOf } from './place.ts';
 import { parseRoute } from './route.ts';
 import { Shell } from './shell.tsx';
@@ -39,6 +40,7 @@ export function Console({ config, client, live }: ConsoleProps) {
     () => live.state,
   );
   const registry = useMemo(() => new RegistryApi(client, config.services.registry), [client, config]);
+  const members = useMemo(() => new MembersApi(client, config.services.registry), [client, config]);
   const audit = useMemo(() => new AuditTrail(client, config.services), [client, config]);
   const before = useRef<Place>(undefined);
 
@@ -59,9 +61,12 @@ export function Console({ config, client, live }: ConsoleProps) {
   }, [client]);
   useEffect(() => void openSession(), [openSession]);
 
+  // Who follows an invitation is no member yet: there is nothing to wait for.
+  const invited = useRef(false);
+  invited.current = route.name === 'bootstrap' && route.invitation !== undefined;
   const settle = useCallback(async () => {
     setMembership(undefined);
-    setMembership(await settleMembership(() => registry.bootstrap()));
+    setMembership(await settleMembership(() => registry.bootstrap(), sleep, invited.current ? [] : MEMBERSHIP_WAITS));
   }, [registry]);
 
   const refresh = useCallback(async () => {
@@ -127,7 +132,7 @@ export function Console({ config, client, live }: ConsoleProps) {
     );
 
   return (
-    <ConsoleState value={{ config, client, registry, audit, live, session, bootstrap, services, features, route, place, refresh, notify }}>
+    <ConsoleState value={{ config, client, registry, members, audit, live, session, bootstrap, services, features, route, place, refresh, notify }}>
       <Shell membership={membership} settle={settle} liveState={liveState} />
       <Toasts toasts={toasts} />
     </ConsoleState>

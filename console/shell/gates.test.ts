@@ -24,6 +24,17 @@ test('CON-017 a membership that arrives late is found', async () => {
   expect(slept).toEqual([500, 1000]);
 });
 
+test('CON-017 whoever may not even ask is no member, after the same waits; who follows an invitation waits for nothing', async () => {
+  const refused = async () => {
+    throw problem(403);
+  };
+  const patient = waits();
+  expect((await settleMembership(refused, patient.sleep)).kind).toBe('not_member');
+  const invited = waits();
+  expect((await settleMembership(refused, invited.sleep, [])).kind).toBe('not_member');
+  expect([patient.slept, invited.slept]).toEqual([[500, 1000, 2000, 4000], []]);
+});
+
 test('CON-020 a bootstrap that fails proves nothing and renders', async () => {
   const { sleep } = waits();
   expect(

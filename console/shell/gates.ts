@@ -11,20 +11,23 @@ export const ENV_WAITS = [500, 1000, 2000];
 export const sleep: Sleep = ms => new Promise(done => setTimeout(done, ms));
 
 export type Membership =
-  | { readonly kind: 'member' | 'not_member'; readonly bootstrap: Bootstrap }
+  | { readonly kind: 'member'; readonly bootstrap: Bootstrap }
+  /** Without a bootstrap when even that was refused: the account holds nothing at all. */
+  | { readonly kind: 'not_member'; readonly bootstrap?: Bootstrap }
   /** Nothing was proven either way: the console renders and the services decide. */
   | { readonly kind: 'unknown'; readonly problem: Problem };
 
 /** G1 */
-export async function settleMembership(load: () => Promise<Bootstrap>, wait: Sleep = sleep): Promise<Membership> {
+export async function settleMembership(load: () => Promise<Bootstrap>, wait: Sleep = sleep, waits: readonly number[] = MEMBERSHIP_WAITS): Promise<Membership> {
   let last: Membership | undefined;
-  for (const pause of [...MEMBERSHIP_WAITS, undefined]) {
+  for (const pause of [...waits, undefined]) {
     try {
       const bootstrap = await load();
       if (bootstrap.platform_admin || bootstrap.orgs.length > 0) return { kind: 'member', bootstrap };
       last = { kind: 'not_member', bootstrap };
     } catch (error) {
-      last = { kind: 'unknown', problem: Problem.of(error) };
+      const problem = Problem.of(error);
+      last = problem.denied ? { kind: 'not_member' } : { kind: 'unknown', problem };
     }
     if (pause !== undefined) await wait(pause);
   }

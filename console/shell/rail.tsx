@@ -29,6 +29,7 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
   const orgItems: Item[] = place.org
     ? [
         { label: 'Overview', icon: 'building', href: hrefOf('home', { org: place.org }) },
+        { label: 'Members', icon: 'users', href: hrefOf('members', { org: place.org }) },
         { label: 'Settings', icon: 'gear', href: hrefOf('settings', { org: place.org }) },
         { label: 'Branding', icon: 'palette', href: hrefOf('branding', { org: place.org }) },
       ]
@@ -140,6 +141,6 @@ function Group({ title, items, collapsed, down }: { title?: string; down?: boole
 /** A page of a service stays current while its props change. */
 function isCurrent(hash: string, href: string): boolean {
   if (hash === href) return true;
-  const named = /^#\/(home|settings|branding|audit|env|org)?(\?|\/|$)/.test(href);
+  const named = /^#\/(home|members|settings|branding|audit|env|org)?(\?|\/|$)/.test(href);
   return !named && hash.split('?')[0] === href.split('?')[0];
 }

@@ -18,6 +18,7 @@ test('CON-033 the routes of an org and an environment', () => {
   expect(parseRoute('#/home?org=o')).toEqual({ name: 'home', org: 'o' });
   expect(parseRoute('#/home?env=e')).toEqual({ name: 'home', env: 'e' });
   expect(parseRoute('#/env/create?org=o')).toEqual({ name: 'env-create', org: 'o' });
+  expect(parseRoute('#/members?org=o')).toEqual({ name: 'members', org: 'o' });
   expect(parseRoute('#/settings?org=o&env=e')).toEqual({ name: 'settings', env: 'e' });
   expect(parseRoute('#/branding?env=e')).toEqual({ name: 'branding', env: 'e' });
   expect(parseRoute('#/audit?env=e')).toEqual({ name: 'audit', env: 'e' });
@@ -35,12 +36,13 @@ test('CON-035 the extra props of the catch-all, and no others', () => {
 });
 
 test('CON-036 what resolves to nothing is not found', () => {
-  for (const hash of ['#/home', '#/env/create', '#/audit', '#/Not-A-Service/x', '#/../x']) expect(parseRoute(hash).name).toBe('not-found');
+  for (const hash of ['#/home', '#/members', '#/env/create', '#/audit', '#/Not-A-Service/x', '#/../x']) expect(parseRoute(hash).name).toBe('not-found');
 });
 
 test('switching keeps the kind of screen where it can', () => {
   expect(routeElsewhere(parseRoute('#/orders/overview?env=a&type=t'), { env: 'b' })).toBe('#/orders/overview?env=b');
   expect(routeElsewhere(parseRoute('#/settings?env=a'), { org: 'o' })).toBe('#/settings?org=o');
+  expect(routeElsewhere(parseRoute('#/members?org=a'), { org: 'o' })).toBe('#/members?org=o');
   expect(routeElsewhere(parseRoute('#/audit?env=a'), { org: 'o' })).toBe('#/home?org=o');
   expect(hrefOf('home', { org: undefined })).toBe('#/home');
 });

@@ -5,7 +5,7 @@ export type Route =
   | { readonly name: 'orgs' | 'org-create' | 'sign-in' | 'sign-out' | 'callback' | 'not-found' }
   | { readonly name: 'bootstrap'; readonly org?: string; readonly invitation?: string }
   | { readonly name: 'home' | 'settings' | 'branding'; readonly org?: string; readonly env?: string }
-  | { readonly name: 'env-create'; readonly org: string }
+  | { readonly name: 'env-create' | 'members'; readonly org: string }
   | { readonly name: 'audit'; readonly env: string }
   | { readonly name: 'page'; readonly service: string; readonly page: string; readonly org?: string; readonly env?: string; readonly props: Readonly<Record<string, string>> };
 
@@ -39,6 +39,8 @@ export function parseRoute(hash: string): Route {
       return { name: 'org-create' };
     case 'env/create':
       return org ? { name: 'env-create', org } : NOT_FOUND;
+    case 'members':
+      return org ? { name: 'members', org } : NOT_FOUND;
     case 'home':
     case 'settings':
     case 'branding':
@@ -75,6 +77,7 @@ export function hrefOf(path: string, query: Readonly<Record<string, string | und
 export function routeElsewhere(route: Route, subject: { org?: string; env?: string }): string {
   if (route.name === 'page' && subject.env) return hrefOf(`${route.service}/${route.page}`, subject);
   if (route.name === 'settings' || route.name === 'branding') return hrefOf(route.name, subject);
+  if (route.name === 'members' && subject.org) return hrefOf('members', subject);
   if (route.name === 'audit' && subject.env) return hrefOf('audit', subject);
   return hrefOf('home', subject);
 }

@@ -15,6 +15,8 @@ const later = () => import('../pages/later-pages.ts');
 const AuditPage = lazy(async () => ({ default: (await later()).AuditPage }));
 const BrandingPage = lazy(async () => ({ default: (await later()).BrandingPage }));
 const EnvCreatePage = lazy(async () => ({ default: (await later()).EnvCreatePage }));
+const InvitationPage = lazy(async () => ({ default: (await later()).InvitationPage }));
+const MembersPage = lazy(async () => ({ default: (await later()).MembersPage }));
 const OrgCreatePage = lazy(async () => ({ default: (await later()).OrgCreatePage }));
 const ServicePage = lazy(async () => ({ default: (await later()).ServicePage }));
 const SettingsPage = lazy(async () => ({ default: (await later()).SettingsPage }));
@@ -34,7 +36,9 @@ function Routed({ route }: { route: Route }) {
     case 'orgs':
       return <OrgsPage />;
     case 'bootstrap':
-      return <BootstrapPage route={route} />;
+      return route.org && route.invitation ? <InvitationPage org={route.org} token={route.invitation} /> : <BootstrapPage />;
+    case 'members':
+      return <MembersPage key={route.org} org={route.org} />;
     case 'org-create':
       return <OrgCreatePage />;
     case 'env-create':

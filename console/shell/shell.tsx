@@ -90,12 +90,10 @@ export function Shell({ membership, settle, liveState }: { membership: Membershi
             </p>
           )}
           <ErrorBoundary key={hash} action={() => client.action}>
-            {membership.kind !== 'not_member' ? (
+            {membership.kind !== 'not_member' || route.name === 'org-create' || (route.name === 'bootstrap' && route.invitation) ? (
               <Screen route={route} />
             ) : route.name === 'bootstrap' ? (
-              <BootstrapPage route={route} settle={settle} />
-            ) : route.name === 'org-create' ? (
-              <Screen route={route} />
+              <BootstrapPage settle={settle} />
             ) : (
               <NotMemberPage settle={settle} />
             )}

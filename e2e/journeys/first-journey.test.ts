@@ -2,9 +2,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findChromium } from '../fixtures/chromium.ts';
+import { openBrowser } from '../fixtures/browser.ts';
 import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
 
@@ -27,19 +27,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
   beforeAll(async () => {
     await platform.start();
     ({ email } = platform.firstStart);
-    const executablePath = findChromium();
-    browser = await chromium.launch({
-      ...(executablePath ? { executablePath } : {}),
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-        '--no-first-run',
-        `--ignore-certificate-errors-spki-list=${platform.trustedKey}`,
-      ],
-    });
+    browser = await openBrowser(platform);
     ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
   }, 180_000);
 

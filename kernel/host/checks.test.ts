@@ -45,6 +45,8 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E031', 'probe.routes.greet.gate', broken(draft => Object.assign(route(draft).options, { gate: 'probe:no:such' }))],
     ['E031', 'probe.routes.greet.gate', broken(draft => Object.assign(route(draft).options, { gate: { any: ['probe:no:such'] } }))],
     ['E032', 'probe.routes.greet.gate', broken(draft => Object.assign(route(draft).options, { gate: { public: 'yes' } }))],
+    ['E032', 'probe.routes.greet.gate', broken(draft => Object.assign(route(draft).options, { gate: { signedIn: '' } }))],
+    ['E021', 'probe.workloads.side.sys', broken(draft => Object.assign(draft, { workloads: { side: { sys: ['sys:no:such'] } } })), new Map([['sys', sysManifest]])],
     ['E033', 'probe.routes.greet.problems', broken(draft => Object.assign(route(draft).options, { problems: ['no_such'] }))],
     ['E034', 'probe.routes.greet.emits', broken(draft => Object.assign(route(draft).options, { emits: ['platform:probe:no:such'] }))],
     ['W034', 'probe.routes.greet.path', broken(draft => Object.assign(route(draft), { path: '/greet' }))],

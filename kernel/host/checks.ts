@@ -41,10 +41,12 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
       add('E014', `events.${name}`, 'Event names carry no version.', 'Add members to the payload, or make a new event name.');
   }
 
-  for (const [name, needs] of Object.entries(manifest.uses)) {
+  const allNeeds = [{ at: 'uses', needs: manifest.uses }, ...Object.entries(manifest.workloads).map(([name, needs]) => ({ at: `workloads.${name}`, needs }))];
+  for (const [at, name, needs] of allNeeds.flatMap(({ at, needs }) => Object.entries(needs).map(([name, actions]) => [at, name, actions] as const))) {
     const used = known.get(name);
+    // A neighbour of which there is only the contract, or that this distribution leaves out: calls to it fail, the plugin runs.
     if (!used) continue;
-    for (const action of needs) if (!(action in used.actions)) add('E021', `uses.${name}`, `${name} has no action '${action}'.`, `Use one of: ${Object.keys(used.actions).join(', ')}.`);
+    for (const action of needs) if (!(action in used.actions)) add('E021', `${at}.${name}`, `${name} has no action '${action}'.`, `Use one of: ${Object.keys(used.actions).join(', ')}.`);
   }
 
   const seen = new Set<string>();
@@ -57,6 +59,8 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
       if (!(action in manifest.actions)) add('E031', `${where}.gate`, `No action '${action}'.`, `Declare it, or use one of: ${Object.keys(manifest.actions).join(', ') || '(none declared)'}.`);
     }
     if (typeof gate === 'object' && 'public' in gate && gate.public.trim().length < 8) add('E032', `${where}.gate`, 'A public route needs a reason.', 'Write why nobody is asked.');
+    if (typeof gate === 'object' && 'signedIn' in gate && gate.signedIn.trim().length < 8)
+      add('E032', `${where}.gate`, 'A route for every signed-in person needs a reason.', 'Write why no action is asked.');
     for (const code of options.problems ?? []) if (!(code in manifest.problems)) add('E033', `${where}.problems`, `No problem '${code}'.`, 'Declare it under `problems`.');
     for (const event of options.emits ?? []) if (!(event in manifest.events)) add('E034', `${where}.emits`, `No event '${event}'.`, 'Declare it under `events`.');
     if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");

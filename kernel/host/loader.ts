@@ -71,7 +71,7 @@ export async function importPlugin(found: FoundPlugin): Promise<AnyPlugin> {
     throw new Error(`E001 ${found.manifest.id}: the code carries another contract than the one that was checked`);
   const undeclared = Object.values(plugin.uses as Record<string, AnyContract>)
     .map(({ base }) => base.id)
-    .filter(id => !(id in found.manifest.uses));
+    .filter(id => ![found.manifest.uses, ...Object.values(found.manifest.workloads)].some(needs => id in needs));
   if (undeclared.length > 0) throw new Error(`E022 ${found.manifest.id}: calls ${undeclared.join(', ')} without naming it in the contract's \`uses\``);
   return plugin;
 }

@@ -17,6 +17,7 @@ import type { PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
+import { secretsPort } from '../secrets/secrets-port.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { catalogActions } from './catalog-actions.ts';
@@ -112,10 +113,10 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     services: Object.fromEntries(
       Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
         name,
-        parts.caller.client(parts.workloadOf(undefined), contract.base.id, contract.routes, contract.problems),
+        parts.caller.client(parts.workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
       ]),
     ) as never,
-    secrets: { read: reference => parts.secrets.read(reference) },
+    secrets: secretsPort(parts.secrets, manifest.id),
     policy: {
       allows: async (caller, action, resource) =>
         parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),
@@ -144,6 +145,11 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     own: resource => parts.owned.own(resource),
   };
   return Object.freeze(context);
+}
+
+/** The workload a typed client calls as: the further one whose needs name that service (`{service}-post`, NTF-056), the plugin's own when `uses` does or nobody. */
+function callerAt({ uses, workloads }: Manifest, service: string): string | undefined {
+  return service in uses ? undefined : Object.keys(workloads).find(name => service in (workloads[name] ?? {}));
 }
 
 function auditPayload({ action, caller, resource, outcome, details }: AuditEntry): object {

@@ -35,12 +35,12 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
   const declared = (options.problems ?? []).map(code => [code, manifest.problems[code] as ProblemDecl] as const);
   const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const);
   const problems = new Map<number, string[]>();
-  for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), code]);
+  for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), decl.code ?? code]);
   const success = options.status ?? (options.returns ? 200 : 204);
   return {
     operationId: `${manifest.id}.${name}`,
     summary: options.summary,
-    ...(actions ? { security: [{ bearer: [] }, { workload: [] }], 'x-actions': actions } : { security: [] }),
+    ...(actions ? { security: actions.length > 0 ? [{ bearer: [] }, { workload: [] }] : [{ bearer: [] }], 'x-actions': actions } : { security: [] }),
     parameters: [
       ...[...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(([, parameter]) => ({ name: parameter, in: 'path', required: true, schema: { type: 'string' } })),
       ...Object.entries(options.query ?? {}).map(([parameter, schema]) => ({ name: parameter, in: 'query', required: !('~optional' in (schema as object)), schema })),

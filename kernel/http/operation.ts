@@ -49,6 +49,7 @@ export class Operation {
   readonly #body: Validator | undefined;
   readonly #returns: Validator | undefined;
   readonly #gates: readonly { key: string; principals: readonly string[] | undefined; bound: boolean }[] | undefined;
+  readonly #signedIn: boolean;
 
   constructor(host: OperationHost, name: string, route: AnyRoute, handler: (request: Request) => Promise<unknown>) {
     this.name = name;
@@ -59,6 +60,7 @@ export class Operation {
     this.#query = new Validator(closed(Type.Object(query ?? {})));
     this.#body = body && new Validator(closed(body));
     this.#returns = returns && new Validator(returns);
+    this.#signedIn = typeof gate === 'object' && 'signedIn' in gate;
     this.#gates = gateActions(gate)?.map(action => ({
       key: actionKey(host.vertical, action),
       principals: host.actions[action]?.principals,
@@ -111,6 +113,10 @@ export class Operation {
   async admit(identity: Identity, targetEnvId: string | undefined, correlationId: string): Promise<void> {
     const gates = this.#gates;
     if (!gates) return;
+    if (this.#signedIn) {
+      if (identity.principal !== 'user') throw kernelProblem('user_required');
+      return;
+    }
     const open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal));
     if (open.length === 0) throw kernelProblem(gates.some(gate => gate.principals?.includes('machine')) ? 'm2m_required' : 'user_required');
     if (open.every(gate => gate.bound) && !identity.caller.bound) throw kernelProblem('certificate_binding_required');
@@ -154,10 +160,11 @@ export class Operation {
   }
 }
 
-/** The actions of a gate; `undefined` for a public one. */
+/** The actions of a gate: none where any signed-in person will do, `undefined` for a public one. */
 export function gateActions(gate: Gate): readonly string[] | undefined {
   if (typeof gate === 'string') return [gate];
-  return 'any' in gate ? gate.any : undefined;
+  if ('any' in gate) return gate.any;
+  return 'signedIn' in gate ? [] : undefined;
 }
 
 function etagOf(value: unknown): Record<string, string> {

@@ -90,6 +90,14 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
     expect((await host.fetch('/v1/run', { method: 'POST', token: host.mint.token(worker, 'probe') })).json['code']).toBe('certificate_binding_required');
   });
 
+  test('where any signed-in person will do, a person without a single scope passes; a workload, a delegated token and nobody do not', async () => {
+    const [nobody, acting] = [as.user(), as.delegated(ada.envId, 'probe:things:read')];
+    expect(await host.fetch('/v1/signed-in', { persona: nobody })).toMatchObject({ status: 200, json: { user: nobody.id } });
+    expect((await host.fetch('/v1/signed-in', { as: sender })).json['code']).toBe('user_required');
+    expect((await host.fetch('/v1/signed-in', { persona: acting })).json['code']).toBe('user_required');
+    expect((await host.fetch('/v1/signed-in')).json['code']).toBe('unauthenticated');
+  });
+
   test('a workload’s token gives what it names of what the workload holds, and no more', async () => {
     const token = (scope: string) => host.mint.token(worker, 'probe', { scope, cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
     expect((await host.fetch('/v1/run', { method: 'POST', token: token('platform:probe:work:run'), as: sender })).status).toBe(200);

@@ -99,6 +99,7 @@ export const probe = defineContract({
     readThing: get('/v1/things/{thing_id}', { summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),
     run: post('/v1/run', { summary: 'Run', gate: 'probe:work:run', returns: Type.Any() }),
+    signedIn: get('/v1/signed-in', { summary: 'Any signed-in person', gate: { signedIn: 'Whoever has an account may ask' }, returns: Type.Any() }),
     person: get('/v1/person', { summary: 'Person', gate: 'probe:person:ask', returns: Type.Any() }),
     boundOnly: get('/v1/bound', { summary: 'Bound', gate: 'probe:bound:read', returns: Type.Any() }),
     targeted: get('/v1/targeted', { summary: 'Targeted', gate: 'probe:things:read', target: 'required', returns: Type.Any() }),
@@ -192,6 +193,7 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             target: targetEnvId,
             peer: peer?.workload,
           }),
+          signedIn: async ({ caller }) => ({ user: caller.userId }),
           anyone: async ({ tenant, hostname, ip, peer, correlationId }) => ({ tenant, hostname, ip, peer: peer?.workload, correlation_id: correlationId }),
           listThings: async ({ query }) => {
             world.calls.push(`list ${JSON.stringify(query)}`);

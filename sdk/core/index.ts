@@ -19,6 +19,8 @@ export type {
   Request,
   SigningAuthority,
   RequestOf,
+  Sealed,
+  SealedBox,
   Sql,
   Tx,
   UserCaller,

@@ -23,6 +23,8 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly manifests?: readonly Manifest[];
   /** Real services in the same process, where the plugin's neighbours matter as they are. */
   readonly beside?: readonly { readonly plugin: object; readonly environment?: Readonly<Record<string, string>> }[];
+  /** Services of `uses`, by id, that are not stubbed: another booted host on the same stores serves them over the wire, or nobody does. */
+  readonly elsewhere?: readonly string[];
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
 }
@@ -90,11 +92,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,
-      locals: this.#locals(
-        plugin,
-        options.stubs ?? {},
-        services.map(({ manifest }) => manifest.id),
-      ),
+      locals: this.#locals(plugin, options.stubs ?? {}, [...services.map(({ manifest }) => manifest.id), ...(options.elsewhere ?? [])]),
       jwks: async () => this.mint.jwks,
       seen: service => (operation, status, problem) => service === this.manifest.id && this.coverage.seen(operation, status, problem),
     });

@@ -52,6 +52,12 @@ export function describeConformance<C extends AnyContract, U extends Uses>(plugi
         for (const [name, { method, path, options: route }] of gated) {
           const declared = (gateActions(route.gate) ?? []).map(action => actions[action]);
           const machineOnly = declared.every(action => action?.principals?.every((kind: string) => kind === 'machine') ?? false);
+          if (declared.length === 0) {
+            // Any signed-in person will do: a workload is none.
+            const refused = await host.fetch(sample(path), { method, persona: as.machine('probe') });
+            expect([name, refused.status, refused.json['code']]).toEqual([name, 403, 'user_required']);
+            continue;
+          }
           const answer = await host.fetch(`${sample(path)}?target_env_id=${as.user().envId}`, { method, persona: as.user() });
           expect([name, answer.status]).toEqual([name, 403]);
           expect(answer.json['code']).toBe(machineOnly ? 'm2m_required' : 'policy_denied');

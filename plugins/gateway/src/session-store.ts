@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Sealed } from '@platform/sdk';
 import type { Ctx } from './context.ts';
-import type { Sealed } from './sealed-box.ts';
 
 /** One session as it is stored (G-BFF-02). Tokens are inside `tokens_enc` and nowhere else. */
 export interface SessionRecord {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { SealedBox } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from './issuer.ts';
 import { RefreshLock } from './refresh-lock.ts';
-import { SealedBox } from './sealed-box.ts';
 import { hashOf, type SessionRecord, SessionStore, sessionKey } from './session-store.ts';
 
 interface Tokens {
@@ -45,7 +45,7 @@ export class Sessions {
   constructor(ctx: Ctx, issuer: Issuer) {
     this.#ctx = ctx;
     this.#issuer = issuer;
-    this.#box = new SealedBox(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
+    this.#box = ctx.secrets.boxOf(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
     this.#lock = new RefreshLock(ctx);
     this.store = new SessionStore(ctx);
   }
@@ -195,11 +195,11 @@ export class Sessions {
   }
 
   #seal(hash: string, tokens: Tokens) {
-    return this.#box.seal(JSON.stringify(tokens), sessionKey(hash));
+    return this.#box.seal(sessionKey(hash), JSON.stringify(tokens));
   }
 
   #open(record: SessionRecord): Tokens | undefined {
-    const text = this.#box.open(record.tokens_enc, sessionKey(record.session_id_hash));
+    const text = this.#box.open(sessionKey(record.session_id_hash), record.tokens_enc);
     return text === undefined ? undefined : (JSON.parse(text) as Tokens);
   }
 

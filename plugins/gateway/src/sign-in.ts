@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { RawExchange } from '@platform/sdk';
+import type { RawExchange, Sealed, SealedBox } from '@platform/sdk';
 import type { App, Apps, Visit } from './apps.ts';
 import type { Ctx } from './context.ts';
 import { PKCE_COOKIE, pkceCookie, readCookie, SESSION_COOKIE, sessionCookie } from './cookies.ts';
@@ -8,7 +8,6 @@ import { same } from './guard.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from './issuer.ts';
 import { RateLimit } from './rate-limit.ts';
 import { returnPath } from './return-path.ts';
-import { SealedBox, type Sealed } from './sealed-box.ts';
 import type { Sessions } from './sessions.ts';
 
 interface Started {
@@ -37,7 +36,7 @@ export class SignIn {
     this.#apps = apps;
     this.#issuer = issuer;
     this.#sessions = sessions;
-    this.#box = new SealedBox(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
+    this.#box = ctx.secrets.boxOf(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
     this.#limit = new RateLimit(ctx, 'login', SIGN_INS_PER_MINUTE);
   }
 
@@ -99,7 +98,7 @@ export class SignIn {
       ...more,
     });
     if (typeof pushed !== 'string') throw this.#ctx.problem('identity_unavailable', { cause: new Error(`pushed request refused: ${pushed.refused} ${pushed.description ?? ''}`) });
-    const sealed = this.#box.seal(JSON.stringify(started), this.#purpose(visit));
+    const sealed = this.#box.seal(this.#purpose(visit), JSON.stringify(started));
     extra.append('set-cookie', pkceCookie(Buffer.from(JSON.stringify(sealed)).toString('base64url')));
     return redirect(`${this.#ctx.platform.publicOrigin(app.issuerHost)}/oauth/authorize?${new URLSearchParams({ client_id: app.clientId, request_uri: pushed })}`);
   }
@@ -115,7 +114,7 @@ export class SignIn {
     if (!cookie) return undefined;
     try {
       const sealed = JSON.parse(Buffer.from(cookie, 'base64url').toString('utf8')) as Sealed;
-      const text = this.#box.open(sealed, this.#purpose(visit));
+      const text = this.#box.open(this.#purpose(visit), sealed);
       const started = text === undefined ? undefined : (JSON.parse(text) as Started);
       return started && this.#ctx.clock.now().getTime() - started.at < STARTED_MS ? started : undefined;
     } catch {

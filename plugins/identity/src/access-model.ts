@@ -65,6 +65,20 @@ export class AccessModel {
     await bumpAccess(this.#ctx, touched);
   }
 
+  /** Everything below a name at once: groups of an organization and of its environments are of many realms. */
+  async leaveGroups({ params, body }: RequestOf<Contract, 'leaveGroups'>) {
+    if (!isId(params.user_id)) return { left: [] };
+    const { left, touched } = await this.#ctx.db.tx(async tx => {
+      const rows = await tx.sql<{ name: string; env_id: string }[]>`
+        delete from group_members where user_id = ${params.user_id} and group_name ^@ any(${[...body.prefixes]}::text[]) returning group_name as name, env_id`;
+      const reached = new Set<string>();
+      for (const { name, env_id } of rows) for (const realm of await realmsReachedFrom(tx, env_id, name)) reached.add(realm);
+      return { left: [...rows], touched: reached };
+    });
+    await bumpAccess(this.#ctx, touched);
+    return { left };
+  }
+
   async putUserRole({ params, headers }: RequestOf<Contract, 'putUserRole'>) {
     const envId = this.#realm({ headers });
     await this.#change(envId, async tx => {
@@ -118,10 +132,8 @@ export class AccessModel {
     return result;
   }
 
-  #realm({ headers }: HeaderRequest): string {
-    const envId = headers['x-platform-target-env-id'];
-    if (!isId(envId)) throw this.#ctx.problem('target_env_missing', { detail: 'Name the realm in X-Platform-Target-Env-Id.' });
-    return envId;
+  #realm(request: HeaderRequest): string {
+    return realmOf(this.#ctx, request);
   }
 
   #named(name: string): void {
@@ -142,6 +154,13 @@ export class AccessModel {
     const [found] = isId(userId) ? await tx.sql<object[]>`select 1 from users where user_id = ${userId}` : [];
     if (!found) throw this.#ctx.problem('user_not_found', { detail: `No person ${userId}.` });
   }
+}
+
+/** The realm a caller names (G-AUTH-01). */
+export function realmOf(ctx: Ctx, { headers }: HeaderRequest): string {
+  const envId = headers['x-platform-target-env-id'];
+  if (!isId(envId)) throw ctx.problem('target_env_missing', { detail: 'Name the realm in X-Platform-Target-Env-Id.' });
+  return envId;
 }
 
 /** Realms in which membership of a group counts: its own, and those of every group it is nested into. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { SealedBox } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import type { Person } from './people.ts';
 import type { Protocol } from './protocol.ts';
 import { SESSION_COOKIE, sessionSeconds } from './provider-configuration.ts';
 import type { Realm } from './realms.ts';
-import type { SealedBox } from './sealed-box.ts';
 
 export type Headers = Readonly<Record<string, string | undefined>>;
 interface Opened {

@@ -24,6 +24,8 @@ export default definePlugin(identity, {
         deleteUserRole: request => model.deleteUserRole(request),
         userGroups: request => access.groups(request),
         groupMembers: request => access.members(request),
+        membersOf: request => access.membersOf(request),
+        leaveGroups: request => model.leaveGroups(request),
         userScopes: request => access.scopes(request),
         scopeHolders: request => holders.list(request),
         provisionAccess: request => templates.provision(request),

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Sealed, SealedBox } from '@platform/sdk';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
-import type { SealedBox } from './sealed-box.ts';
 
 const hash = (id: string) => createHash('sha256').update(id).digest();
 
@@ -34,7 +34,7 @@ export class ProtocolState implements Adapter {
       model: this.#model,
       id_hash: hash(id),
       // Only these are looked up by something else than their id.
-      id_sealed: payload.uid || payload.userCode ? this.#box.seal('protocol-id', id) : null,
+      id_sealed: payload.uid || payload.userCode ? sql.json(this.#box.seal('protocol-id', id)) : null,
       payload: sql.json(kept),
       grant_id: payload.grantId ?? null,
       account_id: payload.accountId ?? null,
@@ -62,14 +62,12 @@ export class ProtocolState implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#findSealed(
-      await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`,
-    );
+    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Sealed | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`);
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
     return this.#findSealed(
-      await this.#ctx.db.sql<{ id_sealed: Uint8Array | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`,
+      await this.#ctx.db.sql<{ id_sealed: Sealed | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`,
     );
   }
 
@@ -97,8 +95,9 @@ export class ProtocolState implements Adapter {
     await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and grant_id = ${grantId}`;
   }
 
-  async #findSealed(rows: readonly { id_sealed: Uint8Array | null }[]): Promise<AdapterPayload | undefined> {
+  async #findSealed(rows: readonly { id_sealed: Sealed | null }[]): Promise<AdapterPayload | undefined> {
     const [row] = rows;
-    return row?.id_sealed ? this.find(this.#box.open('protocol-id', row.id_sealed)) : undefined;
+    const id = row?.id_sealed ? this.#box.open('protocol-id', row.id_sealed) : undefined;
+    return id === undefined ? undefined : this.find(id);
   }
 }

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { NodeExchange } from '@platform/sdk';
+import type { NodeExchange, SealedBox } from '@platform/sdk';
 import { type Configuration, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
@@ -8,7 +8,6 @@ import type { People } from './people.ts';
 import { ProtocolState } from './protocol-state.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
-import type { SealedBox } from './sealed-box.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { tokenClaims } from './token-claims.ts';
 import type { Workloads } from './workloads.ts';

@@ -7,7 +7,6 @@ import { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import { EffectiveAccess } from './effective-access.ts';
 import { HostedPages } from './hosted-pages.ts';
-import { sealedBoxOf } from './key-encryption.ts';
 import { PageGuard } from './page-guard.ts';
 import { Passwords } from './passwords.ts';
 import { People } from './people.ts';
@@ -23,7 +22,7 @@ import { Workloads } from './workloads.ts';
 
 /** Everything of this service, put together by hand (house 20). */
 export async function servicesOf(ctx: Ctx) {
-  const box = await sealedBoxOf(ctx);
+  const box = await ctx.secrets.box(ctx.config.keyEncryptionRef);
   const keys = new SigningKeys(ctx, box);
   await keys.load();
   const realms = new Realms(ctx);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type RequestOf, reply } from '@platform/sdk';
+import { type RequestOf, reply, type SealedBox } from '@platform/sdk';
 import type { Attempts } from './attempts.ts';
 import type { AuthorizationSteps } from './authorization-steps.ts';
 import { type BrowserSession, clearedSession, cookieOf, type Headers } from './browser-session.ts';
@@ -8,7 +8,6 @@ import type { PageGuard } from './page-guard.ts';
 import { HashingBusy, type Passwords } from './passwords.ts';
 import type { People, Person } from './people.ts';
 import type { Realm, Realms } from './realms.ts';
-import type { SealedBox } from './sealed-box.ts';
 import type { Sessions } from './sessions.ts';
 
 const STEP_COOKIE = '__Host-platform-step';

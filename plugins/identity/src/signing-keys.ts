@@ -1,8 +1,8 @@
 import { createPrivateKey, generateKeyPair, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
+import type { Sealed, SealedBox } from '@platform/sdk';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import type { Ctx } from './context.ts';
-import type { SealedBox } from './sealed-box.ts';
 
 const makePair = promisify(generateKeyPair) as (type: string, options?: object) => Promise<{ privateKey: KeyObject; publicKey: KeyObject }>;
 const KINDS = [
@@ -15,7 +15,7 @@ interface Row {
   readonly kid: string;
   readonly alg: string;
   readonly public_jwk: JWK;
-  readonly wrapped: Uint8Array;
+  readonly wrapped: Sealed;
 }
 
 /** The one key set of the platform: Ed25519 for tokens, ES256 and ML-DSA-65 beside it; private halves wrapped at rest (G-K-06, facts/identity 3). */
@@ -50,11 +50,15 @@ export class SigningKeys {
         const jwk = { ...(privateKey.export({ format: 'jwk' }) as JWK), alg, use: 'sig' };
         const kid = await calculateJwkThumbprint(jwk);
         const { d: _d, priv: _priv, ...publicJwk } = jwk;
-        await tx.sql`insert into signing_keys ${tx.sql.row({ kid, alg, public_jwk: tx.sql.json({ ...publicJwk, kid }), wrapped: this.#box.seal('signing-key', JSON.stringify({ ...jwk, kid })), state: 'current' })}`;
+        await tx.sql`insert into signing_keys ${tx.sql.row({ kid, alg, public_jwk: tx.sql.json({ ...publicJwk, kid }), wrapped: tx.sql.json(this.#box.seal('signing-key', JSON.stringify({ ...jwk, kid }))), state: 'current' })}`;
       }
     });
     const rows = await this.#ctx.db.sql<Row[]>`select kid, alg, public_jwk, wrapped from signing_keys where state <> 'retired' order by created_at`;
-    this.#private = rows.map(({ wrapped }) => JSON.parse(this.#box.open('signing-key', wrapped)) as JWK);
+    this.#private = rows.map(({ wrapped }) => {
+      const opened = this.#box.open('signing-key', wrapped);
+      if (opened === undefined) throw new Error('a signing key does not open under PLATFORM_AUTH_KEY_ENCRYPTION_REF');
+      return JSON.parse(opened) as JWK;
+    });
     const token = this.#private.find(({ alg }) => alg === 'EdDSA');
     if (!token?.kid) throw new Error('no Ed25519 signing key');
     this.#tokenKey = { kid: token.kid, key: createPrivateKey({ key: token as JsonWebKey, format: 'jwk' }) };

@@ -110,8 +110,8 @@ describe('the first administrator', () => {
     const keys = json['keys'] as Record<string, unknown>[];
     expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'EdDSA', 'ML-DSA-65']);
     for (const key of keys) for (const secret of ['d', 'priv', 'k', 'p', 'q']) expect(key).not.toHaveProperty(secret);
-    const stored = await world.sql<{ wrapped: Uint8Array }[]>`select wrapped from signing_keys`;
-    for (const { wrapped } of stored) expect(Buffer.from(wrapped).toString('latin1')).not.toMatch(/"d"|"priv"/);
+    const stored = await world.sql<{ wrapped: object }[]>`select wrapped from signing_keys`;
+    for (const { wrapped } of stored) expect(JSON.stringify(wrapped)).not.toMatch(/"d"|"priv"/);
   });
 });
 

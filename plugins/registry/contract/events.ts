@@ -5,6 +5,7 @@ import { TenantSnapshot } from './schema/tenant.ts';
 
 const orgIds = Type.Object({ org_id: Id });
 const envIds = Type.Object({ env_id: Id, org_id: Id });
+const invitationIds = Type.Object({ org_id: Id, invitation_id: Id });
 
 /** Everything the registry says on the bus (doc1, Events; G-SYS-16). */
 export const events = {
@@ -16,6 +17,10 @@ export const events = {
   'platform:sys:env:updated': event('An environment changed', TenantSnapshot),
   'platform:sys:env:archived': event('An environment was archived', envIds),
   'platform:sys:env:deleted': event('An environment is gone', envIds),
+  'platform:sys:membership:removed': event('A member left an organization', Type.Object({ org_id: Id, user_id: Type.String() })),
+  'platform:sys:invitation:sent': event('Somebody was invited', invitationIds),
+  'platform:sys:invitation:revoked': event('An invitation was withdrawn', invitationIds),
+  'platform:sys:invitation:accepted': event('Somebody joined by invitation', invitationIds),
   'platform:sys:service:updated': event('A service was enabled or disabled', Type.Object({ env_id: Id, service: Type.String() })),
   'platform:sys:vertical:registered': event('A vertical registered its services', Type.Object({ vertical: Type.String(), version: Type.String() })),
   'platform:sys:audit:recorded': event('An audit event was stored', Audit, { family: 'audit' }),

@@ -17,8 +17,10 @@ export const registry = defineContract({
   title: 'Tenant registry',
   placement: { tier: 15 },
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
+  workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value', 'policy-store'],
   config: Type.Object({
+    keyEncryptionRef: Type.String({ env: 'PLATFORM_SYS_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal queued mail' }),
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
   }),
 
@@ -45,6 +47,8 @@ export const registry = defineContract({
   routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
   jobs: {
+    pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
+    settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
     followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },

@@ -1,4 +1,5 @@
 import { identity } from '@platform/identity/contract';
+import { notification } from '@platform/notification/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { Access } from './tenants/access.ts';
@@ -12,7 +13,13 @@ import { Deletion } from './tenants/deletion.ts';
 import { DeletionPreview } from './tenants/deletion-preview.ts';
 import { Envs } from './tenants/envs.ts';
 import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
+import { Acceptance } from './members/acceptance.ts';
+import { Invitations } from './members/invitations.ts';
+import { MailQueue } from './members/mail-queue.ts';
+import { MemberChanges } from './members/member-changes.ts';
 import { Memberships } from './members/memberships.ts';
+import { Owners } from './members/owners.ts';
+import { Removal } from './members/removal.ts';
 import { Orgs } from './tenants/orgs.ts';
 import { AccessListing } from './policy/access-listing.ts';
 import { PolicyStore } from './policy/policy-store.ts';
@@ -23,10 +30,10 @@ import { Unfinished } from './tenants/unfinished.ts';
 import { Verticals } from './verticals.ts';
 
 export default definePlugin(registry, {
-  uses: { identity },
+  uses: { identity, notification },
   migrations: new URL('../migrations/', import.meta.url),
 
-  setup(ctx) {
+  async setup(ctx) {
     const access = new Access(ctx);
     const audit = new AuditTrail(ctx);
     const changes = new DomainChanges(ctx);
@@ -44,8 +51,14 @@ export default definePlugin(registry, {
     const branding = new Branding(ctx, { access, changes });
     const resolver = new Resolver(ctx, enablement);
     const bootstrap = new Bootstrap(ctx, { access, enablement });
-    const memberships = new Memberships(ctx, access);
     const listing = new AccessListing(ctx, verticals);
+    const mails = new MailQueue(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
+    const memberChanges = new MemberChanges(ctx);
+    const owners = new Owners(ctx, { access, changes: memberChanges });
+    const memberships = new Memberships(ctx, { access, audit, changes: memberChanges, owners });
+    const removal = new Removal(ctx, { access, audit, changes: memberChanges, owners });
+    const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
+    const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
     const slugs = new SlugAvailability(ctx);
     return {
       routes: {
@@ -69,6 +82,16 @@ export default definePlugin(registry, {
         listServices: request => enablement.list(request),
         updateServices: request => enablement.update(request),
         listMemberships: request => memberships.list(request),
+        removeMembership: request => removal.remove(request),
+        removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
+        changeMembership: request => memberships.change(request),
+        listInvitations: request => invitations.list(request),
+        createInvitation: request => invitations.create(request),
+        acceptInvitation: request => acceptance.accept(request),
+        getInvitation: request => invitations.get(request),
+        deleteInvitation: request => invitations.revoke({ ...request, body: undefined }),
+        revokeInvitation: request => invitations.revoke(request),
+        mailQueue: () => mails.state(),
         orgBranding: request => branding.ofOrg(request),
         putOrgBranding: request => branding.replaceOrg(request),
         envBranding: request => branding.ofEnv(request),
@@ -95,6 +118,11 @@ export default definePlugin(registry, {
         policyRemove: request => policies.remove(request),
       },
       jobs: {
+        pushMail: signal => mails.push(signal),
+        settleMembers: async signal => {
+          await acceptance.settle(signal);
+          await removal.settle(signal);
+        },
         forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal),
         recoverCreations: signal => creations.recover(signal),
         followUp: signal => followUps.work(signal),

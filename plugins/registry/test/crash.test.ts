@@ -1,7 +1,7 @@
 import { as, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { registry } from '../contract/index.ts';
-import { CrashGround, type Scenario } from './fixtures/crash-ground.ts';
+import { CrashGround, INVITED, type Invitation, type Scenario } from './fixtures/crash-ground.ts';
 
 const AT_ONCE = 3;
 const admin = as.user('sys:sys:admin', 'sys:read', 'sys:org:admin', 'sys:env:admin');
@@ -16,16 +16,18 @@ afterAll(() => ground[Symbol.asyncDispose]());
 interface Death {
   readonly slug: string;
   readonly owner: string;
+  readonly invitation?: Invitation;
 }
 
 /** One process for every point of the scenario, each killed there; then time passes for the one that is left. */
 async function dieEverywhere(scenario: Scenario): Promise<Death[]> {
-  const points = (await ground.run(scenario, `${scenario}-lives`, await ground.person())) as number;
-  const deaths = await Promise.all(Array.from({ length: points }, async (_, index) => ({ slug: `${scenario}-dies-${index + 1}`, owner: await ground.person(), killAt: index + 1 })));
+  const death = async (slug: string): Promise<Death> => ({ slug, owner: await ground.person(), ...(scenario === 'accept' ? { invitation: await ground.invite(survivor, slug) } : {}) });
+  const points = (await ground.run(scenario, await death(`${scenario}-lives`))) as number;
+  const deaths = await Promise.all(Array.from({ length: points }, async (_, index) => ({ ...(await death(`${scenario}-dies-${index + 1}`)), killAt: index + 1 })));
   const waiting = [...deaths];
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let death = waiting.pop(); death; death = waiting.pop()) expect([death.slug, await ground.run(scenario, death.slug, death.owner, death.killAt)]).toEqual([death.slug, undefined]);
+      for (let next = waiting.pop(); next; next = waiting.pop()) expect([next.slug, await ground.run(scenario, next)]).toEqual([next.slug, undefined]);
     }),
   );
   await timePasses();
@@ -35,7 +37,8 @@ async function dieEverywhere(scenario: Scenario): Promise<Death[]> {
 async function timePasses(): Promise<void> {
   await ground.registry.sql`update creations set started_at = now() - interval '1 hour'`;
   await ground.registry.sql`update identity_follow_ups set due_at = now()`;
-  await survivor.clock.advance('20s');
+  await ground.registry.sql`update acceptances set begun_at = now() - interval '1 hour'`;
+  await survivor.clock.advance('30s');
 }
 
 /** Events of a subject, as the bus has them or will have them, and those nobody may hear yet. */
@@ -109,5 +112,29 @@ describe('killed between any two awaits of deleting an organization', () => {
     }
     expect(outcomes.untouched).toBeGreaterThan(0);
     expect(outcomes.gone).toBeGreaterThan(0);
+  });
+});
+
+describe('killed between any two awaits of accepting an invitation', () => {
+  test('REG-066 REG-067 REG-068 C7 the person is in and it is told once, or out and the same link still works', { timeout: 300_000 }, async () => {
+    const outcomes = { accepted: 0, pending: 0 };
+    for (const { slug, owner, invitation } of await dieEverywhere('accept')) {
+      const { orgId, invitationId, token } = invitation as Invitation;
+      const state = async () => {
+        const [row] = await ground.registry.sql<{ status: string }[]>`select status from invitations where invitation_id = ${invitationId}`;
+        const member = await ground.identity.sql<object[]>`select 1 from group_members where user_id = ${owner} and group_name = ${`platform:org:${orgId}:admins`}`;
+        const told = await ground.registry.sql<object[]>`select 1 from outbox where event_type = 'platform:sys:invitation:accepted' and payload->>'invitation_id' = ${invitationId}`;
+        return [slug, row?.status, member.length, told.length, await trail('invitation.accepted', invitationId)];
+      };
+      const [, status] = await state();
+      outcomes[status as 'accepted' | 'pending'] += 1;
+      if (status === 'pending') {
+        expect(await state()).toEqual([slug, 'pending', 0, 0, 0]);
+        await survivor.by({ ...as.user('sys:read'), id: owner, email: INVITED }).acceptInvitation({ params: { org_id: orgId }, body: { token } });
+      }
+      expect(await state()).toEqual([slug, 'accepted', 1, 1, 1]);
+    }
+    expect(outcomes.accepted).toBeGreaterThan(0);
+    expect(outcomes.pending).toBeGreaterThan(0);
   });
 });

@@ -12,5 +12,5 @@ export interface Action {
   readonly bound?: boolean;
 }
 
-/** The action a caller needs, several of which any one is enough, or a written reason why nobody is asked. */
-export type Gate<A extends string = string> = A | { readonly any: readonly A[] } | { readonly public: string };
+/** The action a caller needs, several of which any one is enough, or a written reason why any signed-in person will do, or why nobody is asked. */
+export type Gate<A extends string = string> = A | { readonly any: readonly A[] } | { readonly signedIn: string } | { readonly public: string };

@@ -49,13 +49,15 @@ export type Caller = UserCaller | MachineCaller;
 type ActionOf<C extends AnyContract, G> = G extends string ? C['actions'][G] : G extends { any: readonly (infer A)[] } ? C['actions'][A & string] : never;
 type CallerOf<C extends AnyContract, G> = G extends { public: string }
   ? undefined
-  : ActionOf<C, G> extends { principals: readonly (infer P)[] }
-    ? [P] extends ['machine']
-      ? MachineCaller
-      : [P] extends ['user' | 'delegated']
-        ? UserCaller
-        : Caller
-    : Caller;
+  : G extends { signedIn: string }
+    ? UserCaller
+    : ActionOf<C, G> extends { principals: readonly (infer P)[] }
+      ? [P] extends ['machine']
+        ? MachineCaller
+        : [P] extends ['user' | 'delegated']
+          ? UserCaller
+          : Caller
+      : Caller;
 
 type BodyOf<O> = O extends { body: infer S extends TSchema } ? Static<S> : undefined;
 type QueryOf<O> = O extends { query: infer Q extends TProperties } ? Static<TObject<Q>> : Readonly<Record<string, never>>;
@@ -145,6 +147,25 @@ export interface KeyValue {
   subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
   /** A connection of its own, for blocking reads. */
   duplicate(): Promise<KeyValue & AsyncDisposable>;
+}
+
+/** AES-256-GCM of a text, with the id of the key it was made with. */
+export interface Sealed {
+  readonly v: 1;
+  readonly kid: string;
+  readonly iv: string;
+  readonly ct: string;
+  readonly tag: string;
+}
+/** Encryption at rest. `purpose` is authenticated with the text: a box opens only where it was made for. */
+export interface SealedBox {
+  seal(purpose: string, text: string): Sealed;
+  /** The text, or `undefined` when the key is unknown or anything was changed. */
+  open(purpose: string, sealed: Sealed): string | undefined;
+  /** Whether it was made with an older key. */
+  isStale(sealed: Sealed): boolean;
+  /** A keyed, purpose-bound fingerprint that reveals nothing of its input. */
+  fingerprint(purpose: string, value: string): string;
 }
 
 /** Streams to other services' internal listeners, for the gateway and the ingress. */
@@ -258,7 +279,13 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   readonly clock: { now(): Date };
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
-  readonly secrets: { read(reference: string): Promise<Uint8Array | undefined> };
+  readonly secrets: {
+    read(reference: string): Promise<Uint8Array | undefined>;
+    /** A box under the key of a reference (32 bytes in base64); throws when nothing readable is there, for what cannot seal must not start. */
+    box(reference: string): Promise<SealedBox>;
+    /** A box under keys given in base64: the first seals, all open. */
+    boxOf(current: string, previous?: readonly string[]): SealedBox;
+  };
   readonly policy: {
     /** A finer question than the gate's; the decision is logged once with its reason. */
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;

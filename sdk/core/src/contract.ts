@@ -29,7 +29,7 @@ interface Base {
   /** Stream family of its events; the id when absent. */
   readonly family?: string;
   readonly uses?: WorkloadNeeds;
-  /** Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. */
+  /** Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. A client of a service that only one of these needs calls as that workload. */
   readonly workloads?: Readonly<Record<string, WorkloadNeeds>>;
   readonly placement: Placement;
   readonly config?: TObject;

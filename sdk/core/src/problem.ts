@@ -5,6 +5,8 @@ export interface ProblemDecl {
   /** `never`: the caller must change the request. `later`: the same request may succeed. */
   readonly retry: 'never' | 'later';
   readonly log?: 'debug' | 'info' | 'warn' | 'error';
+  /** Code on the wire where it is not the declared name: one code that a document gives two statuses. */
+  readonly code?: string;
   /** A fixed type URI where a standard names one; `urn:platform:problem:{service}:{code}` otherwise. */
   readonly type?: string;
 }
@@ -50,12 +52,12 @@ export class ProblemError extends Error {
   constructor(service: string, code: string, decl: ProblemDecl, more: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> } = {}) {
     super(more.detail ?? decl.title, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'ProblemError';
-    this.code = code;
+    this.code = decl.code ?? code;
     this.status = decl.status;
     this.retry = decl.retry;
     this.service = service;
     this.title = decl.title;
-    this.type = decl.type ?? `urn:platform:problem:${service}:${code}`;
+    this.type = decl.type ?? `urn:platform:problem:${service}:${this.code}`;
     this.detail = more.detail;
     this.extra = more.extra ?? {};
     this.headers = more.headers ?? {};

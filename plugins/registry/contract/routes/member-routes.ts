@@ -1,13 +1,79 @@
-import { get, Page, PageQuery } from '@platform/sdk/contract';
-import { Member } from '../schema/member.ts';
+import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { nullable, Stamp } from '../schema/field.ts';
+import { Access, Invitation, InvitationStatus, InvitationToken, Member, NewInvitation } from '../schema/member.ts';
 
-/** Members of an organization (G-SYS-06). */
+const invitations = '/v1/org/{org_id}/invitations';
+const memberships = '/v1/org/{org_id}/memberships';
+const gate = 'sys:memberships:admin';
+const reach = ['not_org_member', 'org_not_found', 'identity_unavailable'] as const;
+const change = [...reach, 'org_suspended', 'record_archived', 'members_busy'] as const;
+const removal = {
+  gate,
+  problems: [...change, 'last_owner', 'owner_required', 'identity_failed'],
+  emits: ['platform:sys:membership:removed', 'platform:sys:identity:updated'],
+} as const;
+const revocation = { gate, returns: Invitation, problems: [...change, 'invitation_unknown', 'invitation_not_pending'], emits: ['platform:sys:invitation:revoked'] } as const;
+
+/** Members and invitations of an organization (G-SYS-06, G-SYS-07). */
 export const memberRoutes = {
-  listMemberships: get('/v1/org/{org_id}/memberships', {
-    summary: 'Members of an organization',
-    gate: 'sys:read',
-    query: PageQuery,
-    returns: Page(Member),
-    problems: ['not_org_member', 'org_not_found', 'identity_unavailable'],
+  listMemberships: get(memberships, { summary: 'Members of an organization', gate: 'sys:read', query: PageQuery, returns: Page(Member), problems: [...reach, 'invalid_cursor'] }),
+  removeMembership: del(`${memberships}/{user_id}`, { summary: 'Remove a member from the organization and its environments', ...removal }),
+  removeMembershipOf: del(memberships, { summary: 'The same, the member named in the query', query: { user_id: Type.String({ minLength: 1, maxLength: 100 }) }, ...removal }),
+  changeMembership: put(`${memberships}/{user_id}`, {
+    summary: "Change a member's level",
+    gate,
+    body: Type.Object({ access: Access }),
+    returns: Member,
+    problems: [...change, 'member_not_found', 'last_owner', 'owner_required', 'identity_failed', 'access_model_missing'],
+    emits: ['platform:sys:identity:updated'],
+    hidden: true,
+  }),
+
+  listInvitations: get(invitations, {
+    summary: 'Invitations, newest first',
+    gate,
+    query: { ...PageQuery, status: Type.Optional(InvitationStatus) },
+    returns: Page(Invitation),
+    problems: [...reach, 'invalid_cursor'],
+  }),
+  createInvitation: post(invitations, {
+    summary: 'Invite somebody by e-mail',
+    gate,
+    body: NewInvitation,
+    status: 201,
+    returns: Invitation,
+    problems: [...change, 'invitation_pending', 'rate_limited'],
+    emits: ['platform:sys:invitation:sent', 'platform:sys:invitation:revoked'],
+  }),
+  acceptInvitation: post(`${invitations}/accept`, {
+    summary: 'Accept an invitation',
+    gate: { signedIn: 'Who is invited holds nothing here yet; the token and the verified e-mail decide (C6)' },
+    limit: 4_096,
+    body: InvitationToken,
+    returns: Type.Object({ invitation_id: Id, org_id: Id, status: Type.Literal('accepted'), group: Type.String() }),
+    problems: [
+      'invitation_unknown',
+      'invitation_revoked',
+      'invitation_expired',
+      'invitation_already_accepted',
+      'invitation_email_mismatch',
+      'not_org_member',
+      'org_suspended',
+      'record_archived',
+      'access_model_missing',
+      'identity_failed',
+      'members_busy',
+    ],
+    emits: ['platform:sys:invitation:accepted', 'platform:sys:identity:updated'],
+  }),
+  getInvitation: get(`${invitations}/{invitation_id}`, { summary: 'One invitation', gate, returns: Invitation, problems: [...reach, 'invitation_unknown'] }),
+  deleteInvitation: del(`${invitations}/{invitation_id}`, { summary: 'Revoke an invitation', ...revocation }),
+  revokeInvitation: post(`${invitations}/{invitation_id}/revoke`, { summary: 'Revoke an invitation', ...revocation }),
+
+  mailQueue: get('/v1/mail-queue', {
+    summary: 'How much mail waits for the notification service, and why',
+    gate: 'sys:sys:admin',
+    returns: Type.Object({ queued: Type.Integer(), refused: Type.Integer(), oldest_at: nullable(Stamp), last_error: nullable(Type.String()) }),
+    hidden: true,
   }),
 };

@@ -1,35 +1,78 @@
-import type { RequestOf } from '@platform/sdk';
-import type { Access, Level } from '../tenants/access.ts';
+import { isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
+import type { Member } from '../../contract/schema/member.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
+import type { Access, Level } from '../tenants/access.ts';
+import { isUuid } from '../uuid.ts';
+import type { MemberChanges } from './member-changes.ts';
+import { requireMutable } from '../tenants/status.ts';
+import { groupOf, groupsOf, highestOf } from './org-groups.ts';
+import type { Owners } from './owners.ts';
 
-const GROUPS: readonly { name: string; level: Level }[] = [
-  { name: 'owners', level: 'owner' },
-  { name: 'admins', level: 'admin' },
-  { name: 'viewers', level: 'viewer' },
-];
-
-/** Members of an organization, live from the identity service (G-SYS-06). */
+/** Members of an organization, live from the identity service, and their levels (G-SYS-06). */
 export class Memberships {
   readonly #ctx: Ctx;
   readonly #access: Access;
+  readonly #audit: AuditTrail;
+  readonly #changes: MemberChanges;
+  readonly #owners: Owners;
 
-  constructor(ctx: Ctx, access: Access) {
+  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; owners: Owners }) {
     this.#ctx = ctx;
-    this.#access = access;
+    this.#access = parts.access;
+    this.#audit = parts.audit;
+    this.#changes = parts.changes;
+    this.#owners = parts.owners;
   }
 
-  async list({ params, caller }: RequestOf<Contract, 'listMemberships'>) {
-    await this.#access.org(caller, params.org_id);
-    const members = new Map<string, { user_id: string; email: string; display_name: string | null; groups: string[]; access: Level; joined_at: string }>();
-    for (const { name, level } of GROUPS) {
-      const group = `platform:org:${params.org_id}:${name}`;
-      const { items } = await this.#ctx.services.identity.groupMembers({ params: { group }, query: { limit: 200 } });
-      for (const { user_id, email, display_name, joined_at } of items) {
-        const known = members.get(user_id);
-        if (known) known.groups.push(group);
-        else members.set(user_id, { user_id, email, display_name: display_name ?? null, groups: [group], access: level, joined_at });
-      }
+  async list({ params, query, caller }: RequestOf<Contract, 'listMemberships'>) {
+    const { org_id } = await this.#access.org(caller, params.org_id);
+    return this.#read(org_id, query);
+  }
+
+  async change({ params, body, caller, correlationId }: RequestOf<Contract, 'changeMembership'>): Promise<Member> {
+    const org = await this.#access.org(caller, params.org_id, 'admin');
+    requireMutable(this.#ctx, { org: org });
+    const { org_id } = org;
+    const userId = params.user_id;
+    return this.#changes.run(org_id, async tx => {
+      const before = await this.#member(org_id, userId);
+      if (before.access === 'owner' && body.access !== 'owner') await this.#owners.requireOther(caller, org_id, userId);
+      else if (body.access === 'owner') await this.#owners.requireOwner(caller, org_id);
+      const wanted = groupOf(org_id, body.access);
+      if (before.groups.length === 1 && before.groups[0] === wanted) return before;
+      await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
+      await this.#changes.told(tx, userId);
+      const details = { org_id, from: before.access, to: body.access };
+      await this.#audit.write(tx, { action: 'membership.changed', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'user', id: userId }, details });
+      // In before out: whatever fails between, a member never falls out of the organization.
+      await this.#changes.ask(async signal => {
+        const { identity } = this.#ctx.services;
+        await identity.putGroupMember({ params: { group: wanted, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
+        for (const group of before.groups.filter(held => held !== wanted)) await identity.deleteGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
+      });
+      return { ...before, groups: [wanted], access: body.access };
+    });
+  }
+
+  async #member(orgId: string, userId: string): Promise<Member> {
+    const { items } = isUuid(userId) ? await this.#read(orgId, { user_id: userId }) : { items: [] };
+    const [member] = items;
+    if (!member) throw this.#ctx.problem('member_not_found', { detail: 'Nobody of this id is a member. Invite them first.' });
+    return member;
+  }
+
+  async #read(orgId: string, query: { limit?: number; cursor?: string; user_id?: string }) {
+    const { items, next_cursor } = await this.#people(orgId, { ...query, groups: groupsOf(orgId).join(',') });
+    return { items: items.map(member => ({ ...member, display_name: member.display_name ?? null, access: highestOf(orgId, member.groups) as Level })), next_cursor };
+  }
+
+  async #people(orgId: string, query: { groups: string; limit?: number; cursor?: string; user_id?: string }) {
+    try {
+      return await this.#ctx.services.identity.membersOf({ query, targetEnvId: SYSTEM.envId });
+    } catch (cause) {
+      if (isProblem(cause) && cause.code === 'invalid_cursor') throw this.#ctx.problem('invalid_cursor', { cause, detail: 'Start again without a cursor.' });
+      throw this.#ctx.problem('identity_unavailable', { cause, headers: { 'retry-after': '2' } });
     }
-    return { items: [...members.values()], next_cursor: null };
   }
 }

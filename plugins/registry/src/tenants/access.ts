@@ -1,6 +1,7 @@
 import { type Caller, isProblem, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Ctx } from '../context.ts';
+import { isUuid } from '../uuid.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
 const GROUP = /^platform:(org|env):([0-9a-f-]{36}):(owners|admins|viewers)$/;
@@ -17,7 +18,7 @@ export class Access {
 
   /** The organization, when the caller may reach it. A stranger learns nothing about its existence. */
   async org(caller: Caller, orgId: string, needed: Level = 'viewer'): Promise<Org> {
-    const [org] = await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}`;
+    const [org] = isUuid(orgId) ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}` : [];
     if (caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform')) {
       if (!org) throw this.#ctx.problem('org_not_found', { detail: `No organization ${orgId}.` });
       return org;

@@ -9,11 +9,10 @@ import type { Creations } from './creations.ts';
 import { requireOrgDomain, taken } from './host-ownership.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
+import { isUuid } from '../uuid.ts';
 import { refuseSystem, requireChange } from './status.ts';
 import { envSnapshot, orgSnapshot } from './snapshot.ts';
 import { envSubject, orgSubject } from './subject.ts';
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** What organizations, environments and their deletion are made of. */
 export interface TenantParts {
@@ -150,7 +149,7 @@ export class Orgs {
   }
 
   #id(id: string): string {
-    if (!UUID.test(id)) throw this.#ctx.problem('org_not_found', { detail: 'Not an organization id.' });
+    if (!isUuid(id)) throw this.#ctx.problem('org_not_found', { detail: 'Not an organization id.' });
     return id;
   }
 }

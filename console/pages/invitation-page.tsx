@@ -1,0 +1,78 @@
+import { useState } from 'react';
+import { Problem } from '../api/problem.ts';
+import type { Org } from '../api/registry-api.ts';
+import { useConsole } from '../shell/console-context.ts';
+import { hrefOf } from '../shell/route.ts';
+import { useLoaded } from '../shell/use-loaded.ts';
+import { Card } from '../widgets/card.tsx';
+import { FormAlert } from '../widgets/form-alert.tsx';
+import { PageFrame } from '../widgets/page-frame.tsx';
+import { invitationRefusal } from './invitation-refusal.ts';
+
+/** Where the link of an invitation leads. It shows; only the button consumes, so a mail scanner joins nothing (H-08). */
+export function InvitationPage({ org, token }: { org: string; token: string }) {
+  const { registry, members, client, session, refresh, notify } = useConsole();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  // A stranger may not read the name; then the mail has said it.
+  const name = useLoaded(`org ${org}`, signal => registry.read<Org>({ kind: 'org', id: org }, signal)).data?.display_name ?? 'the organization';
+  const refusal = problem && invitationRefusal(problem.code);
+
+  const accept = async () => {
+    client.beginAction();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await members.accept(org, token);
+      await refresh();
+      notify('Invitation accepted');
+      location.hash = hrefOf('home', { org });
+    } catch (error) {
+      setProblem(Problem.of(error));
+      setBusy(false);
+    }
+  };
+  const open = async () => {
+    await refresh();
+    location.hash = hrefOf('home', { org });
+  };
+
+  const again = !refusal || refusal.offer === 'again';
+  return (
+    <PageFrame title="Invitation">
+      <Card title={`Join ${name}`} note={`You are signed in as ${session.user.email}.`}>
+        <div className="stack">
+          {refusal ? (
+            <div className="notice" data-tone="warn" role="alert">
+              <strong>{refusal.title}</strong>
+              <p>{refusal.text}</p>
+            </div>
+          ) : (
+            problem && <FormAlert problem={problem} />
+          )}
+          {!problem && <p>You become one of its administrators.</p>}
+          <div className="row">
+            {again && (
+              <button type="button" className="btn primary" disabled={busy} onClick={accept}>
+                {busy ? 'Working…' : problem ? 'Try again' : 'Accept invitation'}
+              </button>
+            )}
+            {refusal?.offer === 'open' && (
+              <button type="button" className="btn primary" onClick={open}>
+                Open the organization
+              </button>
+            )}
+            {refusal?.offer === 'sign-out' && (
+              <a className="btn primary" href="#/sign-out">
+                Sign out
+              </a>
+            )}
+            <a className="btn" href="#/">
+              {refusal ? 'To your organizations' : 'Not now'}
+            </a>
+          </div>
+        </div>
+      </Card>
+    </PageFrame>
+  );
+}

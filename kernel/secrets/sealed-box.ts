@@ -1,0 +1,52 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type { Sealed, SealedBox as Box } from '@platform/sdk';
+
+const KEY_BYTES = 32;
+
+/** Encryption at rest: AES-256-GCM with the purpose as associated data. New boxes use the first key; older keys only open, so that a key can be changed (GWY-083, GWY-085). */
+export class SealedBox implements Box {
+  readonly #keys: ReadonlyMap<string, Buffer>;
+  readonly #current: string;
+
+  constructor(keys: readonly [Uint8Array, ...Uint8Array[]]) {
+    // What a key is must not be in the message: it may be a secret cut short.
+    if (keys.some(({ byteLength }) => byteLength !== KEY_BYTES)) throw new Error('a key that seals must be 32 bytes, base64');
+    this.#keys = new Map(keys.map(key => [kidOf(key), Buffer.from(key)]));
+    this.#current = kidOf(keys[0]);
+  }
+
+  seal(purpose: string, text: string): Sealed {
+    const iv = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(`${purpose}|${this.#current}`));
+    const ct = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return { v: 1, kid: this.#current, iv: iv.toString('base64url'), ct: ct.toString('base64url'), tag: cipher.getAuthTag().toString('base64url') };
+  }
+
+  open(purpose: string, sealed: Sealed): string | undefined {
+    const key = this.#keys.get(sealed.kid);
+    if (!key) return undefined;
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(sealed.iv, 'base64url'), { authTagLength: 16 });
+      decipher.setAAD(Buffer.from(`${purpose}|${sealed.kid}`)).setAuthTag(Buffer.from(sealed.tag, 'base64url'));
+      return Buffer.concat([decipher.update(Buffer.from(sealed.ct, 'base64url')), decipher.final()]).toString('utf8');
+    } catch {
+      return undefined;
+    }
+  }
+
+  isStale(sealed: Sealed): boolean {
+    return sealed.kid !== this.#current;
+  }
+
+  fingerprint(purpose: string, value: string): string {
+    return createHmac('sha256', Buffer.from(hkdfSync('sha256', this.#key, Buffer.alloc(0), purpose, KEY_BYTES)))
+      .update(value)
+      .digest('base64url');
+  }
+
+  get #key(): Buffer {
+    return this.#keys.get(this.#current) as Buffer;
+  }
+}
+
+const kidOf = (key: Uint8Array): string => createHash('sha256').update(key).digest('hex').slice(0, 8);

@@ -1,0 +1,124 @@
+import { isProblem, type RequestOf, type Sql, SYSTEM, type UserCaller } from '@platform/sdk';
+import type { Org } from '../../contract/schema/tenant.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Contract, Ctx } from '../context.ts';
+import { isUuid } from '../uuid.ts';
+import { hashOf } from './invitations.ts';
+import { BROKEN_AFTER_MS, type MemberChanges } from './member-changes.ts';
+import { requireMutable } from '../tenants/status.ts';
+import { groupOf } from './org-groups.ts';
+
+const PER_PASS = 50;
+
+interface Row {
+  readonly invitation_id: string;
+  readonly org_id: string;
+  readonly email: string;
+  readonly status: 'pending' | 'accepted' | 'revoked';
+  readonly expires_at: string;
+  readonly org_status: Org['status'];
+}
+interface Begun {
+  readonly acceptance_id: string;
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly begun_at: string;
+}
+
+/**
+ * Accepting an invitation: status, audit, event and group together (C7). The group lives elsewhere, so its verb comes last and an
+ * acceptance that has begun is on record before: if the commit is lost after the verb, a later pass takes the person out again.
+ */
+export class Acceptance {
+  readonly #ctx: Ctx;
+  readonly #audit: AuditTrail;
+  readonly #changes: MemberChanges;
+
+  constructor(ctx: Ctx, parts: { audit: AuditTrail; changes: MemberChanges }) {
+    this.#ctx = ctx;
+    this.#audit = parts.audit;
+    this.#changes = parts.changes;
+  }
+
+  async accept({ params, body, caller, correlationId }: RequestOf<Contract, 'acceptInvitation'>) {
+    if (!caller.userId) throw this.#ctx.problem('not_org_member', { detail: 'caller is not a member of the org' });
+    const asked = { orgId: params.org_id, token: body.token, caller };
+    const { org_id } = await this.#requireOpen(this.#ctx.db.sql, asked);
+    const group = groupOf(org_id, 'admin');
+    const begun = await this.#begin(asked, group);
+    try {
+      return await this.#changes.run(org_id, async tx => {
+        const { invitation_id } = await this.#requireOpen(tx.sql, asked, tx.sql`for update of i`);
+        if (begun) await this.#requireOnRecord(tx.sql, begun);
+        await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()}, accepted_by = ${caller.userId} where invitation_id = ${invitation_id}`;
+        await tx.emit('platform:sys:invitation:accepted', SYSTEM.envId, { org_id, invitation_id });
+        await this.#changes.told(tx, caller.userId);
+        await this.#audit.write(tx, { action: 'invitation.accepted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'invitation', id: invitation_id }, details: { org_id } });
+        await this.#changes.ask(signal => this.#ctx.services.identity.putGroupMember({ params: { group, user_id: caller.userId }, targetEnvId: SYSTEM.envId, signal }));
+        return { invitation_id, org_id, status: 'accepted' as const, group };
+      });
+    } catch (error) {
+      // A plain refusal: the verb was not asked, or it said no. Anything else may have happened there.
+      if (begun && isProblem(error) && error.status < 500) await this.#ctx.db.sql`delete from acceptances where acceptance_id = ${begun.acceptance_id}`;
+      throw error;
+    }
+  }
+
+  /** Takes out again whoever is in a group by an acceptance that was never committed. */
+  async settle(signal: AbortSignal): Promise<void> {
+    const before = new Date(this.#ctx.clock.now().getTime() - BROKEN_AFTER_MS).toISOString();
+    const broken = await this.#ctx.db.sql<Begun[]>`select acceptance_id, org_id, user_id, begun_at from acceptances where begun_at < ${before} order by begun_at limit ${PER_PASS}`;
+    for (const begun of broken) {
+      if (signal.aborted) return;
+      // One that cannot be undone now must not stand before the others; it comes again in the next pass.
+      await this.#settleOne(begun).catch(error => this.#ctx.log.warn({ err: error, acceptance_id: begun.acceptance_id }, 'a broken acceptance could not be undone yet'));
+    }
+  }
+
+  async #settleOne({ acceptance_id, org_id, user_id, begun_at }: Begun): Promise<void> {
+    await this.#changes.run(org_id, async tx => {
+      const [mine] = await tx.sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`;
+      const [accepted] = await tx.sql<object[]>`select 1 from invitations where org_id = ${org_id} and accepted_by = ${user_id} and accepted_at >= ${begun_at}`;
+      if (!mine || accepted) return;
+      await this.#changes.told(tx, user_id);
+      const params = { group: groupOf(org_id, 'admin'), user_id };
+      await this.#changes.ask(signal => this.#ctx.services.identity.deleteGroupMember({ params, targetEnvId: SYSTEM.envId, signal }));
+      this.#ctx.log.warn({ org_id, acceptance_id }, 'an acceptance was not committed; its member was taken out again');
+    });
+  }
+
+  /** On record in a transaction of its own; nothing for a person who was in the group before and stays there whatever happens. */
+  async #begin({ orgId, token, caller }: { orgId: string; token: string; caller: UserCaller }, group: string): Promise<Begun | undefined> {
+    const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: caller.userId }, signal }));
+    if (groups.some(({ name, env_id }) => name === group && env_id === SYSTEM.envId)) return undefined;
+    const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: caller.userId, begun_at: this.#ctx.clock.now().toISOString() };
+    const { sql } = this.#ctx.db;
+    await sql`insert into acceptances (acceptance_id, invitation_id, org_id, user_id, begun_at)
+      select ${begun.acceptance_id}, invitation_id, ${orgId}, ${caller.userId}, ${begun.begun_at} from invitations where token_hash = ${hashOf(token)}`;
+    return begun;
+  }
+
+  /** Whoever waited so long for a turn that the record was taken for broken must begin again. */
+  async #requireOnRecord(sql: Sql, { acceptance_id }: Begun): Promise<void> {
+    const [mine] = await sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`;
+    if (!mine) throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
+  }
+
+  /** The order of checks is G-SYS-07's; whether the access model is there, the verb itself says last. */
+  async #requireOpen(sql: Sql, { orgId, token, caller }: { orgId: string; token: string; caller: UserCaller }, lock: unknown = sql``): Promise<Row> {
+    const { problem, clock } = this.#ctx;
+    const [row] = isUuid(orgId)
+      ? await sql<Row[]>`
+          select i.invitation_id, i.org_id, i.email, i.status, i.expires_at, o.status as org_status
+          from invitations i join orgs o using (org_id) where i.token_hash = ${hashOf(token)} and i.org_id = ${orgId} ${lock}`
+      : [];
+    if (!row) throw problem('invitation_unknown', { detail: 'The link is not one of this organization. Ask for a new invitation.' });
+    if (row.status === 'revoked') throw problem('invitation_revoked', { detail: 'Ask for a new invitation.' });
+    if (row.status === 'pending' && Date.parse(row.expires_at) <= clock.now().getTime()) throw problem('invitation_expired', { detail: 'Ask for a new invitation.' });
+    if (row.status === 'accepted') throw problem('invitation_already_accepted', { detail: 'It works once. If it was not you, tell an owner of the organization.' });
+    if (!caller.emailVerified || caller.email?.trim().toLowerCase() !== row.email.toLowerCase())
+      throw problem('invitation_email_mismatch', { detail: 'Sign in with the e-mail the invitation was sent to, and verify it.' });
+    requireMutable(this.#ctx, { org: { status: row.org_status } });
+    return row;
+  }
+}

@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type Caller, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import type { Invitation } from '../../contract/schema/member.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Contract, Ctx, RegistryTx } from '../context.ts';
+import { decodeCursor, page } from '../keyset.ts';
+import { isUuid } from '../uuid.ts';
+import type { Access } from '../tenants/access.ts';
+import { invitationMail } from './invitation-mail.ts';
+import type { MailQueue } from './mail-queue.ts';
+import type { MemberChanges } from './member-changes.ts';
+import { requireMutable } from '../tenants/status.ts';
+
+const LIFETIME_MS = 7 * 86_400_000;
+/** G-K-19 */
+const PER_HOUR = 50;
+const HOUR_MS = 3_600_000;
+
+export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+/** Invitations of an organization: made, listed and withdrawn by its administrators (G-SYS-07). */
+export class Invitations {
+  readonly #ctx: Ctx;
+  readonly #access: Access;
+  readonly #audit: AuditTrail;
+  readonly #changes: MemberChanges;
+  readonly #mails: MailQueue;
+
+  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; mails: MailQueue }) {
+    this.#ctx = ctx;
+    this.#access = parts.access;
+    this.#audit = parts.audit;
+    this.#changes = parts.changes;
+    this.#mails = parts.mails;
+  }
+
+  async list({ params, query, caller }: RequestOf<Contract, 'listInvitations'>) {
+    await this.#access.org(caller, params.org_id, 'admin');
+    const limit = query.limit ?? 50;
+    const after = decodeCursor(this.#ctx, query.cursor);
+    const { sql } = this.#ctx.db;
+    const rows = await sql<Invitation[]>`
+      select ${columns(sql)} from invitations
+      where org_id = ${params.org_id} and (${query.status ?? null}::text is null or status = ${query.status ?? null})
+        and (${after?.at ?? null}::timestamptz is null or (created_at, invitation_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
+      order by created_at desc, invitation_id desc limit ${limit + 1}`;
+    return page(rows, limit, ({ created_at, invitation_id }) => ({ at: created_at, id: invitation_id }));
+  }
+
+  async get({ params, caller }: RequestOf<Contract, 'getInvitation'>): Promise<Invitation> {
+    await this.#access.org(caller, params.org_id, 'admin');
+    return this.#find(this.#ctx.db.sql, params);
+  }
+
+  /** The token leaves here once, inside the sealed mail. */
+  async create({ params, body, caller, correlationId }: RequestOf<Contract, 'createInvitation'>) {
+    const { platform, clock, problem } = this.#ctx;
+    const org = await this.#access.org(caller, params.org_id, 'admin');
+    requireMutable(this.#ctx, { org: org });
+    const email = body.email.trim();
+    const token = randomBytes(32).toString('base64url');
+    const now = clock.now();
+    const row = {
+      invitation_id: platform.newId(),
+      org_id: org.org_id,
+      email,
+      token_hash: hashOf(token),
+      expires_at: new Date(now.getTime() + LIFETIME_MS).toISOString(),
+      created_at: now.toISOString(),
+      created_by: caller.userId ?? caller.subject,
+    };
+    const invitation = await this.#changes.run(org.org_id, async tx => {
+      await this.#requireBudget(tx, org.org_id, now);
+      await this.#withdrawExpired(tx, { orgId: org.org_id, email, now, caller, correlationId });
+      const [made] = await tx.sql<Invitation[]>`insert into invitations ${tx.sql.row(row)} on conflict do nothing returning ${columns(tx.sql)}`;
+      if (!made) throw problem('invitation_pending', { detail: 'Revoke the pending invitation to send another.' });
+      await this.#mails.enqueue(tx, org.org_id, invitationMail(this.#ctx, { invitation: made, orgName: org.display_name, token, correlationId }));
+      await tx.emit('platform:sys:invitation:sent', SYSTEM.envId, { org_id: org.org_id, invitation_id: made.invitation_id });
+      await this.#record(tx, 'invitation.sent', made, caller, correlationId);
+      return made;
+    });
+    return reply(invitation, { headers: { location: `/v1/org/${org.org_id}/invitations/${invitation.invitation_id}` } });
+  }
+
+  async revoke({ params, caller, correlationId }: RequestOf<Contract, 'revokeInvitation'>): Promise<Invitation> {
+    requireMutable(this.#ctx, { org: await this.#access.org(caller, params.org_id, 'admin') });
+    return this.#changes.run(params.org_id, async tx => {
+      const invitation = await this.#find(tx.sql, params);
+      if (invitation.status !== 'pending') throw this.#ctx.problem('invitation_not_pending', { detail: `It is ${invitation.status}.` });
+      return this.#withdraw(tx, invitation.invitation_id, caller, correlationId);
+    });
+  }
+
+  async #withdraw(tx: RegistryTx, invitationId: string, caller: Caller, correlationId: string): Promise<Invitation> {
+    const [revoked] = await tx.sql<[Invitation]>`update invitations set status = 'revoked' where invitation_id = ${invitationId} returning ${columns(tx.sql)}`;
+    await this.#mails.withdraw(tx, invitationId);
+    await tx.emit('platform:sys:invitation:revoked', SYSTEM.envId, { org_id: revoked.org_id, invitation_id: invitationId });
+    await this.#record(tx, 'invitation.revoked', revoked, caller, correlationId);
+    return revoked;
+  }
+
+  /** An expired invitation is still `pending` in its row; the next one for the same e-mail takes its place. */
+  async #withdrawExpired(tx: RegistryTx, { orgId, email, now, caller, correlationId }: { orgId: string; email: string; now: Date; caller: Caller; correlationId: string }): Promise<void> {
+    const [expired] = await tx.sql<{ invitation_id: string }[]>`
+      select invitation_id from invitations where org_id = ${orgId} and lower(email) = lower(${email}) and status = 'pending' and expires_at <= ${now.toISOString()}`;
+    if (expired) await this.#withdraw(tx, expired.invitation_id, caller, correlationId);
+  }
+
+  /** Counted from what was sent, so that no restart and no other process forgets it. */
+  async #requireBudget(tx: RegistryTx, orgId: string, now: Date): Promise<void> {
+    const since = new Date(now.getTime() - HOUR_MS).toISOString();
+    const recent = await tx.sql<{ created_at: string }[]>`select created_at from invitations where org_id = ${orgId} and created_at > ${since} order by created_at desc limit ${PER_HOUR}`;
+    const oldest = recent[PER_HOUR - 1];
+    if (!oldest) return;
+    const wait = String(Math.max(1, Math.ceil((Date.parse(oldest.created_at) + HOUR_MS - now.getTime()) / 1_000)));
+    throw this.#ctx.problem('rate_limited', {
+      detail: `At most ${PER_HOUR} invitations in an hour. Try again in ${wait} seconds.`,
+      headers: { 'retry-after': wait, ratelimit: `"invitations";r=0;t=${wait}`, 'ratelimit-policy': `"invitations";q=${PER_HOUR};w=${HOUR_MS / 1_000}` },
+    });
+  }
+
+  async #find(sql: Sql, { org_id, invitation_id }: { org_id: string; invitation_id: string }): Promise<Invitation> {
+    const [found] = isUuid(invitation_id) ? await sql<Invitation[]>`select ${columns(sql)} from invitations where org_id = ${org_id} and invitation_id = ${invitation_id}` : [];
+    if (!found) throw this.#ctx.problem('invitation_unknown', { detail: 'This organization has no such invitation.' });
+    return found;
+  }
+
+  /** The e-mail is in the invitation alone: the trail is kept longer, and read by more. */
+  async #record(tx: RegistryTx, action: string, { invitation_id, org_id }: Invitation, caller: Caller, correlationId: string): Promise<void> {
+    await this.#audit.write(tx, { action, envId: SYSTEM.envId, caller, correlationId, resource: { type: 'invitation', id: invitation_id }, details: { org_id } });
+  }
+}
+
+/** Everything but the token's hash. */
+const columns = (sql: Sql): unknown => sql`invitation_id, org_id, email, status, expires_at, created_at, created_by, accepted_at`;
