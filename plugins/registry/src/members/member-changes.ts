@@ -1,5 +1,4 @@
 import { isProblem, SYSTEM } from '@platform/sdk';
-import type { Org } from '../../contract/schema/tenant.ts';
 import type { Ctx, RegistryTx } from '../context.ts';
 
 /** Transactions that wait for the identity service hold a connection each; the pool must keep some for everybody else, identity included. */
