@@ -1,6 +1,7 @@
 import { defineContract, Type } from '@platform/sdk/contract';
 import { events } from './events.ts';
 import { problems } from './problems.ts';
+import { appRoutes } from './routes/app-routes.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
 import { brandingRoutes } from './routes/branding-routes.ts';
 import { memberRoutes } from './routes/member-routes.ts';
@@ -18,6 +19,12 @@ export const registry = defineContract({
   capabilities: ['key-value'],
   config: Type.Object({
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
+    dnsServers: Type.String({
+      env: 'PLATFORM_SYS_DNS_SERVERS',
+      default: '',
+      pattern: '^([0-9a-fA-F:.\\[\\]]+(, ?[0-9a-fA-F:.\\[\\]]+)*)?$',
+      description: "Addresses of the DNS servers that custom domains are proven against, separated by commas; the system's when empty",
+    }),
   }),
 
   actions: {
@@ -38,9 +45,42 @@ export const registry = defineContract({
 
   problems,
   events,
-  routes: { ...tenantRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
+  routes: { ...tenantRoutes, ...serviceRoutes, ...appRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
+
+  pages: {
+    applications: {
+      kind: 'table',
+      title: 'Applications',
+      description: 'App instances of this environment and where people reach them',
+      source: 'applicationRows',
+      key: 'app_instance_id',
+      scope: 'env',
+      live: ['platform:sys:app:created', 'platform:sys:app:updated', 'platform:sys:app:archived'],
+      empty: 'No application is installed here.',
+      rowActions: [
+        { route: 'verifyApplicationRow', label: 'Verify domain', when: { field: 'custom_domain.status', is: 'pending' } },
+        {
+          route: 'archiveApplicationRow',
+          label: 'Archive',
+          confirm: 'Nobody reaches the application any more. Its host name stays with this organization.',
+          tone: 'bad',
+          when: { field: 'status', is: 'active' },
+        },
+      ],
+      columns: [
+        { field: 'name', label: 'Name' },
+        { field: 'slug', label: 'Slug', as: 'code' },
+        { field: 'hostname', label: 'Host', as: 'code' },
+        { field: 'custom_domain.fqdn', label: 'Custom domain', as: 'code' },
+        { field: 'custom_domain.status', label: 'Domain status', as: 'status', tones: { verified: 'ok', pending: 'warn', failed: 'bad' } },
+        { field: 'auth_mode', label: 'Way in' },
+        { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', archived: 'muted' } },
+      ],
+    },
+  },
 
   jobs: {
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
+    recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
 });

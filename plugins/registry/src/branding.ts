@@ -3,6 +3,7 @@ import { BRANDING_FIELDS, type Branding as Fields } from '../contract/schema/bra
 import type { Access } from './tenants/access.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
+import { requireWritableEnv, requireWritableOrg } from './tenants/writable.ts';
 
 /** Branding: an organization's base, an environment's override, merged with the non-empty override winning (G-SYS-09). */
 export class Branding {
@@ -28,13 +29,13 @@ export class Branding {
 
   async replaceOrg({ params, body, caller }: RequestOf<Contract, 'putOrgBranding'>): Promise<Fields> {
     const org = await this.#access.org(caller, params.id, 'admin');
-    if (org.status !== 'active') throw this.#ctx.problem(org.status === 'archived' ? 'record_archived' : 'org_suspended');
+    requireWritableOrg(this.#ctx, org);
     return this.#write('org', params.id, body, { org_id: params.id });
   }
 
   async replaceEnv({ params, body, caller }: RequestOf<Contract, 'putEnvBranding'>): Promise<Fields> {
     const env = await this.#access.env(caller, params.id, 'admin');
-    if (env.status !== 'active') throw this.#ctx.problem(env.status === 'archived' ? 'record_archived' : 'env_suspended');
+    requireWritableEnv(this.#ctx, env);
     return this.#write('env', params.id, body, { env_id: params.id, org_id: env.org_id });
   }
 

@@ -3,6 +3,7 @@ import type { Access } from './tenants/access.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
+import { requireWritableEnv } from './tenants/writable.ts';
 import type { Verticals } from './verticals.ts';
 
 interface Row {
@@ -30,8 +31,7 @@ export class Enablement {
   async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateServices'>) {
     const { access, audit, changes, verticals } = this.#parts;
     const env = await access.env(caller, params.env_id, 'admin');
-    if (env.status === 'archived') throw this.#ctx.problem('record_archived');
-    if (env.status === 'suspended') throw this.#ctx.problem('env_suspended');
+    requireWritableEnv(this.#ctx, env);
     const known = new Set(await verticals.serviceIds());
     const stranger = body.services.findIndex(({ service }) => !known.has(service));
     if (stranger >= 0)

@@ -2,6 +2,11 @@ import { identity } from '@platform/identity/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { Access } from './tenants/access.ts';
+import { AppInstances } from './apps/app-instances.ts';
+import { Bindings } from './apps/bindings.ts';
+import { CustomDomains } from './apps/custom-domains.ts';
+import { DomainProof } from './apps/domain-proof.ts';
+import { DomainRecheck } from './apps/domain-recheck.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { Bootstrap } from './bootstrap.ts';
 import { Branding } from './branding.ts';
@@ -11,7 +16,10 @@ import { Envs } from './tenants/envs.ts';
 import { Memberships } from './members/memberships.ts';
 import { Orgs } from './tenants/orgs.ts';
 import { PolicyStore } from './policy/policy-store.ts';
+import { HostIndex } from './resolver/host-index.ts';
+import { HostLookup } from './resolver/host-lookup.ts';
 import { Resolver } from './resolver/resolver.ts';
+import { ServiceLabels } from './resolver/service-labels.ts';
 import { seed } from './seeds.ts';
 import { SlugAvailability } from './tenants/slug-availability.ts';
 import { Verticals } from './verticals.ts';
@@ -25,12 +33,18 @@ export default definePlugin(registry, {
     const audit = new AuditTrail(ctx);
     const changes = new DomainChanges(ctx);
     const policies = new PolicyStore(ctx);
-    const verticals = new Verticals(ctx);
+    const verticals = new Verticals(ctx, changes);
     const enablement = new Enablement(ctx, { access, audit, changes, verticals });
     const orgs = new Orgs(ctx, { access, audit, changes });
     const envs = new Envs(ctx, { access, audit, changes, policies });
     const branding = new Branding(ctx, { access, changes });
-    const resolver = new Resolver(ctx, enablement);
+    const labels = new ServiceLabels(ctx, verticals);
+    const resolver = new Resolver(ctx, { hosts: new HostIndex(ctx, new HostLookup(ctx, labels)), enablement });
+    const apps = new AppInstances(ctx, { access, audit, changes, verticals, labels });
+    const proof = new DomainProof(ctx.config.dnsServers);
+    const domains = new CustomDomains(ctx, { apps, audit, proof });
+    const recheck = new DomainRecheck(ctx, { apps, audit, proof });
+    const bindings = new Bindings(ctx, { access, audit, apps });
     const bootstrap = new Bootstrap(ctx, { access, enablement });
     const memberships = new Memberships(ctx, access);
     const slugs = new SlugAvailability(ctx);
@@ -51,6 +65,24 @@ export default definePlugin(registry, {
         slugAvailable: request => slugs.check(request),
         listServices: request => enablement.list(request),
         updateServices: request => enablement.update(request),
+        listApplications: request => apps.list(request, request.params.env_id),
+        createApplication: request => apps.create(request),
+        getApplication: request => apps.get(request),
+        updateApplication: request => apps.update(request),
+        deleteApplication: async request => void (await apps.archive(request.params, request)),
+        archiveApplication: request => apps.archive(request.params, request),
+        getCustomDomain: request => domains.get(request),
+        putCustomDomain: request => domains.put(request),
+        deleteCustomDomain: request => domains.delete(request),
+        verifyCustomDomain: request => domains.verify(request.params, request),
+        listBindings: request => bindings.list(request),
+        createBinding: request => bindings.create(request),
+        getBinding: request => bindings.get(request),
+        updateBinding: request => bindings.update(request),
+        deleteBinding: request => bindings.delete(request),
+        applicationRows: request => apps.list(request, String(request.targetEnvId)),
+        verifyApplicationRow: request => domains.verify({ env_id: String(request.targetEnvId), ...request.params }, request),
+        archiveApplicationRow: request => apps.archive({ env_id: String(request.targetEnvId), ...request.params }, request),
         listMemberships: request => memberships.list(request),
         orgBranding: request => branding.ofOrg(request),
         putOrgBranding: request => branding.replaceOrg(request),
@@ -58,6 +90,9 @@ export default definePlugin(registry, {
         putEnvBranding: request => branding.replaceEnv(request),
         mergedBranding: request => branding.merged(request),
         resolveHostname: request => resolver.hostname(request),
+        appInstanceScopes: request => resolver.appScopes(request),
+        appInstanceAuthMode: request => resolver.appAuthMode(request),
+        appCustomDomain: request => resolver.appDomain(request),
         authDomain: request => resolver.authDomain(request),
         tenant: request => resolver.tenant(request),
         bootstrap: request => bootstrap.read(request),
@@ -75,7 +110,7 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => policies.upsertAttribute(request),
         policyRemove: request => policies.remove(request),
       },
-      jobs: { forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal) },
+      jobs: { forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal), recheckDomains: signal => recheck.run(signal) },
       ready: () => seed(ctx, policies),
     };
   },

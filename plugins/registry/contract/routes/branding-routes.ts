@@ -17,7 +17,7 @@ export const brandingRoutes = {
     gate: 'sys:env:admin',
     body: Branding,
     returns: Branding,
-    problems: ['not_org_member', 'env_not_found', 'env_suspended', 'record_archived'],
+    problems: ['not_org_member', 'env_not_found', 'env_suspended', 'org_suspended', 'record_archived'],
   }),
   mergedBranding: get('/v1/env/{id}/branding/merged', { summary: 'Branding as it looks', gate: 'sys:read', returns: MergedBranding, problems: ['not_org_member', 'env_not_found'] }),
 };

@@ -1,6 +1,7 @@
 import { type Caller, isProblem, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Ctx } from '../context.ts';
+import { isId } from './id.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
 const GROUP = /^platform:(org|env):([0-9a-f-]{36}):(owners|admins|viewers)$/;
@@ -17,7 +18,7 @@ export class Access {
 
   /** The organization, when the caller may reach it. A stranger learns nothing about its existence. */
   async org(caller: Caller, orgId: string, needed: Level = 'viewer'): Promise<Org> {
-    const [org] = await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}`;
+    const [org] = isId(orgId) ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}` : [];
     if (caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform')) {
       if (!org) throw this.#ctx.problem('org_not_found', { detail: `No organization ${orgId}.` });
       return org;
@@ -28,7 +29,7 @@ export class Access {
 
   /** The environment, when the caller may reach it through its organization or its own groups. */
   async env(caller: Caller, envId: string, needed: Level = 'viewer'): Promise<Env & { org: Org }> {
-    const [env] = await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}`;
+    const [env] = isId(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
     const trusted = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform');
     if (!env) throw trusted ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
     const [org] = await this.#ctx.db.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;

@@ -4,6 +4,7 @@ import type { Access } from './access.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
+import { brokenConstraint } from './broken-constraint.ts';
 import { requireAuthDomain, taken } from './host-ownership.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import { deleteEnvRows } from './orgs.ts';
@@ -177,8 +178,7 @@ export class Envs {
         return env;
       });
     } catch (cause) {
-      if (isUniqueViolation(cause) && row.auth_domain !== null && (cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key')
-        throw taken(this.#ctx, '/auth_domain', row.auth_domain, cause);
+      if (row.auth_domain !== null && ['envs_auth_domain_key', 'hostnames_pkey'].includes(brokenConstraint(cause) ?? '')) throw taken(this.#ctx, '/auth_domain', row.auth_domain, cause);
       if (isUniqueViolation(cause))
         throw this.#ctx.problem('slug_taken', { detail: `"${row.slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
       throw cause;

@@ -4,7 +4,8 @@ import type { Access } from './access.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
-import { requireOrgDomain } from './host-ownership.ts';
+import { brokenConstraint } from './broken-constraint.ts';
+import { requireOrgDomain, taken } from './host-ownership.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import { releaseHost } from './sign-in-host.ts';
 import { isUniqueViolation, requireSlug } from './slug.ts';
@@ -98,15 +99,20 @@ export class Orgs {
       this.#refuseSystem(before);
     } else if (before.status === 'suspended') throw problem('org_suspended');
     if (body.org_domain !== undefined && body.org_domain !== before.org_domain) await requireOrgDomain(this.#ctx, before, body.org_domain);
-    const org = await db.tx(async tx => {
-      const [changed] = await tx.sql<[Org]>`
+    const org = await db
+      .tx(async tx => {
+        const [changed] = await tx.sql<[Org]>`
         update orgs set display_name = ${body.display_name ?? before.display_name}, org_domain = ${body.org_domain ?? before.org_domain},
           status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
         where org_id = ${before.org_id} returning *`;
-      await tx.emit('platform:sys:org:updated', SYSTEM.envId, orgSnapshot(changed));
-      await this.#audit.write(tx, { action: 'org.updated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: before.org_id }, details: { ...body } });
-      return changed;
-    });
+        await tx.emit('platform:sys:org:updated', SYSTEM.envId, orgSnapshot(changed));
+        await this.#audit.write(tx, { action: 'org.updated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: before.org_id }, details: { ...body } });
+        return changed;
+      })
+      .catch(cause => {
+        // The domain itself, or a host that an application would move to.
+        throw brokenConstraint(cause) ? taken(this.#ctx, '/org_domain', body.org_domain ?? before.org_domain, cause) : cause;
+      });
     await this.#changes.publish({ scope: 'org', org_id: org.org_id });
     return org;
   }
@@ -159,6 +165,7 @@ export class Orgs {
         return org;
       });
     } catch (cause) {
+      if (brokenConstraint(cause) === 'orgs_domain') throw taken(this.#ctx, '/org_domain', row.org_domain, cause);
       if (isUniqueViolation(cause)) throw this.#ctx.problem('slug_taken', { detail: `"${row.slug}" is in use.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
       throw cause;
     }
