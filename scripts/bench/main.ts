@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { callRows } from './calls.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
+import { resolveRows } from './resolve.ts';
 import { type Row, table } from './row.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, platform: platformRows };
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, resolve: resolveRows, platform: platformRows };
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {

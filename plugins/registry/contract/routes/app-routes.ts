@@ -6,6 +6,7 @@ const app = `${apps}/{app_instance_id}` as const;
 const bindings = '/v1/env/{env_id}/bindings' as const;
 const reachable = ['not_org_member', 'env_not_found'] as const;
 const writable = [...reachable, 'env_suspended', 'org_suspended', 'record_archived'] as const;
+const changeable = [...writable, 'app_instance_not_found', 'system_record_protected'] as const;
 const settings = ['whitelist_invalid', 'auth_group_required', 'oauth_client_taken'] as const;
 
 /** App instances, their custom domains and the bindings of an environment (G-SYS-08). */
@@ -26,20 +27,20 @@ export const appRoutes = {
     gate: 'sys:app:admin',
     body: AppInstanceChange,
     returns: AppInstance,
-    problems: [...writable, ...settings, 'app_instance_not_found', 'immutable_field', 'precondition_failed', 'system_record_protected'],
+    problems: [...changeable, ...settings, 'immutable_field', 'precondition_failed'],
     emits: ['platform:sys:app:updated'],
   }),
   deleteApplication: del(app, {
     summary: 'Archive an app instance',
     gate: 'sys:app:admin',
-    problems: [...writable, 'app_instance_not_found', 'system_record_protected'],
+    problems: changeable,
     emits: ['platform:sys:app:archived'],
   }),
   archiveApplication: post(`${app}/archive`, {
     summary: 'Archive an app instance',
     gate: 'sys:app:admin',
     returns: AppInstance,
-    problems: [...writable, 'app_instance_not_found', 'system_record_protected'],
+    problems: changeable,
     emits: ['platform:sys:app:archived'],
   }),
   getCustomDomain: get(`${app}/custom-domain`, {
@@ -53,20 +54,20 @@ export const appRoutes = {
     gate: 'sys:app:admin',
     body: Type.Object({ fqdn: Fqdn }),
     returns: CustomDomain,
-    problems: [...writable, 'app_instance_not_found', 'hostname_taken', 'system_record_protected'],
+    problems: [...changeable, 'hostname_taken'],
     emits: ['platform:sys:app:updated'],
   }),
   deleteCustomDomain: del(`${app}/custom-domain`, {
     summary: 'Give up a custom domain',
     gate: 'sys:app:admin',
-    problems: [...writable, 'app_instance_not_found', 'custom_domain_not_found'],
+    problems: [...changeable, 'custom_domain_not_found'],
     emits: ['platform:sys:app:updated'],
   }),
   verifyCustomDomain: post(`${app}/custom-domain/verify`, {
     summary: 'Look for the DNS records of a custom domain',
     gate: 'sys:app:admin',
     returns: CustomDomain,
-    problems: [...writable, 'app_instance_not_found', 'custom_domain_not_found', 'domain_not_verified', 'hostname_taken'],
+    problems: [...changeable, 'custom_domain_not_found', 'domain_not_verified', 'hostname_taken'],
     emits: ['platform:sys:app:updated'],
   }),
 
@@ -111,7 +112,7 @@ export const appRoutes = {
     gate: 'sys:app:admin',
     target: 'required',
     returns: CustomDomain,
-    problems: [...writable, 'app_instance_not_found', 'custom_domain_not_found', 'domain_not_verified', 'hostname_taken'],
+    problems: [...changeable, 'custom_domain_not_found', 'domain_not_verified', 'hostname_taken'],
     emits: ['platform:sys:app:updated'],
     hidden: true,
   }),
@@ -120,7 +121,7 @@ export const appRoutes = {
     gate: 'sys:app:admin',
     target: 'required',
     returns: AppInstance,
-    problems: [...writable, 'app_instance_not_found', 'system_record_protected'],
+    problems: changeable,
     emits: ['platform:sys:app:archived'],
     hidden: true,
   }),

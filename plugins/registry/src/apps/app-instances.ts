@@ -89,7 +89,6 @@ export class AppInstances {
 
   async update({ params, body, caller, correlationId, headers }: RequestOf<Contract, 'updateApplication'>): Promise<AppInstance> {
     const before = await this.writable(caller, params);
-    this.#refuseSystem(before);
     this.#refuseMoved(before, body);
     requireGate(this.#ctx, { auth_mode: body.auth_mode ?? before.auth_mode, auth_group: body.auth_group === undefined ? before.auth_group : body.auth_group });
     await requireKnownNames(this.#ctx, this.#parts.verticals, body);
@@ -139,6 +138,7 @@ export class AppInstances {
   async writable(caller: Caller, where: Where): Promise<AppRow> {
     const env = await this.#parts.access.env(caller, where.env_id, 'admin');
     const row = await this.row(where);
+    this.#refuseSystem(row);
     requireWritableEnv(this.#ctx, env);
     if (row.status === 'archived') throw this.#ctx.problem('record_archived', { detail: 'The app instance is archived; create another.' });
     return row;
