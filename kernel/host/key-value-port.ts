@@ -20,7 +20,7 @@ function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyV
       const answers = await client.pipeline(commands.map(([command, ...args]) => ['call', String(command), ...args.map(String)])).exec();
       return (answers ?? []).map(([error, value]) => error ?? value);
     },
-    current: key => reads.get(key),
+    current: keys => reads.get(keys),
     subscribe: (channel, listener) => subscriptions.add(channel, listener),
     duplicate: async () => {
       const copy = await store.duplicate();
@@ -76,6 +76,6 @@ export const directoryStore = (kv: KeyValue): DirectoryStore => ({
 export const liveReader =
   (kv: KeyValue): AccessSources['live'] =>
   async (versionKeys, revocationKeys) => {
-    const [versions, marks] = await Promise.all([Promise.all(versionKeys.map(key => kv.current(key))), Promise.all(revocationKeys.map(key => kv.current(key)))]);
-    return { versions: versions.map(version => version ?? '0'), revoked: marks.some(mark => mark !== null) };
+    const answers = await kv.current([...versionKeys, ...revocationKeys]);
+    return { versions: answers.slice(0, versionKeys.length).map(version => version ?? '0'), revoked: answers.slice(versionKeys.length).some(mark => mark !== null) };
   };

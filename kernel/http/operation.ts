@@ -80,7 +80,9 @@ export class Operation {
       headers: incoming.headers,
       targetEnvId,
       correlationId: incoming.correlationId,
-      signal: incoming.signal,
+      get signal() {
+        return incoming.signal;
+      },
       ip: incoming.ip,
       hostname: incoming.hostname,
       tenant: incoming.tenant,

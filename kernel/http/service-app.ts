@@ -142,11 +142,10 @@ export class ServiceApp {
   async #enter(context: Context, exchange: Exchange, match: Match<Mounted>): Promise<void> {
     const { req, res } = context;
     const { route, handler, operation } = match.value;
-    const closed = new AbortController();
-    res.once('close', () => closed.abort());
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
-    const incoming = this.#incoming(exchange, params, AbortSignal.any([closed.signal, this.#stopping.signal]), route.door);
+    const signal = this.#lifetime(res);
+    const incoming = this.#incoming(exchange, params, signal, route.door);
     switch (route.door) {
       case 'request': {
         const ran = await (operation as Operation).run(incoming);
@@ -158,7 +157,7 @@ export class ServiceApp {
         else if (outgoing.value instanceof Uint8Array || (typeof outgoing.value === 'string' && outgoing.headers['content-type'])) context.body = outgoing.value;
         else {
           context.body = JSON.stringify(outgoing.value);
-          context.type = outgoing.headers['content-type'] ?? 'application/json; charset=utf-8';
+          context.set('content-type', outgoing.headers['content-type'] ?? 'application/json; charset=utf-8');
         }
         // Koa turns a null body into 204, whatever was declared.
         context.status = outgoing.status;
@@ -182,7 +181,7 @@ export class ServiceApp {
         const request = await (operation as Operation).open(incoming);
         const response = await (handler as (exchange: RawExchange) => Promise<Response>)({
           params: match.params,
-          request: webRequest(req, exchange, closed.signal),
+          request: webRequest(req, exchange, signal()),
           hostname: exchange.hostname,
           ip: exchange.ip,
           correlationId: exchange.correlationId,
@@ -211,7 +210,7 @@ export class ServiceApp {
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());
         this.#stopping.signal.addEventListener('abort', () => connection.close(1001, 'the service is stopping'), { once: true, signal: closed.signal });
-        const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, closed.signal));
+        const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, () => closed.signal));
         await (match.value.handler as (connection: SocketConnection, request: Request) => Promise<void>)(connection, request);
       } catch (error) {
         if (connection.accepted) {
@@ -225,7 +224,23 @@ export class ServiceApp {
     });
   }
 
-  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: AbortSignal, door?: AnyRoute['door']): Incoming {
+  /** Aborts when the client goes before its answer, or the service stops. Made when first asked for: most handlers never do. */
+  #lifetime(res: ServerResponse): () => AbortSignal {
+    let signal: AbortSignal | undefined;
+    return () => {
+      if (signal) return signal;
+      const closed = new AbortController();
+      if (res.closed) closed.abort();
+      else
+        res.once('close', () => {
+          if (!res.writableFinished) closed.abort();
+        });
+      signal = AbortSignal.any([closed.signal, this.#stopping.signal]);
+      return signal;
+    };
+  }
+
+  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, door?: AnyRoute['door']): Incoming {
     const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
     let identity: Promise<Identity> | undefined;
     // A browser's EventSource cannot send a header; no other door takes a credential from a URL (H-06).
@@ -238,7 +253,9 @@ export class ServiceApp {
       identity: () => (identity ??= this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId })),
       body: limit => readJson(req, limit),
       correlationId,
-      signal,
+      get signal() {
+        return signal();
+      },
       ip,
       hostname,
       tenant,

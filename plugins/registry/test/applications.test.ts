@@ -34,7 +34,19 @@ describe('app instances', () => {
       body: JSON.stringify({ app_id: 'crm', slug: 'crm', name: 'Customers', ...settings }),
     });
     const hostname = `crm.prod.${org.org_domain}`;
-    const made = { env_id: env.env_id, org_id: org.org_id, app_id: 'crm', slug: 'crm', name: 'Customers', hostname, gateway_hostname: `bff.${hostname}`, custom_domain: null, status: 'active', version: 1, ...settings };
+    const made = {
+      env_id: env.env_id,
+      org_id: org.org_id,
+      app_id: 'crm',
+      slug: 'crm',
+      name: 'Customers',
+      hostname,
+      gateway_hostname: `bff.${hostname}`,
+      custom_domain: null,
+      status: 'active',
+      version: 1,
+      ...settings,
+    };
     expect(answer).toMatchObject({ status: 201, json: made, headers: { location: `/v1/env/${env.env_id}/applications/${String(answer.json['app_instance_id'])}`, etag: '"1"' } });
     const app = answer.json as { app_instance_id: string };
     expect(Object.keys(app).toSorted()).toEqual(['app_instance_id', ...Object.keys(made)].toSorted());
@@ -46,7 +58,11 @@ describe('app instances', () => {
   test('REG-084 REG-131 REG-132 a change is told, a repeated archive is not, and a delete archives', async () => {
     const { owner, env } = await world.tenant();
     const [first, second] = [await world.app(owner, env.env_id), await world.app(owner, env.env_id)];
-    expect(await by(owner).updateApplication({ params: at(env, first), body: { name: 'Renamed', feature_flags: { dark: true } } })).toMatchObject({ name: 'Renamed', feature_flags: { dark: true }, version: 2 });
+    expect(await by(owner).updateApplication({ params: at(env, first), body: { name: 'Renamed', feature_flags: { dark: true } } })).toMatchObject({
+      name: 'Renamed',
+      feature_flags: { dark: true },
+      version: 2,
+    });
     const ids = (app: typeof first) => ({ env_id: env.env_id, app_instance_id: app.app_instance_id, app_id: 'crm' });
     expect(await heard('platform:sys:app:updated', env.env_id)).toEqual([ids(first)]);
     for (let turn = 0; turn < 2; turn++) expect(await by(owner).archiveApplication({ params: at(env, first) })).toMatchObject({ status: 'archived' });
@@ -63,7 +79,10 @@ describe('app instances', () => {
     for (let turn = 0; turn < 5; turn++) made.unshift((await world.app(owner, env.env_id)).app_instance_id);
     const seen: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
-      const page: { items: { app_instance_id: string }[]; next_cursor: string | null } = await by(owner).listApplications({ params: { env_id: env.env_id }, query: { limit: 2, ...(cursor ? { cursor } : {}) } });
+      const page: { items: { app_instance_id: string }[]; next_cursor: string | null } = await by(owner).listApplications({
+        params: { env_id: env.env_id },
+        query: { limit: 2, ...(cursor ? { cursor } : {}) },
+      });
       seen.push(...page.items.map(({ app_instance_id }) => app_instance_id));
       cursor = page.next_cursor;
     }
@@ -283,7 +302,10 @@ describe('bindings', () => {
     await by(owner).createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'front' } });
     await by(other.owner).createBinding({ params: { env_id: other.env.env_id }, body: { app_id: 'crm', slug: 'front' } });
     for (const instance of [foreign, own])
-      expect(await refusal(by(owner).createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'side', app_instance_id: instance.app_instance_id } }))).toEqual([404, 'app_instance_not_found']);
+      expect(await refusal(by(owner).createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'side', app_instance_id: instance.app_instance_id } }))).toEqual([
+        404,
+        'app_instance_not_found',
+      ]);
   });
 });
 
@@ -347,7 +369,14 @@ describe('the resolver', () => {
   test('REG-034 REG-036 the console of a fresh platform is an app instance, the same everywhere, and nobody changes it', async () => {
     const admin = by(world.admin());
     const params = { env_id: SYSTEM.envId, app_instance_id: '00000000-0000-7000-8000-000000000003' };
-    expect(await admin.getApplication({ params })).toMatchObject({ hostname: 'console.ops.sys.localhost', env_id: '00000000-0000-7000-8000-000000000002', org_id: '00000000-0000-7000-8000-000000000001', auth_mode: 'self_service', auth_group: 'platform:console:users', allow_signup: false });
+    expect(await admin.getApplication({ params })).toMatchObject({
+      hostname: 'console.ops.sys.localhost',
+      env_id: '00000000-0000-7000-8000-000000000002',
+      org_id: '00000000-0000-7000-8000-000000000001',
+      auth_mode: 'self_service',
+      auth_group: 'platform:console:users',
+      allow_signup: false,
+    });
     expect(await world.resolve('console.ops.sys.localhost')).toMatchObject({ kind: 'platform', service: 'web', app_id: 'console', app_instance_id: params.app_instance_id });
     expect(await proxy().appInstanceAuthMode({ query: { client_id: 'console' } })).toMatchObject({ app_instance_id: params.app_instance_id, auth_mode: 'self_service', allow_signup: false });
     expect(await refusal(admin.updateApplication({ params, body: { allow_signup: true } }))).toEqual([409, 'system_record_protected']);
@@ -364,5 +393,4 @@ describe('the resolver', () => {
       .poll(() => heardOf.find(({ app_instance_id: id }) => id === app.app_instance_id))
       .toMatchObject({ scope: 'app', org_id: org.org_id, env_id: env.env_id, hostnames: [app.hostname, app.gateway_hostname], at: expect.any(String) });
   });
-
 });

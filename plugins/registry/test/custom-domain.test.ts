@@ -141,7 +141,8 @@ describe('verification', () => {
     const put = (fqdn: string) => refusal(world.host.by(mine.owner).putCustomDomain({ params, body: { fqdn } }));
     const taken = ['console.ops.sys.localhost', `shop.${other.org_domain}`, `login.${other.slug}.example`, `auth.prod.${mine.org.slug}.example`, `bff.shop.${mine.org.slug}.example`];
     for (const fqdn of taken) expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 409, 'hostname_taken']);
-    for (const fqdn of ['localhost', 'UPPER.example', '192.0.2.1', 'a..example', '-a.example', `${'a'.repeat(64)}.example`]) expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 400, 'validation_failed']);
+    for (const fqdn of ['localhost', 'UPPER.example', '192.0.2.1', 'a..example', '-a.example', `${'a'.repeat(64)}.example`])
+      expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 400, 'validation_failed']);
     expect(await put(`www.shop.eu.${mine.org.slug}.example`)).toEqual([200, 'answered']);
   });
 
@@ -160,7 +161,8 @@ describe('verification', () => {
     publish(next);
     expect(await verify(next)).toMatchObject({ status: 'verified' });
     await world.host.by(next.owner).deleteCustomDomain({ params: next.params });
-    for (const call of [() => shown(next), () => verify(next), () => world.host.by(next.owner).deleteCustomDomain({ params: next.params })]) expect(await refusal(call())).toEqual([404, 'custom_domain_not_found']);
+    for (const call of [() => shown(next), () => verify(next), () => world.host.by(next.owner).deleteCustomDomain({ params: next.params })])
+      expect(await refusal(call())).toEqual([404, 'custom_domain_not_found']);
     expect(await refusal(world.resolve(fqdn))).toEqual([404, 'hostname_unresolved']);
   });
 

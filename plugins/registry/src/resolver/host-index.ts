@@ -19,13 +19,13 @@ const MAX_ABSENT = 10_000;
  * question reads it, so that the next one is right on every process (H-31). A version that could not be set is made up for within 30 s.
  */
 export class HostIndex {
-  readonly #ctx: Ctx;
-  readonly #lookup: HostLookup;
+  readonly #ctx: Pick<Ctx, 'kv' | 'clock'>;
+  readonly #lookup: Pick<HostLookup, 'find'>;
   readonly #found = new Map<string, Entry>();
   readonly #absent = new Map<string, Entry>();
   readonly #looking = new Map<string, Promise<Entry>>();
 
-  constructor(ctx: Ctx, lookup: HostLookup) {
+  constructor(ctx: Pick<Ctx, 'kv' | 'clock'>, lookup: Pick<HostLookup, 'find'>) {
     this.#ctx = ctx;
     this.#lookup = lookup;
   }
@@ -33,7 +33,7 @@ export class HostIndex {
   async find(hostname: string): Promise<Resolved | undefined> {
     let version: string | null;
     try {
-      version = await this.#ctx.kv.current(DOMAINS_VERSION);
+      version = (await this.#ctx.kv.current([DOMAINS_VERSION]))[0] ?? null;
     } catch {
       // Nobody can say what changed: the database can.
       return this.#lookup.find(hostname);
