@@ -15,6 +15,7 @@ import { type Incoming, Operation, type OperationHost, type Outgoing } from './o
 import { problemResponse } from './problem-response.ts';
 import { type Match, RouteTable } from './route-table.ts';
 import { SocketConnection } from './web-socket.ts';
+import { writeAnswer } from './write-answer.ts';
 
 export type RouteHandler = (...input: never[]) => unknown;
 export interface MountedRoute {
@@ -267,19 +268,6 @@ export class ServiceApp {
     // An unread body would be taken for the next request.
     if (!context.req.complete) context.set('connection', 'close');
   }
-}
-
-function writeAnswer(res: ServerResponse, { status, headers, value }: Outgoing, correlationId: string): void {
-  const raw = value instanceof Uint8Array || (typeof value === 'string' && headers['content-type'] !== undefined);
-  const body = value === undefined ? '' : raw ? value : JSON.stringify(value);
-  const described = {
-    [CORRELATION_HEADER]: correlationId,
-    'cache-control': 'no-store',
-    ...(raw || value === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' }),
-    ...headers,
-    ...(status === 204 || status === 304 ? {} : { 'content-length': Buffer.byteLength(body) }),
-  };
-  res.writeHead(status, described).end(body);
 }
 
 const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');

@@ -2,6 +2,7 @@ import { identity } from '@platform/identity/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { Access } from './tenants/access.ts';
+import { applicationHandlers } from './apps/application-handlers.ts';
 import { AppInstances } from './apps/app-instances.ts';
 import { Bindings } from './apps/bindings.ts';
 import { CustomDomains } from './apps/custom-domains.ts';
@@ -38,7 +39,7 @@ export default definePlugin(registry, {
     const orgs = new Orgs(ctx, { access, audit, changes });
     const envs = new Envs(ctx, { access, audit, changes, policies });
     const branding = new Branding(ctx, { access, changes });
-    const labels = new ServiceLabels(ctx, verticals);
+    const labels = new ServiceLabels(ctx);
     const resolver = new Resolver(ctx, { hosts: new HostIndex(ctx, new HostLookup(ctx, labels)), enablement });
     const apps = new AppInstances(ctx, { access, audit, changes, verticals, labels });
     const proof = new DomainProof(ctx.config.dnsServers);
@@ -65,24 +66,7 @@ export default definePlugin(registry, {
         slugAvailable: request => slugs.check(request),
         listServices: request => enablement.list(request),
         updateServices: request => enablement.update(request),
-        listApplications: request => apps.list(request, request.params.env_id),
-        createApplication: request => apps.create(request),
-        getApplication: request => apps.get(request),
-        updateApplication: request => apps.update(request),
-        deleteApplication: async request => void (await apps.archive(request.params, request)),
-        archiveApplication: request => apps.archive(request.params, request),
-        getCustomDomain: request => domains.get(request),
-        putCustomDomain: request => domains.put(request),
-        deleteCustomDomain: request => domains.delete(request),
-        verifyCustomDomain: request => domains.verify(request.params, request),
-        listBindings: request => bindings.list(request),
-        createBinding: request => bindings.create(request),
-        getBinding: request => bindings.get(request),
-        updateBinding: request => bindings.update(request),
-        deleteBinding: request => bindings.delete(request),
-        applicationRows: request => apps.list(request, String(request.targetEnvId)),
-        verifyApplicationRow: request => domains.verify({ env_id: String(request.targetEnvId), ...request.params }, request),
-        archiveApplicationRow: request => apps.archive({ env_id: String(request.targetEnvId), ...request.params }, request),
+        ...applicationHandlers({ apps, domains, bindings }),
         listMemberships: request => memberships.list(request),
         orgBranding: request => branding.ofOrg(request),
         putOrgBranding: request => branding.replaceOrg(request),

@@ -60,7 +60,7 @@ export class AppInstances {
     requireSlug(this.#ctx, body.slug);
     const hostname = `${body.slug}.${env.slug}.${env.org.org_domain}`;
     // A service answers before an app on the same label (G-K-15): the app would never be reached.
-    if (await this.#parts.labels.has(body.slug)) throw taken(this.#ctx, '/slug', hostname);
+    if (await this.#parts.labels.serviceOf(body.slug)) throw taken(this.#ctx, '/slug', hostname);
     const settings = { auth_mode: body.auth_mode ?? 'self_service', auth_group: body.auth_group ?? null } as const;
     requireGate(this.#ctx, settings);
     await requireKnownNames(this.#ctx, this.#parts.verticals, body);

@@ -3,6 +3,8 @@ import { challengeName } from './app-row.ts';
 
 const QUERY_MS = 2_000;
 const TRIES = 2;
+/** However many servers there are to try. */
+const PROOF_MS = 10_000;
 const MAX_SHOWN = 10;
 /** The name is not there, or has no such record: an answer, and not a failure to get one. */
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA']);
@@ -32,6 +34,7 @@ export class DomainProof {
     // A resolver of its own: what an earlier question was told must not answer this one.
     const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
     if (this.#servers.length > 0) resolver.setServers(this.#servers);
+    AbortSignal.timeout(PROOF_MS).addEventListener('abort', () => resolver.cancel(), { once: true });
     const failures: string[] = [];
     const ask = async <T>(what: string, question: () => Promise<T[]>): Promise<T[]> => {
       try {

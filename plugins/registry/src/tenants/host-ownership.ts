@@ -20,7 +20,7 @@ export async function requireAuthDomain(ctx: Ctx, org: Org, authDomain: string):
 /** Refuses a custom domain that is, or would hide, a name of the platform, of another organization or of a service. */
 export async function requireFqdn(ctx: Ctx, { org, appInstanceId, fqdn }: { org: Pick<Org, 'org_id' | 'org_domain'>; appInstanceId: string; fqdn: string }): Promise<void> {
   // `{label}.{env}.{org_domain}` is derived, and `bff.` is the gateway's twin of the rest (G-K-15).
-  const derived = within(fqdn, org.org_domain) && fqdn.slice(0, -org.org_domain.length).split('.').length <= 3;
+  const derived = within(fqdn, org.org_domain) && fqdn.slice(0, -org.org_domain.length).split('.').length === 3;
   const [held] = await ctx.db.sql<object[]>`
     select 1 from hostnames where hostname = ${fqdn} and (org_id <> ${org.org_id} or (env_id is not null and app_instance_id is distinct from ${appInstanceId}::uuid))`;
   if (derived || held || fqdn.startsWith('bff.') || (await foreign(ctx, org, fqdn))) throw taken(ctx, '/fqdn', fqdn);
