@@ -117,7 +117,6 @@ export class ServiceApp {
     const { manifest, log, accepting } = this.#options;
     const exchange = readExchange(req, manifest.id);
     const { correlationId } = exchange;
-    context.set(CORRELATION_HEADER, correlationId);
     await inScope({ correlationId, service: manifest.id }, async () => {
       try {
         refuseAmbiguous(req);
@@ -143,6 +142,8 @@ export class ServiceApp {
   async #enter(context: Context, exchange: Exchange, match: Match<Mounted>): Promise<void> {
     const { req, res } = context;
     const { route, handler, operation } = match.value;
+    // A request door writes its headers in one piece, this one among them.
+    if (route.door !== 'request') context.set(CORRELATION_HEADER, exchange.correlationId);
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
     const signal = this.#lifetime(res);
