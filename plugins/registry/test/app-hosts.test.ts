@@ -54,7 +54,7 @@ describe('host names', () => {
     expect(await refusal(world.resolve(app.hostname))).toEqual([404, 'hostname_unresolved']);
   });
 
-  test('H-29 a name outlives a deleted environment for strangers and for its own organization alike', async () => {
+  test('H-29 a name outlives its deleted environment, and stays with its organization', async () => {
     const { org, owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id, { slug: 'crm' });
     await by(owner).deleteEnv({ params: { env_id: env.env_id } });

@@ -4,6 +4,7 @@ import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { registry } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
+import { HostIndex } from '../src/resolver/host-index.ts';
 import { refusal, World } from './fixtures/world.ts';
 
 let world: World;
@@ -90,4 +91,34 @@ describe('what is known', () => {
       process.kill(pid, 'SIGCONT');
     }
   }, 30_000);
+
+  test('REG-093 a flood of names nobody has is bounded, and pushes out nothing in use', async () => {
+    const asked: string[] = [];
+    const somebody = await world.resolve('console.ops.sys.localhost');
+    const index = new HostIndex(
+      { kv: world.kv, clock: world.host.clock },
+      {
+        find: async hostname => {
+          asked.push(hostname);
+          return hostname === 'somebody.example' ? somebody : undefined;
+        },
+      },
+    );
+    const names = Array.from({ length: 10_001 }, (_, at) => `nobody-${at}.example`);
+    await index.find('somebody.example');
+    for (let at = 0; at < names.length; at += 500) await Promise.all(names.slice(at, at + 500).map(name => index.find(name)));
+    asked.length = 0;
+    expect(await index.find('somebody.example')).toBe(somebody);
+    await index.find(names.at(-1) as string);
+    expect(asked).toEqual([]);
+    await index.find(names[0] as string);
+    expect(asked).toEqual([names[0]]);
+  }, 30_000);
+
+  test('REG-093 everybody who asks for one name at one moment waits for one lookup', async () => {
+    let lookups = 0;
+    const index = new HostIndex({ kv: world.kv, clock: world.host.clock }, { find: async () => void (lookups += 1) as undefined });
+    await Promise.all(Array.from({ length: 100 }, () => index.find('nobody.example')));
+    expect(lookups).toBe(1);
+  });
 });
