@@ -16,7 +16,10 @@ interface Pace {
   readonly perSecond: number;
 }
 
-/** Resolving a host: in process, and over real mutual TLS beside a bare server. «Per core» is per CPU second of the serving process. */
+/**
+ * Resolving a host: in process, and over real mutual TLS beside a bare server. «Per core» is per CPU second of the serving process.
+ * With BENCH_PROFILE set to a folder, that process leaves its CPU profile there.
+ */
 export async function resolveRows(): Promise<Row[]> {
   const child = fork(fileURLToPath(new URL('./resolve-server.ts', import.meta.url)), {
     execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4', ...(process.env['BENCH_PROFILE'] ? ['--cpu-prof', `--cpu-prof-dir=${process.env['BENCH_PROFILE']}`] : [])],
