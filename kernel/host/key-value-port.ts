@@ -2,6 +2,7 @@ import type { KeyValue } from '@platform/sdk';
 import type { Redis } from 'ioredis';
 import type { AccessSources } from '../identity/access-closure.ts';
 import type { DirectoryStore } from '../routing/directory.ts';
+import { FreshReads } from '../storage/fresh-reads.ts';
 import type { KeyValue as Store } from '../storage/key-value.ts';
 
 /** The key-value store as plugins with the capability see it. */
@@ -11,6 +12,7 @@ export async function keyValuePort(store: Store): Promise<KeyValue & AsyncDispos
 }
 
 function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyValue {
+  const reads = new FreshReads(client);
   return {
     call: (command, ...args) => client.call(command, ...args.map(String)),
     pipeline: async commands => {
@@ -18,6 +20,7 @@ function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyV
       const answers = await client.pipeline(commands.map(([command, ...args]) => ['call', String(command), ...args.map(String)])).exec();
       return (answers ?? []).map(([error, value]) => error ?? value);
     },
+    current: keys => reads.get(keys),
     subscribe: (channel, listener) => subscriptions.add(channel, listener),
     duplicate: async () => {
       const copy = await store.duplicate();
@@ -69,14 +72,10 @@ export const directoryStore = (kv: KeyValue): DirectoryStore => ({
   subscribe: (channel, listener) => kv.subscribe(channel, listener),
 });
 
-/** Versions and revocation marks in one round trip (day-one 6). */
+/** Versions and revocation marks, each in one round trip that the requests of the same moment share (day-one 6). */
 export const liveReader =
   (kv: KeyValue): AccessSources['live'] =>
   async (versionKeys, revocationKeys) => {
-    const answers = await kv.pipeline([...versionKeys.map(key => ['GET', key] as const), ...revocationKeys.map(key => ['EXISTS', key] as const)]);
-    for (const answer of answers) if (answer instanceof Error) throw answer;
-    return {
-      versions: answers.slice(0, versionKeys.length).map(value => (value === null ? '0' : String(value))),
-      revoked: answers.slice(versionKeys.length).some(value => Number(value) > 0),
-    };
+    const answers = await kv.current([...versionKeys, ...revocationKeys]);
+    return { versions: answers.slice(0, versionKeys.length).map(version => version ?? '0'), revoked: answers.slice(versionKeys.length).some(mark => mark !== null) };
   };

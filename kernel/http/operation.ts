@@ -35,6 +35,12 @@ export interface Outgoing {
   readonly value: unknown;
 }
 
+interface OpenGate {
+  readonly key: string;
+  readonly principals: readonly string[] | undefined;
+  readonly bound: boolean;
+}
+
 /** Members the gateway and SSE clients add to any query. */
 const TOLERATED = ['target_env_id', 'target_org_id', 'token'];
 const DEFAULT_LIMIT = 1_048_576;
@@ -48,8 +54,10 @@ export class Operation {
   readonly #query: Validator;
   readonly #body: Validator | undefined;
   readonly #returns: Validator | undefined;
-  readonly #gates: readonly { key: string; principals: readonly string[] | undefined; bound: boolean }[] | undefined;
+  readonly #gates: readonly OpenGate[] | undefined;
   readonly #signedIn: boolean;
+  /** The gates that a kind of caller may pass at all. */
+  readonly #open = new Map<Identity['principal'], readonly OpenGate[]>();
 
   constructor(host: OperationHost, name: string, route: AnyRoute, handler: (request: Request) => Promise<unknown>) {
     this.name = name;
@@ -82,7 +90,9 @@ export class Operation {
       headers: incoming.headers,
       targetEnvId,
       correlationId: incoming.correlationId,
-      signal: incoming.signal,
+      get signal() {
+        return incoming.signal;
+      },
       ip: incoming.ip,
       hostname: incoming.hostname,
       tenant: incoming.tenant,
@@ -117,10 +127,11 @@ export class Operation {
       if (identity.principal !== 'user') throw kernelProblem('user_required');
       return;
     }
-    const open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal));
+    let open = this.#open.get(identity.principal);
+    if (!open) this.#open.set(identity.principal, (open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal))));
     if (open.length === 0) throw kernelProblem(gates.some(gate => gate.principals?.includes('machine')) ? 'm2m_required' : 'user_required');
     if (open.every(gate => gate.bound) && !identity.caller.bound) throw kernelProblem('certificate_binding_required');
-    const chosen = open.find(gate => identity.scopes.has(gate.key)) ?? (open[0] as (typeof open)[number]);
+    const chosen = open.find(gate => identity.scopes.has(gate.key)) ?? (open[0] as OpenGate);
     await this.#host.engine.require({ identity, action: chosen.key, envId: targetEnvId ?? identity.caller.envId, correlationId });
   }
 

@@ -1,6 +1,8 @@
 /** Matches a path against declared templates: literal segments win over `{name}`, and those over `{*rest}`. */
 export class RouteTable<T> {
   readonly #root: Node<T> = newNode();
+  /** Templates without parameters, found in one step: a literal wins everywhere. */
+  readonly #literals = new Map<string, Match<T>>();
 
   /** Adds a template such as `/v1/org/{id}`. A second entry for the same method and shape is refused. */
   add(method: string, template: string, value: T): void {
@@ -20,10 +22,13 @@ export class RouteTable<T> {
     }
     if (node.values.has(method)) throw new Error(`two routes answer ${method} ${template}`);
     node.values.set(method, { value, names });
+    if (names.length === 0) this.#literals.set(`${method} ${template}`, { value, params: {} });
   }
 
   /** The match, or the methods the path would take, or nothing. Malformed percent-encoding is `'malformed'`. */
   find(method: string, path: string): Match<T> | { methods: string[] } | 'malformed' | undefined {
+    const literal = this.#literals.get(`${method} ${path}`);
+    if (literal) return literal;
     let segments: string[];
     try {
       segments = path.split('/').slice(1).map(decodeURIComponent);

@@ -15,6 +15,7 @@ import { type Incoming, Operation, type OperationHost, type Outgoing } from './o
 import { problemResponse } from './problem-response.ts';
 import { type Match, RouteTable } from './route-table.ts';
 import { SocketConnection } from './web-socket.ts';
+import { writeAnswer } from './write-answer.ts';
 
 export type RouteHandler = (...input: never[]) => unknown;
 export interface MountedRoute {
@@ -116,7 +117,6 @@ export class ServiceApp {
     const { manifest, log, accepting } = this.#options;
     const exchange = readExchange(req, manifest.id);
     const { correlationId } = exchange;
-    context.set(CORRELATION_HEADER, correlationId);
     await inScope({ correlationId, service: manifest.id }, async () => {
       try {
         refuseAmbiguous(req);
@@ -142,26 +142,20 @@ export class ServiceApp {
   async #enter(context: Context, exchange: Exchange, match: Match<Mounted>): Promise<void> {
     const { req, res } = context;
     const { route, handler, operation } = match.value;
-    const closed = new AbortController();
-    res.once('close', () => closed.abort());
+    // A request door writes its headers in one piece, this one among them.
+    if (route.door !== 'request') context.set(CORRELATION_HEADER, exchange.correlationId);
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
-    const incoming = this.#incoming(exchange, params, AbortSignal.any([closed.signal, this.#stopping.signal]), route.door);
+    const signal = this.#lifetime(res);
+    const incoming = this.#incoming(exchange, params, signal, route.door);
     switch (route.door) {
       case 'request': {
         const ran = await (operation as Operation).run(incoming);
         // Page mutations always answer 200 with an object (G-K-18).
         const outgoing = match.value.alias && ran.value === undefined ? { ...ran, status: 200, value: { ok: true } } : ran;
-        context.status = outgoing.status;
-        context.set({ 'cache-control': 'no-store', ...outgoing.headers });
-        if (outgoing.value === undefined) context.body = null;
-        else if (outgoing.value instanceof Uint8Array || (typeof outgoing.value === 'string' && outgoing.headers['content-type'])) context.body = outgoing.value;
-        else {
-          context.body = JSON.stringify(outgoing.value);
-          context.type = outgoing.headers['content-type'] ?? 'application/json; charset=utf-8';
-        }
-        // Koa turns a null body into 204, whatever was declared.
-        context.status = outgoing.status;
+        // In one piece, and past Koa's own answer: it would set each header by itself, and turn a null body into 204 whatever was declared.
+        context.respond = false;
+        writeAnswer(res, outgoing, exchange.correlationId);
         return;
       }
       case 'stream': {
@@ -182,7 +176,7 @@ export class ServiceApp {
         const request = await (operation as Operation).open(incoming);
         const response = await (handler as (exchange: RawExchange) => Promise<Response>)({
           params: match.params,
-          request: webRequest(req, exchange, closed.signal),
+          request: webRequest(req, exchange, signal()),
           hostname: exchange.hostname,
           ip: exchange.ip,
           correlationId: exchange.correlationId,
@@ -211,7 +205,7 @@ export class ServiceApp {
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());
         this.#stopping.signal.addEventListener('abort', () => connection.close(1001, 'the service is stopping'), { once: true, signal: closed.signal });
-        const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, closed.signal));
+        const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, () => closed.signal));
         await (match.value.handler as (connection: SocketConnection, request: Request) => Promise<void>)(connection, request);
       } catch (error) {
         if (connection.accepted) {
@@ -225,7 +219,23 @@ export class ServiceApp {
     });
   }
 
-  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: AbortSignal, door?: AnyRoute['door']): Incoming {
+  /** Aborts when the client goes before its answer, or the service stops. Made when first asked for: most handlers never do. */
+  #lifetime(res: ServerResponse): () => AbortSignal {
+    let signal: AbortSignal | undefined;
+    return () => {
+      if (signal) return signal;
+      const closed = new AbortController();
+      if (res.closed) closed.abort();
+      else
+        res.once('close', () => {
+          if (!res.writableFinished) closed.abort();
+        });
+      signal = AbortSignal.any([closed.signal, this.#stopping.signal]);
+      return signal;
+    };
+  }
+
+  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, door?: AnyRoute['door']): Incoming {
     const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
     let identity: Promise<Identity> | undefined;
     // A browser's EventSource cannot send a header; no other door takes a credential from a URL (H-06).
@@ -238,7 +248,9 @@ export class ServiceApp {
       identity: () => (identity ??= this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId })),
       body: limit => readJson(req, limit),
       correlationId,
-      signal,
+      get signal() {
+        return signal();
+      },
       ip,
       hostname,
       tenant,

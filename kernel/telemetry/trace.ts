@@ -1,4 +1,4 @@
-import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { context, isSpanContextValid, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 
 const tracer = trace.getTracer('platform');
 
@@ -7,7 +7,10 @@ const tracer = trace.getTracer('platform');
  * SDK into the process (`NODE_OPTIONS=--import=…`): only the interface is here.
  */
 export function traced<T>(name: string, attributes: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
-  return tracer.startActiveSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, async span => {
+  const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes });
+  // Nobody listens: what follows would only copy an empty context.
+  if (!isSpanContextValid(span.spanContext())) return work();
+  return context.with(trace.setSpan(context.active(), span), async () => {
     try {
       return await work();
     } catch (error) {

@@ -6,9 +6,10 @@ import { callRows } from './calls.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
+import { resolveRows } from './resolve.ts';
 import { type Row, table } from './row.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, platform: platformRows, registry: registryRows };
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, resolve: resolveRows, registry: registryRows, platform: platformRows };
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {

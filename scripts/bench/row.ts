@@ -4,6 +4,8 @@ export interface Row {
   readonly value: number;
   readonly unit: string;
   readonly limit?: number;
+  /** The least it must reach, where more is better. */
+  readonly atLeast?: number;
   /** What it stands beside in the same run. */
   readonly peer?: { readonly name: string; readonly value: number };
   readonly note?: string;
@@ -31,9 +33,11 @@ export async function microseconds(count: number, work: () => unknown, rounds = 
 /** A table a person reads. */
 export function table(rows: readonly Row[]): string {
   const round = (value: number) => (value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
-  const lines = rows.map(({ name, value, unit, limit, peer, note }) => {
-    const held = limit === undefined ? '' : value <= limit ? 'held' : 'MISSED';
-    return `| ${name} | ${round(value)} ${unit} | ${limit === undefined ? '' : `${limit} ${unit}`} | ${held} | ${peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : ''} | ${note ?? ''} |`;
+  const lines = rows.map(({ name, value, unit, limit, atLeast, peer, note }) => {
+    const bounded = limit !== undefined || atLeast !== undefined;
+    const held = bounded ? (value <= (limit ?? value) && value >= (atLeast ?? value) ? 'held' : 'MISSED') : '';
+    const bound = limit !== undefined ? `${limit} ${unit}` : atLeast !== undefined ? `≥ ${atLeast} ${unit}` : '';
+    return `| ${name} | ${round(value)} ${unit} | ${bound} | ${held} | ${peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : ''} | ${note ?? ''} |`;
   });
   return ['| Row | Measured | At most | | Beside | Note |', '|---|---|---|---|---|---|', ...lines].join('\n');
 }

@@ -29,6 +29,17 @@ const snapshot = async () =>
     ]),
   );
 
+test('REG-035 REG-036 the console of a fresh platform has its group, role and bootstrap administrator under the fixed ids', async () => {
+  const at = { env_id: '00000000-0000-7000-8000-000000000002', name: 'platform:console:users' };
+  const [group] = await world.sql`select group_id from user_groups where env_id = ${at.env_id} and name = ${at.name}`;
+  expect(group).toEqual({ group_id: '00000000-0000-7000-8000-000000000004' });
+  const [role] =
+    await world.sql`select role_id from roles join group_roles on group_roles.role = roles.name and group_roles.env_id = roles.env_id where group_name = ${at.name} and roles.env_id = ${at.env_id}`;
+  expect(role).toEqual({ role_id: '00000000-0000-7000-8000-000000000005' });
+  const members = await world.sql`select membership_id, user_id from group_members where env_id = ${at.env_id} and group_name = ${at.name}`;
+  expect([...members]).toEqual([{ membership_id: '00000000-0000-7000-8000-000000000006', user_id: '00000000-0000-7000-8000-000000000007' }]);
+});
+
 describe('the verbs', () => {
   test('IDN-002 IDN-003 role, nesting, group, group role, member and user role: once or twice, the same state and success', async () => {
     const [ada, lin] = [await person(), await person()];

@@ -4,6 +4,8 @@ import { PolicyChange } from './schema/policy.ts';
 import { TenantSnapshot } from './schema/tenant.ts';
 
 const orgIds = Type.Object({ org_id: Id });
+const appIds = Type.Object({ env_id: Id, app_instance_id: Id, app_id: Type.String() });
+const bindingIds = Type.Object({ env_id: Id, binding_id: Id, app_id: Type.String() });
 const envIds = Type.Object({ env_id: Id, org_id: Id });
 const invitationIds = Type.Object({ org_id: Id, invitation_id: Id });
 
@@ -21,6 +23,11 @@ export const events = {
   'platform:sys:invitation:sent': event('Somebody was invited', invitationIds),
   'platform:sys:invitation:revoked': event('An invitation was withdrawn', invitationIds),
   'platform:sys:invitation:accepted': event('Somebody joined by invitation', invitationIds),
+  'platform:sys:app:created': event('An app instance exists', appIds),
+  'platform:sys:app:updated': event('An app instance changed', appIds),
+  'platform:sys:app:archived': event('An app instance was archived', appIds),
+  'platform:sys:binding:created': event('An app was bound to an environment', bindingIds),
+  'platform:sys:binding:deleted': event('An app was unbound from an environment', bindingIds),
   'platform:sys:service:updated': event('A service was enabled or disabled', Type.Object({ env_id: Id, service: Type.String() })),
   'platform:sys:vertical:registered': event('A vertical registered its services', Type.Object({ vertical: Type.String(), version: Type.String() })),
   'platform:sys:audit:recorded': event('An audit event was stored', Audit, { family: 'audit' }),

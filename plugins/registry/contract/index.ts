@@ -2,6 +2,7 @@ import { defineContract, Type } from '@platform/sdk/contract';
 import { events } from './events.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
+import { appRoutes } from './routes/app-routes.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
 import { brandingRoutes } from './routes/branding-routes.ts';
 import { memberRoutes } from './routes/member-routes.ts';
@@ -22,6 +23,12 @@ export const registry = defineContract({
   config: Type.Object({
     keyEncryptionRef: Type.String({ env: 'PLATFORM_SYS_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal queued mail' }),
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
+    dnsServers: Type.String({
+      env: 'PLATFORM_SYS_DNS_SERVERS',
+      default: '',
+      pattern: '^([0-9a-fA-F:.\\[\\]]+(, ?[0-9a-fA-F:.\\[\\]]+)*)?$',
+      description: "Addresses of the DNS servers that custom domains are proven against, separated by commas; the system's when empty",
+    }),
   }),
 
   actions: {
@@ -44,7 +51,7 @@ export const registry = defineContract({
 
   problems,
   events,
-  routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
+  routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...appRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
   jobs: {
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
@@ -52,6 +59,7 @@ export const registry = defineContract({
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
     followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
+    recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
   pages,
 });

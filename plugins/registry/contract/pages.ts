@@ -4,6 +4,35 @@ const decision = { field: 'effect', label: 'Decision', as: 'status', tones: { pe
 
 /** Pages of the registry that the console draws from their declaration. */
 export const pages = {
+  applications: {
+    kind: 'table',
+    title: 'Applications',
+    description: 'App instances of this environment and where people reach them',
+    source: 'applicationRows',
+    key: 'app_instance_id',
+    scope: 'env',
+    live: ['platform:sys:app:created', 'platform:sys:app:updated', 'platform:sys:app:archived'],
+    empty: 'No application is installed here.',
+    rowActions: [
+      { route: 'verifyApplicationRow', label: 'Verify domain', when: { field: 'custom_domain.status', is: 'pending' } },
+      {
+        route: 'archiveApplicationRow',
+        label: 'Archive',
+        confirm: 'Nobody reaches the application any more. Its host name stays with this organization.',
+        tone: 'bad',
+        when: { field: 'status', is: 'active' },
+      },
+    ],
+    columns: [
+      { field: 'name', label: 'Name' },
+      { field: 'slug', label: 'Slug', as: 'code' },
+      { field: 'hostname', label: 'Host', as: 'code' },
+      { field: 'custom_domain.fqdn', label: 'Custom domain', as: 'code' },
+      { field: 'custom_domain.status', label: 'Domain status', as: 'status', tones: { verified: 'ok', pending: 'warn', failed: 'bad' } },
+      { field: 'auth_mode', label: 'Way in' },
+      { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', archived: 'muted' } },
+    ],
+  },
   access: {
     kind: 'tabs',
     title: 'Access',

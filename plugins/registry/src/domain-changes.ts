@@ -8,7 +8,10 @@ export interface DomainChange {
   readonly hostnames?: readonly string[];
 }
 
-/** Best-effort word to resolvers after a commit (G-K-13); when the channel is down they poll, and the mutation has succeeded anyway. */
+/** Names the state of everything a host name resolves by; never the same twice, so that a store that lost it cannot bring an old one back. */
+export const DOMAINS_VERSION = 'sys:domains:version';
+
+/** Word to resolvers after a commit and before the answer: the registry's own read the version with every question (H-31), others hear the channel (G-K-13). */
 export class DomainChanges {
   readonly #ctx: Ctx;
 
@@ -16,11 +19,22 @@ export class DomainChanges {
     this.#ctx = ctx;
   }
 
+  /** Best effort: when the store is away resolvers find out within 30 s, and the mutation has succeeded anyway (REG-147). */
   async publish(change: DomainChange): Promise<void> {
+    await this.#tell([['PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ ...change, at: this.#ctx.clock.now().toISOString() })]], change.scope);
+  }
+
+  /** What service labels lead to has changed, and no tenant with it. */
+  async relabel(): Promise<void> {
+    await this.#tell([], 'labels');
+  }
+
+  async #tell(messages: readonly (readonly string[])[], scope: string): Promise<void> {
     try {
-      await this.#ctx.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ ...change, at: this.#ctx.clock.now().toISOString() }));
+      const answers = await this.#ctx.kv.pipeline([['SET', DOMAINS_VERSION, this.#ctx.platform.newId()], ...messages]);
+      for (const answer of answers) if (answer instanceof Error) throw answer;
     } catch (error) {
-      this.#ctx.log.warn({ err: error, scope: change.scope }, 'domain change not published; resolvers will poll');
+      this.#ctx.log.warn({ err: error, scope }, 'domain change not published; resolvers will poll');
     }
   }
 }

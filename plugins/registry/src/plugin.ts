@@ -3,6 +3,12 @@ import { notification } from '@platform/notification/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { Access } from './tenants/access.ts';
+import { applicationHandlers } from './apps/application-handlers.ts';
+import { AppInstances } from './apps/app-instances.ts';
+import { Bindings } from './apps/bindings.ts';
+import { CustomDomains } from './apps/custom-domains.ts';
+import { DomainProof } from './apps/domain-proof.ts';
+import { DomainRecheck } from './apps/domain-recheck.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { Bootstrap } from './bootstrap.ts';
 import { Branding } from './branding.ts';
@@ -23,7 +29,10 @@ import { Removal } from './members/removal.ts';
 import { Orgs } from './tenants/orgs.ts';
 import { AccessListing } from './policy/access-listing.ts';
 import { PolicyStore } from './policy/policy-store.ts';
+import { HostIndex } from './resolver/host-index.ts';
+import { HostLookup } from './resolver/host-lookup.ts';
 import { Resolver } from './resolver/resolver.ts';
+import { ServiceLabels } from './resolver/service-labels.ts';
 import { seed } from './seeds.ts';
 import { SlugAvailability } from './tenants/slug-availability.ts';
 import { Unfinished } from './tenants/unfinished.ts';
@@ -38,7 +47,7 @@ export default definePlugin(registry, {
     const audit = new AuditTrail(ctx);
     const changes = new DomainChanges(ctx);
     const policies = new PolicyStore(ctx);
-    const verticals = new Verticals(ctx);
+    const verticals = new Verticals(ctx, changes);
     const enablement = new Enablement(ctx, { access, audit, changes, verticals });
     const followUps = new IdentityFollowUps(ctx);
     const creations = new Creations(ctx, { audit, followUps });
@@ -49,7 +58,13 @@ export default definePlugin(registry, {
     const preview = new DeletionPreview(ctx, access);
     const unfinished = new Unfinished(ctx, tenants);
     const branding = new Branding(ctx, { access, changes });
-    const resolver = new Resolver(ctx, enablement);
+    const labels = new ServiceLabels(ctx);
+    const resolver = new Resolver(ctx, { hosts: new HostIndex(ctx, new HostLookup(ctx, labels)), enablement });
+    const apps = new AppInstances(ctx, { access, audit, changes, verticals, labels });
+    const proof = new DomainProof(ctx.config.dnsServers);
+    const domains = new CustomDomains(ctx, { apps, audit, proof });
+    const recheck = new DomainRecheck(ctx, { apps, audit, proof });
+    const bindings = new Bindings(ctx, { access, audit, apps });
     const bootstrap = new Bootstrap(ctx, { access, enablement });
     const listing = new AccessListing(ctx, verticals);
     const mails = new MailQueue(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
@@ -81,6 +96,7 @@ export default definePlugin(registry, {
         slugAvailable: request => slugs.check(request),
         listServices: request => enablement.list(request),
         updateServices: request => enablement.update(request),
+        ...applicationHandlers({ apps, domains, bindings }),
         listMemberships: request => memberships.list(request),
         removeMembership: request => removal.remove(request),
         removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
@@ -98,6 +114,9 @@ export default definePlugin(registry, {
         putEnvBranding: request => branding.replaceEnv(request),
         mergedBranding: request => branding.merged(request),
         resolveHostname: request => resolver.hostname(request),
+        appInstanceScopes: request => resolver.appScopes(request),
+        appInstanceAuthMode: request => resolver.appAuthMode(request),
+        appCustomDomain: request => resolver.appDomain(request),
         authDomain: request => resolver.authDomain(request),
         tenant: request => resolver.tenant(request),
         bootstrap: request => bootstrap.read(request),
@@ -126,6 +145,7 @@ export default definePlugin(registry, {
         forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal),
         recoverCreations: signal => creations.recover(signal),
         followUp: signal => followUps.work(signal),
+        recheckDomains: signal => recheck.run(signal),
       },
       ready: () => seed(ctx, policies),
     };

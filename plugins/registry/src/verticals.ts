@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Registration } from '../contract/schema/service.ts';
 import type { Contract, Ctx } from './context.ts';
+import type { DomainChanges } from './domain-changes.ts';
 
 interface Row {
   readonly vertical: string;
@@ -12,9 +13,11 @@ interface Row {
 /** What verticals registered at run time; the registry knows none by name (doc1, registry rule 2). */
 export class Verticals {
   readonly #ctx: Ctx;
+  readonly #changes: DomainChanges;
 
-  constructor(ctx: Ctx) {
+  constructor(ctx: Ctx, changes: DomainChanges) {
     this.#ctx = ctx;
+    this.#changes = changes;
   }
 
   /** Replaces a vertical's entries; identical content is a no-op (G-SYS-12). Its grants reach the roles before the answer. */
@@ -31,6 +34,7 @@ export class Verticals {
       if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical: body.vertical, version: body.version });
       return rows.length > 0;
     });
+    if (changed) await this.#changes.relabel();
     return { vertical: body.vertical, version: body.version, changed };
   }
 

@@ -194,7 +194,7 @@ describe('tenant snapshots', () => {
     const { env, owner } = await tenant();
     await world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
     const by = (name: string) => world.host.by(world.service(name, 'tenants:read'));
-    expect(await refusal(by('till-sync').tenant({ params: { env_id: env.env_id } }))).toEqual([403, 'tenant_service_disabled']);
+    expect(await refusal(by('till-sync').tenant({ params: { env_id: env.env_id } }))).toEqual([403, 'service_disabled']);
     expect(await refusal(by('shelf').tenant({ params: { env_id: env.env_id } }))).toEqual([200, 'answered']);
   });
 

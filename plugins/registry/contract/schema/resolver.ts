@@ -1,4 +1,5 @@
-import { Id, Type } from '@platform/sdk/contract';
+import { Id, type Static, Type } from '@platform/sdk/contract';
+import { AppInstance, CustomDomain } from './app.ts';
 import { nullable, Status } from './field.ts';
 import { Access } from './member.ts';
 import { Org, Env } from './tenant.ts';
@@ -23,3 +24,8 @@ export const Resolved = Type.Object({
   status: Status,
   ttl_s: Type.Integer(),
 });
+export type Resolved = Static<typeof Resolved>;
+const { app_instance_id, env_id, scope_whitelist, service_whitelist, auth_mode, auth_group, allow_signup, oauth_client_id } = AppInstance.properties;
+export const AppScopes = Type.Object({ app_instance_id, scope_whitelist, service_whitelist });
+export const AppAuthMode = Type.Object({ app_instance_id, env_id, auth_env: Id, auth_mode, auth_group, allow_signup, oauth_client_id });
+export const AppDomain = Type.Object({ env_id, app_instance_id, fqdn: nullable(Type.String()), status: nullable(CustomDomain.properties.status) });

@@ -1,41 +1,42 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { RequestOf } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
+import { type AppRow, selectApps } from '../apps/app-row.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { Enablement } from '../enablement.ts';
 import { envSnapshot } from '../tenants/snapshot.ts';
+import { isUuid } from '../uuid.ts';
 import { authHostOf } from '../tenants/sign-in-host.ts';
+import type { HostIndex } from './host-index.ts';
 
 type Tenant = Env & { org: Org };
 
-/** Hosts and tenants, read only (G-SYS-10, G-K-15). */
+/** Hosts, app instances and tenants, read only (G-SYS-10). */
 export class Resolver {
   readonly #ctx: Ctx;
+  readonly #hosts: HostIndex;
   readonly #enablement: Enablement;
 
-  constructor(ctx: Ctx, enablement: Enablement) {
+  constructor(ctx: Ctx, { hosts, enablement }: { hosts: HostIndex; enablement: Enablement }) {
     this.#ctx = ctx;
+    this.#hosts = hosts;
     this.#enablement = enablement;
   }
 
-  /** Order: platform plane, `auth_domain`, service label in the catalog. A leading `bff.` is the gateway twin of the rest. */
   async hostname({ query }: RequestOf<Contract, 'resolveHostname'>) {
-    const hostname = query.hostname.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');
-    const gateway = hostname.startsWith('bff.');
-    const found = await this.#find(gateway ? hostname.slice(4) : hostname);
-    if (!found || found.tenant.status === 'archived' || found.tenant.org.status === 'archived') throw this.#ctx.problem('hostname_unresolved', { detail: `Nobody answers on ${hostname}.` });
-    const { tenant, service } = found;
-    return {
-      hostname,
-      kind: tenant.env_id === SYSTEM.envId ? ('platform' as const) : ('tenant' as const),
-      service: gateway ? 'bff' : service,
-      env_id: tenant.env_id,
-      env_slug: tenant.slug,
-      org_id: tenant.org_id,
-      app_id: null,
-      app_instance_id: tenant.env_id === SYSTEM.envId && service === 'web' ? SYSTEM.consoleAppId : null,
-      status: envSnapshot(tenant, tenant.org).status,
-      ttl_s: 30,
-    };
+    const hostname = bare(query.hostname);
+    const found = await this.#hosts.find(hostname);
+    if (!found) throw this.#ctx.problem('hostname_unresolved', { detail: `Nobody answers on ${hostname}.` });
+    return found;
+  }
+
+  async appScopes({ query }: RequestOf<Contract, 'appInstanceScopes'>) {
+    const { app_instance_id, scope_whitelist, service_whitelist } = await this.#app(query);
+    return { app_instance_id, scope_whitelist, service_whitelist };
+  }
+
+  async appAuthMode({ query }: RequestOf<Contract, 'appInstanceAuthMode'>) {
+    const { app_instance_id, env_id, auth_mode, auth_group, allow_signup, oauth_client_id } = await this.#app(query);
+    return { app_instance_id, env_id, auth_env: env_id, auth_mode, auth_group, allow_signup, oauth_client_id };
   }
 
   async authDomain({ params }: RequestOf<Contract, 'authDomain'>) {
@@ -43,42 +44,43 @@ export class Resolver {
     return { env_id: env.env_id, auth_domain: env.auth_domain, auth_url: this.#ctx.platform.publicOrigin(authHostOf(env, env.org, this.#ctx.platform.domain)) };
   }
 
+  async appDomain({ params, query }: RequestOf<Contract, 'appCustomDomain'>) {
+    const env = await this.#env(params.id);
+    const { app_instance_id, env_id, fqdn, domain_status } = await this.#app(query);
+    if (env_id !== env.env_id) throw this.#ctx.problem('app_instance_not_found', { detail: `No app instance ${app_instance_id} in this environment.` });
+    return { env_id, app_instance_id, fqdn, status: fqdn === null ? null : domain_status };
+  }
+
   /** Only for environments that use the asking service (G-SYS-14). */
   async tenant({ params, caller }: RequestOf<Contract, 'tenant'>) {
     const env = await this.#env(params.env_id);
-    if (env.status === 'archived') throw this.#ctx.problem('env_not_found');
-    if (!(await this.#enablement.isEnabled(env.env_id, caller.service))) throw this.#ctx.problem('tenant_service_disabled');
+    if (env.status === 'archived' || env.org.status === 'archived') throw this.#ctx.problem('env_not_found', { detail: 'The environment is archived.' });
+    if (!(await this.#enablement.isEnabled(env.env_id, caller.service))) throw this.#ctx.problem('service_disabled', { detail: `${caller.service} is turned off in this environment.` });
     return envSnapshot(env, env.org);
   }
 
-  async #find(hostname: string): Promise<{ tenant: Tenant; service: string } | undefined> {
-    const { domain } = this.#ctx.platform;
-    const [label = '', ...rest] = hostname.split('.');
-    const services = this.#labels();
-    if (hostname.endsWith(`.ops.sys.${domain}`)) {
-      const service = services.get(label);
-      return service && hostname === `${label}.ops.sys.${domain}` ? { tenant: await this.#env(SYSTEM.envId), service } : undefined;
-    }
-    const [byDomain] = await this.#ctx.db.sql<Env[]>`select * from envs where auth_domain = ${hostname} and status <> 'archived'`;
-    if (byDomain) return { tenant: await this.#env(byDomain.env_id), service: 'auth' };
-    const [envSlug = '', ...domainParts] = rest;
-    const service = services.get(label);
-    if (!service) return undefined;
-    const [env] = await this.#ctx.db.sql<Env[]>`
-      select envs.* from envs join orgs using (org_id)
-      where envs.slug = ${envSlug} and orgs.org_domain = ${domainParts.join('.')} and envs.status <> 'archived' and orgs.status <> 'archived'`;
-    return env ? { tenant: await this.#env(env.env_id), service } : undefined;
-  }
-
-  #labels(): Map<string, string> {
-    const manifests = this.#ctx.catalog.manifests() as readonly { id: string; hosts?: readonly string[] }[];
-    return new Map(manifests.flatMap(({ id, hosts }) => [[id, id], ...(hosts ?? []).map(host => [host, id])] as [string, string][]));
+  /** The live app instance that exactly one member of the query names. */
+  async #app(query: { app_instance_id?: string; hostname?: string; client_id?: string }): Promise<AppRow> {
+    const named = [query.app_instance_id, query.hostname, query.client_id].filter(value => value !== undefined);
+    if (named.length !== 1) throw this.#ctx.problem('selector_required', { detail: 'Send one of app_instance_id, hostname and client_id.' });
+    const id = query.hostname === undefined ? query.app_instance_id : (await this.#hosts.find(bare(query.hostname)))?.app_instance_id;
+    const { sql } = this.#ctx.db;
+    const [row] = await selectApps(
+      sql,
+      sql`join orgs o on o.org_id = e.org_id where a.status = 'active' and e.status <> 'archived' and o.status <> 'archived'
+        and ${query.client_id === undefined ? sql`a.app_instance_id = ${id ?? null}::uuid` : sql`a.oauth_client_id = ${query.client_id}`}`,
+    );
+    if (!row) throw this.#ctx.problem('app_instance_not_found', { detail: `No app instance answers to ${named[0]}.` });
+    return row;
   }
 
   async #env(envId: string): Promise<Tenant> {
-    const [env] = await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}`;
+    const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
     if (!env) throw this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` });
     const [org] = await this.#ctx.db.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;
     return { ...env, org };
   }
 }
+
+/** As names are compared: lower case, no port, no trailing dot (G-K-15). */
+const bare = (hostname: string): string => hostname.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');

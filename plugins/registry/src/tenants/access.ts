@@ -29,7 +29,7 @@ export class Access {
 
   /** The environment, when the caller may reach it through its organization or its own groups. */
   async env(caller: Caller, envId: string, needed: Level = 'viewer'): Promise<Env & { org: Org }> {
-    const [env] = await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}`;
+    const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
     const trusted = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform');
     if (!env) throw trusted ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
     const [org] = await this.#ctx.db.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;

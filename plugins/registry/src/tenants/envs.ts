@@ -1,13 +1,14 @@
 import { type Caller, isProblem, type RequestOf } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
+import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
 import { requireAuthDomain, taken } from './host-ownership.ts';
 import { PROVISIONING_MS } from './creations.ts';
 import type { TenantParts } from './orgs.ts';
 import { authHostOf } from './sign-in-host.ts';
-import { isUniqueViolation, requireSlug } from './slug.ts';
+import { requireSlug } from './slug.ts';
 import { refuseSystem, requireChange } from './status.ts';
 import { envSnapshot } from './snapshot.ts';
 import { envSubject } from './subject.ts';
@@ -133,8 +134,9 @@ export class Envs {
   }
 
   #conflict(cause: unknown, { slug = '', auth_domain: authDomain }: { slug?: string; auth_domain?: string | null }): never {
-    if (!isUniqueViolation(cause)) throw cause;
-    if ((cause as { constraint_name?: string }).constraint_name === 'envs_auth_domain_key') throw taken(this.#ctx, '/auth_domain', authDomain ?? '', cause);
+    const broken = brokenConstraint(cause);
+    if (broken === undefined) throw cause;
+    if (broken === 'envs_auth_domain_key' || broken === 'hostnames_pkey') throw taken(this.#ctx, '/auth_domain', authDomain ?? '', cause);
     throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
   }
 

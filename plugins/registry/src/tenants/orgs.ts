@@ -3,12 +3,13 @@ import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
+import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import type { Access } from './access.ts';
 import type { Creations } from './creations.ts';
 import { requireOrgDomain, taken } from './host-ownership.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
-import { isUniqueViolation, requireSlug } from './slug.ts';
+import { requireSlug } from './slug.ts';
 import { isUuid } from '../uuid.ts';
 import { refuseSystem, requireChange } from './status.ts';
 import { envSnapshot, orgSnapshot } from './snapshot.ts';
@@ -137,8 +138,10 @@ export class Orgs {
 
   /** What the indexes say about two at once, in the words of the request. */
   #conflict(cause: unknown, { slug = '', org_domain: domain = '' }: { slug?: string; org_domain?: string }): never {
-    if (!isUniqueViolation(cause)) throw cause;
-    if ((cause as { constraint_name?: string }).constraint_name === 'orgs_domain') throw taken(this.#ctx, '/org_domain', domain, cause);
+    const broken = brokenConstraint(cause);
+    if (broken === undefined) throw cause;
+    // The domain itself, or a host that an application would move to.
+    if (broken === 'orgs_domain' || broken === 'hostnames_pkey') throw taken(this.#ctx, '/org_domain', domain, cause);
     throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
   }
 

@@ -1,0 +1,5 @@
+/** Name of the unique constraint that a failed write broke. */
+export function brokenConstraint(error: unknown): string | undefined {
+  const { code, constraint_name: name } = (error ?? {}) as { code?: string; constraint_name?: string };
+  return code === '23505' ? name : undefined;
+}
