@@ -3,6 +3,7 @@ export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
 export type {
   AuditEntry,
+  EmitEntry,
   Backends,
   Caller,
   Client,

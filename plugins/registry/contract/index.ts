@@ -18,6 +18,7 @@ export const registry = defineContract({
   capabilities: ['key-value'],
   config: Type.Object({
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
+    auditKeyRef: Type.String({ env: 'PLATFORM_SYS_AUDIT_KEY_REF', description: 'Secret reference of the 32 bytes (base64) that the key of the audit trail is made from' }),
   }),
 
   actions: {
@@ -41,6 +42,7 @@ export const registry = defineContract({
   routes: { ...tenantRoutes, ...serviceRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
   jobs: {
+    signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
   },
 });

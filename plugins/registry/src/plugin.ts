@@ -2,7 +2,13 @@ import { identity } from '@platform/identity/contract';
 import { definePlugin, reply } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { Access } from './tenants/access.ts';
+import { AuditAnchors } from './audit/audit-anchors.ts';
+import { AuditChain } from './audit/audit-chain.ts';
+import { AuditKey } from './audit/audit-key.ts';
+import { AuditListing } from './audit/audit-listing.ts';
+import { AuditRetention } from './audit/audit-retention.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
+import { AuditVerification } from './audit/audit-verification.ts';
 import { Bootstrap } from './bootstrap.ts';
 import { Branding } from './branding.ts';
 import { DomainChanges } from './domain-changes.ts';
@@ -20,9 +26,14 @@ export default definePlugin(registry, {
   uses: { identity },
   migrations: new URL('../migrations/', import.meta.url),
 
-  setup(ctx) {
+  async setup(ctx) {
     const access = new Access(ctx);
-    const audit = new AuditTrail(ctx);
+    const auditKey = await AuditKey.open(ctx);
+    const audit = new AuditTrail(ctx, new AuditChain(ctx));
+    const auditListing = new AuditListing(ctx);
+    const auditVerification = new AuditVerification(ctx, auditKey);
+    const auditAnchors = new AuditAnchors(ctx, auditKey);
+    const auditRetention = new AuditRetention(ctx, auditKey);
     const changes = new DomainChanges(ctx);
     const policies = new PolicyStore(ctx);
     const verticals = new Verticals(ctx);
@@ -67,16 +78,27 @@ export default definePlugin(registry, {
         },
         listVerticals: request => verticals.list(request),
         registerVertical: request => verticals.register(request),
-        listAudit: request => audit.list(request),
+        listAudit: request => auditListing.list(request),
         recordAudit: request => audit.record(request),
+        recordAudits: request => audit.recordMany(request),
+        verifyAudit: request => auditVerification.step(request),
+        listAuditChains: request => auditVerification.chains(request),
+        auditKey: () => auditVerification.key(),
         policySnapshot: request => policies.snapshot(request),
         policyUpsertSet: request => policies.upsertSet(request),
         policyUpsertRelation: request => policies.upsertRelation(request),
         policyUpsertAttribute: request => policies.upsertAttribute(request),
         policyRemove: request => policies.remove(request),
       },
-      jobs: { forgetAudit: signal => audit.forget(ctx.config.auditRetentionDays, signal) },
-      ready: () => seed(ctx, policies),
+      jobs: {
+        signAudit: signal => auditAnchors.sign(signal),
+        forgetAudit: signal => auditRetention.forget(ctx.config.auditRetentionDays, signal),
+      },
+      ready: async signal => {
+        await seed(ctx, policies);
+        // What a stopped platform left unsigned is signed before anybody asks whether it is.
+        await auditAnchors.sign(signal);
+      },
     };
   },
 });
