@@ -2,12 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { auditRows } from './audit.ts';
 import { callRows } from './calls.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { type Row, table } from './row.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, platform: platformRows };
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, platform: platformRows, audit: auditRows };
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {

@@ -18,15 +18,18 @@ export class AuditRetention {
   /** Forgets days that ended more than `days` ago. What a stopped run left is taken up by the next. */
   async forget(days: number, signal: AbortSignal): Promise<void> {
     const before = new Date(this.#ctx.clock.now().getTime() - days * 86_400_000).toISOString().slice(0, 10);
+    const refused: string[] = [];
     for (let step = 0; step < STEPS && !signal.aborted; ) {
       const [anchor] = await this.#ctx.db.sql<Signed[]>`
         select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
-        from audit_anchors where env_id = (select env_id from audit_anchors where day < ${before} order by day limit 1) and day < ${before} order by day desc limit 1`;
+        from audit_anchors where env_id = (select env_id from audit_anchors where day < ${before} and env_id <> all(${refused}::uuid[]) order by day limit 1) and day < ${before} order by day desc limit 1`;
       if (!anchor) return;
       // Behind what we did not sign nothing is thrown away: it may be all that shows who changed it.
       if (!this.#key.verify({ ...anchor, kind: 'anchor' }, anchor.signature)) {
-        this.#ctx.log.error({ env_id: anchor.env_id, position: anchor.position }, 'an anchor of the audit trail is not ours; nothing is forgotten until somebody looks');
-        return;
+        this.#ctx.log.error({ env_id: anchor.env_id, position: anchor.position }, 'an anchor of the audit trail is not ours; nothing of this environment is forgotten until somebody looks');
+        refused.push(anchor.env_id);
+        step += 1;
+        continue;
       }
       await this.#sign(anchor);
       while (step++ < STEPS && !signal.aborted) {

@@ -1,4 +1,4 @@
-import { type Caller, type RequestOf } from '@platform/sdk';
+import type { Caller, RequestOf } from '@platform/sdk';
 import type { NewAudit } from '../../contract/schema/audit.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { AuditChain, AuditDraft } from './audit-chain.ts';
