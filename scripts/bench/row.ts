@@ -4,17 +4,14 @@ export interface Row {
   readonly value: number;
   readonly unit: string;
   readonly limit?: number;
-  /** Which side of the limit is held; `at most` when absent. */
-  readonly side?: 'at least';
+  /** The least it must reach, where more is better. */
+  readonly atLeast?: number;
   /** What it stands beside in the same run. */
   readonly peer?: { readonly name: string; readonly value: number };
   readonly note?: string;
 }
 
 export const median = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
-
-/** The 99th percentile. */
-export const p99 = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
 
 /** Microseconds per call: several rounds of `count`, the median round; the first one warms up. */
 export async function microseconds(count: number, work: () => unknown, rounds = 7): Promise<number> {
@@ -33,9 +30,11 @@ export async function microseconds(count: number, work: () => unknown, rounds = 
 /** A table a person reads. */
 export function table(rows: readonly Row[]): string {
   const round = (value: number) => (value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
-  const lines = rows.map(({ name, value, unit, limit, side, peer, note }) => {
-    const held = limit === undefined ? '' : (side === 'at least' ? value >= limit : value <= limit) ? 'held' : 'MISSED';
-    return `| ${name} | ${round(value)} ${unit} | ${limit === undefined ? '' : `${side ?? 'at most'} ${limit} ${unit}`} | ${held} | ${peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : ''} | ${note ?? ''} |`;
+  const lines = rows.map(({ name, value, unit, limit, atLeast, peer, note }) => {
+    const bounded = limit !== undefined || atLeast !== undefined;
+    const held = bounded ? (value <= (limit ?? value) && value >= (atLeast ?? value) ? 'held' : 'MISSED') : '';
+    const bound = limit !== undefined ? `${limit} ${unit}` : atLeast !== undefined ? `≥ ${atLeast} ${unit}` : '';
+    return `| ${name} | ${round(value)} ${unit} | ${bound} | ${held} | ${peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : ''} | ${note ?? ''} |`;
   });
-  return ['| Row | Measured | Limit | | Beside | Note |', '|---|---|---|---|---|---|', ...lines].join('\n');
+  return ['| Row | Measured | At most | | Beside | Note |', '|---|---|---|---|---|---|', ...lines].join('\n');
 }
