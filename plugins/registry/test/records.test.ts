@@ -68,6 +68,14 @@ describe('audit listing', () => {
       after = next;
     }
     expect(seen).toEqual(made.reverse());
+    // Any id goes with any time: what follows is what is older than both together.
+    const [newest] = await world.sql<{ ts: string }[]>`select ts from audit where audit_id = ${seen[0]}`;
+    const from = async (ms: number, after_id: string) =>
+      (await world.host.by(world.admin()).listAudit({ query: { action: 'paged', after_ts: new Date(Date.parse(newest?.ts as string) + ms).toISOString(), after_id } })).items.length;
+    expect(await from(1, '00000000-0000-0000-0000-000000000000')).toBe(7);
+    expect(await from(0, 'ffffffff-ffff-4fff-8fff-ffffffffffff')).toBe(7);
+    expect(await from(0, '00000000-0000-0000-0000-000000000000')).toBe(0);
+    expect(await from(-1, 'ffffffff-ffff-4fff-8fff-ffffffffffff')).toBe(0);
     expect(await refusal(world.host.by(world.admin()).listAudit({ query: { after_ts: new Date(0).toISOString() } }))).toEqual([400, 'keyset_incomplete']);
   });
 

@@ -1,5 +1,6 @@
 import { type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
+import { boundOf } from './audit-id.ts';
 import { type AuditRow, NO_ID, wireOf } from './audit-row.ts';
 
 /** Above every id that is made here. */
@@ -33,10 +34,11 @@ export class AuditListing {
 
   async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listAudit'>) {
     if ((query.after_ts === undefined) !== (query.after_id === undefined)) throw this.#ctx.problem('keyset_incomplete');
-    if (query.after_ts !== undefined && Number.isNaN(Date.parse(query.after_ts))) throw this.#ctx.problem('invalid_cursor');
+    const ms = Date.parse(query.after_ts ?? '');
+    if (query.after_ts !== undefined && Number.isNaN(ms)) throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
     const limit = query.limit ?? DEFAULT_LIMIT;
     const filter = { envId: envOf({ query, caller, targetEnvId }), service: query.service, action: query.action, correlationId: query.correlation_id };
-    const rows = await this.page(filter, query.after_id ?? LAST_ID, limit);
+    const rows = await this.page(filter, query.after_id === undefined ? LAST_ID : boundOf(ms, query.after_id), limit);
     const items = rows.slice(0, limit).map(wireOf);
     const last = items.at(-1);
     return { items, next: rows.length > limit && last ? { after_ts: last.ts, after_id: last.audit_id } : null };
