@@ -9,7 +9,7 @@ import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import plugin from '../../plugins/registry/src/plugin.ts';
 import { envId, loadTrail, serviceName } from './audit-load.ts';
 import type { Load, Loaded } from './load-worker.ts';
-import type { Row } from './row.ts';
+import { median, type Row } from './row.ts';
 
 const ROWS = Number(process.env['PLATFORM_BENCH_AUDIT_ROWS'] ?? 10_000_000);
 const CONCURRENCY = 64;
@@ -141,6 +141,7 @@ async function listings(host: Booted): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [name, queries] of filters) {
     const slowest: number[] = [];
+    const medians: number[] = [];
     for (const query of queries) {
       for (const place of places) {
         const times: number[] = [];
@@ -150,9 +151,16 @@ async function listings(host: Booted): Promise<Row[]> {
           if (turn >= 10) times.push(performance.now() - start);
         }
         slowest.push(p99(times));
+        medians.push(median(times));
       }
     }
-    rows.push({ name: `page of ${ROWS.toExponential()} audit events, ${name}, p99 of the slowest page`, value: Math.max(...slowest), unit: 'ms', limit: 20 });
+    rows.push({
+      name: `page of ${ROWS.toExponential()} audit events, ${name}, p99 of the slowest page`,
+      value: Math.max(...slowest),
+      unit: 'ms',
+      limit: 20,
+      note: `median of the slowest page ${Math.max(...medians).toFixed(1)} ms`,
+    });
   }
   return rows;
 }

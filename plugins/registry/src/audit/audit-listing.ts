@@ -54,7 +54,7 @@ export class AuditListing {
     if (filter.correlationId !== undefined) {
       // Few rows share one: what else is asked for is looked up on them.
       const also = [...env, ...service, ...(filter.action === undefined ? [] : [{ column: sql`action`, value: sql`${filter.action}::text` }])];
-      return sql<AuditRow[]>`${range(sql, [{ column: sql`correlation_id`, value: sql`${filter.correlationId}::text` }], sql`${after}::uuid`, also)} ${most}`;
+      return sql<AuditRow[]>`${range(sql, [{ column: sql`correlation_id`, value: sql`${filter.correlationId}::text` }], sql`${after}::uuid`, { also })} ${most}`;
     }
     if (filter.action === undefined) return sql<AuditRow[]>`${range(sql, [...env, ...service], sql`${after}::uuid`)} ${most}`;
     const action: Key = { column: sql`action`, value: sql`${filter.action}::text` };
@@ -75,8 +75,10 @@ export class AuditListing {
         select case when ${same} then service end from (${next(sql`''`)}) first
         union all
         select (select case when ${same} then service end from (${next(sql`doer.service`)}) following) from doer where doer.service is not null)
-      select page.* from doer cross join lateral (${range(sql, [...keys, { column: sql`service`, value: sql`doer.service` }], sql`${after}::uuid`)} ${most}) page
-      where doer.service is not null order by audit_id desc ${most}`;
+      select ${whole(sql)} from audit where audit_id in (
+        select audit_id from doer cross join lateral (${range(sql, [...keys, { column: sql`service`, value: sql`doer.service` }], sql`${after}::uuid`, { select: sql`audit_id` })} ${most}) page
+        where doer.service is not null order by audit_id desc ${most})
+      order by audit_id desc`;
   }
 }
 
@@ -84,13 +86,12 @@ export class AuditListing {
  * Rows whose keys have these values and whose id is below `after`. A comparison of rows instead of equal signs, ordered by all columns:
  * then only the index of exactly these columns gives the order, and no statistics can talk the planner into walking another.
  */
-function range(sql: Sql, keys: readonly Key[], after: unknown, also: readonly Key[] = []): unknown {
+function range(sql: Sql, keys: readonly Key[], after: unknown, { also = [], select = whole(sql) }: { also?: readonly Key[]; select?: unknown } = {}): unknown {
   const columns = [...keys.map(({ column }) => column), sql`audit_id`];
   const values = keys.map(({ value }) => value);
   const filters = also.map(({ column, value }) => sql`and ${column} = ${value}`);
   return sql`
-    select env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor, resource::text as resource, outcome,
-           details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key
+    select ${select}
     from audit
     where (${list(sql, columns)}) > (${list(sql, [...values, sql`${NO_ID}::uuid`])}) and (${list(sql, columns)}) < (${list(sql, [...values, after])}) ${list(sql, filters, sql` `)}
     order by ${list(
@@ -98,6 +99,11 @@ function range(sql: Sql, keys: readonly Key[], after: unknown, also: readonly Ke
       columns.map(column => sql`${column} desc`),
     )}`;
 }
+
+/** The columns of an {@link AuditRow}. */
+const whole = (sql: Sql) => sql`
+  env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor, resource::text as resource, outcome,
+  details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key`;
 
 /** Fragments one after the other. */
 function list(sql: Sql, parts: readonly unknown[], between: unknown = sql`, `): unknown {
