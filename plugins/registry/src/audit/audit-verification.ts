@@ -34,7 +34,8 @@ const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }:
 
 /**
  * Walks a chain from its beginning, or from its signed cut, to its head, and compares it with every signed anchor. In steps, each with the
- * cursor of the next: a request stays short and memory bounded however long the chain is.
+ * cursor of the next: a request stays short and memory bounded however long the chain is. The cursor is the asker's own word for what
+ * was proven before; who writes another deceives nobody else.
  */
 export class AuditVerification {
   readonly #ctx: Ctx;
