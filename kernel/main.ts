@@ -31,13 +31,18 @@ function requirePostQuantum(): void {
 enableCompileCache();
 requirePostQuantum();
 const [command = '--help', ...args] = process.argv.slice(2);
-if (args.includes('--help') || command === '--help' || command === 'help') {
-  process.stdout.write(`${USAGE}\n`);
+const { pluginCommands, runPluginCommand } = await import('./host/plugin-command.ts');
+const brought = pluginCommands();
+const usage = () => USAGE.replace('\n\n  --help', `${brought.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')}\n\n  --help`);
+const plugin = brought.find(({ name }) => name === command);
+if (plugin) process.exitCode = await runPluginCommand(plugin, args);
+else if (args.includes('--help') || command === '--help' || command === 'help') {
+  process.stdout.write(`${usage()}\n`);
 } else {
   const { commands } = await import('./host/commands.ts');
   const run = commands[command];
   if (!run) {
-    process.stderr.write(`Unknown command ${command}.\n\n${USAGE}\n`);
+    process.stderr.write(`Unknown command ${command}.\n\n${usage()}\n`);
     process.exitCode = 64;
   } else await run(args);
 }

@@ -27,3 +27,19 @@ test('other refusals and a failing substitute show what the canonical trail said
   await expect(trail(400).audit.read({ env_id: 'e' })).rejects.toMatchObject({ status: 400 });
   await expect(trail(403, 'fails').audit.read({ env_id: 'e' })).rejects.toMatchObject({ status: 403 });
 });
+
+test('a verification goes on from step to step until there is a verdict', async () => {
+  const asked: unknown[] = [];
+  const call = async (_: string, path: string, { query }: { query: { cursor?: string } }) => {
+    asked.push([path, query.cursor]);
+    return { status: asked.length === 2 ? 'intact' : 'unfinished', position: asked.length, head: 2, next_cursor: asked.length === 2 ? null : 'further' };
+  };
+  const audit = new AuditTrail({ call } as unknown as GatewayClient, { registry: 'one', identity: 'two' });
+  const told: number[] = [];
+  expect(await audit.verify('e', ({ position }) => told.push(position), new AbortController().signal)).toMatchObject({ status: 'intact' });
+  expect(asked).toEqual([
+    ['/v1/audit/verification', undefined],
+    ['/v1/audit/verification', 'further'],
+  ]);
+  expect(told).toEqual([1, 2]);
+});

@@ -12,6 +12,7 @@ export interface AuditEntry {
   readonly outcome: 'success' | 'denied' | 'error';
   readonly details?: unknown;
   readonly correlation_id: string;
+  readonly occurred_at?: string;
 }
 export interface AuditKey {
   readonly after_ts: string;
@@ -25,6 +26,18 @@ export interface AuditFilter {
   readonly env_id: string;
   readonly service?: string;
   readonly action?: string;
+  readonly correlation_id?: string;
+}
+/** One step of the proof that a trail was not changed. */
+export interface AuditVerification {
+  readonly status: 'intact' | 'unfinished' | 'broken';
+  readonly position: number;
+  readonly head: number;
+  readonly hash: string;
+  readonly key_id: string;
+  readonly cut?: { readonly position: number; readonly cut_at: string };
+  readonly fault?: { readonly kind: string; readonly position: number; readonly audit_id?: string; readonly detail: string };
+  readonly next_cursor: string | null;
 }
 
 /** The canonical trail; where it is refused or broken, identity keeps one of its own. */
@@ -49,6 +62,16 @@ export class AuditTrail {
         // What the canonical trail said explains more than what its substitute says.
         throw error;
       }
+    }
+  }
+
+  /** Walks the whole chain of an environment, telling after each step how far it is. */
+  async verify(env: string, told: (step: AuditVerification) => void, signal: AbortSignal): Promise<AuditVerification> {
+    for (let cursor: string | undefined; ; ) {
+      const step: AuditVerification = await this.#client.call(this.#services.registry, '/v1/audit/verification', { query: { env_id: env, cursor }, target: { env }, signal });
+      told(step);
+      if (step.next_cursor === null) return step;
+      cursor = step.next_cursor;
     }
   }
 }

@@ -13,18 +13,21 @@ import { PageFrame } from '../widgets/page-frame.tsx';
 import { Empty, LoadedView } from '../widgets/page-state.tsx';
 import { StatusBadge } from '../widgets/status-badge.tsx';
 import { Value } from '../widgets/value.tsx';
+import { useAuditVerification } from './audit-verification.tsx';
 
 const FILTERS: readonly Field[] = [
   { name: 'service', label: 'Service', type: 'text' },
   { name: 'action', label: 'Action', type: 'text' },
 ];
 
-export function AuditPage({ env }: { env: string }) {
+export function AuditPage({ env, correlation }: { env: string; correlation?: string | undefined }) {
   const { audit, client, bootstrap, notify } = useConsole();
   const [filter, setFilter] = useState<{ service?: string; action?: string }>({});
+  const { button, result } = useAuditVerification(env);
+  const asked = { env_id: env, ...(correlation ? { correlation_id: correlation } : filter) };
   const [older, setOlder] = useState<{ items: readonly AuditEntry[]; next: AuditKey | null }>();
   const [busy, setBusy] = useState(false);
-  const loaded = useLoaded(`audit ${env} ${JSON.stringify(filter)}`, signal => audit.read({ env_id: env, ...filter }, null, signal));
+  const loaded = useLoaded(`audit ${JSON.stringify(asked)}`, signal => audit.read(asked, null, signal));
   useEffect(() => setOlder(undefined), [loaded.data]);
 
   const record = bootstrap?.orgs.flatMap(({ envs }) => envs).find(({ env_id }) => env_id === env);
@@ -32,7 +35,7 @@ export function AuditPage({ env }: { env: string }) {
   const loadMore = async () => {
     setBusy(true);
     try {
-      const page = await audit.read({ env_id: env, ...filter }, next);
+      const page = await audit.read(asked, next);
       setOlder({ items: [...(older?.items ?? []), ...page.items], next: page.next });
     } catch (error) {
       notify(Problem.of(error).message, 'bad');
@@ -46,30 +49,45 @@ export function AuditPage({ env }: { env: string }) {
       above={<a href={hrefOf('home', { env })}>{record?.display_name ?? 'Environment'}</a>}
       description="Who did what, newest first."
       actions={
-        <button
-          type="button"
-          className="btn"
-          onClick={() => {
-            client.beginAction();
-            loaded.reload();
-          }}
-        >
-          <Icon name="refresh" />
-          Refresh
-        </button>
+        <>
+          {button}
+          <button
+            type="button"
+            className="btn"
+            onClick={() => {
+              client.beginAction();
+              loaded.reload();
+            }}
+          >
+            <Icon name="refresh" />
+            Refresh
+          </button>
+        </>
       }
     >
+      {result}
       {loaded.data?.source === 'identity' && (
         <p className="notice" data-tone="info">
           The canonical trail did not answer; this is the identity service’s own.
         </p>
       )}
       <Card flush>
-        <FilterBar fields={FILTERS} change={setFilter} />
+        {correlation ? (
+          <p className="filters">
+            <span>
+              What belongs to <code>{correlation}</code>
+            </span>
+            <a className="btn small" href={hrefOf('audit', { env })}>
+              Show everything
+            </a>
+          </p>
+        ) : (
+          <FilterBar fields={FILTERS} change={setFilter} />
+        )}
         <LoadedView of={loaded}>
           {({ items }) => {
             const entries = [...items, ...(older?.items ?? [])];
-            if (entries.length === 0) return <Empty title={Object.keys(filter).length ? 'Nothing matches these filters' : 'Nothing recorded yet'} />;
+            if (entries.length === 0) return <Empty title={Object.keys(asked).length > 1 ? 'Nothing matches these filters' : 'Nothing recorded yet'} />;
             return (
               <>
                 <div className="table-wrap">
@@ -88,7 +106,7 @@ export function AuditPage({ env }: { env: string }) {
                     </thead>
                     <tbody>
                       {entries.map(entry => (
-                        <Entry key={entry.audit_id} entry={entry} />
+                        <Entry key={entry.audit_id} entry={entry} env={env} />
                       ))}
                     </tbody>
                   </table>
@@ -113,11 +131,11 @@ export function AuditPage({ env }: { env: string }) {
   );
 }
 
-function Entry({ entry }: { entry: AuditEntry }) {
+function Entry({ entry, env }: { entry: AuditEntry; env: string }) {
   return (
     <tr>
       <td data-label="Time" className="nowrap">
-        <Value value={entry.ts} format="datetime" />
+        <Value value={entry.occurred_at ?? entry.ts} format="datetime" />
       </td>
       <td data-label="Service">
         <code>{entry.service}</code>
@@ -142,7 +160,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
         <StatusBadge status={entry.outcome} />
       </td>
       <td data-label="Correlation id">
-        <CopyableCode text={entry.correlation_id} label="correlation id" />
+        <CopyableCode text={entry.correlation_id} label="correlation id" href={hrefOf('audit', { env, correlation: entry.correlation_id })} />
       </td>
     </tr>
   );

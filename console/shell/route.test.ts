@@ -22,6 +22,7 @@ test('CON-033 the routes of an org and an environment', () => {
   expect(parseRoute('#/settings?org=o&env=e')).toEqual({ name: 'settings', env: 'e' });
   expect(parseRoute('#/branding?env=e')).toEqual({ name: 'branding', env: 'e' });
   expect(parseRoute('#/audit?env=e')).toEqual({ name: 'audit', env: 'e' });
+  expect(parseRoute('#/audit?env=e&correlation=c%201')).toEqual({ name: 'audit', env: 'e', correlation: 'c 1' });
 });
 
 test('CON-034 the catch-all, with overview as its default page', () => {

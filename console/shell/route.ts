@@ -6,7 +6,7 @@ export type Route =
   | { readonly name: 'bootstrap'; readonly org?: string; readonly invitation?: string }
   | { readonly name: 'home' | 'settings' | 'branding'; readonly org?: string; readonly env?: string }
   | { readonly name: 'env-create' | 'members'; readonly org: string }
-  | { readonly name: 'audit'; readonly env: string }
+  | { readonly name: 'audit'; readonly env: string; readonly correlation?: string }
   | { readonly name: 'page'; readonly service: string; readonly page: string; readonly org?: string; readonly env?: string; readonly props: Readonly<Record<string, string>> };
 
 const NOT_FOUND: Route = { name: 'not-found' };
@@ -45,8 +45,10 @@ export function parseRoute(hash: string): Route {
     case 'settings':
     case 'branding':
       return org || env ? { name: segments[0] as 'home' | 'settings' | 'branding', ...where } : NOT_FOUND;
-    case 'audit':
-      return env ? { name: 'audit', env } : NOT_FOUND;
+    case 'audit': {
+      const correlation = query.get('correlation');
+      return env ? { name: 'audit', env, ...(correlation ? { correlation } : {}) } : NOT_FOUND;
+    }
   }
   const [service, ...page] = segments;
   if (!service || !/^[a-z][a-z0-9]{0,30}$/.test(service)) return NOT_FOUND;

@@ -53,7 +53,7 @@ function Routed({ route }: { route: Route }) {
       if (route.env) return <EnvGate env={route.env}>{() => <BrandingPage subject={{ kind: 'env', id: route.env as string }} />}</EnvGate>;
       return <BrandingPage subject={{ kind: 'org', id: route.org as string }} />;
     case 'audit':
-      return <EnvGate env={route.env}>{() => <AuditPage env={route.env} />}</EnvGate>;
+      return <EnvGate env={route.env}>{() => <AuditPage env={route.env} correlation={route.correlation} />}</EnvGate>;
     case 'page': {
       if (!services) return <Loading />;
       const service = services.find(each => each.service === route.service);

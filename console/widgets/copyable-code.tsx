@@ -1,7 +1,8 @@
 import { useState } from 'react';
 import { Icon } from './icon.tsx';
 
-export function CopyableCode({ text, label }: { text: string; label: string }) {
+/** Code with a button that copies it; with `href` the code leads somewhere. */
+export function CopyableCode({ text, label, href }: { text: string; label: string; href?: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -10,7 +11,13 @@ export function CopyableCode({ text, label }: { text: string; label: string }) {
   };
   return (
     <span className="copyable">
-      <code>{text}</code>
+      {href ? (
+        <a href={href} title={`Everything with this ${label}`}>
+          <code className="cut">{text}</code>
+        </a>
+      ) : (
+        <code>{text}</code>
+      )}
       <button type="button" className="btn quiet icon tiny" onClick={copy} aria-label={copied ? 'Copied' : `Copy ${label}`} title={copied ? 'Copied' : `Copy ${label}`}>
         <Icon name={copied ? 'check' : 'copy'} />
       </button>

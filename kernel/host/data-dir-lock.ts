@@ -14,6 +14,12 @@ export function lockDataDir(dataDir: string): void {
   process.once('exit', () => rmSync(path, { force: true }));
 }
 
+/** Whether a host runs on this data directory. */
+export function isRunning(dataDir: string): boolean {
+  const held = readRecordFile(join(dataDir, 'run', 'host.json'));
+  return held !== undefined && isAlive(held);
+}
+
 function readRecordFile(path: string): ProcessRecord | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as ProcessRecord;

@@ -5,7 +5,7 @@ import type { Authority } from '../identity/trust-anchors.ts';
 import { Workload } from '../identity/workload.ts';
 import { BackendPools } from '../routing/backend-pools.ts';
 import { Directory } from '../routing/directory.ts';
-import { ServiceCaller } from '../routing/service-caller.ts';
+import { type CallInput, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
 import { type Bootstrap, HOST_WORKLOAD, platformHost, workloadGrants } from './bootstrap.ts';
@@ -59,6 +59,11 @@ export class HostWorkload implements AsyncDisposable {
         { params: { name }, body: { vertical, scopes: [...scopes] } },
       );
     }
+  }
+
+  /** A request to a service by its wire path. */
+  call(service: string, method: 'GET' | 'POST', path: string, input: CallInput): Promise<unknown> {
+    return this.#caller.call(this.#workload, { service, name: `${method} ${path}`, route: { method, path }, problems: {} }, input);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

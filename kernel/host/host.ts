@@ -225,5 +225,6 @@ function defaultKeys({ dataDir, production, environment }: HostOptions): Record<
     ...(environment['PLATFORM_BFF_ENCRYPTION_KEY'] ? {} : { PLATFORM_BFF_ENCRYPTION_KEY: readFileSync(keyOf('bff.key'), 'utf8') }),
     ...(environment['PLATFORM_SYS_KEY_ENCRYPTION_REF'] ? {} : { PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${keyOf('sys.key')}` }),
     ...(environment['PLATFORM_AUTH_KEY_ENCRYPTION_REF'] ? {} : { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${keyOf('auth.key')}` }),
+    ...(environment['PLATFORM_SYS_AUDIT_KEY_REF'] ? {} : { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyOf('audit.key')}` }),
   };
 }

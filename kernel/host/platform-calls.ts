@@ -65,8 +65,7 @@ export function deliveryTargets(caller: ServiceCaller, workloadOf: (service: str
   return {
     produceBatch: async (service, events, signal) =>
       (await ask(caller, workloadOf(service), 'bus', 'produceBatch', { method: 'POST', path: '/v1/produce/batch' }, { body: { events }, signal })) as never,
-    recordAudit: async (service, event, id, signal) =>
-      void (await ask(caller, workloadOf(service), 'sys', 'recordAudit', { method: 'POST', path: '/v1/audit' }, { body: event, idempotencyKey: id, signal })),
+    recordAudits: async (service, events, signal) => void (await ask(caller, workloadOf(service), 'sys', 'recordAudits', { method: 'POST', path: '/v1/audit/batch' }, { body: { events }, signal })),
   };
 }
 

@@ -1,4 +1,17 @@
-import { type AnyContract, type AnyPlugin, type AuditEntry, type Caller, type Context, type KeyValue, type Logger, ProblemError, type SigningAuthority, type Sql, type Tx } from '@platform/sdk';
+import {
+  type AnyContract,
+  type AnyPlugin,
+  type AuditEntry,
+  type Caller,
+  type Context,
+  type EmitEntry,
+  type KeyValue,
+  type Logger,
+  ProblemError,
+  type SigningAuthority,
+  type Sql,
+  type Tx,
+} from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -10,7 +23,7 @@ import type { Workload } from '../identity/workload.ts';
 import { AUDIT_EVENT } from '../outbox/audit-event.ts';
 import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
 import { once } from '../outbox/inbox.ts';
-import { drop, insertEvent, release } from '../outbox/outbox.ts';
+import { drop, insertEvent, insertEvents, release } from '../outbox/outbox.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inquire } from '../policy/policy-inquiry.ts';
 import type { PolicyPort } from '../policy/policy-port.ts';
@@ -58,38 +71,45 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
   const publisher = () => currentScope()?.subject ?? manifest.id;
   const correlation = () => currentScope()?.correlationId ?? `${manifest.id}-${newId()}`;
 
-  const transaction = (sql: Sql): Tx<AnyContract> => ({
-    sql,
-    emit: async (event, envId, payload, hold) => {
-      const validator = payloadValidator(event as string);
+  const transaction = (sql: Sql, ends: (() => Promise<void>)[]): Tx<AnyContract> => {
+    const emitAll = async (event: string, entries: readonly (EmitEntry<unknown> & { readonly hold?: string })[]) => {
+      const validator = payloadValidator(event);
       // An event that breaks its own schema must fail the transaction that would make it true.
-      if (!validator) throw new Error(`${manifest.id} does not declare the event ${String(event)}`);
-      if (!validator.check(payload)) throw new Error(`the payload of ${String(event)} does not fit: ${JSON.stringify(validator.faults(payload))}`);
-      const family = manifest.events[event as string]?.family ?? manifest.family;
-      await insertEvent(sql, {
-        id: newId(),
-        env_id: envId,
-        event_type: event as string,
-        stream_family: family,
-        payload: payload as object,
-        correlation_id: correlation(),
-        publisher_subject: publisher(),
-        ...(hold === undefined ? {} : { hold }),
-      });
-    },
-    release: async hold => void (await release(sql, hold)),
-    drop: async hold => void (await drop(sql, hold)),
-    audit: async entry =>
-      insertEvent(sql, {
-        id: newId(),
-        env_id: entry.envId,
-        event_type: AUDIT_EVENT,
-        stream_family: 'audit',
-        payload: auditPayload(entry),
-        correlation_id: correlation(),
-        publisher_subject: publisher(),
-      }),
-  });
+      if (!validator) throw new Error(`${manifest.id} does not declare the event ${event}`);
+      for (const { payload } of entries) if (!validator.check(payload)) throw new Error(`the payload of ${event} does not fit: ${JSON.stringify(validator.faults(payload))}`);
+      await insertEvents(
+        sql,
+        entries.map(({ envId, payload, correlationId, subject, hold }) => ({
+          id: newId(),
+          env_id: envId,
+          event_type: event,
+          stream_family: manifest.events[event]?.family ?? manifest.family,
+          payload: payload as object,
+          correlation_id: correlationId ?? correlation(),
+          publisher_subject: subject ?? publisher(),
+          ...(hold === undefined ? {} : { hold }),
+        })),
+      );
+    };
+    return {
+      sql,
+      emit: (event, envId, payload, hold) => emitAll(event as string, [{ envId, payload, ...(hold === undefined ? {} : { hold }) }]),
+      emitAll: (event, entries) => emitAll(event as string, entries),
+      atEnd: work => void ends.push(work),
+      release: async hold => void (await release(sql, hold)),
+      drop: async hold => void (await drop(sql, hold)),
+      audit: async entry =>
+        insertEvent(sql, {
+          id: newId(),
+          env_id: entry.envId,
+          event_type: AUDIT_EVENT,
+          stream_family: 'audit',
+          payload: auditPayload(entry),
+          correlation_id: correlation(),
+          publisher_subject: publisher(),
+        }),
+    };
+  };
 
   const context: Context<AnyContract> = {
     config: parts.config as never,
@@ -101,7 +121,10 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         const marks = consumption !== undefined && !consumption.marked;
         const result = await pool.tx(async sql => {
           if (marks && !(await once(sql, consumption.consumer, consumption.key))) throw new AlreadyHandled();
-          return work(transaction(sql));
+          const ends: (() => Promise<void>)[] = [];
+          const answer = await work(transaction(sql, ends));
+          for (const end of ends) await end();
+          return answer;
         });
         if (marks) consumption.marked = true;
         parts.wakeRelay();

@@ -28,14 +28,20 @@ test('KRN-009 rows go to the bus’s produce API as one batch in their order, au
       calls.push(['produce', service, events.map(event => (event as { idempotency_key: string }).idempotency_key)]);
       return { results: events.map((_, index) => ({ message_id: String(index) })) };
     },
-    recordAudit: async (service, event, id) => void calls.push(['audit', service, id, event]),
+    recordAudits: async (service, events) => void calls.push(['audit', service, events]),
   });
   const results = await deliver([row('1'), row('2'), row('3', AUDIT_EVENT), row('4', AUDIT_EVENT), row('5')], { service: 'probe', signal });
   expect(results).toEqual(Array.from({ length: 5 }, () => ({ ok: true })));
   expect(calls).toEqual([
     ['produce', 'probe', ['1', '2']],
-    ['audit', 'probe', '3', { env_id: 'env-1', correlation_id: 'corr-3', name: '3' }],
-    ['audit', 'probe', '4', { env_id: 'env-1', correlation_id: 'corr-4', name: '4' }],
+    [
+      'audit',
+      'probe',
+      [
+        { env_id: 'env-1', correlation_id: 'corr-3', name: '3', idempotency_key: '3' },
+        { env_id: 'env-1', correlation_id: 'corr-4', name: '4', idempotency_key: '4' },
+      ],
+    ],
     ['produce', 'probe', ['5']],
   ]);
 });
@@ -47,7 +53,7 @@ test('an event on its way carries what the bus needs and nothing of the relay’
       sent = event as object;
       return { results: [{ message_id: '1' }] };
     },
-    recordAudit: async () => undefined,
+    recordAudits: async () => undefined,
   })([row('1')], { service: 'probe', signal });
   expect(sent).toEqual({
     event_type: 'platform:probe:thing:created',
@@ -62,7 +68,7 @@ test('an event on its way carries what the bus needs and nothing of the relay’
 
 test('one refused event of a batch is that row’s failure alone; a short answer is nobody’s success', async () => {
   const answer = (results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[]) =>
-    deliverTo({ produceBatch: async () => ({ results }), recordAudit: async () => undefined })([row('1'), row('2')], { service: 'probe', signal });
+    deliverTo({ produceBatch: async () => ({ results }), recordAudits: async () => undefined })([row('1'), row('2')], { service: 'probe', signal });
   expect(await answer([{ message_id: '1' }, { error: 'invalid', status: 400, detail: 'not an event' }])).toEqual([{ ok: true }, { ok: false, status: 400, error: 'not an event' }]);
   expect(await answer([{ message_id: '1' }])).toEqual([{ ok: true }, { ok: false, status: null, error: 'the answer is shorter than the batch' }]);
 });
@@ -73,11 +79,25 @@ test('a call that fails says its status and when to come back; one without an an
       produceBatch: async () => {
         throw error;
       },
-      recordAudit: async () => {
+      recordAudits: async () => {
         throw error;
       },
     })([row('1'), row('2', AUDIT_EVENT)], { service: 'probe', signal });
   expect(await failing(problem(503, { 'retry-after': '7' }))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: 503, error: 'not_ready: Not now', retryAfterS: 7 })));
   expect(await failing(new Error('broke off'))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: null, error: 'broke off' })));
   expect(await failing(problem(400))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: 400, error: 'not_ready: Not now' })));
+});
+
+test('KRN-011 of a run of audit rows the registry refuses, each is sent for itself and the bad one alone fails', async () => {
+  const calls: string[][] = [];
+  const results = await deliverTo({
+    produceBatch: async () => ({ results: [] }),
+    recordAudits: async (_, events) => {
+      const keys = events.map(event => (event as { idempotency_key: string }).idempotency_key);
+      calls.push(keys);
+      if (keys.includes('2')) throw problem(400);
+    },
+  })([row('1', AUDIT_EVENT), row('2', AUDIT_EVENT), row('3', AUDIT_EVENT)], { service: 'probe', signal });
+  expect(results.map(({ ok }) => ok)).toEqual([true, false, true]);
+  expect(calls).toEqual([['1', '2', '3'], ['1'], ['2'], ['3']]);
 });

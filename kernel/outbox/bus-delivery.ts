@@ -6,20 +6,20 @@ import type { Deliver, DeliveryResult, OutboxRow } from './delivery.ts';
 export interface DeliveryTargets {
   /** `POST /v1/produce/batch` of the event bus, as the producing service. */
   produceBatch(service: string, events: readonly object[], signal: AbortSignal): Promise<{ results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[] }>;
-  /** `POST /v1/audit` of the registry; the row's id makes a repeat harmless. */
-  recordAudit(service: string, event: object, id: string, signal: AbortSignal): Promise<void>;
+  /** `POST /v1/audit/batch` of the registry: all are stored when it answers; each one's key makes a repeat harmless. */
+  recordAudits(service: string, events: readonly object[], signal: AbortSignal): Promise<void>;
 }
 
-/** Sends a batch in its order: runs of events to the bus, audit events to the registry (KRN-009, KRN-011). */
+/** Sends a batch in its order: runs of events to the bus, runs of audit events to the registry (KRN-009, KRN-011). */
 export function deliverTo(targets: DeliveryTargets): Deliver {
   return async (rows, { service, signal }) => {
     const results: DeliveryResult[] = [];
     for (let start = 0; start < rows.length; ) {
       const audit = (rows[start] as OutboxRow).event_type === AUDIT_EVENT;
       let end = start + 1;
-      while (!audit && end < rows.length && (rows[end] as OutboxRow).event_type !== AUDIT_EVENT) end += 1;
+      while (end < rows.length && ((rows[end] as OutboxRow).event_type === AUDIT_EVENT) === audit) end += 1;
       const run = rows.slice(start, end);
-      results.push(...(await (audit ? recordAudit(targets, service, run, signal) : produce(targets, service, run, signal))));
+      results.push(...(await (audit ? recordAudits(targets, service, run, signal) : produce(targets, service, run, signal))));
       start = end;
     }
     return results;
@@ -40,13 +40,21 @@ async function produce(targets: DeliveryTargets, service: string, rows: readonly
   }
 }
 
-async function recordAudit(targets: DeliveryTargets, service: string, rows: readonly OutboxRow[], signal: AbortSignal): Promise<DeliveryResult[]> {
-  const [row] = rows as [OutboxRow];
+async function recordAudits(targets: DeliveryTargets, service: string, rows: readonly OutboxRow[], signal: AbortSignal): Promise<DeliveryResult[]> {
   try {
-    await targets.recordAudit(service, { env_id: row.env_id, correlation_id: row.correlation_id, ...row.payload }, row.id, signal);
-    return [{ ok: true }];
+    await targets.recordAudits(
+      service,
+      rows.map(row => ({ env_id: row.env_id, correlation_id: row.correlation_id, ...row.payload, idempotency_key: row.id })),
+      signal,
+    );
+    return rows.map(() => ({ ok: true }));
   } catch (error) {
-    return [failureOf(error)];
+    const failure = failureOf(error);
+    if (rows.length === 1 || failure.ok || failure.status === null || failure.status < 400 || failure.status >= 500 || failure.status === 429) return rows.map(() => failure);
+    // One of them is refused: each for itself, so that it is refused alone.
+    const results: DeliveryResult[] = [];
+    for (const row of rows) results.push(...(await recordAudits(targets, service, [row], signal)));
+    return results;
   }
 }
 

@@ -27,6 +27,13 @@ interface ValkeyRecord extends ProcessRecord {
 const READY_MS = 60_000;
 const CHILD = fileURLToPath(new URL('./valkey-child.ts', import.meta.url));
 
+/** Address of the embedded store that runs on a data directory; a secret, not for logs. */
+export function runningValkeyUrl(dataDir: string): string | undefined {
+  const record = readRecord<ValkeyRecord>(join(resolve(dataDir), 'run', 'kv.json'));
+  if (!record || !isAlive(record)) return undefined;
+  return `redis://:${readOrCreateSecret(join(resolve(dataDir), 'keys', 'kv.password'))}@127.0.0.1:${record.port}`;
+}
+
 /** Starts the key-value store on `<dataDir>/kv`, or adopts the one a killed host left running there. */
 export async function startEmbeddedValkey({ dataDir, progress = () => {}, prefer }: EmbeddedValkeyOptions): Promise<EmbeddedValkey> {
   const root = resolve(dataDir);

@@ -22,7 +22,7 @@ export const sys = defineContract({
     policyUpsertAttribute: post('/v1/internal/policy/attributes', { summary: 'Attribute', gate: open, body: Type.Any(), returns: Type.Any() }),
     policyRemove: post('/v1/internal/policy/remove', { summary: 'Remove', gate: open, body: Type.Any(), returns: Type.Any() }),
     registerVertical: post('/v1/verticals/register', { summary: 'Register', gate: open, body: Type.Any(), returns: Type.Any() }),
-    recordAudit: post('/v1/audit', { summary: 'Audit', gate: open, body: Type.Any(), returns: Type.Any() }),
+    recordAudits: post('/v1/audit/batch', { summary: 'Audit', gate: open, body: Type.Any(), returns: Type.Any() }),
     echo: get('/v1/echo', { summary: 'Echo', gate: open, returns: Type.Any() }),
   },
 });

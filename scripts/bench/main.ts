@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { auditRows } from './audit.ts';
 import { callRows } from './calls.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
@@ -9,7 +10,7 @@ import { registryRows } from './registry.ts';
 import { resolveRows } from './resolve.ts';
 import { type Row, table } from './row.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, resolve: resolveRows, registry: registryRows, platform: platformRows };
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, resolve: resolveRows, audit: auditRows, registry: registryRows, platform: platformRows };
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {

@@ -90,7 +90,7 @@ export class RegistryFleet implements AsyncDisposable {
     this.#stores = this.#owned.own(stores);
     const key = join(stores.dataDir, 'bench.kek');
     writeFileSync(key, randomBytes(32).toString('base64'), { mode: 0o600 });
-    this.#environment = { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${key}` };
+    this.#environment = { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_AUDIT_KEY_REF: `file://${key}` };
     this.registries = [new Member(this, 'sys'), new Member(this, 'sys')];
   }
 

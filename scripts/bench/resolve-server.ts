@@ -29,7 +29,10 @@ const answers = {
 
 /** The registry under the real kernel, with one app instance to resolve; beside it, on the same TLS, a server that only says a constant. */
 process.env['PLATFORM_BENCH_KEY'] = randomBytes(32).toString('base64');
-await using host = await boot(registry, { environment: { PLATFORM_SYS_KEY_ENCRYPTION_REF: 'env://PLATFORM_BENCH_KEY' }, stubs: { identity: answers as unknown as Stubs<{ identity: typeof identity }>['identity'] & object } });
+await using host = await boot(registry, {
+  environment: { PLATFORM_SYS_KEY_ENCRYPTION_REF: 'env://PLATFORM_BENCH_KEY', PLATFORM_SYS_AUDIT_KEY_REF: 'env://PLATFORM_BENCH_KEY' },
+  stubs: { identity: answers as unknown as Stubs<{ identity: typeof identity }>['identity'] & object },
+});
 const admin = host.by(as.user('sys:sys:admin', 'sys:org:admin', 'sys:env:admin', 'sys:app:admin'));
 const proxy = host.by(as.machine('proxy', 'sys:instances:read'));
 const org = await admin.createOrg({ body: { slug: 'bench', display_name: 'Bench' } });

@@ -1,8 +1,10 @@
+export type { Operator, PlatformCommand } from './src/command.ts';
 export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
 export type {
   AuditEntry,
+  EmitEntry,
   Backends,
   Caller,
   Client,

@@ -234,9 +234,10 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         closeGroup: () => ({ closed: 0 }),
       },
       sys: {
-        recordAudit: ({ body }) => {
-          this.audits.push(body as Record<string, unknown>);
-          return { audit_id: newId() };
+        recordAudits: ({ body }) => {
+          const { events } = body as { events: Record<string, unknown>[] };
+          this.audits.push(...events);
+          return { audit_ids: events.map(() => newId()) };
         },
         policySnapshot: () => ({ sets: [], relations: [], attributes: [] }),
         registerVertical: ({ body }) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),

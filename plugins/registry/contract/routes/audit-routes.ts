@@ -1,5 +1,5 @@
 import { get, post, Id, Type } from '@platform/sdk/contract';
-import { Audit, NewAudit } from '../schema/audit.ts';
+import { Audit, NewAudit, Verification } from '../schema/audit.ts';
 
 /** The canonical audit trail (G-SYS-13). */
 export const auditRoutes = {
@@ -10,6 +10,7 @@ export const auditRoutes = {
       service: Type.Optional(Type.String()),
       action: Type.Optional(Type.String()),
       env_id: Type.Optional(Id),
+      correlation_id: Type.Optional(Type.String({ maxLength: 128 })),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
       after_ts: Type.Optional(Type.String()),
       after_id: Type.Optional(Id),
@@ -23,6 +24,40 @@ export const auditRoutes = {
     body: NewAudit,
     returns: Type.Object({ audit_id: Id }),
     status: 201,
+    limit: 65_536,
+    problems: ['audit_overloaded', 'audit_unstorable'],
     emits: ['platform:sys:audit:recorded'],
+  }),
+  recordAudits: post('/v1/audit/batch', {
+    summary: 'Store several audit events',
+    gate: 'audit:write',
+    body: Type.Object({ events: Type.Array(Type.Object({ ...NewAudit.properties, idempotency_key: Type.Optional(Id) }), { minItems: 1, maxItems: 500 }) }),
+    returns: Type.Object({ audit_ids: Type.Array(Id) }),
+    status: 201,
+    problems: ['audit_overloaded', 'audit_unstorable'],
+    emits: ['platform:sys:audit:recorded'],
+    hidden: true,
+  }),
+  verifyAudit: get('/v1/audit/verification', {
+    summary: 'Prove that the trail of an environment was not changed',
+    gate: 'audit:read',
+    query: { env_id: Type.Optional(Id), cursor: Type.Optional(Type.String({ maxLength: 200 })) },
+    returns: Verification,
+    problems: ['audit_env_required', 'invalid_cursor'],
+    hidden: true,
+  }),
+  listAuditChains: get('/v1/audit/chains', {
+    summary: 'Environments that have an audit trail',
+    gate: 'audit:read',
+    query: { cursor: Type.Optional(Id) },
+    returns: Type.Object({ items: Type.Array(Type.Object({ env_id: Id, position: Type.Integer() })), next_cursor: Type.Union([Id, Type.Null()]) }),
+    problems: ['platform_admin_required'],
+    hidden: true,
+  }),
+  auditKey: get('/v1/audit/key', {
+    summary: 'The public key that signs the trail',
+    gate: 'audit:read',
+    returns: Type.Object({ algorithm: Type.Literal('ML-DSA-65'), key_id: Type.String(), public_key: Type.String() }),
+    hidden: true,
   }),
 };

@@ -16,6 +16,8 @@ export const Audit = Type.Object({
   outcome: Outcome,
   details: Type.Optional(Type.Object({}, { additionalProperties: true })),
   correlation_id: Type.String(),
+  /** When it happened, where the recorder said so; `ts` is when it was recorded. */
+  occurred_at: Type.Optional(Stamp),
 });
 export type Audit = Static<typeof Audit>;
 export const NewAudit = Type.Object({
@@ -30,3 +32,39 @@ export const NewAudit = Type.Object({
   correlation_id: Type.Optional(Type.String({ maxLength: 128 })),
   occurred_at: Type.Optional(Type.String({ format: 'date-time' })),
 });
+export type NewAudit = Static<typeof NewAudit>;
+
+/** How far one step of a verification came, and what it found. */
+export const Verification = Type.Object({
+  env_id: Id,
+  status: Type.Union([Type.Literal('intact'), Type.Literal('unfinished'), Type.Literal('broken')]),
+  /** Rows and signed anchors of this step. */
+  rows: Type.Integer(),
+  anchors: Type.Integer(),
+  /** Everything up to here is as it was written; `head` is where the chain ends. */
+  position: Type.Integer(),
+  head: Type.Integer(),
+  hash: Type.String(),
+  key_id: Type.String(),
+  /** Where retention cut the chain. */
+  cut: Type.Optional(Type.Object({ position: Type.Integer(), cut_at: Stamp })),
+  /** The first thing that is wrong. */
+  fault: Type.Optional(
+    Type.Object({
+      kind: Type.Union([
+        Type.Literal('row_changed'),
+        Type.Literal('rows_missing'),
+        Type.Literal('row_inserted'),
+        Type.Literal('chain_rewritten'),
+        Type.Literal('head_changed'),
+        Type.Literal('anchor_missing'),
+        Type.Literal('signature_invalid'),
+      ]),
+      position: Type.Integer(),
+      audit_id: Type.Optional(Id),
+      detail: Type.String(),
+    }),
+  ),
+  next_cursor: Type.Union([Type.String(), Type.Null()]),
+});
+export type Verification = Static<typeof Verification>;

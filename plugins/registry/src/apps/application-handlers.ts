@@ -1,15 +1,11 @@
-import type { identity } from '@platform/identity/contract';
-import type { PluginBehaviour } from '@platform/sdk';
 import type { appRoutes } from '../../contract/routes/app-routes.ts';
-import type { Contract } from '../context.ts';
+import type { Handlers } from '../context.ts';
 import type { AppInstances } from './app-instances.ts';
 import type { Bindings } from './bindings.ts';
 import type { CustomDomains } from './custom-domains.ts';
 
-type Handlers = Pick<PluginBehaviour<Contract, { identity: typeof identity }>['routes'], keyof typeof appRoutes>;
-
 /** Routes of applications to who answers them. */
-export const applicationHandlers = ({ apps, domains, bindings }: { apps: AppInstances; domains: CustomDomains; bindings: Bindings }): Handlers => ({
+export const applicationHandlers = ({ apps, domains, bindings }: { apps: AppInstances; domains: CustomDomains; bindings: Bindings }): Handlers<keyof typeof appRoutes> => ({
   listApplications: request => apps.list(request, request.params.env_id),
   createApplication: request => apps.create(request),
   getApplication: request => apps.get(request),

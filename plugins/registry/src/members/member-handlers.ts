@@ -1,0 +1,30 @@
+import type { memberRoutes } from '../../contract/routes/member-routes.ts';
+import type { Handlers } from '../context.ts';
+import type { Acceptance } from './acceptance.ts';
+import type { Invitations } from './invitations.ts';
+import type { MailQueue } from './mail-queue.ts';
+import type { Memberships } from './memberships.ts';
+import type { Removal } from './removal.ts';
+
+interface Parts {
+  readonly memberships: Memberships;
+  readonly removal: Removal;
+  readonly invitations: Invitations;
+  readonly acceptance: Acceptance;
+  readonly mails: MailQueue;
+}
+
+/** Routes of members and invitations to who answers them. */
+export const memberHandlers = ({ memberships, removal, invitations, acceptance, mails }: Parts): Handlers<keyof typeof memberRoutes> => ({
+  listMemberships: request => memberships.list(request),
+  removeMembership: request => removal.remove(request),
+  removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
+  changeMembership: request => memberships.change(request),
+  listInvitations: request => invitations.list(request),
+  createInvitation: request => invitations.create(request),
+  acceptInvitation: request => acceptance.accept(request),
+  getInvitation: request => invitations.get(request),
+  deleteInvitation: request => invitations.revoke({ ...request, body: undefined }),
+  revokeInvitation: request => invitations.revoke(request),
+  mailQueue: () => mails.state(),
+});

@@ -1,0 +1,112 @@
+import type { Ctx } from './context.ts';
+import { AppInstances } from './apps/app-instances.ts';
+import { Bindings } from './apps/bindings.ts';
+import { CustomDomains } from './apps/custom-domains.ts';
+import { DomainProof } from './apps/domain-proof.ts';
+import { DomainRecheck } from './apps/domain-recheck.ts';
+import { AuditAnchors } from './audit/audit-anchors.ts';
+import { AuditChain } from './audit/audit-chain.ts';
+import { AuditKey } from './audit/audit-key.ts';
+import { AuditListing } from './audit/audit-listing.ts';
+import { AuditRetention } from './audit/audit-retention.ts';
+import { AuditTrail } from './audit/audit-trail.ts';
+import { AuditVerification } from './audit/audit-verification.ts';
+import { Bootstrap } from './bootstrap.ts';
+import { Branding } from './branding.ts';
+import { DomainChanges } from './domain-changes.ts';
+import { Enablement } from './enablement.ts';
+import { Acceptance } from './members/acceptance.ts';
+import { Invitations } from './members/invitations.ts';
+import { MailQueue } from './members/mail-queue.ts';
+import { MemberChanges } from './members/member-changes.ts';
+import { Memberships } from './members/memberships.ts';
+import { Owners } from './members/owners.ts';
+import { Removal } from './members/removal.ts';
+import { AccessListing } from './policy/access-listing.ts';
+import { PolicyStore } from './policy/policy-store.ts';
+import { HostIndex } from './resolver/host-index.ts';
+import { HostLookup } from './resolver/host-lookup.ts';
+import { Resolver } from './resolver/resolver.ts';
+import { ServiceLabels } from './resolver/service-labels.ts';
+import { Access } from './tenants/access.ts';
+import { Creations } from './tenants/creations.ts';
+import { DeletionPreview } from './tenants/deletion-preview.ts';
+import { Deletion } from './tenants/deletion.ts';
+import { Envs } from './tenants/envs.ts';
+import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
+import { Orgs } from './tenants/orgs.ts';
+import { SlugAvailability } from './tenants/slug-availability.ts';
+import { Unfinished } from './tenants/unfinished.ts';
+import { Verticals } from './verticals.ts';
+
+/** Everything of this service, put together by hand (house 20). */
+export async function servicesOf(ctx: Ctx) {
+  const access = new Access(ctx);
+  const auditKey = await AuditKey.open(ctx);
+  const audit = new AuditTrail(ctx, new AuditChain(ctx));
+  const auditListing = new AuditListing(ctx);
+  const auditVerification = new AuditVerification(ctx, auditKey);
+  const auditAnchors = new AuditAnchors(ctx, auditKey);
+  const auditRetention = new AuditRetention(ctx, auditKey);
+  const changes = new DomainChanges(ctx);
+  const policies = new PolicyStore(ctx);
+  const verticals = new Verticals(ctx, changes);
+  const enablement = new Enablement(ctx, { access, audit, changes, verticals });
+  const followUps = new IdentityFollowUps(ctx);
+  const creations = new Creations(ctx, { audit, followUps });
+  const tenants = { access, audit, changes, creations, followUps };
+  const orgs = new Orgs(ctx, tenants);
+  const envs = new Envs(ctx, { ...tenants, policies });
+  const deletion = new Deletion(ctx, tenants);
+  const preview = new DeletionPreview(ctx, access);
+  const unfinished = new Unfinished(ctx, tenants);
+  const branding = new Branding(ctx, { access, changes });
+  const labels = new ServiceLabels(ctx);
+  const resolver = new Resolver(ctx, { hosts: new HostIndex(ctx, new HostLookup(ctx, labels)), enablement });
+  const apps = new AppInstances(ctx, { access, audit, changes, verticals, labels });
+  const proof = new DomainProof(ctx.config.dnsServers);
+  const domains = new CustomDomains(ctx, { apps, audit, proof });
+  const recheck = new DomainRecheck(ctx, { apps, audit, proof });
+  const bindings = new Bindings(ctx, { access, audit, apps });
+  const bootstrap = new Bootstrap(ctx, { access, enablement });
+  const listing = new AccessListing(ctx, verticals);
+  const mails = new MailQueue(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
+  const memberChanges = new MemberChanges(ctx);
+  const owners = new Owners(ctx, { access, changes: memberChanges });
+  const memberships = new Memberships(ctx, { access, audit, changes: memberChanges, owners });
+  const removal = new Removal(ctx, { access, audit, changes: memberChanges, owners });
+  const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
+  const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
+  const slugs = new SlugAvailability(ctx);
+  return {
+    acceptance,
+    apps,
+    audit,
+    auditAnchors,
+    auditListing,
+    auditRetention,
+    auditVerification,
+    bindings,
+    bootstrap,
+    branding,
+    creations,
+    deletion,
+    domains,
+    enablement,
+    envs,
+    followUps,
+    invitations,
+    listing,
+    mails,
+    memberships,
+    orgs,
+    policies,
+    preview,
+    recheck,
+    removal,
+    resolver,
+    slugs,
+    unfinished,
+    verticals,
+  };
+}

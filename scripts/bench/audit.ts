@@ -1,0 +1,186 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { as, boot, openTestStores } from '@platform/testing';
+import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
+import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
+import plugin from '../../plugins/registry/src/plugin.ts';
+import { envId, loadTrail, serviceName } from './audit-load.ts';
+import type { Load, Loaded } from './load-worker.ts';
+import { median, type Row } from './row.ts';
+
+const ROWS = Number(process.env['PLATFORM_BENCH_AUDIT_ROWS'] ?? 10_000_000);
+const CONCURRENCY = 64;
+const MS = 8_000;
+const ASKED = 100;
+
+/** The audit trail: durable ingest over mutual TLS, pages of a long trail, verification. */
+export async function auditRows(): Promise<Row[]> {
+  await using stores = await openTestStores();
+  const keyFile = join(stores.dataDir, 'audit.key');
+  writeFileSync(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
+  await using host = await boot(plugin, { stores, environment: { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyFile}` } });
+  const { host: address, port, database } = stores.stores.database;
+  const leaf = await stores.authority.classical.issue({ commonName: 'svc.sys', names: [], usages: ['client'], days: 1 });
+  const ssl = { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
+  await using pool = new PostgresPool({ host: address, port, database, user: roleOf('sys'), schema: schemaOf('sys'), ssl, statementTimeoutMs: 0 });
+
+  const machine = as.machine('bench', 'audit:write');
+  host.by(machine);
+  const event = { env_id: envId(999), action: 'bench.recorded', resource: { type: 'run', id: 'run-1' }, details: { from: 'bench', count: 3 }, correlation_id: 'bench-1' };
+  const { cert, key } = await host.workload('bench');
+  const load: Load = {
+    origin: `https://127.0.0.1:${host.process.port}`,
+    host: 'sys.ops.sys.localhost',
+    path: '/v1/audit',
+    body: JSON.stringify(event),
+    cert,
+    key,
+    ca: stores.authority.pq.files.rootCertificate,
+    concurrency: CONCURRENCY,
+    warmUpMs: 3_000,
+    ms: MS,
+  };
+  const worker = new Worker(new URL('./load-worker.ts', import.meta.url), { workerData: load });
+  const [ingest] = (await once(worker, 'message')) as [Loaded];
+  const plain = await plainInserts(pool, event);
+
+  const began = performance.now();
+  const reserved = await pool.raw.reserve();
+  await reserved`truncate bench_plain`;
+  await loadTrail(reserved as never, ROWS);
+  reserved.release();
+  process.stderr.write(`  ${ROWS} rows loaded in ${Math.round((performance.now() - began) / 1_000)} s\n`);
+  return [
+    {
+      name: 'audit ingest, durable, mutual TLS, 64 at once',
+      value: ingest.perSecond,
+      unit: 'rows/s',
+      atLeast: 5_000,
+      peer: { name: 'plain insert … returning over the same pool, no chain, no HTTP, no event', value: plain },
+      note: `p99 ${ingest.p99Ms.toFixed(1)} ms`,
+    },
+    ...(await listings(host)),
+    await verification(host),
+  ];
+}
+
+const p99 = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
+
+/** What a row costs without chain, event and HTTP: single statements, the same columns and indexes, as many at once. */
+async function plainInserts(pool: PostgresPool, event: { env_id: string; action: string; resource: object; details: object; correlation_id: string }): Promise<number> {
+  const { raw } = pool;
+  await raw`create table bench_plain (like audit including all)`;
+  let rows = 0;
+  const start = performance.now();
+  const one = async () => {
+    while (performance.now() - start < MS) {
+      await raw`insert into bench_plain (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, hash)
+        values (${randomUUID()}, 1, now(), 'bench', ${event.env_id}, ${event.action}, '{}', ${JSON.stringify(event.resource)}::text::json, 'success', ${JSON.stringify(event.details)}::text::json, ${event.correlation_id}, '') returning audit_id`;
+      rows += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, one));
+  return (rows * 1_000) / MS;
+}
+
+type Booted = Awaited<ReturnType<typeof boot<typeof plugin.contract, typeof plugin.uses>>>;
+
+/** Every set of filters: the newest page, one from the middle, the last ones, and filters that nothing fits. */
+async function listings(host: Booted): Promise<Row[]> {
+  const reader = host.by(as.user('sys:sys:admin', 'audit:read'));
+  const at = (share: number) => ({
+    after_ts: new Date(0).toISOString(),
+    after_id: `${Math.floor(Date.now() - (1 - share) * 300 * 86_400_000)
+      .toString(16)
+      .padStart(12, '0')
+      .replace(/^(.{8})/, '$1-')}-7000-8000-000000000000`,
+  });
+  const places = [{}, at(0.5), at(0.001)];
+  const service = serviceName(3);
+  const filters: readonly [string, readonly object[]][] = [
+    ['no filter', [{}]],
+    ['service', [{ service }, { service: 'nobody' }]],
+    ['action', [{ action: 'service3.action4' }, { action: 'shared.read' }, { action: 'once.upon.a.time' }, { action: 'never' }]],
+    [
+      'service and action',
+      [
+        { service, action: 'service3.action4' },
+        { service, action: 'service4.action4' },
+        { service, action: 'once.upon.a.time' },
+      ],
+    ],
+    ['environment', [{ env_id: envId(0) }, { env_id: envId(7) }]],
+    [
+      'environment and service',
+      [
+        { env_id: envId(0), service },
+        { env_id: envId(7), service },
+        { env_id: envId(0), service: 'nobody' },
+      ],
+    ],
+    [
+      'environment and action',
+      [
+        { env_id: envId(0), action: 'shared.read' },
+        { env_id: envId(7), action: 'service3.action4' },
+        { env_id: envId(9), action: 'once.upon.a.time' },
+      ],
+    ],
+    [
+      'environment, service and action',
+      [
+        { env_id: envId(0), service, action: 'shared.read' },
+        { env_id: envId(7), service, action: 'service4.action4' },
+      ],
+    ],
+    ['correlation id', [{ correlation_id: 'click-99' }, { correlation_id: 'click-99', env_id: envId(0) }]],
+  ];
+  const rows: Row[] = [];
+  for (const [name, queries] of filters) {
+    const slowest: number[] = [];
+    const medians: number[] = [];
+    for (const query of queries) {
+      for (const place of places) {
+        const times: number[] = [];
+        for (let turn = 0; turn < ASKED + 10; turn++) {
+          const start = performance.now();
+          await reader.listAudit({ query: { ...query, ...place } });
+          if (turn >= 10) times.push(performance.now() - start);
+        }
+        slowest.push(p99(times));
+        medians.push(median(times));
+      }
+    }
+    rows.push({
+      name: `page of ${ROWS.toExponential()} audit events, ${name}, p99 of the slowest page`,
+      value: Math.max(...slowest),
+      unit: 'ms',
+      limit: 20,
+      note: `median of the slowest page ${Math.max(...medians).toFixed(1)} ms`,
+    });
+  }
+  return rows;
+}
+
+/** The longest chain, step by step, as the command does. */
+async function verification(host: Booted): Promise<Row> {
+  const reader = host.by(as.user('sys:sys:admin', 'audit:read'));
+  let [rows, cursor] = [0, undefined as string | undefined];
+  const start = performance.now();
+  for (;;) {
+    const step = await reader.verifyAudit({ query: { env_id: envId(0), ...(cursor ? { cursor } : {}) } });
+    if (step.status === 'broken' && step.fault?.kind !== 'anchor_missing') throw new Error(`the loaded chain is broken: ${step.fault?.detail}`);
+    rows += step.rows;
+    if (step.next_cursor === null) break;
+    cursor = step.next_cursor;
+  }
+  return {
+    name: 'verification of one chain',
+    value: (rows * 1_000) / (performance.now() - start),
+    unit: 'rows/s',
+    note: `${rows} rows, resident memory ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MiB`,
+  };
+}
