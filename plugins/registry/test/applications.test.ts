@@ -12,7 +12,7 @@ const NOWHERE = '018f0000-0000-7000-8000-00000000dead';
 const by = (persona: Persona) => world.host.by(persona);
 const at = (env: { env_id: string }, app: { app_instance_id: string }) => ({ env_id: env.env_id, app_instance_id: app.app_instance_id });
 const heard = async (event: string, envId: string) => (await world.written(event, envId)).map(({ payload }) => payload);
-const audited = async (envId: string) => (await world.sql<{ action: string }[]>`select action from audit where env_id = ${envId} order by seq`).map(({ action }) => action);
+const audited = async (envId: string) => (await world.sql<{ action: string }[]>`select action from audit where env_id = ${envId} order by audit_id`).map(({ action }) => action);
 
 describe('app instances', () => {
   test('REG-001 REG-049 REG-050 REG-084 REG-130 REG-143 one is made with everything a sign-in and a proxy need, and is told with ids only', async () => {

@@ -243,6 +243,6 @@ test('REG-004 rows that nobody signed for an hour are named', async () => {
   await later.signed();
   await trail.tamper(sql => sql`delete from audit_anchors where env_id = ${trail.envId}`);
   expect(await trail.verify()).toMatchObject({ status: 'intact', anchors: 0 });
-  await world.host.clock.advance('61m');
+  await world.host.clock.leap('61m');
   expect(await trail.verify()).toMatchObject({ status: 'broken', fault: { kind: 'anchor_missing', position: 1 } });
 });

@@ -25,7 +25,7 @@ const invite = async (email = newEmail(), at?: Awaited<ReturnType<World['org']>>
   const invitation = (await world.host.by(owner).createInvitation({ params: { org_id: org.org_id }, body: { email } })) as Invitation;
   return { org, owner, invitation, params: { org_id: org.org_id, invitation_id: invitation.invitation_id } };
 };
-const trail = (id: string) => world.sql<{ action: string; actor: object; details: object }[]>`select action, actor, details from audit where resource->>'id' = ${id} order by seq`;
+const trail = (id: string) => world.sql<{ action: string; actor: object; details: object }[]>`select action, actor, details from audit where resource->>'id' = ${id} order by audit_id`;
 
 describe('inviting', () => {
   test('REG-002 REG-053 REG-089 REG-136 answers 201 with the invitation and its place; event and audit carry ids only', async () => {
