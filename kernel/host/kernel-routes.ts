@@ -1,4 +1,4 @@
-import { get, type Request, reply, Type } from '@platform/sdk';
+import { type AnyRoute, get, post, type Request, reply, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { openApi } from '../http/open-api.ts';
@@ -47,7 +47,9 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
       const text = Object.entries(values).map(([name, value]) => `platform_${manifest.id}_${name.replaceAll(/[^a-z0-9_]/g, '_')} ${value}`);
       return reply(`${text.join('\n')}\n`, { headers: { 'content-type': 'text/plain; version=0.0.4' } });
     }),
-    openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () => openApi(manifest, parts.described())),
+    openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () =>
+      openApi(manifest, { ...parts.described(), ...pageResources(manifest) }),
+    ),
   };
   const gates = pageGates(manifest);
   if (Object.keys(manifest.pages).length > 0 && gates.length > 0) {
@@ -65,6 +67,16 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
     );
   }
   return routes;
+}
+
+/** What the description says of them: one path for the data and mutations of every page, whose routes are described by themselves. */
+function pageResources(manifest: Manifest): Record<string, AnyRoute> {
+  const gate = { any: pageGates(manifest) };
+  if (gate.any.length === 0) return {};
+  return {
+    adminResource: get('/v1/admin/{resource}', { summary: 'Data of an admin page', gate, target: 'optional' }),
+    adminResourceWrite: post('/v1/admin/{resource}', { summary: 'A mutation of an admin page', gate, target: 'optional' }),
+  };
 }
 
 /** Data and mutations of pages, as further paths of the routes they name (G-K-18): reads by GET, everything else by POST (KRN-019). */

@@ -23,7 +23,8 @@ import type { Workload } from '../identity/workload.ts';
 import { AUDIT_EVENT } from '../outbox/audit-event.ts';
 import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
 import { once } from '../outbox/inbox.ts';
-import { drop, insertEvent, insertEvents, release } from '../outbox/outbox.ts';
+import { EventBatch } from '../outbox/event-batch.ts';
+import { drop, release } from '../outbox/outbox.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inquire } from '../policy/policy-inquiry.ts';
 import type { PolicyPort } from '../policy/policy-port.ts';
@@ -71,14 +72,13 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
   const publisher = () => currentScope()?.subject ?? manifest.id;
   const correlation = () => currentScope()?.correlationId ?? `${manifest.id}-${newId()}`;
 
-  const transaction = (sql: Sql, ends: (() => Promise<void>)[]): Tx<AnyContract> => {
+  const transaction = (sql: Sql, { ends, events }: { ends: (() => Promise<void>)[]; events: EventBatch }): Tx<AnyContract> => {
     const emitAll = async (event: string, entries: readonly (EmitEntry<unknown> & { readonly hold?: string })[]) => {
       const validator = payloadValidator(event);
       // An event that breaks its own schema must fail the transaction that would make it true.
       if (!validator) throw new Error(`${manifest.id} does not declare the event ${event}`);
       for (const { payload } of entries) if (!validator.check(payload)) throw new Error(`the payload of ${event} does not fit: ${JSON.stringify(validator.faults(payload))}`);
-      await insertEvents(
-        sql,
+      await events.add(
         entries.map(({ envId, payload, correlationId, subject, hold }) => ({
           id: newId(),
           env_id: envId,
@@ -99,15 +99,17 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       release: async hold => void (await release(sql, hold)),
       drop: async hold => void (await drop(sql, hold)),
       audit: async entry =>
-        insertEvent(sql, {
-          id: newId(),
-          env_id: entry.envId,
-          event_type: AUDIT_EVENT,
-          stream_family: 'audit',
-          payload: auditPayload(entry),
-          correlation_id: correlation(),
-          publisher_subject: publisher(),
-        }),
+        events.add([
+          {
+            id: newId(),
+            env_id: entry.envId,
+            event_type: AUDIT_EVENT,
+            stream_family: 'audit',
+            payload: auditPayload(entry),
+            correlation_id: correlation(),
+            publisher_subject: publisher(),
+          },
+        ]),
     };
   };
 
@@ -122,7 +124,9 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         const result = await pool.tx(async sql => {
           if (marks && !(await once(sql, consumption.consumer, consumption.key))) throw new AlreadyHandled();
           const ends: (() => Promise<void>)[] = [];
-          const answer = await work(transaction(sql, ends));
+          const events = new EventBatch(sql);
+          const answer = await work(transaction(sql, { ends, events }));
+          await events.write();
           for (const end of ends) await end();
           return answer;
         });

@@ -107,7 +107,8 @@ class Source {
     this.#pool = pool;
     this.#pollMs = pollMs;
     this.#options = options;
-    this.#calls = pool.sibling({ max: CALLS_PER_SERVICE, idleInTransactionTimeoutMs: options.callTimeoutMs * 2 });
+    // What a crash forgets to have been delivered is delivered again under the same idempotency key.
+    this.#calls = pool.sibling({ max: CALLS_PER_SERVICE, idleInTransactionTimeoutMs: options.callTimeoutMs * 2, repeatable: true });
   }
 
   async open(): Promise<void> {

@@ -25,6 +25,8 @@ export interface PostgresPoolOptions {
   readonly max?: number;
   readonly statementTimeoutMs?: number;
   readonly idleInTransactionTimeoutMs?: number;
+  /** Commits do not wait for the disk: only for what may be done again when the last moments before a crash are lost. */
+  readonly repeatable?: boolean;
   readonly onNotice?: (message: string) => void;
 }
 
@@ -63,6 +65,7 @@ export class PostgresPool {
         DateStyle: 'ISO',
         statement_timeout: options.statementTimeoutMs ?? 15_000,
         idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 30_000,
+        ...(options.repeatable && { synchronous_commit: 'off' }),
         ...(role !== undefined && { role }),
       },
     }) as unknown as postgres.Sql;
@@ -110,7 +113,7 @@ export class PostgresPool {
   }
 
   /** A second pool of the same identity with other limits; the caller closes it. */
-  sibling(changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs'>>): PostgresPool {
+  sibling(changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable'>>): PostgresPool {
     return new PostgresPool({ ...this.#options, ...changes });
   }
 

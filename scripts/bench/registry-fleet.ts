@@ -18,6 +18,8 @@ import type { ProcessOrder } from './registry-process.ts';
 
 const CHILD = fileURLToPath(new URL('./registry-process.ts', import.meta.url));
 const CONNECTIONS = 16;
+/** A directory that gets a CPU profile of every process that ends by itself. */
+const PROFILE = process.env['BENCH_PROFILE'];
 const TOKEN_MS = 600_000;
 
 export interface Answer {
@@ -37,12 +39,17 @@ class Member {
     this.#service = service;
   }
 
+  get up(): boolean {
+    return this.#pool !== undefined;
+  }
+
   async start(): Promise<void> {
-    const child = fork(CHILD, [JSON.stringify(this.#fleet.order(this.#service))], {
-      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4'],
+    const child = fork(CHILD, [], {
+      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#child = child;
+    child.send(this.#fleet.order(this.#service));
     const port = await new Promise<number>((resolve, reject) => {
       child.once('message', (message: { port: number }) => resolve(message.port));
       child.once('exit', code => reject(new Error(`the ${this.#service} process ended with ${code}`)));
@@ -66,11 +73,22 @@ class Member {
     return promise;
   }
 
+  /** Ends in order. */
+  async stop(): Promise<void> {
+    const [child, pool] = [this.#child, this.#pool];
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
+    child.disconnect();
+    await ended;
+    await pool?.destroy();
+  }
+
   /** Dies as a machine does. */
   async kill(): Promise<void> {
     const [child, pool] = [this.#child, this.#pool];
     if (!child) return;
     const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
+    this.#pool = undefined;
     child.kill('SIGKILL');
     await ended;
     await pool?.destroy();
@@ -101,7 +119,7 @@ export class RegistryFleet implements AsyncDisposable {
       const members = [new Member(fleet, 'auth'), ...fleet.registries];
       for (const member of members) {
         await member.start();
-        fleet.#owned.defer(() => member.kill());
+        fleet.#owned.defer(() => member.stop());
       }
       return fleet;
     } catch (error) {

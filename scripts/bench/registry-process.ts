@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import identity from '@platform/identity/plugin';
 import { manifestOf } from '@platform/kernel/base/manifest';
 import type { Bootstrap } from '@platform/kernel/host/bootstrap';
@@ -16,7 +17,7 @@ export interface ProcessOrder {
 }
 
 /** One service in a process of its own, as `--split` runs it; tokens are the bench's, and events go nowhere. */
-const order = JSON.parse(process.argv[2] ?? '{}') as ProcessOrder;
+const [order] = (await once(process, 'message')) as [ProcessOrder];
 const plugins: Readonly<Record<ProcessOrder['service'], AnyPlugin>> = { auth: identity as unknown as AnyPlugin, sys: registry as unknown as AnyPlugin };
 const plugin = plugins[order.service];
 const manifest = manifestOf(plugin.contract, '0.0.0-bench');

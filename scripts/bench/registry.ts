@@ -50,7 +50,10 @@ async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[]) 
       // The last one of a stretch dies under load, the two in turn.
       if (turn > 0 && turn % every === 0) killing = killing.then(() => kill(((turn / every) % 2) as 0 | 1));
       const person = founders[turn % founders.length] as Persona;
-      const [one, other] = turn % 2 === 0 ? fleet.registries : [fleet.registries[1], fleet.registries[0]];
+      const [first, second] = fleet.registries;
+      // While one of them is down, the other makes and serves.
+      const one = (turn % 2 === 0 && first.up) || !second.up ? first : second;
+      const other = one === first && second.up ? second : first;
       const token = fleet.tokenOf(person);
       const created = await one.call('POST', '/v1/o', token, { slug: `bench-${turn}`, display_name: `Bench ${turn}` }).catch(() => undefined);
       if (created?.status !== 200) {

@@ -29,6 +29,6 @@ export type {
 } from './src/context.ts';
 export { isProblem, ProblemError, problemBody } from './src/problem.ts';
 export type { FieldFault, ProblemBody } from './src/problem.ts';
-export { isReply, reply, type Reply } from './src/reply.ts';
+export { isReply, notModified, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';

@@ -44,6 +44,8 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly coverage: Coverage;
   readonly manifest: Manifest;
   readonly bus: SeenEvent[] = [];
+  /** While set, producing fails as an outage makes it. */
+  busAway = false;
   readonly audits: Readonly<Record<string, unknown>>[] = [];
   process!: PlatformProcess;
   stores!: TestStores;
@@ -213,6 +215,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       },
       bus: {
         produceBatch: ({ body }) => {
+          if (this.busAway) throw new Error('the bus is away');
           const { events } = body as { events: SeenEvent[] };
           for (const event of events) {
             this.bus.push(event);

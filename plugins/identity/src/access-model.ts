@@ -163,12 +163,12 @@ export function realmOf(ctx: Ctx, { headers }: HeaderRequest): string {
   return envId;
 }
 
-/** Realms in which membership of a group counts: its own, and those of every group it is nested into. */
+/** Realms in which membership of a group counts: its own, and those of every group it is nested into. `offset 0` keeps every step an index look-up, even where the planner has no statistics yet. */
 export async function realmsReachedFrom(tx: IdentityTx, envId: string, group: string): Promise<string[]> {
   const rows = await tx.sql<{ env_id: string }[]>`
     with recursive up(env_id, group_name) as (
       select ${envId}::uuid, ${group}::text
-      union select n.env_id, n.group_name from group_nesting n join up on n.child_env_id = up.env_id and n.child_group = up.group_name)
+      union select n.env_id, n.group_name from up cross join lateral (select env_id, group_name from group_nesting where child_env_id = up.env_id and child_group = up.group_name offset 0) n)
     select distinct env_id from up`;
   return rows.map(row => row.env_id);
 }

@@ -37,18 +37,22 @@ export class AccessTemplates {
     const groups = groupNames(template, subject);
     const owners = groups[2] as string;
     const touched = await this.#ctx.db.tx(async tx => {
-      if (owner) await this.#requirePerson(tx, owner);
-      await this.#levels(tx, realms, template, groups);
-      if (owner) await tx.sql`insert into group_members (env_id, group_name, user_id) select unnest(${realms}::uuid[]), ${owners}, ${owner} on conflict do nothing`;
-      if (template === 'env') {
+      // One after the other on the connection, and waited for once.
+      await Promise.all([
+        owner ? this.#requirePerson(tx, owner) : undefined,
+        ...this.#levels(tx, realms, template, groups),
+        owner ? tx.sql`insert into group_members (env_id, group_name, user_id) select unnest(${realms}::uuid[]), ${owners}, ${owner} on conflict do nothing` : undefined,
         // Owners of the organization own its environments.
-        await tx.sql`
-          insert into group_nesting (env_id, group_name, child_env_id, child_group)
-          select realm, ${owners}, env_id, name from user_groups, unnest(${realms}::uuid[]) realm where env_id = ${SYSTEM.envId} and name = ${`platform:org:${orgId}:owners`} on conflict do nothing`;
-        // One transaction with the groups: an environment is never there without its door (registry rule 5).
-        if (host !== undefined) await this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() });
-      }
-      return { members: await this.#membersBelow(tx, realms, owners), realms: (await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)))).flat() };
+        template === 'env'
+          ? tx.sql`
+              insert into group_nesting (env_id, group_name, child_env_id, child_group)
+              select realm, ${owners}, env_id, name from user_groups, unnest(${realms}::uuid[]) realm where env_id = ${SYSTEM.envId} and name = ${`platform:org:${orgId}:owners`} on conflict do nothing`
+          : undefined,
+        // In the same transaction: an environment is never there without its door (registry rule 5).
+        template === 'env' && host !== undefined ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() }) : undefined,
+      ]);
+      const [members, ...reached] = await Promise.all([this.#membersBelow(tx, realms, owners), ...realms.map(realm => realmsReachedFrom(tx, realm, owners))]);
+      return { members, realms: reached.flat() };
     });
     if (host !== undefined) this.#realms.forget();
     // A new tenant changes what its owners may do, and nobody else: other people's closures stand.
@@ -92,21 +96,21 @@ export class AccessTemplates {
   }
 
   /** Roles, nesting and groups of every level in every realm. What stands already is not touched, so that concurrent creates do not wait for each other. */
-  async #levels(tx: IdentityTx, realms: readonly string[], template: 'org' | 'env', groups: readonly string[]): Promise<void> {
+  #levels(tx: IdentityTx, realms: readonly string[], template: 'org' | 'env', groups: readonly string[]): Promise<unknown>[] {
     const rows = realms.flatMap(env_id => LEVELS.map(({ role, scopes, contains }, index) => ({ env_id, role: `platform:${template}:${role}`, scopes, contains, group: groups[index] as string })));
     const scopes = rows.flatMap(({ env_id, role, scopes: held }) => held.map(scope => ({ env_id, role, scope })));
     const nesting = rows.flatMap(({ env_id, role, contains }) => (contains ? [{ env_id, role, child: `platform:${template}:${contains}` }] : []));
     const { sql } = tx;
-    await sql`insert into roles (env_id, name) select env_id, role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, role text) on conflict do nothing`;
-    await sql`insert into role_scopes (env_id, role, scope) select * from jsonb_to_recordset(${sql.json(scopes)}) as row(env_id uuid, role text, scope text) on conflict do nothing`;
-    await sql`
-      delete from role_scopes held using unnest(${realms}::uuid[]) realm where held.env_id = realm and held.role = any(${rows.map(({ role }) => role)}::text[])
-        and not exists (select 1 from jsonb_to_recordset(${sql.json(scopes)}) as row(env_id uuid, role text, scope text) where row.env_id = held.env_id and row.role = held.role and row.scope = held.scope)`;
-    await sql`insert into role_nesting (env_id, role, child) select * from jsonb_to_recordset(${sql.json(nesting)}) as row(env_id uuid, role text, child text) on conflict do nothing`;
-    await sql`
+    return [
+      sql`insert into roles (env_id, name) select env_id, role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, role text) on conflict do nothing`,
+      sql`insert into role_scopes (env_id, role, scope) select * from jsonb_to_recordset(${sql.json(scopes)}) as row(env_id uuid, role text, scope text) on conflict do nothing`,
+      sql`delete from role_scopes where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[]) and not (${sql.json(Object.fromEntries(rows.map(({ role, scopes: held }) => [role, held])))}::jsonb -> role ? scope)`,
+      sql`insert into role_nesting (env_id, role, child) select * from jsonb_to_recordset(${sql.json(nesting)}) as row(env_id uuid, role text, child text) on conflict do nothing`,
+      sql`
       insert into user_groups (group_id, env_id, name) select * from jsonb_to_recordset(${sql.json(rows.map(({ env_id, group }) => ({ group_id: this.#ctx.platform.newId(), env_id, name: group })))})
-        as row(group_id uuid, env_id uuid, name text) on conflict do nothing`;
-    await sql`insert into group_roles (env_id, group_name, role) select env_id, "group", role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, "group" text, role text) on conflict do nothing`;
+        as row(group_id uuid, env_id uuid, name text) on conflict do nothing`,
+      sql`insert into group_roles (env_id, group_name, role) select env_id, "group", role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, "group" text, role text) on conflict do nothing`,
+    ];
   }
 
   /** People who are in a group of these realms, directly or through a group below it; {@link MANY} at most. */
@@ -114,8 +118,8 @@ export class AccessTemplates {
     const rows = await tx.sql<{ user_id: string }[]>`
       with recursive below(env_id, name) as (
         select unnest(${realms}::uuid[]), ${group}::text
-        union select n.child_env_id, n.child_group from group_nesting n join below on n.env_id = below.env_id and n.group_name = below.name)
-      select distinct user_id from group_members m join below on m.env_id = below.env_id and m.group_name = below.name limit ${MANY}`;
+        union select n.child_env_id, n.child_group from below cross join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id and group_name = below.name offset 0) n)
+      select distinct user_id from below cross join lateral (select user_id from group_members m where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY}`;
     return rows.map(({ user_id }) => user_id);
   }
 

@@ -2,7 +2,7 @@
 create table creations (
   subject_kind   text not null check (subject_kind in ('org', 'env')),
   subject_id     uuid not null,
-  org_id         uuid not null references orgs on delete cascade,
+  org_id         uuid not null references orgs on delete cascade deferrable initially deferred,
   caller         jsonb not null,
   correlation_id text not null,
   started_at     timestamptz not null default now(),
@@ -27,3 +27,7 @@ create index identity_follow_ups_due on identity_follow_ups (due_at);
 
 -- Two organizations never hold one domain; what is archived holds none (C34).
 create unique index orgs_domain on orgs (org_domain) where status <> 'archived';
+
+-- Names alone, for questions that must not read whole registrations.
+alter table verticals add column services text[] not null default '{}';
+update verticals set services = array(select entry->>'service' from jsonb_array_elements(registration->'services') entry);

@@ -21,7 +21,7 @@ export class Bootstrap {
 
   async read({ caller }: RequestOf<Contract, 'bootstrap'>) {
     const { sql } = this.#ctx.db;
-    const levels = await this.#access.levels(caller);
+    const [levels, features] = await Promise.all([this.#access.levels(caller), this.#enablement.features(caller.envId ?? SYSTEM.envId)]);
     const reachable = [...levels.keys()];
     const orgs = caller.platformAdmin
       ? await sql<Org[]>`select * from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS}`
@@ -29,15 +29,15 @@ export class Bootstrap {
           Org[]
         >`select * from orgs where org_id = any(${reachable}::uuid[]) or org_id in (select org_id from envs where env_id = any(${reachable}::uuid[])) order by created_at desc limit ${MAX_ORGS}`;
     const envs = await sql<Env[]>`select * from envs where org_id = any(${orgs.map(({ org_id }) => org_id)}::uuid[]) order by created_at`;
-    const visible = (env: Env) => caller.platformAdmin || levels.has(env.org_id) || levels.has(env.env_id);
-    const features = await this.#enablement.features(caller.envId ?? SYSTEM.envId);
+    const visible = envs.filter(env => caller.platformAdmin || levels.has(env.org_id) || levels.has(env.env_id));
+    const envsOf = Map.groupBy(visible, ({ org_id }) => org_id);
     return {
       user_id: caller.userId ?? caller.subject,
       platform_admin: caller.platformAdmin,
       orgs: orgs.map(org => ({
         ...org,
         access: caller.platformAdmin ? ('owner' as Level) : (levels.get(org.org_id) ?? ('viewer' as Level)),
-        envs: envs.filter(env => env.org_id === org.org_id && visible(env)),
+        envs: envsOf.get(org.org_id) ?? [],
       })),
       system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
       features,

@@ -1,6 +1,6 @@
 import { identity } from '@platform/identity/contract';
 import { notification } from '@platform/notification/contract';
-import { definePlugin, reply } from '@platform/sdk';
+import { definePlugin } from '@platform/sdk';
 import { registry } from '../contract/index.ts';
 import { applicationHandlers } from './apps/application-handlers.ts';
 import { auditHandlers } from './audit/audit-handlers.ts';
@@ -49,10 +49,7 @@ export default definePlugin(registry, {
         authDomain: request => of.resolver.authDomain(request),
         tenant: request => of.resolver.tenant(request),
         bootstrap: request => of.bootstrap.read(request),
-        scopeCatalog: async () => {
-          const catalog = await of.verticals.scopes();
-          return reply(catalog, { headers: { etag: `"${catalog.version}"`, 'cache-control': 'public, max-age=60' } });
-        },
+        scopeCatalog: request => of.verticals.catalog(request),
         listVerticals: request => of.verticals.list(request),
         registerVertical: request => of.verticals.register(request),
         ...auditHandlers(of),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { notModified, reply, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Registration } from '../contract/schema/service.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
@@ -28,8 +28,8 @@ export class Verticals {
     if (body.vertical !== 'platform') await this.#ctx.services.identity.putGrants({ params: { vertical: body.vertical }, body: { scopes: grants } });
     const changed = await this.#ctx.db.tx(async tx => {
       const rows = await tx.sql<object[]>`
-        insert into verticals (vertical, registration, digest) values (${body.vertical}, ${tx.sql.json(body)}, ${digest})
-        on conflict (vertical) do update set registration = excluded.registration, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
+        insert into verticals (vertical, registration, services, digest) values (${body.vertical}, ${tx.sql.json(body)}, ${body.services.map(({ service }) => service)}, ${digest})
+        on conflict (vertical) do update set registration = excluded.registration, services = excluded.services, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
         returning 1`;
       if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical: body.vertical, version: body.version });
       return rows.length > 0;
@@ -71,7 +71,17 @@ export class Verticals {
   }
 
   async serviceIds(): Promise<string[]> {
-    return (await this.#rows()).flatMap(({ registration }) => registration.services.map(({ service }) => service)).sort();
+    const rows = await this.#ctx.db.sql<{ services: string[] }[]>`select services from verticals`;
+    return rows.flatMap(({ services }) => services).sort();
+  }
+
+  /** The catalog, or 304 to whoever has this version (RFC 9110, 13.1.2). */
+  async catalog({ headers }: RequestOf<Contract, 'scopeCatalog'>) {
+    const catalog = await this.scopes();
+    const etag = `"${catalog.version}"`;
+    const fresh = { etag, 'cache-control': 'public, max-age=60' };
+    const known = headers['if-none-match']?.split(',').some(tag => [etag, `W/${etag}`, '*'].includes(tag.trim()));
+    return known ? notModified(fresh) : reply(catalog, { headers: fresh });
   }
 
   /** Scopes of everything registered, and of what runs in this process before it registered. */

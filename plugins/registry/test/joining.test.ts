@@ -58,7 +58,7 @@ const person = async (): Promise<Persona> => {
 };
 const send = (persona: Persona, method: string, path: string, body?: object) => tenants.fetch(path, { method, persona, ...(body ? { body: JSON.stringify(body) } : {}) });
 
-test('REG-015 REG-017 REG-066 REG-067 H-31 from the invitation to the very next request, and out again', async () => {
+test('REG-015 REG-017 REG-118 REG-066 REG-067 H-31 from the invitation to the very next request, and out again', async () => {
   const [owner, ada] = [await person(), await person()];
   // Who makes an organization brings the scopes to make one; everything after is asked of the identity service.
   const org = (await tenants.by({ ...owner, scopes: ['sys:org:admin'] }).createOrg({ body: { slug: 'joining', display_name: 'Joining' } })) as Org;

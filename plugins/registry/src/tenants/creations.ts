@@ -99,6 +99,7 @@ export class Creations {
     // Of a request and a recovery that both come this far, one finishes.
     const [mine] = await tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`;
     if (!mine) return;
+    // After the row above, as a delete of the tenant does it: two orders would wait for each other.
     await tx.release(id);
     const owner = caller.userId;
     if (owner) for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });

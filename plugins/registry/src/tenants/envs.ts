@@ -118,15 +118,19 @@ export class Envs {
     return db
       .tx(async tx => {
         // Shared, so that an archive or delete of the organization waits for this row or stops it.
-        const [org] = await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} for share`;
+        const [[org], [buried]] = await Promise.all([
+          tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} for share`,
+          tx.sql<object[]>`select 1 from tombstones where kind = 'env_slug' and name = ${`${row.org_id}/${row.slug}`}`,
+        ]);
         if (org?.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org?.status ?? 'gone'}.` });
-        const [buried] = await tx.sql<object[]>`select 1 from tombstones where kind = 'env_slug' and name = ${`${row.org_id}/${row.slug}`}`;
         if (buried) throw problem('slug_taken', { detail: 'The slug belonged to an environment that was deleted.' });
         if (row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, org, row.auth_domain);
-        const [env] = await tx.sql<[Env]>`insert into envs ${tx.sql.row(row)} returning *`;
-        await this.#parts.creations.begin(tx, envSubject(env), caller, correlationId);
-        // Before the access model, so that the first call into the environment passes (registry rule 4).
-        await this.#parts.policies.seed(tx, env.env_id);
+        const [[env]] = await Promise.all([
+          tx.sql<[Env]>`insert into envs ${tx.sql.row(row)} returning *`,
+          this.#parts.creations.begin(tx, envSubject(row), caller, correlationId),
+          // Before the access model, so that the first call into the environment passes (registry rule 4).
+          this.#parts.policies.seed(tx, row.env_id),
+        ]);
         await tx.emit('platform:sys:env:created', env.env_id, envSnapshot(env, org), env.env_id);
         return env;
       })

@@ -128,8 +128,7 @@ export class Orgs {
         if (buried) throw this.#ctx.problem('slug_taken', { detail: 'The slug belonged to an organization that was deleted.' });
         // A domain that follows from the slug is as free as the slug.
         if (row.org_domain !== `${row.slug}.${this.#ctx.platform.domain}`) await requireOrgDomain(this.#ctx, tx.sql, row, row.org_domain);
-        const [org] = await tx.sql<[Org]>`insert into orgs ${tx.sql.row(row)} returning *`;
-        await this.#creations.begin(tx, orgSubject(org), caller, correlationId);
+        const [[org]] = await Promise.all([tx.sql<[Org]>`insert into orgs ${tx.sql.row(row)} returning *`, this.#creations.begin(tx, orgSubject(row), caller, correlationId)]);
         await tx.emit('platform:sys:org:created', SYSTEM.envId, orgSnapshot(org), org.org_id);
         return org;
       })
