@@ -10,8 +10,7 @@ import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/servic
 import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
-import { type ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
-import { once } from '../outbox/inbox.ts';
+import type { ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
@@ -23,6 +22,7 @@ import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { actionsOf } from './catalog-actions.ts';
+import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from './job-runner.ts';
 import { kernelRoutes, pageAliases } from './kernel-routes.ts';
 import { pluginContext } from './plugin-context.ts';
@@ -141,7 +141,8 @@ export class ServiceInstance implements AsyncDisposable {
     await relay.attach(manifest.id, pool, { pollMs: ['acme', 'post'].includes(manifest.id) ? 5_000 : 2_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
     this.#startJobs();
-    this.#startConsumers();
+    const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
+    this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
   }
 
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */
@@ -281,28 +282,5 @@ export class ServiceInstance implements AsyncDisposable {
     });
     this.#jobs = this.#owned.own(new JobRunner({ service: manifest.id, jobs, clock, pool, log }));
     this.#owned.own(clock.every(30_000, () => this.#engine.reloadAll()));
-  }
-
-  #startConsumers(): void {
-    const { manifest, bus, log, instance, pool } = this.#parts;
-    const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
-    for (const [name, { event, family, delivery = 'fleet' }] of Object.entries(manifest.consumes)) {
-      const handler = handlers[name];
-      if (!handler) throw new Error(`${manifest.id} consumes ${name} and gives it no handler`);
-      const consumer = new EventConsumer({
-        bus,
-        log,
-        service: manifest.id,
-        name,
-        family,
-        event,
-        delivery,
-        instance,
-        handle: entry =>
-          handler({ id: entry.idempotency_key, event: entry.event_type, envId: entry.env_id, payload: entry.payload, attempt: entry.delivery_count ?? 1, correlationId: entry.correlation_id }),
-        mark: (from, key) => once(pool.sql, from, key),
-      });
-      this.#consumers.push(this.#owned.own(consumer));
-    }
   }
 }

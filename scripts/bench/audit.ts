@@ -21,7 +21,7 @@ export async function auditRows(): Promise<Row[]> {
   await using stores = await openTestStores();
   const keyFile = join(stores.dataDir, 'audit.key');
   writeFileSync(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
-  await using host = await boot(plugin, { stores, environment: { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyFile}` } });
+  await using host = await boot(plugin, { stores, environment: { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyFile}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${keyFile}` } });
   const { host: address, port, database } = stores.stores.database;
   const leaf = await stores.authority.classical.issue({ commonName: 'svc.sys', names: [], usages: ['client'], days: 1 });
   const ssl = { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };

@@ -9,17 +9,13 @@ export type {
   Caller,
   Client,
   Connection,
-  IssuedCertificate,
   Context,
-  ExplainedDecision,
   KeyValue,
   Logger,
   MachineCaller,
   NodeExchange,
-  PolicyInquiry,
   RawExchange,
   Request,
-  SigningAuthority,
   RequestOf,
   Sealed,
   SealedBox,
@@ -27,6 +23,8 @@ export type {
   Tx,
   UserCaller,
 } from './src/context.ts';
+export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
+export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
 export { isProblem, ProblemError, problemBody } from './src/problem.ts';
 export type { FieldFault, ProblemBody } from './src/problem.ts';
 export { isReply, notModified, reply, type Reply } from './src/reply.ts';

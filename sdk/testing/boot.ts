@@ -9,6 +9,7 @@ import { readConfig } from '@platform/kernel/host/configuration';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
+import { callerOf } from './caller-of.ts';
 import { Coverage } from './coverage.ts';
 import { type Persona, TokenMint } from './persona.ts';
 import { openTestStores, type TestStores } from './stores.ts';
@@ -275,39 +276,4 @@ function loaded(plugin: AnyPlugin, environment: Readonly<Record<string, string>>
   const { config, faults } = readConfig(manifest.config, environment);
   if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
   return { plugin, manifest, config };
-}
-
-function callerOf(persona: Persona) {
-  const base = {
-    clientId: persona.kind === 'machine' ? persona.id : 'console',
-    thumbprint: persona.kind === 'machine' ? 'test' : undefined,
-    platformAdmin: persona.scopes.includes('sys:sys:admin'),
-    bound: persona.kind === 'machine',
-    sessionId: undefined,
-  };
-  if (persona.kind === 'machine')
-    return {
-      ...base,
-      kind: 'machine' as const,
-      userId: undefined,
-      service: persona.id.split('-')[0] as string,
-      subject: persona.id,
-      envId: undefined,
-      authEnvId: undefined,
-      vertical: persona.vertical,
-      email: undefined,
-      emailVerified: false,
-    };
-  return {
-    ...base,
-    kind: persona.kind,
-    userId: persona.id,
-    service: persona.kind === 'delegated' ? 'bff' : undefined,
-    subject: persona.kind === 'delegated' ? 'bff-delegator' : persona.id,
-    envId: persona.envId,
-    authEnvId: persona.envId,
-    vertical: undefined,
-    email: persona.email,
-    emailVerified: true,
-  };
 }

@@ -5,7 +5,9 @@ import type { AnyContract } from './contract.ts';
 import type { EventDef } from './event.ts';
 import type { ProblemError } from './problem.ts';
 import type { AnyRoute, PathParams } from './route.ts';
+import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 import type { Reply } from './reply.ts';
+import type { SigningAuthority } from './signing-authority.ts';
 
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -214,34 +216,6 @@ export interface Connection<In = unknown, Out = unknown> {
   readonly bufferedBytes: number;
 }
 
-export interface LeafOrder {
-  readonly hierarchy: 'pq' | 'classical';
-  readonly commonName: string;
-  /** `dns:name`, `ip:1.2.3.4` or `uri:urn:…`. */
-  readonly names: readonly string[];
-  readonly usages: readonly ('server' | 'client')[];
-  readonly days: number;
-  readonly csr?: string;
-}
-export interface IssuedCertificate {
-  readonly certificate: string;
-  /** Leaf first, root left out. */
-  readonly chain: string;
-  /** Only when no CSR was given; kept nowhere. */
-  readonly key: string | undefined;
-  readonly serial: string;
-  readonly thumbprint: string;
-  readonly notBefore: Date;
-  readonly notAfter: Date;
-}
-/** The hierarchies' signing keys behind two questions. */
-export interface SigningAuthority {
-  readonly anchors: { readonly pq: { readonly root: string; readonly intermediate: string }; readonly classical: { readonly root: string; readonly intermediate: string } };
-  /** Which hierarchy would sign this CSR, and what it names; `undefined` with the reason when it cannot be honoured. */
-  readCsr(csr: string): Promise<{ readonly hierarchy: 'pq' | 'classical'; readonly commonName: string | undefined; readonly names: readonly string[] } | { readonly refused: string }>;
-  issue(order: LeafOrder): Promise<IssuedCertificate>;
-}
-
 export interface NodeExchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -259,23 +233,6 @@ export interface RawExchange {
   readonly correlationId: string;
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
   readonly caller: Caller | undefined;
-}
-
-export interface PolicyInquiry {
-  readonly service: string;
-  readonly envId: string;
-  /** Answered in their order. `scopes` are the principal's effective ones in the environment. */
-  readonly questions: readonly {
-    readonly principal: { readonly kind: 'user' | 'workload'; readonly id: string; readonly scopes: readonly string[] };
-    readonly action: string;
-    readonly resource?: string;
-  }[];
-}
-export interface ExplainedDecision {
-  readonly effect: 'permit' | 'deny';
-  readonly policy_set_id?: string;
-  readonly policy_id?: string;
-  readonly trace: readonly string[];
 }
 
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;

@@ -1,0 +1,30 @@
+import type { ProblemDecl } from '@platform/sdk/contract';
+
+/** Every refusal of the identity service. */
+export const problems = {
+  target_env_missing: { status: 400, title: 'X-Platform-Target-Env-Id is missing', retry: 'never' },
+  user_id_missing: { status: 400, title: 'The user id is empty', retry: 'never' },
+  name_invalid: { status: 400, title: 'Not a name or id of that kind', retry: 'never' },
+  invalid_cursor: { status: 400, title: 'The cursor is not one of ours', retry: 'never' },
+  weak_password: { status: 400, title: 'Choose a stronger password', retry: 'never' },
+  session_required: { status: 401, title: 'Sign in first', retry: 'never' },
+  invalid_credentials: { status: 401, title: 'E-mail or password is wrong', retry: 'never' },
+  csrf_mismatch: { status: 403, title: 'The request is not of this page', retry: 'never' },
+  bad_origin: { status: 403, title: 'The request comes from another site', retry: 'never' },
+  role_not_found: { status: 404, title: 'No such role', retry: 'never' },
+  group_not_found: { status: 404, title: 'No such group', retry: 'never' },
+  user_not_found: { status: 404, title: 'No such person', retry: 'never' },
+  workload_not_found: { status: 404, title: 'No such workload', retry: 'never' },
+  session_not_found: { status: 404, title: 'No such session', retry: 'never' },
+  interaction_not_found: { status: 404, title: 'No such authorization is under way', retry: 'never' },
+  realm_not_found: { status: 404, title: 'Nobody signs in on this host', retry: 'never' },
+  host_taken: { status: 409, title: 'This host is in use', retry: 'never' },
+  workload_reserved: { status: 409, title: 'The workload may not be registered like this', retry: 'never' },
+  scope_foreign: { status: 409, title: 'The scope belongs to somebody else', retry: 'never' },
+  role_cycle: { status: 409, title: 'The roles would contain each other', retry: 'never' },
+  token_expired: { status: 410, title: 'The link or step has expired', retry: 'never' },
+  account_locked: { status: 429, title: 'Too many failed attempts', retry: 'later', log: 'warn' },
+  rate_limited: { status: 429, title: 'Too many attempts', retry: 'later' },
+  busy: { status: 503, title: 'Many people are signing in', retry: 'later', log: 'warn' },
+  store_away: { status: 503, title: 'Signing in is not possible at the moment', retry: 'later', log: 'error' },
+} as const satisfies Readonly<Record<string, ProblemDecl>>;
