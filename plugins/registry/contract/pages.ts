@@ -49,7 +49,7 @@ export const pages = {
     source: 'whoCan',
     key: 'user_id',
     filters: ['action', 'resource'],
-    columns: [{ field: 'email', label: 'E-mail' }, { field: 'display_name', label: 'Name' }, { field: 'via', label: 'Through', as: 'json' }, decision, { field: 'why', label: 'Why' }],
+    columns: [{ field: 'email', label: 'E-mail' }, { field: 'display_name', label: 'Name' }, { field: 'via', label: 'Through' }, decision, { field: 'why', label: 'Why' }],
     empty: 'Name an action, such as sys:env:admin. Nobody holds it, or none is named yet.',
   },
   'what-can': {

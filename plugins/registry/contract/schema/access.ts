@@ -7,8 +7,8 @@ export const Holder = Type.Object({
   user_id: Id,
   email: Type.String(),
   display_name: Type.Union([Type.String(), Type.Null()]),
-  /** Groups and roles that give it, as `group:{name}` and `role:{name}`. */
-  via: Type.Array(Type.String()),
+  /** Groups and roles that give it, as `group:{name}` and `role:{name}`, separated by commas. */
+  via: Type.String(),
   effect: Effect,
   /** How it was decided, step by step. */
   why: Type.String(),

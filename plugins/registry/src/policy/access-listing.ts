@@ -27,7 +27,7 @@ export class AccessListing {
     const held = await Promise.all(page.items.map(({ user_id: id }) => this.#ask(() => identity.userScopes({ params: { user_id: id }, query: { env_id: envId } }))));
     const questions = page.items.map(({ user_id: id }, index) => ({ principal: { kind: 'user' as const, id, scopes: held[index]?.scopes ?? [] }, action, ...(resource ? { resource } : {}) }));
     const decisions = await this.#ctx.policy.explain({ service: known.service, envId, questions });
-    return { items: page.items.map((holder, index) => ({ ...holder, ...decided(decisions[index]) })), next_cursor: page.next_cursor };
+    return { items: page.items.map((holder, index) => ({ ...holder, via: holder.via.join(', '), ...decided(decisions[index]) })), next_cursor: page.next_cursor };
   }
 
   /** Actions in the order of their names; none while nobody is named. */

@@ -1,0 +1,132 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from '../fixtures/browser.ts';
+import { Platform } from '../fixtures/platform.ts';
+
+const split = process.env['PLATFORM_E2E_MODE'] === 'split';
+const shots = process.env['PLATFORM_E2E_SHOTS'];
+const PASSWORD = 'a long walk by the sea 7';
+
+describe(`a tenant from its look to its end, ${split ? 'one process per service' : 'all in one process'}`, () => {
+  const platform = new Platform({ split, pluginDirs: '' });
+  let browser: Browser;
+  let ada: Page;
+  let org = '';
+  let env = '';
+
+  beforeAll(async () => {
+    await platform.start();
+    browser = await openBrowser(platform);
+    ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  }, 180_000);
+  afterAll(async () => {
+    await browser?.close();
+    await platform[Symbol.asyncDispose]();
+  }, 60_000);
+
+  /** Both themes and both widths of what is on screen; no page may scroll sideways. */
+  const shot = async (name: string) => {
+    for (const [width, colorScheme] of [
+      [1440, 'light'],
+      [1440, 'dark'],
+      [360, 'light'],
+      [360, 'dark'],
+    ] as const) {
+      await ada.setViewportSize({ width, height: width === 360 ? 780 : 900 });
+      await ada.emulateMedia({ colorScheme });
+      await expect.poll(async () => [name, width, await ada.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)]).toEqual([name, width, true]);
+      if (!shots) continue;
+      mkdirSync(shots, { recursive: true });
+      await ada.screenshot({ path: join(shots, `tenants-${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+    await ada.setViewportSize({ width: 1440, height: 900 });
+    await ada.emulateMedia({ colorScheme: 'light' });
+  };
+  const open = async (path: string) => {
+    await ada.goto(`${platform.ready.console}/#/${path}`);
+  };
+
+  test('1 an organization and its environment', async () => {
+    await ada.goto(platform.ready.console);
+    await ada.getByLabel('Email').fill(platform.firstStart.email);
+    await ada.getByLabel('Password', { exact: true }).fill(platform.firstStart.password);
+    await ada.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await ada.getByLabel('New password').fill(PASSWORD);
+    await ada.getByRole('button', { name: 'Save password' }).click();
+    await ada.getByRole('link', { name: 'Create organization' }).first().click();
+    await ada.getByLabel('Organization name').fill('Harbour');
+    await ada.getByText('Available', { exact: true }).waitFor();
+    await ada.getByRole('button', { name: 'Create organization' }).click();
+    await ada.getByRole('heading', { name: 'Harbour', level: 1 }).waitFor();
+    org = new URLSearchParams(ada.url().split('?')[1]).get('org') ?? '';
+    await ada.getByRole('link', { name: 'Create environment' }).click();
+    await ada.getByLabel('Environment name').fill('Production');
+    await ada.getByText('Available', { exact: true }).waitFor();
+    await ada.getByRole('button', { name: 'Create environment' }).click();
+    await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
+    env = new URLSearchParams(ada.url().split('?')[1]).get('env') ?? '';
+    expect([org, env].every(id => id.length === 36)).toBe(true);
+  });
+
+  test('2 REG-090 REG-091 the look is previewed as it is typed, merged with what the organization set', async () => {
+    await open(`branding?org=${org}`);
+    await ada.getByLabel('Font family').fill('Georgia, serif');
+    await ada.getByRole('button', { name: 'Save branding' }).click();
+    await ada.getByText('Branding saved').waitFor();
+    await open(`branding?env=${env}`);
+    await ada.getByText('organization', { exact: true }).waitFor();
+    await ada.getByLabel('Logo address').fill('https://logo.example/harbour.svg');
+    const preview = ada.getByRole('img', { name: 'Preview of a sign-in page with this branding' });
+    await expect.poll(() => preview.evaluate(element => getComputedStyle(element).fontFamily)).toContain('Georgia');
+    await ada.getByText('this environment', { exact: true }).waitFor();
+    await shot('branding');
+  });
+
+  test('3 who can do something here is asked on a page, and an outage of nothing is said', async () => {
+    await open(`sys/access?env=${env}`);
+    await ada.getByLabel('Action').first().fill('sys:env:admin');
+    await ada.keyboard.press('Enter');
+    await ada.getByRole('cell', { name: platform.firstStart.email }).waitFor();
+    await shot('access');
+    await open('sys/unfinished');
+    await ada.getByText('Everything has ended.').waitFor();
+    await shot('unfinished');
+  });
+
+  test('4 REG-004 the trail of the environment is filtered and proven on its page', async () => {
+    await open(`audit?env=${env}`);
+    await ada.getByText('env.created').first().waitFor();
+    await ada.getByRole('button', { name: /verify/i }).click();
+    await ada.getByText('Nothing was changed.').waitFor();
+    await shot('audit');
+  });
+
+  test('5 G-SYS-02 suspended it can be read and not changed, and is resumed', async () => {
+    await open(`settings?env=${env}`);
+    await ada.getByRole('button', { name: 'Suspend environment' }).click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
+    await ada.getByRole('button', { name: 'Resume environment' }).waitFor();
+    await shot('suspended');
+    await ada.getByRole('button', { name: 'Resume environment' }).click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
+    await ada.getByRole('button', { name: 'Suspend environment' }).waitFor();
+  });
+
+  test('6 H-32 REG-064 REG-065 a delete says first what goes, asks for the slug, and leaves nothing to see', async () => {
+    await open(`settings?org=${org}`);
+    await ada.getByRole('button', { name: /Delete organization/ }).click();
+    const dialog = ada.getByRole('dialog');
+    await dialog.getByText('1 environment').waitFor();
+    await dialog.getByText(/auth\.production\.harbour/).waitFor();
+    const confirm = dialog.getByRole('button', { name: 'Delete organization' });
+    expect(await confirm.isDisabled()).toBe(true);
+    await shot('delete');
+    await dialog.getByRole('textbox').fill('harbour');
+    await ada.keyboard.press('Enter');
+    await ada.getByText('Harbour deleted').waitFor();
+    await open(`home?org=${org}`);
+    await expect.poll(() => ada.getByRole('heading', { name: 'Harbour', level: 1 }).count()).toBe(0);
+  });
+});
