@@ -122,3 +122,39 @@ test('REG-099 the scope catalog is public and cheap to ask again', async () => {
   expect([again.status, again.text]).toEqual([304, '']);
   expect((await world.host.fetch('/v1/scopes/catalog', { headers: { 'if-none-match': '"other"' } })).status).toBe(200);
 });
+
+test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and asks these services and no others', async () => {
+  const tables = await world.sql<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = current_schema() order by table_name`;
+  // No people, credentials or tokens, no broker's streams, no records of a vertical, no workflow's steps.
+  expect(tables.map(({ name }) => name)).toEqual([
+    'acceptances',
+    'app_instances',
+    'audit',
+    'audit_anchors',
+    'audit_clock',
+    'audit_cuts',
+    'audit_heads',
+    'bindings',
+    'branding',
+    'creations',
+    'custom_domains',
+    'envs',
+    'hostnames',
+    'identity_follow_ups',
+    'inbox',
+    'invitations',
+    'mail_queue',
+    'orgs',
+    'outbox',
+    'policy_attributes',
+    'policy_relations',
+    'policy_sets',
+    'removals',
+    'schema_migrations',
+    'service_enablement',
+    'tombstones',
+    'verticals',
+  ]);
+  const { uses, workloads } = world.host.manifest;
+  expect([...new Set([...Object.keys(uses), ...Object.values(workloads).flatMap(needs => Object.keys(needs))])].sort()).toEqual(['auth', 'post']);
+});

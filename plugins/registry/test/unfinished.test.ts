@@ -1,3 +1,4 @@
+import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { refusal, World } from './fixtures/world.ts';
 
@@ -178,4 +179,22 @@ test('G-SYS-02 what belongs to a suspended organization can be read, not changed
   expect(await by.updateEnv({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other' });
   // Services that keep snapshots of environments heard it of this one.
   expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended', 'active', 'active']);
+});
+
+test('H-32 the preview of a delete counts what goes, names its hosts and says what stands in the way', async () => {
+  const { org, owner } = await world.org();
+  const by = world.host.by(owner);
+  const [env, other] = [await world.env(owner, org.org_id, 'prod'), await world.env(owner, org.org_id, 'test')];
+  await by.createApplication({ params: { env_id: env.env_id }, body: { app_id: 'shop', slug: 'shop', name: 'Shop', auth_mode: 'open' } });
+  await by.createBinding({ params: { env_id: other.env_id }, body: { app_id: 'shop', slug: 'shop' } });
+  await by.createInvitation({ params: { org_id: org.org_id }, body: { email: 'guest@example.org' } });
+  await by.putOrgBranding({ params: { id: org.org_id }, body: { primary_color: '#112233' } });
+  const preview = await by.previewOrgDeletion({ params: { id: org.org_id } });
+  expect(preview).toMatchObject({ counts: { environments: 2, applications: 1, bindings: 1, invitations: 1, branding: 1 }, blocked_by: [] });
+  expect(preview.environments.map(({ slug }) => slug)).toEqual(['prod', 'test']);
+  expect(preview.hostnames).toEqual([`auth.prod.${org.org_domain}`, `auth.test.${org.org_domain}`, `shop.prod.${org.org_domain}`]);
+  expect(await by.previewEnvDeletion({ params: { env_id: other.env_id } })).toMatchObject({ counts: { bindings: 1 }, hostnames: [`auth.test.${org.org_domain}`] });
+  const system = await world.host.by(world.admin()).previewOrgDeletion({ params: { id: SYSTEM.orgId } });
+  expect(system.blocked_by.map(({ code }) => code)).toEqual(['system_record_protected']);
+  expect(await refusal(world.host.by(world.stranger()).previewOrgDeletion({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
 });

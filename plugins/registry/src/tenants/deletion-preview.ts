@@ -30,7 +30,7 @@ export class DeletionPreview {
       display_name: org.display_name,
       counts: await this.#counts(org.org_id, null),
       environments: envs.map(({ auth_domain: _, ...env }) => env),
-      hostnames: envs.map(env => authHostOf(env, org, domain)),
+      hostnames: [...envs.map(env => authHostOf(env, org, domain)), ...(await this.#appHosts(org.org_id, null))].slice(0, SHOWN),
       blocked_by: org.org_id === SYSTEM.orgId ? [PROTECTED] : [],
       kept: KEPT,
     };
@@ -45,10 +45,16 @@ export class DeletionPreview {
       display_name: env.display_name,
       counts: await this.#counts(org.org_id, env.env_id),
       environments: [],
-      hostnames: [authHostOf(env, org, this.#ctx.platform.domain)],
+      hostnames: [authHostOf(env, org, this.#ctx.platform.domain), ...(await this.#appHosts(org.org_id, env.env_id))].slice(0, SHOWN),
       blocked_by: env.env_id === SYSTEM.envId ? [PROTECTED] : [],
       kept: KEPT,
     };
+  }
+
+  async #appHosts(orgId: string, envId: string | null): Promise<string[]> {
+    const rows = await this.#ctx.db.sql<{ hostname: string }[]>`
+      select hostname from hostnames where org_id = ${orgId} and app_instance_id is not null and (${envId}::uuid is null or env_id = ${envId}::uuid) order by hostname limit ${SHOWN}`;
+    return rows.map(({ hostname }) => hostname);
   }
 
   /** Of one environment, or of all of an organization with what is the organization's own. */
@@ -57,6 +63,10 @@ export class DeletionPreview {
       with gone as (select env_id from envs where org_id = ${orgId} and (${envId}::uuid is null or env_id = ${envId}::uuid))
       select
         (select count(*)::int from gone where ${envId}::uuid is null) as environments,
+        (select count(*)::int from app_instances join gone using (env_id) where status = 'active') as applications,
+        (select count(*)::int from bindings join gone using (env_id)) as bindings,
+        (select count(*)::int from custom_domains join app_instances using (app_instance_id) join gone using (env_id)) as custom_domains,
+        (select count(*)::int from invitations where ${envId}::uuid is null and org_id = ${orgId} and status = 'pending') as invitations,
         (select count(*)::int from service_enablement join gone using (env_id)) as services,
         (select count(*)::int from branding where subject_id in (select env_id from gone) or (${envId}::uuid is null and subject_id = ${orgId})) as branding,
         (select count(*)::int from policy_sets join gone using (env_id) where origin = 'tenant') as policy_sets,
