@@ -70,7 +70,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     expect([org, env].every(id => id.length === 36)).toBe(true);
   });
 
-  test('2 REG-090 REG-091 the look is previewed as it is typed, merged with what the organization set', async () => {
+  test('2 REG-090 the look is previewed as it is typed, merged with what the organization set', async () => {
     await open(`branding?org=${org}`);
     await ada.getByLabel('Font family').fill('Georgia, serif');
     await ada.getByRole('button', { name: 'Save branding' }).click();
@@ -84,7 +84,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await shot('branding');
   });
 
-  test('3 who can do something here is asked on a page, and an outage of nothing is said', async () => {
+  test('3 who can do something here is asked on a page, and unfinished work has one', async () => {
     await open(`sys/access?env=${env}`);
     await ada.getByLabel('Action').first().fill('sys:env:admin');
     await ada.keyboard.press('Enter');
@@ -114,7 +114,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await ada.getByRole('button', { name: 'Suspend environment' }).waitFor();
   });
 
-  test('6 H-32 REG-064 REG-065 a delete says first what goes, asks for the slug, and leaves nothing to see', async () => {
+  test('6 H-32 REG-064 a delete says first what goes, asks for the slug, and leaves nothing to see', async () => {
     await open(`settings?org=${org}`);
     await ada.getByRole('button', { name: /Delete organization/ }).click();
     const dialog = ada.getByRole('dialog');

@@ -2,7 +2,7 @@ import type { RequestOf } from '@platform/sdk';
 import { registry } from '../../contract/index.ts';
 import type { PolicySet } from '../../contract/schema/policy.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { isUniqueViolation } from '../tenants/slug.ts';
+import { brokenConstraint } from '../tenants/broken-constraint.ts';
 
 /** Policy sets, relations and attributes of every (environment, service), kept for the services that evaluate them (C27). */
 export class PolicyStore {
@@ -60,7 +60,7 @@ export class PolicyStore {
               [PolicySet]
             >`insert into policy_sets ${tx.sql.row({ policy_set_id: platform.newId(), env_id: body.env_id, service: body.service, name: body.name, origin: 'tenant', mode: 'shadow', policies: body.policies, updated_by: body.updated_by })} returning *`;
       } catch (cause) {
-        if (isUniqueViolation(cause)) throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
+        if (brokenConstraint(cause) !== undefined) throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
         throw cause;
       }
       await tx.emit('platform:sys:policy:updated', body.env_id, { service: body.service, policy_set: set, version: set.version, mode: set.mode, seeded: false });

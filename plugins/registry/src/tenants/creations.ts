@@ -15,10 +15,11 @@ interface Row {
 /** Longer than this the identity service is not waited for (G-SYS-03). */
 export const PROVISIONING_MS = 10_000;
 /** A create this old has no process behind it any more: the timeout, and as much again. */
-const ABANDONED_S = 20;
+export const ABANDONED_S = 20;
 /** Time for a call that was given up to end over there, before it is undone. */
 const UNDO_AFTER_S = 30;
 const BATCH = 100;
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
  * The middle of a create: from the commit of the record, whose event is held, to the access model. Either both are there and the event is told,
@@ -70,9 +71,21 @@ export class Creations {
 
   /** Background: finishes what a dead process had provisioned and not told. An orphan without access model stays as it is, and is reported. */
   async recover(signal: AbortSignal): Promise<void> {
+    const { db } = this.#ctx;
+    // Page by page, so that orphans that stay do not stand before what can be finished.
+    for (let after = NO_ID; ; ) {
+      const left = await db.sql<Row[]>`
+        select subject_kind, subject_id, caller, correlation_id from creations
+        where started_at < now() - make_interval(secs => ${ABANDONED_S}) and subject_id > ${after}::uuid order by subject_id limit ${BATCH}`;
+      await this.#recover(left, signal);
+      const last = left.at(-1);
+      if (signal.aborted || !last || left.length < BATCH) return;
+      after = last.subject_id;
+    }
+  }
+
+  async #recover(left: readonly Row[], signal: AbortSignal): Promise<void> {
     const { db, services, log } = this.#ctx;
-    const left = await db.sql<Row[]>`
-      select subject_kind, subject_id, caller, correlation_id from creations where started_at < now() - make_interval(secs => ${ABANDONED_S}) order by started_at limit ${BATCH}`;
     for (const row of left) {
       if (signal.aborted) return;
       try {

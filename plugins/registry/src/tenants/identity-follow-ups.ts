@@ -44,7 +44,10 @@ export class IdentityFollowUps {
   async tryNow(subjects: readonly Subject[]): Promise<void> {
     const ids = subjects.slice(0, BATCH).map(({ id }) => id);
     if (ids.length > 0)
-      await this.#work(await this.#ctx.db.sql<Row[]>`select subject_kind, subject_id, org_id, asked, attempts from identity_follow_ups where subject_id = any(${ids}::uuid[]) and due_at <= now()`);
+      await this.#work(
+        await this.#ctx.db.sql<Row[]>`select subject_kind, subject_id, org_id, asked, attempts from identity_follow_ups where subject_id = any(${ids}::uuid[]) and due_at <= now()`,
+        true,
+      );
   }
 
   /** The background: what is due, oldest first, in bounded steps; a pass ends when nothing is due. */
@@ -56,7 +59,8 @@ export class IdentityFollowUps {
     }
   }
 
-  async #work(rows: readonly Row[]): Promise<void> {
+  /** `once`: the first failure ends it, because somebody waits for the answer. */
+  async #work(rows: readonly Row[], once = false): Promise<void> {
     for (const row of rows) {
       try {
         await this.#follow(row);
@@ -68,6 +72,7 @@ export class IdentityFollowUps {
         await this.#ctx.db
           .sql`update identity_follow_ups set attempts = attempts + 1, last_error = ${reason}, due_at = now() + make_interval(secs => ${wait}) where subject_id = ${row.subject_id} and asked = ${row.asked}`;
         this.#ctx.log.warn({ err: error, subject: row.subject_kind, subject_id: row.subject_id, attempts: row.attempts + 1 }, 'the identity service has not followed a change yet');
+        if (once) return;
       }
     }
   }

@@ -41,5 +41,3 @@ export function requireSlug(ctx: Ctx, slug: string): void {
     throw ctx.problem('slug_invalid', { detail: 'Use 3 to 40 characters of a-z, 0-9 and -, starting with a letter and ending with a letter or digit.', extra: errors('does not follow the rules') });
   if (fault === 'reserved') throw ctx.problem('slug_reserved', { detail: `The platform uses "${slug}" itself.`, extra: errors('is reserved') });
 }
-
-export const isUniqueViolation = (error: unknown): boolean => (error as { code?: string } | null)?.code === '23505';
