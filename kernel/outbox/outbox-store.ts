@@ -20,49 +20,63 @@ const INBOX_DAYS = 30;
 const SWEEP_ROWS = 1_000;
 const SWEEP_TURNS = 100;
 
-/** Heads, longest due first, by a loose scan of the partial index: its cost is the number of environments that wait, not of rows. */
-export async function heads(pool: PostgresPool, limit: number): Promise<Head[]> {
+/** Takes or keeps the right to relay a service, for the session of `pool`; false when another process has it. */
+export async function lead(pool: PostgresPool, service: string): Promise<boolean> {
+  // The session that has the lock gets it again, so that one that was cut off and came back asks like everybody else.
+  const [row] = await pool.raw<{ leading: boolean }[]>`select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as leading`;
+  return row?.leading === true;
+}
+
+export async function stepDown(pool: PostgresPool): Promise<void> {
+  await pool.raw`select pg_advisory_unlock_all()`;
+}
+
+/** Heads of the environments behind `after`, by a loose scan of the partial index: its cost is the number of environments it answers, not of rows. */
+export async function heads(pool: PostgresPool, after: string, limit: number): Promise<Head[]> {
   return pool.raw<Head[]>`
     with recursive envs as (
-      (select env_id from outbox where not relayed and hold is null and not parked order by env_id limit 1)
+      (select env_id, 1 as n from outbox where not relayed and hold is null and not parked and env_id > ${after} order by env_id limit 1)
       union all
-      select (select env_id from outbox o where not relayed and hold is null and not parked and o.env_id > envs.env_id order by env_id limit 1)
-      from envs where env_id is not null)
+      select (select env_id from outbox o where not relayed and hold is null and not parked and o.env_id > envs.env_id order by env_id limit 1), n + 1
+      from envs where env_id is not null and n < ${limit})
     select envs.env_id, head.next_retry_at
     from envs cross join lateral (
-      select created_at, next_retry_at from outbox o
+      select next_retry_at from outbox o
       where not relayed and hold is null and not parked and o.env_id = envs.env_id order by created_at, id limit 1) head
     where envs.env_id is not null
-    order by coalesce(head.next_retry_at, head.created_at) limit ${limit}`;
+    order by envs.env_id`;
 }
 
-/** Takes the right to relay an environment for this transaction; false when another process has it. */
-export async function claim(tx: postgres.TransactionSql, service: string, envId: string): Promise<boolean> {
-  const [row] = await tx<{ claimed: boolean }[]>`select pg_try_advisory_xact_lock(hashtextextended(${`platform:relay:${service}:${envId}`}, 0)) as claimed`;
-  return row?.claimed === true;
+/** The rows to send next of each environment: in order, up to the first that still has to wait. */
+export async function dueRows(pool: PostgresPool, envIds: readonly string[], now: Date, limit: number): Promise<OutboxRow[]> {
+  const rows = await pool.raw<(OutboxRow & { next_retry_at: string | null })[]>`
+    select row.* from unnest(${envIds as string[]}::uuid[]) env cross join lateral (
+      select id, id as idempotency_key, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token,
+             created_at, attempts, refusals, next_retry_at
+      from outbox where not relayed and hold is null and not parked and env_id = env
+      order by created_at, id limit ${limit}) row
+    order by row.env_id, row.created_at, row.id`;
+  const waiting = new Set<string>();
+  return rows.flatMap(({ next_retry_at, ...row }) => {
+    if (next_retry_at !== null && Date.parse(next_retry_at) > now.getTime()) waiting.add(row.env_id);
+    return waiting.has(row.env_id) ? [] : [row];
+  });
 }
 
-/** The rows to send next: in order, up to the first that still has to wait. */
-export async function dueRows(tx: postgres.TransactionSql, envId: string, now: Date, limit: number): Promise<OutboxRow[]> {
-  const rows = await tx<(OutboxRow & { next_retry_at: string | null })[]>`
-    select id, id as idempotency_key, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token,
-           created_at, attempts, refusals, next_retry_at
-    from outbox where not relayed and hold is null and not parked and env_id = ${envId}
-    order by created_at, id limit ${limit}`;
-  const waiting = rows.findIndex(({ next_retry_at }) => next_retry_at !== null && Date.parse(next_retry_at) > now.getTime());
-  return (waiting < 0 ? rows : rows.slice(0, waiting)).map(({ next_retry_at: _, ...row }) => row);
-}
-
-/** Writes what became of the rows. They are named twice: by the list alone the planner sees that they are few, whatever it knows of the table. */
-export async function record(tx: postgres.TransactionSql, outcomes: readonly Outcome[], now: Date): Promise<void> {
-  await tx`
+/**
+ * Writes what became of the rows. They are named twice: by the list alone the planner sees that they are few, whatever it knows of the table.
+ * What another leader carried meanwhile stays carried.
+ */
+export async function record(pool: PostgresPool, outcomes: readonly Outcome[], now: Date): Promise<void> {
+  const { raw } = pool;
+  await raw`
     update outbox set
       relayed = outcome.relayed, parked = outcome.parked, next_retry_at = outcome.next_retry_at, last_error = outcome.last_error,
       relayed_at = case when outcome.relayed then ${now}::timestamptz end,
       attempts = attempts + 1, refusals = refusals + outcome.refused::int
-    from jsonb_to_recordset(${tx.json(outcomes as unknown as postgres.JSONValue)}) as outcome(
+    from jsonb_to_recordset(${raw.json(outcomes as unknown as postgres.JSONValue)}) as outcome(
       id uuid, relayed boolean, parked boolean, refused boolean, next_retry_at timestamptz, last_error text)
-    where outbox.id = outcome.id and outbox.id = any(${outcomes.map(({ id }) => id)}::uuid[])`;
+    where outbox.id = outcome.id and outbox.id = any(${outcomes.map(({ id }) => id)}::uuid[]) and not outbox.relayed`;
 }
 
 export async function stateOf(pool: PostgresPool, now: Date): Promise<OutboxState> {

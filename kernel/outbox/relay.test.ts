@@ -367,7 +367,7 @@ describe('several processes', () => {
     next.ok();
   });
 
-  test('they share the environments and send every event once', async () => {
+  test('one of them carries, and every event is sent once', async () => {
     const envs = Array.from({ length: 20 }, () => newId());
     for (const env of envs) await emit(env, ['x', 'y']);
     const sent: string[] = [];
@@ -378,6 +378,54 @@ describe('several processes', () => {
     await eventually(async () => (await one.metrics()).get('shop')?.pending).toBe(0);
     expect(sent).toHaveLength(40);
     expect(new Set(sent).size).toBe(40);
+  });
+
+  test('when the session of the one that leads ends, another goes on, and the first stands by', async () => {
+    const secondBus = new FakeBus();
+    await using second = newRelay(secondBus);
+    await relay.attach('shop', pool);
+    await relay.drain(60_000);
+    await second.attach('shop', await cluster.pool('shop'));
+    await second.drain(60_000);
+    await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`;
+    // Who asks first has it.
+    await eventually(async () => (await second.drain(60_000), await pool.raw`select 1 from pg_locks where locktype = 'advisory' and granted`)).toHaveLength(1);
+    await emit(A, ['one']);
+    const call = await secondBus.next();
+    await relay.drain(1_000);
+    expect(bus.calls).toEqual([]);
+    call.ok();
+    await settled('one', 1);
+  });
+
+  test('what an earlier leader still hears from the bus does not bring a carried event back', async () => {
+    await emit(A, ['one']);
+    await relay.attach('shop', pool);
+    const call = await bus.next();
+    await pool.raw`update outbox set relayed = true, relayed_at = now()`;
+    call.answer(FAULT);
+    await relay.drain(60_000);
+    expect(await column('relayed', ['one'])).toEqual([true]);
+  });
+});
+
+describe('many environments', () => {
+  test('those that wait hold up none that is due, and all have their turn', async () => {
+    const waiting = Array.from({ length: 300 }, () => newId());
+    for (const env of waiting) await emit(env, ['waits']);
+    await pool.raw`update outbox set next_retry_at = ${new Date(clock.now().getTime() + 60_000)}`;
+    const due = Array.from({ length: 150 }, () => newId());
+    for (const env of due) await emit(env, ['due']);
+    await emit('ffffffff-0000-7000-8000-000000000000', ['last']);
+    await emit('00000000-0000-7000-8000-000000000001', ['first']);
+    await relay.attach('shop', pool);
+    const names = (await answerAll(152)).flat();
+    expect(names.filter(name => name === 'due')).toHaveLength(150);
+    expect(names).toEqual(expect.arrayContaining(['first', 'last']));
+    await relay.drain(60_000);
+    expect(bus.calls).toHaveLength(152);
+    clock.advance(60_000);
+    expect((await answerAll(300)).flat()).toEqual(Array.from({ length: 300 }, () => 'waits'));
   });
 });
 

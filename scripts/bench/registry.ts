@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Persona } from '@platform/testing';
 import { type Answer, RegistryFleet } from './registry-fleet.ts';
 import { median, quantile, type Row } from './row.ts';
@@ -36,6 +37,7 @@ export async function registryRows(): Promise<Row[]> {
 async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[]) {
   const counts = { done: 0, refused: 0, interrupted: 0, kills: 0 };
   let next = 0;
+  let ordered = 0;
   let killing: Promise<void> = Promise.resolve();
   const startedAt = performance.now();
   const every = Math.ceil(SEQUENCES / KILLS);
@@ -47,8 +49,11 @@ async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[]) 
   await concurrently(AT_ONCE, async () => {
     while (counts.done < SEQUENCES) {
       const turn = next++;
-      // The last one of a stretch dies under load, the two in turn.
-      if (turn > 0 && turn % every === 0) killing = killing.then(() => kill(((turn / every) % 2) as 0 | 1));
+      // By what is done, not by what was tried: while both are away, nothing more is killed.
+      if (ordered < KILLS && counts.done >= (ordered + 1) * every - AT_ONCE) {
+        const which = (ordered++ % 2) as 0 | 1;
+        killing = killing.then(() => kill(which));
+      }
       const person = founders[turn % founders.length] as Persona;
       const [first, second] = fleet.registries;
       // While one of them is down, the other makes and serves.
@@ -59,6 +64,7 @@ async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[]) 
       if (created?.status !== 200) {
         if (created && created.status !== 503) throw new Error(`create answered ${created.status} ${JSON.stringify(created.json)}`);
         counts.interrupted += 1;
+        await delay(1);
         continue;
       }
       const answer = await untilAnswered(
@@ -76,10 +82,10 @@ async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[]) 
 
 /** A connection that breaks under a kill is no answer: the request is made again, on the other process in turn. */
 async function untilAnswered(...ways: readonly (() => Promise<Answer>)[]): Promise<Answer> {
-  for (let turn = 0; turn < 1_000; turn++) {
+  for (let turn = 0; turn < 3_000; turn++) {
     const answer = await (ways[turn % ways.length] as () => Promise<Answer>)().catch(() => undefined);
     if (answer && answer.status !== 503) return answer;
-    await new Promise(resolve => setImmediate(resolve));
+    await delay(10);
   }
   throw new Error('nobody answered');
 }

@@ -1,0 +1,241 @@
+import type { PostgresPool } from '../storage/postgres-pool.ts';
+import { outboxChannel } from '../storage/service-schema.ts';
+import { isUnavailable } from '../storage/unavailable.ts';
+import { type DeliveryResult, type OutboxRow, outcomeOf } from './delivery.ts';
+import { dueRows, type Head, heads, lead, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
+import type { RelayOptions } from './relay.ts';
+
+const BATCH = 100;
+const ENVIRONMENTS_PER_STEP = 64;
+const STEPS_PER_LOOK = 16;
+const CALLS_PER_SERVICE = 4;
+const SWEEP_MS = 3_600_000;
+const FIRST = '00000000-0000-0000-0000-000000000000';
+
+/** The outbox of one service and its way out. Life: attached → (looking ⇄ resting)* → detached. */
+export class RelaySource {
+  readonly service: string;
+  readonly #pool: PostgresPool;
+  /** One session for everything the relay says to the database: it holds the lead, and what was read before a loss of the lead is not read again on another. */
+  readonly #session: PostgresPool;
+  readonly #pollMs: number;
+  readonly #options: Required<RelayOptions>;
+  readonly #busy = new Map<string, Promise<void>>();
+  readonly #closing = new AbortController();
+  #leading = false;
+  /** Where the next look goes on, so that every environment has its turn. */
+  #from = FIRST;
+  #listening: AsyncDisposable | undefined;
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  #crowded = false;
+  #cancelTimer: () => void = () => {};
+  #cancelSweep: () => void = () => {};
+  #complained = false;
+
+  constructor(service: string, pool: PostgresPool, pollMs: number, options: Required<RelayOptions>) {
+    this.service = service;
+    this.#pool = pool;
+    this.#pollMs = pollMs;
+    this.#options = options;
+    // What a crash forgets to have been delivered is delivered again under the same idempotency key.
+    this.#session = pool.sibling({ max: 1, repeatable: true });
+  }
+
+  async open(): Promise<void> {
+    this.#sweepLater();
+    this.#look();
+    // Without notifications the poll still finds everything; the driver goes on trying.
+    this.#listening = await this.#pool
+      .listen(
+        outboxChannel(this.service),
+        () => this.wake(),
+        () => this.wake(),
+      )
+      .catch((error: unknown) => {
+        this.#complain(error);
+        return undefined;
+      });
+  }
+
+  /** There is something to carry: for the one that leads. */
+  wake(): void {
+    if (this.#leading || this.#looking !== undefined) this.#look();
+  }
+
+  async state(): Promise<OutboxState> {
+    return stateOf(this.#pool, this.#options.clock.now());
+  }
+
+  async sweep(): Promise<number> {
+    return sweep(this.#pool, this.#options.clock.now());
+  }
+
+  async drain(deadlineMs: number): Promise<void> {
+    let late = false;
+    const cancel = this.#options.clock.after(deadlineMs, () => {
+      late = true;
+      this.#closing.abort();
+    });
+    try {
+      while (!late) {
+        this.#look();
+        while (this.#looking !== undefined) await this.#looking;
+        if (this.#busy.size === 0) return;
+        await Promise.all(this.#busy.values());
+      }
+    } finally {
+      cancel();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    this.#cancelTimer();
+    this.#cancelSweep();
+    await this.#looking;
+    await Promise.all(this.#busy.values());
+    await this.#listening?.[Symbol.asyncDispose]();
+    if (this.#leading) await stepDown(this.#session).catch(() => {});
+    await this.#session.close();
+  }
+
+  #look(): void {
+    if (this.#closing.signal.aborted) return;
+    if (this.#looking !== undefined) {
+      this.#lookAgain = true;
+      return;
+    }
+    this.#cancelTimer();
+    this.#looking = this.#carry().then(next => {
+      this.#looking = undefined;
+      if (this.#closing.signal.aborted) return;
+      if (this.#lookAgain) {
+        this.#lookAgain = false;
+        this.#look();
+        return;
+      }
+      const { clock } = this.#options;
+      this.#cancelTimer = clock.after(Math.max(0, next - clock.now().getTime()), () => this.#look());
+    });
+  }
+
+  /** Starts a call for every environment that may move while there is room, and answers when to look again. */
+  async #carry(): Promise<number> {
+    const { clock } = this.#options;
+    let next = clock.now().getTime() + this.#pollMs;
+    try {
+      this.#crowded = false;
+      this.#leading = await lead(this.#session, this.service);
+      if (!this.#leading) return next;
+      const from = this.#from;
+      let [at, around] = [from, from === FIRST];
+      for (let steps = 0; !this.#crowded; steps++) {
+        // The rest has its turn with the next look.
+        if (steps === STEPS_PER_LOOK) {
+          this.#from = at;
+          break;
+        }
+        const step = await heads(this.#session, at, ENVIRONMENTS_PER_STEP);
+        // Once around at most.
+        const due = around && from !== FIRST ? step.filter(({ env_id }) => env_id <= from) : step;
+        next = Math.min(next, await this.#begin(due));
+        const ended = step.length < ENVIRONMENTS_PER_STEP;
+        if (around && (ended || due.length < step.length)) break;
+        at = ended ? FIRST : (step.at(-1) as Head).env_id;
+        around ||= ended;
+      }
+      this.#complained = false;
+    } catch (error) {
+      this.#complain(error);
+    }
+    return next;
+  }
+
+  /** Calls for those of these environments that are due and idle; when the first of the others is due. */
+  async #begin(step: readonly Head[]): Promise<number> {
+    const now = this.#options.clock.now();
+    let next = Number.POSITIVE_INFINITY;
+    const chosen: string[] = [];
+    for (const { env_id, next_retry_at } of step) {
+      const dueAt = next_retry_at === null ? 0 : Date.parse(next_retry_at);
+      if (dueAt > now.getTime()) next = Math.min(next, dueAt);
+      else if (this.#busy.has(env_id)) continue;
+      else if (this.#busy.size + chosen.length < CALLS_PER_SERVICE) chosen.push(env_id);
+      else {
+        this.#crowded = true;
+        break;
+      }
+    }
+    if (chosen.length === 0) return next;
+    this.#from = this.#crowded ? (chosen.at(-1) as string) : FIRST;
+    const rows = Map.groupBy(await dueRows(this.#session, chosen, now, BATCH), ({ env_id }) => env_id);
+    if (this.#closing.signal.aborted) return next;
+    for (const [envId, ofEnv] of rows) {
+      const call = this.#relay(envId, ofEnv).then(
+        () => {
+          this.#busy.delete(envId);
+          this.#look();
+        },
+        (error: unknown) => {
+          this.#busy.delete(envId);
+          this.#complain(error);
+        },
+      );
+      this.#busy.set(envId, call);
+    }
+    return next;
+  }
+
+  /** One batch of one environment. */
+  async #relay(envId: string, rows: readonly OutboxRow[]): Promise<void> {
+    const results = await this.#call(rows);
+    const now = this.#options.clock.now();
+    const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
+    await record(this.#session, outcomes, now);
+    for (const [index, outcome] of outcomes.entries()) {
+      const { id, event_type } = rows[index] as OutboxRow;
+      if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');
+    }
+  }
+
+  async #call(rows: readonly OutboxRow[]): Promise<readonly DeliveryResult[]> {
+    const { clock, deliver, callTimeoutMs } = this.#options;
+    const late = new AbortController();
+    const signal = AbortSignal.any([late.signal, this.#closing.signal]);
+    const cancel = clock.after(callTimeoutMs, () => late.abort(new Error('no answer in time')));
+    const gone = Promise.withResolvers<never>();
+    const give = (): void => gone.reject(signal.reason);
+    signal.addEventListener('abort', give, { once: true });
+    try {
+      return await Promise.race([deliver(rows, { service: this.service, signal }), gone.promise]);
+    } catch (error) {
+      return rows.map(() => unanswered(error instanceof Error ? error.message : String(error)));
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', give);
+    }
+  }
+
+  #sweepLater(): void {
+    this.#cancelSweep = this.#options.clock.after(SWEEP_MS, () => {
+      void this.sweep()
+        .catch((error: unknown) => this.#complain(error))
+        .then(() => {
+          if (!this.#closing.signal.aborted) this.#sweepLater();
+        });
+    });
+  }
+
+  /** Once per outage, not once per poll. */
+  #complain(error: unknown): void {
+    if (this.#complained || this.#closing.signal.aborted) return;
+    this.#complained = true;
+    const level = isUnavailable(error) ? 'warn' : 'error';
+    this.#options.log[level]({ service: this.service, err: error }, 'outbox cannot be relayed');
+  }
+}
+
+function unanswered(error: string): DeliveryResult {
+  return { ok: false, status: null, error };
+}
