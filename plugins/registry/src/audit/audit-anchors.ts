@@ -16,6 +16,10 @@ interface Place {
   readonly day: string;
 }
 
+type Last = Place & { readonly previous: number };
+const BEGINNING: Last = { position: 0, audit_id: NO_ID, hash: '', day: '', previous: 0 };
+const ENVIRONMENTS_AT_ONCE = 20;
+
 /** Signs where chains stand: the last row of every day that has rows, and the head. */
 export class AuditAnchors {
   readonly #ctx: AnchorContext;
@@ -28,54 +32,63 @@ export class AuditAnchors {
     this.#key = key;
   }
 
-  /** Signs every head that moved. */
+  /** Signs every head that moved, some environments at a time. */
   async sign(signal: AbortSignal): Promise<void> {
-    for (let after = { ts: this.#from, env_id: NO_ID }; ; ) {
+    for (let after = { ts: this.#from, env_id: NO_ID }; !signal.aborted; ) {
       const heads = await this.#ctx.db.sql<{ env_id: string; ts: string }[]>`
-        select env_id, ts from audit_heads where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id limit 200`;
-      for (const head of heads) {
-        if (signal.aborted) return;
-        await this.#signEnv(head.env_id);
-        after = head;
-        // One that moves again within this millisecond is seen again.
-        this.#from = new Date(Date.parse(head.ts) - 1).toISOString();
-      }
-      if (heads.length < 200) return;
+        select env_id, ts from audit_heads where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id limit ${ENVIRONMENTS_AT_ONCE}`;
+      if (heads.length > 0) await this.#signHeads(heads.map(({ env_id }) => env_id));
+      after = heads.at(-1) ?? after;
+      // One that moves again within this millisecond is seen again.
+      this.#from = new Date(Date.parse(after.ts) - 1).toISOString();
+      if (heads.length < ENVIRONMENTS_AT_ONCE) return;
     }
   }
 
-  async #signEnv(envId: string): Promise<void> {
+  async #signHeads(envIds: readonly string[]): Promise<void> {
     await this.#ctx.db.tx(async ({ sql }) => {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`audit anchor ${envId}`}, 0))`;
-      let last = await this.#last(sql, envId);
-      for (const place of await unsigned(sql, envId, last)) {
-        // Somebody put rows in place of signed ones. Verification names them; the other environments are signed all the same.
-        if (place.position <= last.position) return this.#ctx.log.error({ env_id: envId, position: place.position }, 'the audit trail does not go on where it was signed; it is signed no further');
-        const statement = {
-          kind: 'anchor',
-          env_id: envId,
-          position: place.position,
-          previous: place.day === last.day ? last.previous : last.position,
-          audit_id: place.audit_id,
-          hash: place.hash,
-          at: this.#ctx.clock.now().getTime(),
-        } as const;
-        await sql`
-          insert into audit_anchors (env_id, day, position, previous, audit_id, hash, signed_at, key_id, signature)
-          values (${envId}, ${place.day}, ${statement.position}, ${statement.previous}, ${statement.audit_id}, decode(${statement.hash}, 'hex'), to_timestamp(${statement.at}::bigint / 1000.0), ${this.#key.id}, decode(${this.#key.sign(statement)}, 'hex'))
-          on conflict (env_id, day) do update set position = excluded.position, previous = excluded.previous, audit_id = excluded.audit_id, hash = excluded.hash,
-            signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature`;
-        last = { ...place, previous: statement.previous };
-      }
+      await sql`select pg_advisory_xact_lock(hashtextextended('audit anchor ' || env_id, 0)) from (select unnest(${envIds}::uuid[]) as env_id order by 1) asked`;
+      const lasts = await this.#lasts(sql, envIds);
+      const places = await Promise.all(envIds.map(envId => unsigned(sql, envId, lasts.get(envId) ?? BEGINNING)));
+      const statements = envIds.flatMap((envId, index) => this.#statements(envId, lasts.get(envId) ?? BEGINNING, places[index] as Place[]));
+      if (statements.length === 0) return;
+      const anchors = await Promise.all(statements.map(async ({ day, ...statement }) => ({ ...statement, day, key_id: this.#key.id, signature: await this.#key.sign(statement) })));
+      await sql`
+        insert into audit_anchors (env_id, day, position, previous, audit_id, hash, signed_at, key_id, signature)
+        select env_id, day, position, previous, audit_id, decode(hash, 'hex'), to_timestamp(at / 1000.0), key_id, decode(signature, 'hex')
+        from json_to_recordset(${JSON.stringify(anchors)}::text::json) as anchor(
+          env_id uuid, day date, position bigint, previous bigint, audit_id uuid, hash text, at bigint, key_id text, signature text)
+        on conflict (env_id, day) do update set position = excluded.position, previous = excluded.previous, audit_id = excluded.audit_id, hash = excluded.hash,
+          signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature`;
     });
   }
 
-  /** Where this chain was signed last; behind a cut that took all anchors, the cut. */
-  async #last(sql: Sql, envId: string): Promise<Place & { previous: number }> {
-    const [anchor] = await sql<(Place & { previous: number })[]>`
-      select position, audit_id, encode(hash, 'hex') as hash, day::text as day, previous from audit_anchors where env_id = ${envId} order by day desc limit 1`;
-    const [cut] = anchor ? [] : await sql<Place[]>`select position, audit_id, encode(hash, 'hex') as hash, '' as day from audit_cuts where env_id = ${envId}`;
-    return anchor ?? { position: 0, audit_id: NO_ID, hash: '', day: '', ...cut, previous: 0 };
+  /** One for every day since the last anchor, each naming the one before it. */
+  #statements(envId: string, since: Last, places: readonly Place[]): (Statement & { readonly day: string })[] {
+    const statements: (Statement & { readonly day: string })[] = [];
+    let last = since;
+    for (const { position, day, audit_id, hash } of places) {
+      // Somebody put rows in place of signed ones. Verification names them; the other environments are signed all the same.
+      if (position <= last.position) {
+        this.#ctx.log.error({ env_id: envId, position }, 'the audit trail does not go on where it was signed; it is signed no further');
+        break;
+      }
+      const previous = day === last.day ? last.previous : last.position;
+      statements.push({ kind: 'anchor', env_id: envId, position, previous, audit_id, hash, at: this.#ctx.clock.now().getTime(), day });
+      last = { position, audit_id, hash, day, previous };
+    }
+    return statements;
+  }
+
+  /** Where these chains were signed last; behind a cut that took all anchors, the cut. */
+  async #lasts(sql: Sql, envIds: readonly string[]): Promise<Map<string, Last>> {
+    const [anchors, cuts] = await Promise.all([
+      sql<(Last & { env_id: string })[]>`
+        select anchor.* from unnest(${envIds}::uuid[]) env cross join lateral (
+          select env_id, position, audit_id, encode(hash, 'hex') as hash, day::text as day, previous from audit_anchors where env_id = env order by day desc limit 1) anchor`,
+      sql<(Place & { env_id: string })[]>`select env_id, position, audit_id, encode(hash, 'hex') as hash, '' as day from audit_cuts where env_id = any(${envIds}::uuid[])`,
+    ]);
+    return new Map([...cuts.map(cut => ({ ...cut, previous: 0 })), ...anchors].map(last => [last.env_id, last]));
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { promisify } from 'node:util';
 import type { Ctx } from '../context.ts';
 
 /** What is signed about a chain: that it stood so, or that it begins behind here. */
@@ -14,6 +15,7 @@ export interface Statement {
   readonly at: number;
 }
 
+const signed = promisify<null, Buffer, KeyObject, Buffer>(sign);
 const encode = ({ kind, env_id, position, previous, audit_id, hash, at }: Statement) => Buffer.from(['platform audit', kind, env_id, position, previous, audit_id, hash, at].join('\n'));
 
 /** The registry's ML-DSA-65 key for the trail (FIPS 204). It comes from the secrets chain and is never in the database: whoever holds every row can forge none. */
@@ -44,8 +46,9 @@ export class AuditKey {
     }
   }
 
-  sign(statement: Statement): string {
-    return sign(null, encode(statement), this.#private).toString('hex');
+  /** Beside the event loop: a signature takes as long as a request. */
+  async sign(statement: Statement): Promise<string> {
+    return (await signed(null, encode(statement), this.#private)).toString('hex');
   }
 
   verify(statement: Statement, signature: string): boolean {

@@ -47,7 +47,7 @@ export class AuditRetention {
   async #sign(anchor: Signed): Promise<void> {
     const at = this.#ctx.clock.now().getTime();
     const { env_id, position, audit_id, hash } = anchor;
-    const signature = this.#key.sign({ kind: 'cut', env_id, position, previous: 0, audit_id, hash, at });
+    const signature = await this.#key.sign({ kind: 'cut', env_id, position, previous: 0, audit_id, hash, at });
     await this.#ctx.db.sql`
       insert into audit_cuts (env_id, position, audit_id, hash, cut_at, key_id, signature)
       values (${env_id}, ${position}, ${audit_id}, decode(${hash}, 'hex'), to_timestamp(${at}::bigint / 1000.0), ${this.#key.id}, decode(${signature}, 'hex'))
