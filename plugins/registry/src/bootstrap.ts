@@ -23,12 +23,14 @@ export class Bootstrap {
     const { sql } = this.#ctx.db;
     const [levels, features] = await Promise.all([this.#access.levels(caller), this.#enablement.features(caller.envId ?? SYSTEM.envId)]);
     const reachable = [...levels.keys()];
-    const orgs = caller.platformAdmin
-      ? await sql<Org[]>`select * from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS}`
-      : // By key alone: an «or» of two ways would read every organization there is.
-        await sql<Org[]>`
-          select * from orgs where org_id = any(array(select org_id from envs where env_id = any(${reachable}::uuid[]) union select unnest(${reachable}::uuid[]))) order by created_at desc limit ${MAX_ORGS}`;
-    const envs = await sql<Env[]>`select * from envs where org_id = any(${orgs.map(({ org_id }) => org_id)}::uuid[]) order by created_at`;
+    // By key alone: an «or» of two ways would read every organization there is.
+    const ids = caller.platformAdmin
+      ? sql`(select org_id from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS})`
+      : sql`(select org_id from envs where env_id = any(${reachable}::uuid[]) union select unnest(${reachable}::uuid[]))`;
+    const [orgs, envs] = await Promise.all([
+      sql<Org[]>`select * from orgs where org_id = any(array${ids}) order by created_at desc limit ${MAX_ORGS}`,
+      sql<Env[]>`select * from envs where org_id = any(array${ids}) order by created_at`,
+    ]);
     const visible = envs.filter(env => caller.platformAdmin || levels.has(env.org_id) || levels.has(env.env_id));
     const envsOf = Map.groupBy(visible, ({ org_id }) => org_id);
     return {

@@ -4,8 +4,14 @@ import type { Ctx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
-const GROUP = /^platform:(org|env):([0-9a-f-]{36}):(owners|admins|viewers)$/;
-const LEVELS: Readonly<Record<string, Level>> = { owners: 'owner', admins: 'admin', viewers: 'viewer' };
+/** `platform:org:` and `platform:env:` are as long as each other. */
+const PREFIX = 'platform:org:'.length;
+const ID = 36;
+const LEVELS: ReadonlyMap<string, Level> = new Map([
+  [':owners', 'owner'],
+  [':admins', 'admin'],
+  [':viewers', 'viewer'],
+]);
 const RANK: Readonly<Record<Level, number>> = { owner: 3, admin: 2, viewer: 1 };
 
 /** Who may touch which organization: proven by live groups whose names carry the org id, never by roles (doc1, Authentication 3; C5). */
@@ -46,9 +52,13 @@ export class Access {
     if (!caller.userId) throw this.#notMember();
     const levels = new Map<string, Level>();
     for (const { name } of (await this.#groups(caller.userId)).groups) {
-      const [, , id, group] = GROUP.exec(name) ?? [];
-      const level = LEVELS[group ?? ''];
-      if (id && level && RANK[level] > RANK[levels.get(id) ?? 'viewer'] - (levels.has(id) ? 0 : 1)) levels.set(id, level);
+      // Somebody may be in thousands: cut, not matched.
+      const level = LEVELS.get(name.slice(PREFIX + ID));
+      if (!level || !(name.startsWith('platform:org:') || name.startsWith('platform:env:'))) continue;
+      const id = name.slice(PREFIX, PREFIX + ID);
+      if (!isUuid(id)) continue;
+      const known = levels.get(id);
+      if (known === undefined || RANK[level] > RANK[known]) levels.set(id, level);
     }
     return levels;
   }
