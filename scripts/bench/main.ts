@@ -3,6 +3,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { auditRows } from './audit.ts';
+import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
@@ -10,7 +11,15 @@ import { registryRows } from './registry.ts';
 import { resolveRows } from './resolve.ts';
 import { type Row, table } from './row.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, resolve: resolveRows, audit: auditRows, registry: registryRows, platform: platformRows };
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
+  policy: policyRows,
+  calls: callRows,
+  resolve: resolveRows,
+  audit: auditRows,
+  registry: registryRows,
+  bus: busRows,
+  platform: platformRows,
+};
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {

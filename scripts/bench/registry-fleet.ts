@@ -1,8 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { identity } from '@platform/identity/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { newId } from '@platform/kernel/base/ids';
@@ -13,91 +11,14 @@ import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import { registry } from '@platform/registry/contract';
 import { SYSTEM } from '@platform/sdk';
 import { openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
-import { Pool } from 'undici';
-import type { ProcessOrder } from './registry-process.ts';
+import { ServiceChild } from './service-child.ts';
+import type { ProcessOrder } from './service-process.ts';
 
-const CHILD = fileURLToPath(new URL('./registry-process.ts', import.meta.url));
-const CONNECTIONS = 16;
-/** A directory that gets a CPU profile of every process that ends by itself. */
-const PROFILE = process.env['BENCH_PROFILE'];
 const TOKEN_MS = 600_000;
-
-export interface Answer {
-  readonly status: number;
-  readonly json: Record<string, unknown>;
-}
-
-/** One service in its process: asked over mutual TLS, killed and started again. */
-class Member {
-  readonly #fleet: RegistryFleet;
-  readonly #service: ProcessOrder['service'];
-  #child: ChildProcess | undefined;
-  #pool: Pool | undefined;
-
-  constructor(fleet: RegistryFleet, service: ProcessOrder['service']) {
-    this.#fleet = fleet;
-    this.#service = service;
-  }
-
-  get up(): boolean {
-    return this.#pool !== undefined;
-  }
-
-  async start(): Promise<void> {
-    const child = fork(CHILD, [], {
-      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    this.#child = child;
-    child.send(this.#fleet.order(this.#service));
-    const port = await new Promise<number>((resolve, reject) => {
-      child.once('message', (message: { port: number }) => resolve(message.port));
-      child.once('exit', code => reject(new Error(`the ${this.#service} process ended with ${code}`)));
-    });
-    const host = `${this.#service}.ops.sys.localhost`;
-    this.#pool = new Pool(`https://127.0.0.1:${port}`, { connections: CONNECTIONS, connect: { ca: this.#fleet.root, servername: host, minVersion: 'TLSv1.3' } });
-  }
-
-  /** Throws when the connection breaks: nobody knows then whether it was done. */
-  async call(method: 'GET' | 'POST', path: string, token: string, body?: object): Promise<Answer> {
-    if (!this.#pool) throw new Error('not started');
-    const headers = { host: `${this.#service}.ops.sys.localhost`, authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) };
-    const answer = await this.#pool.request({ method, path, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
-    return { status: answer.statusCode, json: (await answer.body.json()) as Record<string, unknown> };
-  }
-
-  async usage(): Promise<{ cpu: NodeJS.CpuUsage; rss: number }> {
-    const { promise, resolve } = Promise.withResolvers<{ cpu: NodeJS.CpuUsage; rss: number }>();
-    this.#child?.once('message', message => resolve(message as { cpu: NodeJS.CpuUsage; rss: number }));
-    this.#child?.send('usage');
-    return promise;
-  }
-
-  /** Ends in order. */
-  async stop(): Promise<void> {
-    const [child, pool] = [this.#child, this.#pool];
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
-    child.disconnect();
-    await ended;
-    await pool?.destroy();
-  }
-
-  /** Dies as a machine does. */
-  async kill(): Promise<void> {
-    const [child, pool] = [this.#child, this.#pool];
-    if (!child) return;
-    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
-    this.#pool = undefined;
-    child.kill('SIGKILL');
-    await ended;
-    await pool?.destroy();
-  }
-}
 
 /** Two registry processes and an identity process on one database, with people who may found organizations. */
 export class RegistryFleet implements AsyncDisposable {
-  readonly registries: readonly [Member, Member];
+  readonly registries: readonly [ServiceChild, ServiceChild];
   readonly #owned = new DisposalStack();
   readonly #stores: TestStores;
   readonly #mint = new TokenMint();
@@ -109,14 +30,14 @@ export class RegistryFleet implements AsyncDisposable {
     const key = join(stores.dataDir, 'bench.kek');
     writeFileSync(key, randomBytes(32).toString('base64'), { mode: 0o600 });
     this.#environment = { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_AUDIT_KEY_REF: `file://${key}` };
-    this.registries = [new Member(this, 'sys'), new Member(this, 'sys')];
+    this.registries = [this.#child('sys'), this.#child('sys')];
   }
 
   static async start(): Promise<RegistryFleet> {
     const fleet = new RegistryFleet(await openTestStores());
     try {
       for (const service of ['auth', 'sys']) await fleet.#stores.stores.ensureService(service);
-      const members = [new Member(fleet, 'auth'), ...fleet.registries];
+      const members = [fleet.#child('auth'), ...fleet.registries];
       for (const member of members) {
         await member.start();
         fleet.#owned.defer(() => member.stop());
@@ -128,14 +49,15 @@ export class RegistryFleet implements AsyncDisposable {
     }
   }
 
-  get root(): string {
-    return this.#stores.authority.pq.files.rootCertificate;
+  #child(service: ProcessOrder['service']): ServiceChild {
+    return new ServiceChild(this.#order(service), this.#stores.authority.pq.files.rootCertificate);
   }
 
-  order(service: ProcessOrder['service']): ProcessOrder {
+  #order(service: ProcessOrder['service']): ProcessOrder {
     const { dataDir, authority, stores } = this.#stores;
     return {
       service,
+      withoutBus: true,
       environment: this.#environment,
       jwks: this.#mint.jwks,
       bootstrap: {

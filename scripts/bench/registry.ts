@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Persona } from '@platform/testing';
-import { type Answer, RegistryFleet } from './registry-fleet.ts';
+import { RegistryFleet } from './registry-fleet.ts';
 import { median, quantile, type Row } from './row.ts';
+import type { Answer } from './service-child.ts';
 
 const SEQUENCES = Number(process.env['PLATFORM_BENCH_SEQUENCES'] ?? 100_000);
 const FOUNDERS = 1_000;

@@ -1,29 +1,34 @@
 import { once } from 'node:events';
-import identity from '@platform/identity/plugin';
 import { manifestOf } from '@platform/kernel/base/manifest';
 import type { Bootstrap } from '@platform/kernel/host/bootstrap';
 import { readConfig } from '@platform/kernel/host/configuration';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
-import registry from '@platform/registry/plugin';
 import type { AnyPlugin } from '@platform/sdk';
 
 export interface ProcessOrder {
-  readonly service: 'auth' | 'sys';
+  readonly service: 'auth' | 'bus' | 'sys';
+  /** Events go nowhere, so that only what is measured is measured. */
+  readonly withoutBus: boolean;
   readonly bootstrap: Bootstrap;
   readonly environment: Readonly<Record<string, string>>;
   readonly jwks: { keys: JsonWebKey[] };
 }
 
-/** One service in a process of its own, as `--split` runs it; tokens are the bench's, and events go nowhere. */
+/** One service in a process of its own, as `--split` runs it; tokens are the bench's. */
 const [order] = (await once(process, 'message')) as [ProcessOrder];
-const plugins: Readonly<Record<ProcessOrder['service'], AnyPlugin>> = { auth: identity as unknown as AnyPlugin, sys: registry as unknown as AnyPlugin };
-const plugin = plugins[order.service];
+// Only the one that is asked for: its memory is measured.
+const plugins: Readonly<Record<ProcessOrder['service'], () => Promise<{ default: unknown }>>> = {
+  auth: () => import('@platform/identity/plugin'),
+  bus: () => import('@platform/event-bus/plugin'),
+  sys: () => import('@platform/registry/plugin'),
+};
+const plugin = (await plugins[order.service]()).default as AnyPlugin;
 const manifest = manifestOf(plugin.contract, '0.0.0-bench');
 const { config, faults } = readConfig(manifest.config, order.environment);
 if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
-const bus: LocalService = {
+const nowhere: LocalService = {
   call: async (operation, { body, signal }) => {
     if (operation === 'produceBatch') return { results: (body as { events: object[] }).events.map(() => ({ message_id: '0-0', stream: 'bench' })) };
     if (operation !== 'consume') return {};
@@ -33,12 +38,14 @@ const bus: LocalService = {
     return { entries: [] };
   },
 };
+/** A registry without tenants and policies, where none runs. */
+const emptyRegistry: LocalService = { call: async operation => (operation === 'policySnapshot' ? { sets: [], relations: [], attributes: [] } : {}) };
 const running = await PlatformProcess.start({
   bootstrap: order.bootstrap,
   services: [{ plugin, manifest, config }],
   authority: await openAuthority(order.bootstrap.dataDir),
   processName: `bench-${order.service}-${process.pid}`,
-  locals: new Map([['bus', bus]]),
+  locals: new Map<string, LocalService>(order.withoutBus ? [['bus', nowhere]] : [['sys', emptyRegistry]]),
   jwks: async () => order.jwks,
 });
 process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }));

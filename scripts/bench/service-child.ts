@@ -1,0 +1,94 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Pool } from 'undici';
+import type { ProcessOrder } from './service-process.ts';
+
+const CHILD = fileURLToPath(new URL('./service-process.ts', import.meta.url));
+const CONNECTIONS = 16;
+/** A directory that gets a CPU profile of every process that ends by itself. */
+const PROFILE = process.env['BENCH_PROFILE'];
+
+export interface Answer {
+  readonly status: number;
+  readonly json: Record<string, unknown>;
+}
+
+/** One service in its process: asked over mutual TLS, killed and started again. */
+export class ServiceChild {
+  readonly #order: ProcessOrder;
+  readonly #ca: string;
+  readonly #hostname: string;
+  #port = 0;
+  #child: ChildProcess | undefined;
+  #pool: Pool | undefined;
+
+  /** `ca`: the root of the platform's authority. */
+  constructor(order: ProcessOrder, ca: string) {
+    this.#order = order;
+    this.#ca = ca;
+    this.#hostname = `${order.service}.ops.sys.localhost`;
+  }
+
+  /** Where the service listens while it is up. */
+  get port(): number {
+    return this.#port;
+  }
+
+  get hostname(): string {
+    return this.#hostname;
+  }
+
+  get up(): boolean {
+    return this.#pool !== undefined;
+  }
+
+  async start(): Promise<void> {
+    const child = fork(CHILD, [], {
+      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    this.#child = child;
+    child.send(this.#order);
+    this.#port = await new Promise<number>((resolve, reject) => {
+      child.once('message', (message: { port: number }) => resolve(message.port));
+      child.once('exit', code => reject(new Error(`the ${this.#order.service} process ended with ${code}`)));
+    });
+    this.#pool = new Pool(`https://127.0.0.1:${this.#port}`, { connections: CONNECTIONS, connect: { ca: this.#ca, servername: this.#hostname, minVersion: 'TLSv1.3' } });
+  }
+
+  /** Throws when the connection breaks: nobody knows then whether it was done. */
+  async call(method: 'GET' | 'POST', path: string, token: string, body?: object): Promise<Answer> {
+    if (!this.#pool) throw new Error('not started');
+    const headers = { host: this.#hostname, authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) };
+    const answer = await this.#pool.request({ method, path, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    return { status: answer.statusCode, json: (await answer.body.json()) as Record<string, unknown> };
+  }
+
+  async usage(): Promise<{ cpu: NodeJS.CpuUsage; rss: number }> {
+    const { promise, resolve } = Promise.withResolvers<{ cpu: NodeJS.CpuUsage; rss: number }>();
+    this.#child?.once('message', message => resolve(message as { cpu: NodeJS.CpuUsage; rss: number }));
+    this.#child?.send('usage');
+    return promise;
+  }
+
+  /** Ends in order. */
+  async stop(): Promise<void> {
+    const [child, pool] = [this.#child, this.#pool];
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
+    child.disconnect();
+    await ended;
+    await pool?.destroy();
+  }
+
+  /** Dies as a machine does. */
+  async kill(): Promise<void> {
+    const [child, pool] = [this.#child, this.#pool];
+    if (!child) return;
+    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
+    this.#pool = undefined;
+    child.kill('SIGKILL');
+    await ended;
+    await pool?.destroy();
+  }
+}
