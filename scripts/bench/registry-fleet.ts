@@ -11,8 +11,8 @@ import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import { registry } from '@platform/registry/contract';
 import { SYSTEM } from '@platform/sdk';
 import { openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
-import { ServiceChild } from './service-child.ts';
-import type { ProcessOrder } from './service-process.ts';
+import { ServiceChild } from '../fleet/service-child.ts';
+import type { ProcessOrder } from '../fleet/service-process.ts';
 
 const TOKEN_MS = 600_000;
 

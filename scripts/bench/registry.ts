@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Persona } from '@platform/testing';
 import { RegistryFleet } from './registry-fleet.ts';
 import { median, quantile, type Row } from './row.ts';
-import type { Answer } from './service-child.ts';
+import type { Answer } from '../fleet/service-child.ts';
 
 const SEQUENCES = Number(process.env['PLATFORM_BENCH_SEQUENCES'] ?? 100_000);
 const FOUNDERS = 1_000;

@@ -7,7 +7,7 @@ import { SYSTEM } from '@platform/sdk';
 import { defineContract } from '@platform/sdk/contract';
 import { as, openTestStores, type TestStores, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
-import { ServiceChild } from '../service-child.ts';
+import { ServiceChild } from '../../fleet/service-child.ts';
 
 /** A platform service that produces and consumes: the bus knows its workload from the manifest, as it knows every service. */
 const bench = defineContract({ id: 'bench', title: 'Bench', placement: { tier: 50 }, uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] }, actions: {}, problems: {}, events: {}, routes: {} });

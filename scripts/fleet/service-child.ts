@@ -18,12 +18,15 @@ export class ServiceChild {
   readonly #order: ProcessOrder;
   readonly #ca: string;
   readonly #hostname: string;
+  readonly #revived: boolean;
   #port = 0;
+  #ending = false;
   #child: ChildProcess | undefined;
   #pool: Pool | undefined;
 
-  /** `ca`: the root of the platform's authority. */
-  constructor(order: ProcessOrder, ca: string) {
+  /** `ca`: the root of the platform's authority. `revived`: a process that ends by itself is started again, as the fleet does, and says nothing here. */
+  constructor(order: ProcessOrder, ca: string, { revived = false } = {}) {
+    this.#revived = revived;
     this.#order = order;
     this.#ca = ca;
     this.#hostname = `${order.service}.ops.sys.localhost`;
@@ -42,16 +45,25 @@ export class ServiceChild {
     return this.#pool !== undefined;
   }
 
+  /** Stops the process where it stands, or lets it go on. */
+  pause(paused: boolean): void {
+    this.#child?.kill(paused ? 'SIGSTOP' : 'SIGCONT');
+  }
+
   async start(): Promise<void> {
     const child = fork(CHILD, [], {
       execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      stdio: ['ignore', 'ignore', this.#revived ? 'ignore' : 'inherit', 'ipc'],
     });
     this.#child = child;
+    this.#ending = false;
     child.send(this.#order);
     this.#port = await new Promise<number>((resolve, reject) => {
       child.once('message', (message: { port: number }) => resolve(message.port));
       child.once('exit', code => reject(new Error(`the ${this.#order.service} process ended with ${code}`)));
+    });
+    child.once('exit', () => {
+      if (this.#revived && !this.#ending) void this.start().catch(() => undefined);
     });
     this.#pool = new Pool(`https://127.0.0.1:${this.#port}`, { connections: CONNECTIONS, connect: { ca: this.#ca, servername: this.#hostname, minVersion: 'TLSv1.3' } });
   }
@@ -75,8 +87,9 @@ export class ServiceChild {
   async stop(): Promise<void> {
     const [child, pool] = [this.#child, this.#pool];
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    this.#ending = true;
     const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
-    child.disconnect();
+    if (child.connected) child.disconnect();
     await ended;
     await pool?.destroy();
   }
@@ -84,7 +97,8 @@ export class ServiceChild {
   /** Dies as a machine does. */
   async kill(): Promise<void> {
     const [child, pool] = [this.#child, this.#pool];
-    if (!child) return;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    this.#ending = true;
     const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
     this.#pool = undefined;
     child.kill('SIGKILL');

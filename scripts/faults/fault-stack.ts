@@ -1,0 +1,163 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventBus } from '@platform/event-bus/contract';
+import { DisposalStack } from '@platform/kernel/base/disposal-stack';
+import { manifestOf } from '@platform/kernel/base/manifest';
+import { type Authority, anchorsOf, openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/embedded-postgres';
+import { type EmbeddedValkey, startEmbeddedValkey } from '@platform/kernel/storage/embedded-valkey';
+import { isAlive, recordOf } from '@platform/kernel/storage/process-record';
+import { ensureServiceSchema } from '@platform/kernel/storage/service-schema';
+import { defineContract } from '@platform/sdk/contract';
+import { as, TokenMint } from '@platform/testing';
+import { Pool } from 'undici';
+import { ServiceChild } from '../fleet/service-child.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { ShopChild } from './shop-child.ts';
+
+const shop = defineContract({ id: 'shop', title: 'Shop', placement: { tier: 50 }, uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] }, actions: {}, problems: {}, events: {}, routes: {} });
+const BUSES = 2;
+const CONNECTIONS = 8;
+const ANSWER_MS = 5_000;
+
+/** Two bus processes, a producer with an outbox and both databases, each a process that can be killed, behind proxies that can cut. */
+export class FaultStack implements AsyncDisposable {
+  readonly buses: readonly ServiceChild[];
+  readonly proxies: readonly CuttingProxy[];
+  readonly shop: ShopChild;
+  readonly valkey: EmbeddedValkey;
+  readonly #pools: readonly Pool[];
+  readonly #owned: DisposalStack;
+  readonly #startPostgres: () => Promise<EmbeddedPostgres>;
+  readonly #headers: Readonly<Record<string, string>>;
+  #postgres: EmbeddedPostgres;
+
+  private constructor(
+    owned: DisposalStack,
+    parts: Pick<FaultStack, 'buses' | 'proxies' | 'shop' | 'valkey'> & {
+      pools: readonly Pool[];
+      headers: Record<string, string>;
+      postgres: EmbeddedPostgres;
+      startPostgres: () => Promise<EmbeddedPostgres>;
+    },
+  ) {
+    this.#owned = owned;
+    this.buses = parts.buses;
+    this.proxies = parts.proxies;
+    this.shop = parts.shop;
+    this.valkey = parts.valkey;
+    this.#pools = parts.pools;
+    this.#headers = parts.headers;
+    this.#postgres = parts.postgres;
+    this.#startPostgres = parts.startPostgres;
+  }
+
+  /** `directory`: where the data lie; a folder in the system's temporary one, unless said otherwise. */
+  static async start(directory = tmpdir()): Promise<FaultStack> {
+    const owned = new DisposalStack();
+    try {
+      const dataDir = mkdtempSync(join(directory, 'platform-faults-'));
+      owned.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+      const authority = await openAuthority(dataDir);
+      const leaf = await authority.classical.issue({ commonName: 'postgres.platform.internal', names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'], usages: ['server'], days: 1 });
+      const startPostgres = () => startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress: () => {} });
+      const postgres = await startPostgres();
+      const valkey = await startEmbeddedValkey({ dataDir });
+      owned.defer(() => valkey.stop());
+      for (const service of ['bus', 'shop']) await ensureServiceSchema(postgres.admin(), service);
+      const database = { host: postgres.host, port: postgres.port, database: postgres.database };
+      const mint = new TokenMint();
+      const buses = Array.from({ length: BUSES }, () => busChild(authority, { dataDir, database, keyValueUrl: valkey.url }, mint));
+      for (const bus of buses) {
+        await bus.start();
+        owned.defer(() => bus.stop());
+      }
+      const proxies = await Promise.all(buses.map(bus => CuttingProxy.start(() => bus.port)));
+      for (const proxy of proxies) owned.own(proxy);
+      const workload = await authority.pq.issue({ commonName: 'm2m-shop', names: ['uri:urn:platform:workload:shop'], usages: ['client'], days: 1 });
+      const thumbprint = createHash('sha256').update(new X509Certificate(workload.chain).raw).digest('base64url');
+      const token = mint.token(as.machine('shop', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', { cnf: { 'x5t#S256': thumbprint }, exp: Math.floor(Date.now() / 1_000) + 86_400 });
+      const tls = { cert: workload.chain, key: workload.key as string, ca: authority.pq.files.rootCertificate, servername: 'bus.ops.sys.localhost' };
+      const headers = { host: 'bus.ops.sys.localhost', 'content-type': 'application/json', authorization: `Bearer ${token}` };
+      const pools = proxies.map(
+        ({ port }) =>
+          new Pool(`https://127.0.0.1:${port}`, { connections: CONNECTIONS, headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS, connect: { ...tls, timeout: ANSWER_MS, minVersion: 'TLSv1.3' } }),
+      );
+      for (const pool of pools) owned.defer(() => pool.destroy());
+      const login = await authority.classical.issue({ commonName: 'svc.shop', names: [], usages: ['client'], days: 1 });
+      const shopChild = new ShopChild({
+        database,
+        ssl: { ca: authority.classical.files.rootCertificate, cert: login.chain, key: login.key as string, servername: 'postgres.platform.internal' },
+        ports: proxies.map(({ port }) => port),
+        tls,
+        headers,
+      });
+      await shopChild.start();
+      owned.defer(() => shopChild.kill());
+      const stack = new FaultStack(owned, { buses, proxies, shop: shopChild, valkey, pools, headers, postgres, startPostgres });
+      // First of all that was opened, last to go: whoever else ends still writes to it.
+      owned.defer(() => stack.#postgres.stop());
+      return stack;
+    } catch (error) {
+      await owned[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Asks one of the buses, through its proxy. Throws when nobody knows whether it was done. */
+  async ask(turn: number, path: string, body: object): Promise<{ status: number; json: Record<string, unknown> }> {
+    const pool = this.#pools[turn % this.#pools.length] as Pool;
+    const { statusCode, body: answer } = await pool.request({ method: 'POST', path, headers: this.#headers, body: JSON.stringify(body) });
+    return { status: statusCode, json: (await answer.json()) as Record<string, unknown> };
+  }
+
+  /** The database dies as in a power cut of its machine, and is started again. */
+  async killPostgres(): Promise<void> {
+    const died = recordOf(this.#postgres.pid);
+    process.kill(died.pid, 'SIGKILL');
+    while (isAlive(died)) await delay(10);
+    this.#postgres = await this.#startPostgres();
+  }
+
+  pausePostgres(paused: boolean): void {
+    process.kill(this.#postgres.pid, paused ? 'SIGSTOP' : 'SIGCONT');
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#owned[Symbol.asyncDispose]();
+  }
+}
+
+function busChild(
+  authority: Authority,
+  { dataDir, database, keyValueUrl }: { dataDir: string; database: { host: string; port: number; database: string }; keyValueUrl: string },
+  mint: TokenMint,
+): ServiceChild {
+  return new ServiceChild(
+    {
+      service: 'bus',
+      withoutBus: false,
+      environment: {},
+      jwks: mint.jwks,
+      bootstrap: {
+        domain: 'localhost',
+        production: false,
+        dataDir,
+        build: 'faults',
+        logLevel: 'error',
+        edgePort: 8443,
+        pqMode: 'strict',
+        anchors: anchorsOf(authority),
+        database,
+        keyValueUrl,
+        manifests: [eventBus, shop].map(contract => manifestOf(contract, '0.0.0-faults')),
+        enrollment: {},
+      },
+    },
+    authority.pq.files.rootCertificate,
+    { revived: true },
+  );
+}
