@@ -60,8 +60,8 @@ export async function startEmbeddedPostgres({ dataDir, tls, progress = () => {},
   if (!existsSync(home)) await initialise(cluster);
   for (let attempt = 1; ; attempt++) {
     const started = await start(cluster, tls).catch((error: unknown) => {
-      // Somebody may take the port before we bind it, and the children of a killed server live a moment longer than it does.
-      if (attempt >= 20 || !(error instanceof StorageError) || !/could not (bind|create any TCP)|shared memory block .* still in use/s.test(error.message)) throw error;
+      // Somebody may take the port before we bind it; a killed server has its number until it is buried, and its children live a moment longer.
+      if (attempt >= 20 || !(error instanceof StorageError) || !/could not (bind|create any TCP)|shared memory block .* still in use|lock file .* already exists/s.test(error.message)) throw error;
       return delay(100, null, { ...(signal && { signal }) });
     });
     if (started !== null) return started;
