@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { newId } from '@platform/kernel/base/ids';
 import { check, type Violation } from './checker.ts';
 import type { FaultStack } from './fault-stack.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, FILL_DISK, fillDisk } from './faults.ts';
 import { History, type Received, type Sent } from './history.ts';
 import { Seeded } from './seeded.ts';
 
@@ -52,7 +52,7 @@ export class FaultRun {
     const consumers = Array.from({ length: CONSUMERS }, (_, index) => this.#consume(`c${index}`));
     for (const fault of faults) {
       await this.#grow(this.#seeded.between(5, 60));
-      await FAULTS[fault]?.(this.#stack, this.#seeded, this.#history);
+      await (fault === FILL_DISK ? fillDisk : FAULTS[fault])?.(this.#stack, this.#seeded, this.#history);
     }
     await this.#grow(20);
     this.#working = false;

@@ -9,7 +9,7 @@ import { manifestOf } from '@platform/kernel/base/manifest';
 import { type Authority, anchorsOf, openAuthority } from '@platform/kernel/identity/trust-anchors';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/embedded-postgres';
 import { type EmbeddedValkey, startEmbeddedValkey } from '@platform/kernel/storage/embedded-valkey';
-import { isAlive, recordOf } from '@platform/kernel/storage/process-record';
+import { isAlive, type ProcessRecord, recordOf } from '@platform/kernel/storage/process-record';
 import { ensureServiceSchema } from '@platform/kernel/storage/service-schema';
 import { defineContract } from '@platform/sdk/contract';
 import { as, TokenMint } from '@platform/testing';
@@ -17,6 +17,7 @@ import { Pool } from 'undici';
 import { ServiceChild } from '../fleet/service-child.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { ShopChild } from './shop-child.ts';
+import { SmallDisk } from './small-disk.ts';
 
 const shop = defineContract({ id: 'shop', title: 'Shop', placement: { tier: 50 }, uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] }, actions: {}, problems: {}, events: {}, routes: {} });
 const BUSES = 2;
@@ -29,15 +30,18 @@ export class FaultStack implements AsyncDisposable {
   readonly proxies: readonly CuttingProxy[];
   readonly shop: ShopChild;
   readonly valkey: EmbeddedValkey;
+  /** What the data lie on, where it is one that can be filled. */
+  readonly disk: SmallDisk | undefined;
   readonly #pools: readonly Pool[];
   readonly #owned: DisposalStack;
   readonly #startPostgres: () => Promise<EmbeddedPostgres>;
   readonly #headers: Readonly<Record<string, string>>;
   #postgres: EmbeddedPostgres;
+  #postgresRecord: ProcessRecord;
 
   private constructor(
     owned: DisposalStack,
-    parts: Pick<FaultStack, 'buses' | 'proxies' | 'shop' | 'valkey'> & {
+    parts: Pick<FaultStack, 'buses' | 'proxies' | 'shop' | 'valkey' | 'disk'> & {
       pools: readonly Pool[];
       headers: Record<string, string>;
       postgres: EmbeddedPostgres;
@@ -49,17 +53,21 @@ export class FaultStack implements AsyncDisposable {
     this.proxies = parts.proxies;
     this.shop = parts.shop;
     this.valkey = parts.valkey;
+    this.disk = parts.disk;
     this.#pools = parts.pools;
     this.#headers = parts.headers;
     this.#postgres = parts.postgres;
+    this.#postgresRecord = recordOf(parts.postgres.pid);
     this.#startPostgres = parts.startPostgres;
   }
 
-  /** `directory`: where the data lie; a folder in the system's temporary one, unless said otherwise. */
-  static async start(directory = tmpdir()): Promise<FaultStack> {
+  /** With `small`, the data lie on a disk of so many megabytes. */
+  static async start({ small }: { small?: number } = {}): Promise<FaultStack> {
     const owned = new DisposalStack();
     try {
-      const dataDir = mkdtempSync(join(directory, 'platform-faults-'));
+      const disk = small === undefined ? undefined : new SmallDisk(small);
+      if (disk) owned.defer(() => disk[Symbol.dispose]());
+      const dataDir = mkdtempSync(join(disk?.directory ?? tmpdir(), 'platform-faults-'));
       owned.defer(() => rmSync(dataDir, { recursive: true, force: true }));
       const authority = await openAuthority(dataDir);
       const leaf = await authority.classical.issue({ commonName: 'postgres.platform.internal', names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'], usages: ['server'], days: 1 });
@@ -97,7 +105,7 @@ export class FaultStack implements AsyncDisposable {
       });
       await shopChild.start();
       owned.defer(() => shopChild.kill());
-      const stack = new FaultStack(owned, { buses, proxies, shop: shopChild, valkey, pools, headers, postgres, startPostgres });
+      const stack = new FaultStack(owned, { buses, proxies, shop: shopChild, valkey, disk, pools, headers, postgres, startPostgres });
       // First of all that was opened, last to go: whoever else ends still writes to it.
       owned.defer(() => stack.#postgres.stop());
       return stack;
@@ -116,14 +124,19 @@ export class FaultStack implements AsyncDisposable {
 
   /** The database dies as in a power cut of its machine, and is started again. */
   async killPostgres(): Promise<void> {
-    const died = recordOf(this.#postgres.pid);
-    process.kill(died.pid, 'SIGKILL');
-    while (isAlive(died)) await delay(10);
-    this.#postgres = await this.#startPostgres();
+    process.kill(this.#postgres.pid, 'SIGKILL');
+    while (isAlive(this.#postgresRecord)) await delay(10);
+    await this.#restartPostgres();
   }
 
-  pausePostgres(paused: boolean): void {
-    process.kill(this.#postgres.pid, paused ? 'SIGSTOP' : 'SIGCONT');
+  /** Starts the database again if it has ended by itself. */
+  async revivePostgres(): Promise<void> {
+    if (!isAlive(this.#postgresRecord)) await this.#restartPostgres();
+  }
+
+  async #restartPostgres(): Promise<void> {
+    this.#postgres = await this.#startPostgres();
+    this.#postgresRecord = recordOf(this.#postgres.pid);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

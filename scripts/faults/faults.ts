@@ -62,6 +62,19 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
+/** Needs a stack on a small disk. Both databases write there; the database may end itself when it can write no more. */
+export const FILL_DISK = 'fill disk';
+export const fillDisk: Fault = async (stack, seeded, history) => {
+  // A store that cannot save keeps what it has in memory, and loses it when it ends.
+  history.storeDied = true;
+  {
+    using _ = stack.disk?.fill();
+    await delay(seeded.between(200, 2_000));
+  }
+  await delay(200);
+  await stack.revivePostgres();
+};
+
 async function killStore(valkey: FaultStack['valkey']): Promise<void> {
   const { restarts, pid } = valkey;
   process.kill(pid, 'SIGKILL');

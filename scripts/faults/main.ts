@@ -4,18 +4,19 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { FaultRun } from './fault-run.ts';
 import { FaultStack } from './fault-stack.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, FILL_DISK } from './faults.ts';
 
 const RUNS_PER_STACK = 20;
+const SMALL_MB = 400;
 const { values } = parseArgs({
   options: { runs: { type: 'string', default: '20' }, seed: { type: 'string' }, only: { type: 'string' }, help: { type: 'boolean' } },
 });
 
 if (values.help) {
   process.stdout.write(
-    `npm run faults [-- --runs N] [--seed N] [--only FAULT]\n\n  Producers and consumers at work on two bus processes while faults are made; then what was acknowledged is compared with what is there.\n  Faults: ${Object.keys(FAULTS).join(', ')}; one to three a run, as the seed says.\n  Reports go to .data/faults.jsonl, one line a run.\n`,
+    `npm run faults [-- --runs N] [--seed N] [--only FAULT]\n\n  Producers and consumers at work on two bus processes while faults are made; then what was acknowledged is compared with what is there.\n  Faults: ${Object.keys(FAULTS).join(', ')}; one to three a run, as the seed says. "${FILL_DISK}" only by name and as root.\n  Reports go to .data/faults.jsonl, one line a run.\n`,
   );
-} else if (values.only !== undefined && !(values.only in FAULTS)) {
+} else if (values.only !== undefined && values.only !== FILL_DISK && !(values.only in FAULTS)) {
   process.stderr.write(`No fault ${values.only}; there are ${Object.keys(FAULTS).join(', ')}.\n`);
   process.exitCode = 64;
 } else {
@@ -25,7 +26,7 @@ if (values.help) {
   mkdirSync(directory, { recursive: true, mode: 0o711 });
   let [broken, acknowledged] = [0, 0];
   for (let done = 0; done < runs; ) {
-    await using stack = await FaultStack.start();
+    await using stack = await FaultStack.start(values.only === FILL_DISK ? { small: SMALL_MB } : {});
     for (const end = Math.min(runs, done + RUNS_PER_STACK); done < end; done++) {
       const report = await new FaultRun(stack, first + done).run(values.only);
       appendFileSync(join(directory, 'faults.jsonl'), `${JSON.stringify({ at: new Date().toISOString(), ...report })}\n`);
