@@ -13,6 +13,7 @@ export interface Receipt extends StreamRef {
 }
 interface Waiting {
   readonly row: InboxRow;
+  readonly inBatch: boolean;
   readonly key: string;
   readonly resolve: (receipt: Receipt) => void;
   readonly reject: (error: Error) => void;
@@ -62,7 +63,7 @@ export class GroupCommit {
       if (first) return first.then(receipt => this.#copyOf(row, receipt));
       const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
       this.#known.set(key, promise);
-      unit.push({ row, key, resolve, reject });
+      unit.push({ row, inBatch: rows.length > 1, key, resolve, reject });
       return promise;
     });
     if (unit.length > 0) {
@@ -144,7 +145,7 @@ export class GroupCommit {
       accept(
         group,
         await this.#inbox.commit(
-          group.map(({ row }) => row),
+          group.map(({ row, inBatch }) => ({ ...row, inBatch })),
           marks,
           journal,
         ),
@@ -157,7 +158,7 @@ export class GroupCommit {
       for (const waiting of group) {
         if (gone === undefined) {
           try {
-            accept([waiting], await this.#inbox.commit([waiting.row], [], []));
+            accept([waiting], await this.#inbox.commit([{ ...waiting.row, inBatch: waiting.inBatch }], [], []));
             continue;
           } catch (cause) {
             if (isConnection(cause)) gone = cause;

@@ -64,9 +64,11 @@ export class Inbox {
 
   /**
    * Commits rows, and with them the marks and journal of what was appended before. Answers the rows that are now ours to append:
-   * the new ones, and earlier copies whose appender gave up. What is missing in the answer is known already.
+   * the new ones, and earlier copies that are on no stream. A copy is taken over when its appender has had a second, and at once when it
+   * came in a batch: what follows it there would come before it. What its first appender still makes of it is one more duplicate.
+   * What is missing in the answer is on its stream, or about to be.
    */
-  async commit(rows: readonly InboxRow[], marks: readonly Mark[], journal: readonly JournalEntry[]): Promise<Map<string, { id: string; attempt: number }>> {
+  async commit(rows: readonly (InboxRow & { readonly inBatch?: boolean })[], marks: readonly Mark[], journal: readonly JournalEntry[]): Promise<Map<string, { id: string; attempt: number }>> {
     const { sql } = this.#ctx.db;
     const of = <T>(pick: (row: InboxRow) => T): T[] => rows.map(pick);
     const leased = await sql<{ id: string; attempt: number; env_id: string; sub: string; idempotency_key: string }[]>`
@@ -82,17 +84,17 @@ export class Inbox {
           ${journal.map(({ outcome }) => outcome)}::text[], ${journal.map(({ correlation_id }) => correlation_id)}::text[])
           j(at, action, sub, env_id, stream_family, event_type, message_id, outcome, correlation_id)
       )
-      insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, publisher_id_token, correlation_id, append_by)
-      select id::uuid, env_id::uuid, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at::timestamptz, produced_by, publisher_id_token, correlation_id, now() + interval '10 s'
+      insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, publisher_id_token, correlation_id, attempt, append_by)
+      select id::uuid, env_id::uuid, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at::timestamptz, produced_by, publisher_id_token, correlation_id, attempt, now() + interval '10 s'
       from unnest(${of(({ id }) => id)}::text[], ${of(({ env }) => env)}::text[], ${of(({ sub }) => sub)}::text[], ${of(({ envelope }) => envelope.idempotency_key)}::text[],
         ${of(({ envelope }) => envelope.event_type)}::text[], ${of(({ family }) => family)}::text[], ${of(({ envelope }) => envelope.payload)}::text[], ${of(({ envelope }) => envelope.created_at)}::text[],
         ${of(({ envelope }) => envelope.produced_at)}::text[], ${of(({ envelope }) => envelope.produced_by)}::text[], ${of(({ envelope }) => envelope.publisher_id_token ?? null)}::text[],
-        ${of(({ envelope }) => envelope.correlation_id)}::text[])
-        u(id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, publisher_id_token, correlation_id)
+        ${of(({ envelope }) => envelope.correlation_id)}::text[], ${rows.map(({ inBatch }) => (inBatch ? 2 : 1))}::int[])
+        u(id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, publisher_id_token, correlation_id, attempt)
       -- One order for everybody: two processes with the same keys wait for each other instead of deadlocking.
       order by env_id, sub, idempotency_key
       on conflict on constraint event_inbox_once do update set attempt = event_inbox.attempt + 1, append_by = excluded.append_by
-        where event_inbox.message_id is null and event_inbox.append_by < now()
+        where event_inbox.message_id is null and (event_inbox.append_by < now() + interval '9 s' or excluded.attempt > 1)
       returning id, attempt, env_id, sub, idempotency_key`;
     return new Map(leased.map(({ id, attempt, env_id, sub, idempotency_key }) => [keyOf(env_id, sub, idempotency_key), { id, attempt }]));
   }

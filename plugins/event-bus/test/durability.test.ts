@@ -26,10 +26,10 @@ async function killStore(): Promise<void> {
   await eventually(() => bus.store.healthy()).toBe(true);
 }
 /** Accepted, and on no stream: as a process leaves it that dies in between. */
-async function leaveBehind(env: string, count: number): Promise<void> {
+async function leaveBehind(env: string, count: number, lease = '0 s'): Promise<void> {
   await bus.pool.raw`
     insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, correlation_id, append_by)
-    select uuidv7(), ${env}, 'shop', 'left-' || n, 'platform:shop:order:created', 'app', '{"n":' || n || '}', '2026-01-01T00:00:00.000Z', now(), 'shop', 'c', now() from generate_series(1, ${count}) n order by n`;
+    select uuidv7(), ${env}, 'shop', 'left-' || n, 'platform:shop:order:created', 'app', '{"n":' || n || '}', '2026-01-01T00:00:00.000Z', now(), 'shop', 'c', now() + ${lease}::interval from generate_series(1, ${count}) n order by n`;
 }
 
 test('BUS-020: nothing that was acknowledged is lost when the store is killed twice in the middle of it', async () => {
@@ -93,6 +93,15 @@ test('BUS-009 BUS-010 BUS-028: a row that was given up is appended as soon as th
   expect(entries.map(({ payload }) => payload.n)).toEqual([1, 2, 3]);
   const rows = await bus.pool.raw<{ id: string }[]>`select id from event_inbox where env_id = ${env} order by id`;
   expect(entries.map(entry => entry['inbox_id'])).toEqual(rows.map(({ id }) => id));
+});
+
+test('a batch that is sent again overtakes nothing: rows whose appender says nothing are appended before the ones behind them', async () => {
+  const env = newEnv();
+  await leaveBehind(env, 2, '10 s');
+  const events = [1, 2, 3].map(n => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `left-${n}` }));
+  const { results } = (await bus.call('produceBatch', shop, { body: { events } })).value as { results: { message_id?: string }[] };
+  expect(results.every(({ message_id }) => message_id !== undefined)).toBe(true);
+  expect((await bus.drain(mail, { env_id: env })).map(({ payload }) => payload.n)).toEqual([1, 2, 3]);
 });
 
 test('BUS-011 BUS-012: without being told, the poll finds it after two seconds; thousands leave in passes', async () => {
