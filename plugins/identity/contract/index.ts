@@ -1,5 +1,6 @@
 import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { problems } from './problems.ts';
+import { accountRoutes } from './routes/account-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -14,6 +15,7 @@ export const identity = defineContract({
   family: 'identity',
   placement: { tier: 10 },
   uses: { sys: ['sys:read', 'sys:instances:read'] },
+  workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value'],
   config: Type.Object({
     bootstrapEmail: Type.Optional(
@@ -149,8 +151,12 @@ export const identity = defineContract({
     putRealm: put('/v1/admin/realms/{env_id}', {
       summary: 'Say on which host an environment signs in',
       gate: verbs,
-      body: Type.Object({ host: Host, org_id: Id }),
-      returns: Type.Object({ env_id: Id, host: Type.String() }),
+      body: Type.Object({
+        host: Host,
+        org_id: Id,
+        verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
+      }),
+      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean() }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,
     }),
@@ -188,6 +194,8 @@ export const identity = defineContract({
       problems: ['session_not_found'],
       emits: ['platform:auth:session:revoked'],
     }),
+
+    ...accountRoutes,
 
     branding: get('/v1/branding', {
       summary: 'How the sign-in pages look',
@@ -248,6 +256,8 @@ export const identity = defineContract({
 
   jobs: {
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
+    answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
+    pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
   },
 
@@ -257,10 +267,24 @@ export const identity = defineContract({
       title: 'People',
       source: 'listUsers',
       key: 'user_id',
+      live: ['platform:auth:user:created', 'platform:auth:user:updated'],
+      rowActions: [
+        { route: 'unlockUser', label: 'Unlock', when: { field: 'status', is: 'locked' } },
+        { route: 'enableUser', label: 'Open again', when: { field: 'status', is: 'disabled' } },
+        { route: 'disableUser', label: 'Close account', confirm: 'The person is signed out everywhere and cannot sign in any more.', tone: 'bad', when: { field: 'status', is: 'active' } },
+        {
+          route: 'resetUserMfa',
+          label: 'Remove second factor',
+          confirm: 'Be sure who asks. The person is signed out everywhere and signs in with the password alone.',
+          tone: 'warn',
+          when: { field: 'mfa_enrolled', is: true },
+        },
+      ],
       columns: [
         { field: 'email', label: 'E-mail' },
         { field: 'display_name', label: 'Name' },
         { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', locked: 'warn', disabled: 'muted' } },
+        { field: 'mfa_enrolled', label: 'Second factor', as: 'bool' },
         { field: 'last_sign_in_at', label: 'Last sign-in', as: 'datetime' },
       ],
     },
