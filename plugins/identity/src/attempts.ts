@@ -32,9 +32,6 @@ export class Attempts {
   secondFactor(userId: string): string {
     return this.#name('second-factor', userId);
   }
-  link(kind: string, token: string): string {
-    return this.#name(kind, token);
-  }
 
   /** @returns how many tries failed if this one does. */
   async admit(account: string, ip: string): Promise<number> {
@@ -50,21 +47,13 @@ export class Attempts {
     return Number(failures);
   }
 
-  /** So many tries a minute, whatever becomes of them. */
-  async slow(account: string, ip: string): Promise<void> {
+  /** So many tries a minute, whatever becomes of them; those that name no account are counted by where they come from alone. */
+  async slow(account: string | undefined, ip: string): Promise<void> {
     const now = this.#seconds();
-    const minute = Math.floor(now / MINUTE_S);
-    const source = network(ip);
-    const [, own, , address] = await this.#pipeline([...counted(`auth:try:${minute}:${source}:${account}`, MINUTE_S), ...counted(`auth:try:${minute}:${source}`, MINUTE_S)]);
-    const worst = Math.max(Number(own) - PER_ACCOUNT_AND_IP, Number(address) - PER_IP);
-    if (worst > 0) {
-      const wait = String(MINUTE_S - (now % MINUTE_S));
-      const limit = Number(own) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : PER_IP;
-      throw this.#ctx.problem('rate_limited', {
-        detail: `Try again in ${wait} seconds.`,
-        headers: { 'retry-after': wait, ratelimit: `"sign-in";r=0;t=${wait}`, 'ratelimit-policy': `"sign-in";q=${limit};w=${MINUTE_S}` },
-      });
-    }
+    const source = `auth:try:${Math.floor(now / MINUTE_S)}:${network(ip)}`;
+    const [, address, , own] = await this.#pipeline([...counted(source, MINUTE_S), ...(account ? counted(`${source}:${account}`, MINUTE_S) : [])]);
+    const limit = Number(own ?? 0) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : Number(address) > PER_IP ? PER_IP : undefined;
+    if (limit !== undefined) throw this.#tooMany('sign-in', limit, MINUTE_S, now);
   }
 
   /** G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. */
@@ -72,13 +61,7 @@ export class Attempts {
     const now = this.#seconds();
     const hour = Math.floor(now / HOUR_S);
     const [, own, , address] = await this.#pipeline([...counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...counted(`auth:mail:${hour}:${network(ip)}`, HOUR_S)]);
-    if (Number(address) > MAILS_PER_IP) {
-      const wait = String(HOUR_S - (now % HOUR_S));
-      throw this.#ctx.problem('rate_limited', {
-        detail: `Try again in ${wait} seconds.`,
-        headers: { 'retry-after': wait, ratelimit: `"mail";r=0;t=${wait}`, 'ratelimit-policy': `"mail";q=${MAILS_PER_IP};w=${HOUR_S}` },
-      });
-    }
+    if (Number(address) > MAILS_PER_IP) throw this.#tooMany('mail', MAILS_PER_IP, HOUR_S, now);
     return Number(own) <= MAILS_PER_ACCOUNT;
   }
 
@@ -109,6 +92,14 @@ export class Attempts {
 
   #name(kind: string, value: string): string {
     return this.#box.fingerprint(kind, value).slice(0, 22);
+  }
+
+  #tooMany(policy: string, limit: number, window: number, now: number) {
+    const wait = String(window - (now % window));
+    return this.#ctx.problem('rate_limited', {
+      detail: `Try again in ${wait} seconds.`,
+      headers: { 'retry-after': wait, ratelimit: `"${policy}";r=0;t=${wait}`, 'ratelimit-policy': `"${policy}";q=${limit};w=${window}` },
+    });
   }
 
   #seconds(): number {

@@ -140,10 +140,18 @@ describe('a new password', () => {
     ['eleven char', 'Use at least'],
     ['x'.repeat(129), 'Use at most'],
     ['passwordpassword', 'guessed first'],
+    ['P@ssw0rd2026', 'guessed first'],
+    ['!!sunshine2026', 'guessed first'],
+    ['qazwsxedcrfv', 'guessed first'],
+    ['dragon dragon', 'guessed first'],
     ['ada.lovelace-2026', 'e-mail address'],
     ['aaaaaaaaaaaaaa', 'different'],
   ])('"%s" is refused', (password, reason) => {
     expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toContain(reason);
+  });
+
+  test.each(['a long walk by the sea 7', CHOSEN, 'dragonfly meadow 12', '7741-pumpkin-lathe'])('"%s" will do, although leaked words are in it', password => {
+    expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toBeUndefined();
   });
 
   test('is kept as argon2id with 19 MiB and two passes', async () => {

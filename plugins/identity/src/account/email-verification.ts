@@ -31,7 +31,7 @@ export class EmailVerification {
     const { attempts, guard, people, realms, steps } = this.#parts;
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
-    await attempts.slow(attempts.link('email_verification', body.token), ip);
+    await attempts.slow(undefined, ip);
     const expired = () => this.#ctx.problem('token_expired', { detail: 'Ask for another link.' });
     const step = await steps.find('email_verification', body.token);
     const person = step && (await people.byId(step.user_id));

@@ -54,7 +54,7 @@ export class PasswordReset {
     const { attempts, change, guard, passwords, people, realms, steps } = this.#parts;
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
-    await attempts.slow(attempts.link('password_reset', body.token), ip);
+    await attempts.slow(undefined, ip);
     const expired = () => this.#ctx.problem('token_expired', { detail: 'Ask for another link.' });
     const step = await steps.find('password_reset', body.token);
     const person = step && (await people.byId(step.user_id));
