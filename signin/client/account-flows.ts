@@ -1,5 +1,5 @@
-import type { SignInAnswer } from './identity-api.ts';
 import { AttachedForm } from './attached-form.ts';
+import { ApiProblem, type SignInAnswer } from './identity-api.ts';
 import type { Page } from './page.ts';
 
 /** Where an answer leads. The code for the second factor is only known to automation. */
@@ -69,11 +69,19 @@ export const attachPasswordReset: Attach = (page, form) =>
     page.say(page.m.reset_sent);
   });
 
-export const attachPasswordResetConfirm: Attach = (page, form) =>
-  new AttachedForm(form, page.m, async ({ password = '' }) => {
-    await page.api.resetPassword({ token: page.token ?? '', password });
+export const attachPasswordResetConfirm: Attach = (page, form) => {
+  const { token } = page;
+  const attached = new AttachedForm(form, page.m, async ({ password = '' }) => {
+    if (!token) throw incomplete(page);
+    await page.api.resetPassword({ token, password });
     page.goTo('sign-in', { notice: 'password_reset' });
   });
+  if (!token) attached.show(incomplete(page));
+  return attached;
+};
+
+/** Mail programs that break a line break the link. */
+const incomplete = ({ m }: Page) => new ApiProblem(0, { code: 'missing_link', detail: m.missing_link }, '');
 
 export const attachPasswordChange: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
 

@@ -63,7 +63,9 @@ function deviceRow({ m }: Page, { device, current, last_seen_at }: OwnSession, e
   const seen = document.createElement('span');
   seen.className = 'sub';
   seen.textContent = current ? m.this_device : filled(m.last_seen, { time: new Date(last_seen_at).toLocaleString(document.documentElement.lang) });
-  row.append(about, seen);
+  const words = document.createElement('div');
+  words.append(about, seen);
+  row.append(words);
   if (current) return row;
   const button = document.createElement('button');
   button.type = 'button';

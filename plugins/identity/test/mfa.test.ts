@@ -88,7 +88,7 @@ describe('setting up an authenticator app', () => {
 });
 
 describe('signing in with a second factor', () => {
-  test('IDN-005 SGN-036 asks for a code after the password; the authorization goes on, and tokens say how', async () => {
+  test('IDN-005 asks for a code after the password; the authorization goes on, and tokens say how', async () => {
     const { email, app } = await enrolled();
     const browser = world.browser();
     const { oauth, verifier } = await world.begin(browser);

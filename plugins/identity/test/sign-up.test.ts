@@ -132,6 +132,8 @@ describe('signing up', () => {
     expect([answer.status, answer.json['code'], answer.headers['retry-after']]).toEqual([503, 'registry_away', '5']);
     expect((await world.browser().get('/sign-in?client_id=never-asked-either')).status).toBe(200);
     world.apps.away = false;
+    await world.host.clock.advance('5s');
+    expect((await world.browser().get('/sign-in?client_id=open-app')).text).toContain('href="/sign-up');
   });
 
   test('ten a minute for one address, then 429 with the time to wait', async () => {

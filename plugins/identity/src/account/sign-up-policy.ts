@@ -10,12 +10,13 @@ interface Rule {
 const CLOSED: Rule = { allowed: false, group: undefined };
 const KNOWN_MS = 5_000;
 const KNOWN = 1_000;
-const ANSWER_MS = 1_500;
+const ANSWER_MS = 1_000;
 
 /** Where people may open accounts themselves: where the application they come from says so (`allow_signup`, G-SYS-08). Without an application, nowhere. */
 export class SignUpPolicy {
   readonly #ctx: Ctx;
   readonly #known = new Map<string, { rule: Rule; until: number }>();
+  #awayUntil = 0;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -35,11 +36,14 @@ export class SignUpPolicy {
     return rule;
   }
 
-  /** For pages, which never wait long for it and never fail by it: the link is left out. */
+  /** For pages, which wait for it once in a while at most, and never fail by it: the link is left out. */
   async shown(realm: Realm, clientId: string | undefined): Promise<boolean> {
+    const now = this.#ctx.clock.now().getTime();
+    if (now < this.#awayUntil) return false;
     try {
       return (await this.of(realm, clientId)).allowed;
     } catch (error) {
+      this.#awayUntil = now + KNOWN_MS;
       this.#ctx.log.debug({ err: error }, 'whether people may sign up is not to be had');
       return false;
     }
