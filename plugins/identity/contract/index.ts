@@ -225,7 +225,7 @@ export const identity = defineContract({
       limit: 16_384,
       body: Type.Object({ password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }),
       returns: Signed,
-      problems: ['weak_password', 'token_expired', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy'],
+      problems: ['weak_password', 'token_expired', 'invalid_credentials', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy'],
       emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
     }),
     signOut: post('/v1/sign-out', {

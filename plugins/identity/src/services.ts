@@ -66,16 +66,16 @@ export async function servicesOf(ctx: Ctx) {
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
   const arrival = new Arrival(ctx, { authorizations, browser, factor, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
-  const common = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
-  const signIn = new SignIn(ctx, { ...common, arrival, browser, change, sessions });
-  const signUp = new SignUp(ctx, { ...common, policy });
-  const verification = new EmailVerification(ctx, common);
-  const reset = new PasswordReset(ctx, { ...common, change });
+  const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
+  const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, sessions });
+  const signUp = new SignUp(ctx, { ...pageParts, policy });
+  const verification = new EmailVerification(ctx, pageParts);
+  const reset = new PasswordReset(ctx, { ...pageParts, change });
   const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers: { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send } }));
-  const challenge = new MfaChallenge(ctx, { ...common, arrival, factor });
+  const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
-  const administration = new AccountAdministration(ctx, { ...common, factor, sessions });
+  const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   return { access, accounts, authorizations, holders, keys, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads };
 }

@@ -68,7 +68,7 @@ export class SignIn {
       // Whoever sets the mark has used the step; two tabs cannot both (H-13).
       if (!(await steps.use(tx.sql, step))) throw expired();
     });
-    return arrival.proceed(realm, { ...person, must_change_password: false }, { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr });
+    return arrival.proceed(realm, { ...person, hash, must_change_password: false }, { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr });
   }
 
   async signOut({ headers, hostname }: RequestOf<Contract, 'signOut'>) {

@@ -119,6 +119,9 @@ describe('the own account', () => {
     expect((await change(CHOSEN, 'a fresh new sentence')).json).toMatchObject({ status: 'ok', next: '/account', session_token_id: expect.any(String) });
     expect((await world.refresh(here.tokens.refresh_token)).json['error']).toBe('invalid_grant');
     for (const { sid } of there) expect(await ended(sid)).toMatchObject({ reason: 'password_change' });
+    // It was begun with the password alone, and the new one says no more.
+    const [opened] = await world.sql<{ amr: string[] }[]>`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${here.userId}`;
+    expect(opened?.amr).toEqual(['pwd']);
     const [only, ...more] = await list(here);
     expect([only?.current, more]).toEqual([true, []]);
     await world.audited('auth.password.changed', here.userId);

@@ -105,6 +105,23 @@ describe('signing in', () => {
   });
 });
 
+test.each([
+  ['a password that is changed', "update passwords set hash = 'another' where user_id = new.account_id::uuid"],
+  ['an account that is closed', "update users set status = 'disabled' where user_id = new.account_id::uuid"],
+])('%s while somebody signs in with it leaves no session behind', async (_, change) => {
+  const userId = await world.person(`hasty-${change.length}@example.org`);
+  // What another process does between the look at the password and the session.
+  await world.statement(`create function meanwhile() returns trigger language plpgsql as $$ begin ${change}; return new; end $$`);
+  await world.statement("create trigger meanwhile after insert on oidc_state for each row when (new.model = 'Session') execute function meanwhile()");
+  try {
+    const answer = await attempt(`hasty-${change.length}@example.org`, CHOSEN);
+    expect([answer.status, answer.json['code'], answer.headers['set-cookie']]).toEqual([401, 'invalid_credentials', undefined]);
+  } finally {
+    await world.statement('drop function meanwhile cascade');
+  }
+  expect(await world.sql<object[]>`select 1 from oidc_state where account_id = ${userId}`).toHaveLength(0);
+});
+
 describe('other sites', () => {
   test("IDN-016 [H-07] a request needs the page's exact origin, or the session's own token", async () => {
     const browser = world.browser();

@@ -66,7 +66,7 @@ export const accountRoutes = {
       code: Type.String({ minLength: 1, maxLength: 64 }),
     }),
     returns: Signed,
-    problems: [...page, ...braked, 'account_locked', 'invalid_code', 'token_expired'],
+    problems: [...page, ...braked, 'account_locked', 'invalid_code', 'invalid_credentials', 'token_expired'],
   }),
 
   account: get('/v1/account', { summary: 'The own account', gate: own, returns: Account, problems: ['realm_not_found', 'session_required'] }),
@@ -95,7 +95,7 @@ export const accountRoutes = {
     limit,
     body: Type.Object({ current_password: Password, password: Password }),
     returns: Signed,
-    problems: [...reauthenticated, 'weak_password'],
+    problems: [...reauthenticated, 'invalid_credentials', 'weak_password'],
     emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
   }),
   beginMfa: post('/v1/account/mfa/begin', {

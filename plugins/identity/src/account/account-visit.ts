@@ -10,6 +10,8 @@ export interface Visit {
   readonly realm: Realm;
   readonly person: Person & { readonly hash: string | null };
   readonly sid: string;
+  /** How the session was begun (RFC 8176). */
+  readonly amr: readonly string[];
 }
 interface Arriving {
   readonly headers: Headers;
@@ -32,7 +34,7 @@ export class AccountVisit {
     const session = await browser.current(realm, headers);
     const person = session?.accountId ? await people.withPassword(session.accountId) : undefined;
     if (!session || person?.status !== 'active' || person.env_id !== realm.env_id) throw this.#ctx.problem('session_required', { detail: 'Sign in again.' });
-    return { realm, person, sid: session.uid };
+    return { realm, person, sid: session.uid, amr: session.amr ?? ['pwd'] };
   }
 
   /** From the page itself, not from another site (H-07). */

@@ -8,6 +8,7 @@ import type { Realm } from '../realms.ts';
 import { deviceOf } from './device.ts';
 import type { OAuthContext, StepTokens } from './step-tokens.ts';
 
+type Arriving = Person & { readonly hash: string | null };
 interface Proven {
   readonly oauth: OAuthContext;
   readonly headers: Headers;
@@ -25,7 +26,7 @@ export class Arrival {
     this.#parts = parts;
   }
 
-  async proceed(realm: Realm, person: Person, { oauth, headers, amr }: Proven) {
+  async proceed(realm: Realm, person: Arriving, { oauth, headers, amr }: Proven) {
     const { authorizations, factor, steps } = this.#parts;
     const { sql } = this.#ctx.db;
     if (realm.verify_email && !person.email_verified) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
@@ -42,14 +43,24 @@ export class Arrival {
     return this.open(realm, person, { headers, amr, next: await authorizations.nextAfterSignIn(realm, oauth) });
   }
 
-  /** A session for this browser, and where it goes on. */
-  async open(realm: Realm, person: Person, { headers, amr, next }: { headers: Headers; amr: readonly string[]; next: string }) {
+  /**
+   * A session for this browser, and where it goes on. It stands only if the account is still open and its password the one that was shown:
+   * who changes or closes it at this moment ends every session, and this one must not slip through behind.
+   */
+  async open(realm: Realm, person: Arriving, { headers, amr, next }: { headers: Headers; amr: readonly string[]; next: string }) {
     const { tokenId, cookie, sid } = await this.#parts.browser.open(realm, person, headers, [...amr]);
-    await this.#ctx.db.tx(async tx => {
-      await tx.sql`update users set last_sign_in_at = now() where user_id = ${person.user_id}`;
-      await tx.sql`insert into session_devices ${tx.sql.row({ sid, device: deviceOf(headers['user-agent']) })} on conflict do nothing`;
-      await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
+    const stands = await this.#ctx.db.tx(async tx => {
+      const [still] = await tx.sql<object[]>`
+        update users u set last_sign_in_at = now() where user_id = ${person.user_id} and status = 'active'
+          and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1`;
+      if (!still) await tx.sql`delete from oidc_state where env_id = ${realm.env_id} and model = 'Session' and uid = ${sid}`;
+      else {
+        await tx.sql`insert into session_devices ${tx.sql.row({ sid, device: deviceOf(headers['user-agent']) })} on conflict do nothing`;
+        await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
+      }
+      return still !== undefined;
     });
+    if (!stands) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
     return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
   }
 }

@@ -61,16 +61,14 @@ export class OwnAccount {
   async changePassword(request: RequestOf<Contract, 'changeOwnPassword'>) {
     const { arrival, change, passwords, visits } = this.#parts;
     const { body, headers } = request;
-    const { realm, person } = await visits.proven(request, body.current_password);
+    const { realm, person, amr } = await visits.proven(request, body.current_password);
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
-    const { enrolled } = await this.#parts.factor.stateOf(person.user_id);
     await change.commit(realm, person, hash, 'auth.password.changed', async tx => {
       const still = await tx.sql<object[]>`select 1 from passwords where user_id = ${person.user_id} and hash = ${person.hash} for update`;
       if (still.length === 0) throw this.#ctx.problem('wrong_password', { detail: 'The password was changed a moment ago.' });
     });
-    // The session of before was begun with the second factor where there is one; the new one is its continuation.
-    return arrival.open(realm, person, { headers, amr: enrolled ? ['pwd', 'mfa'] : ['pwd'], next: '/account' });
+    return arrival.open(realm, { ...person, hash }, { headers, amr, next: '/account' });
   }
 }

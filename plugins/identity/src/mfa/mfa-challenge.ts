@@ -36,7 +36,7 @@ export class MfaChallenge {
     await guard.require(realm, headers);
     const expired = () => this.#ctx.problem('token_expired', { detail: 'Sign in again with your password.' });
     const step = await steps.try('mfa', steps.ofBrowser(headers), body.challenge_id);
-    const person = step && (await people.byId(step.user_id));
+    const person = step && (await people.withPassword(step.user_id));
     if (!step || person?.status !== 'active' || person.env_id !== realm.env_id) throw expired();
     const account = attempts.secondFactor(person.user_id);
     const failures = await attempts.admit(account, ip);
