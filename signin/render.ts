@@ -4,6 +4,7 @@ import { type Locale, messagesOf } from './messages.ts';
 import type { Query } from './oauth-context.ts';
 import type { Step } from './step.ts';
 import { mfa, passwordChange, passwordReset, passwordResetConfirm, signIn, signUp, verifyEmail } from './steps/account-steps.ts';
+import { account, accountMfa } from './steps/own-account-steps.ts';
 import { ciba, consent, device, wallet } from './steps/approval-steps.ts';
 import { accountRecovery, error, notFound, passkeyEnroll, passkeyVerify } from './steps/static-steps.ts';
 import type { StepPage } from './steps/step-page.ts';
@@ -34,6 +35,8 @@ const PAGES: Record<Step, StepPage> = {
   wallet,
   error,
   'account-recovery': accountRecovery,
+  account,
+  'account/mfa': accountMfa,
   'not-found': notFound,
   'passkey-enroll': passkeyEnroll,
   'passkey-verify': passkeyVerify,

@@ -12,6 +12,8 @@ export type Step =
   | 'wallet'
   | 'error'
   | 'account-recovery'
+  | 'account'
+  | 'account/mfa'
   | 'not-found'
   | 'passkey-enroll'
   | 'passkey-verify';
@@ -31,6 +33,8 @@ export const ROUTED: readonly Step[] = [
   'wallet',
   'error',
   'account-recovery',
+  'account',
+  'account/mfa',
 ];
 
 export function stepOf(pathname: string): Step {

@@ -23,6 +23,7 @@ export type {
   Tx,
   UserCaller,
 } from './src/context.ts';
+export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
 export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
 export { isProblem, ProblemError, problemBody } from './src/problem.ts';

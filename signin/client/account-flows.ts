@@ -1,18 +1,12 @@
-import type { SignInAnswer } from './identity-api.ts';
 import { AttachedForm } from './attached-form.ts';
+import { ApiProblem, type SignInAnswer } from './identity-api.ts';
 import type { Page } from './page.ts';
 
 /** Where an answer leads. The code for the second factor is only known to automation. */
 async function follow(page: Page, answer: SignInAnswer, code?: string): Promise<void> {
   const { status, mfa, next } = answer;
-  if (status === 'mfa_required' && mfa) {
-    if (code) return follow(page, await page.api.verifyMfa({ challenge_id: mfa.challenge_id, method: 'totp', code }));
-    return page.goTo('mfa', { challenge_id: mfa.challenge_id, methods: mfa.methods.join(',') });
-  }
-  if (next) return page.go(next);
-  if (status === 'password_change_required') return page.goTo('password-change');
-  if (status === 'verification_required') return page.goTo('verify-email');
-  page.go(undefined);
+  if (status === 'mfa_required' && mfa && code) return follow(page, await page.api.verifyMfa({ challenge_id: mfa.challenge_id, method: 'totp', code }));
+  page.go(next);
 }
 
 export async function signIn(page: Page, { email, password, code }: { email: string; password: string; code?: string }): Promise<void> {
@@ -75,17 +69,32 @@ export const attachPasswordReset: Attach = (page, form) =>
     page.say(page.m.reset_sent);
   });
 
-export const attachPasswordResetConfirm: Attach = (page, form) =>
-  new AttachedForm(form, page.m, async ({ password = '' }) => {
-    await page.api.resetPassword({ token: page.query['token'] ?? '', password });
+export const attachPasswordResetConfirm: Attach = (page, form) => {
+  const { token } = page;
+  const attached = new AttachedForm(form, page.m, async ({ password = '' }) => {
+    if (!token) throw incomplete(page);
+    await page.api.resetPassword({ token, password });
     page.goTo('sign-in', { notice: 'password_reset' });
   });
+  if (!token) attached.show(incomplete(page));
+  return attached;
+};
+
+/** Mail programs that break a line break the link. */
+const incomplete = ({ m }: Page) => new ApiProblem(0, { code: 'missing_link', detail: m.missing_link }, '');
 
 export const attachPasswordChange: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
 
-export const attachVerifyEmail: Attach = (page, form) =>
-  new AttachedForm(form, page.m, async ({ email = '' }) => {
-    const token = page.query['token'];
+export const attachVerifyEmail: Attach = (page, form) => {
+  const { token } = page;
+  if (token) {
+    page.find('[data-ask]', form)?.remove();
+    const lead = page.find('[data-lead]');
+    const button = page.find('[type=submit]', form);
+    if (lead) lead.textContent = page.m.verify_ready;
+    if (button) button.textContent = page.m.verify_now;
+  }
+  return new AttachedForm(form, page.m, async ({ email = '' }) => {
     if (token) {
       await page.api.verifyEmail(token);
       return page.goTo('sign-in', { notice: 'email_verified' });
@@ -94,3 +103,4 @@ export const attachVerifyEmail: Attach = (page, form) =>
     form.hidden = true;
     page.say(page.m.sent_again);
   });
+};

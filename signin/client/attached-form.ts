@@ -41,7 +41,7 @@ export class AttachedForm {
       this.show(error instanceof ApiProblem ? error : new ApiProblem(0, { code: 'unexpected' }, ''));
       throw error;
     } finally {
-      for (const control of this.element.querySelectorAll<HTMLInputElement>('[name=password]')) {
+      for (const control of this.element.querySelectorAll<HTMLInputElement>('[data-password] input')) {
         control.value = '';
         control.dispatchEvent(new Event('input', { bubbles: true }));
       }

@@ -41,6 +41,25 @@ export interface Account {
   readonly type?: string;
   readonly selected: boolean;
 }
+export interface OwnAccount {
+  readonly email: string;
+  readonly mfa_enrolled: boolean;
+  readonly recovery_codes_left: number;
+}
+export interface OwnSession {
+  readonly session_id: string;
+  readonly device: string | null;
+  readonly current: boolean;
+  readonly last_seen_at: string;
+}
+export interface Authenticator {
+  readonly secret: string;
+  readonly otpauth_uri: string;
+  readonly qr: { readonly size: number; readonly path: string };
+}
+interface RecoveryCodes {
+  readonly recovery_codes: readonly string[];
+}
 type Decision = 'approve' | 'deny';
 
 /** The identity service of this very origin; there is no other host to talk to. */
@@ -64,6 +83,15 @@ export class IdentityApi {
   resetPassword = (body: { token: string; password: string }) => this.#send('POST', '/v1/password/reset', body);
   verifyEmail = (token: string) => this.#send('POST', '/v1/email/verify', { token });
   requestVerification = (email: string) => this.#send('POST', '/v1/email/verify-request', { email });
+  account = () => this.#send<OwnAccount>('GET', '/v1/account');
+  sessions = () => this.#send<{ items: readonly OwnSession[] }>('GET', '/v1/account/sessions');
+  endSession = (id: string) => this.#send('POST', `/v1/account/sessions/${encodeURIComponent(id)}/revoke`);
+  endOtherSessions = () => this.#send('POST', '/v1/account/sessions/revoke-others');
+  changeOwnPassword = (body: { current_password: string; password: string }) => this.#authenticate('/v1/account/password', body);
+  beginMfa = (password: string) => this.#send<Authenticator>('POST', '/v1/account/mfa/begin', { password });
+  confirmMfa = (code: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/confirm', { code });
+  removeMfa = (password: string) => this.#send('POST', '/v1/account/mfa/remove', { password });
+  renewRecoveryCodes = (password: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/recovery-codes', { password });
   consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
   consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[] }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
   continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) =>

@@ -1,3 +1,4 @@
+import { attachAccount, attachAccountMfa } from './own-account-flows.ts';
 import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachVerifyEmail } from './account-flows.ts';
 import { attachCiba, attachConsent, attachDevice, attachWallet } from './approval-flows.ts';
 import type { AttachedForm } from './attached-form.ts';
@@ -21,6 +22,8 @@ const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm>
   device: attachDevice,
   ciba: attachCiba,
   wallet: attachWallet,
+  account: attachAccount,
+  'account/mfa': attachAccountMfa,
 };
 
 const page = new Page(new IdentityApi(correlation()));

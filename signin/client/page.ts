@@ -9,6 +9,8 @@ export class Page {
   readonly m: Messages = messagesOf(document.documentElement.lang);
   readonly query: Record<string, string> = Object.fromEntries(new URLSearchParams(location.search));
   readonly oauth: OAuthContext = contextOf(this.query);
+  /** The token of a mail's link. Behind `#`, it never left the browser until the button is pressed (H-08). */
+  readonly token: string | undefined = new URLSearchParams(location.hash.slice(1)).get('token') ?? undefined;
 
   constructor(api: IdentityApi) {
     this.api = api;

@@ -11,12 +11,15 @@ export const signIn: StepPage = ({ m, query, displayName, allowSignUp }) => ({
   foot: allowSignUp === false ? undefined : html`${m.no_account} <a href="${pathWith('/sign-up', query)}">${m.create_account}</a>`,
 });
 
-export const signUp: StepPage = ({ m, query }) => ({
+export const signUp: StepPage = ({ m, query, allowSignUp }) => ({
   title: m.create_account,
-  lead: m.sign_up_text,
-  body: form(
-    html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
-  ),
+  lead: allowSignUp === false ? m.sign_up_closed : m.sign_up_text,
+  body:
+    allowSignUp === false
+      ? html``
+      : form(
+          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
+        ),
   foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
 });
 
@@ -49,13 +52,10 @@ export const passwordChange: StepPage = ({ m, query }) => ({
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
 
+/** Asks for another link; with the token of a mail it asks for the click that confirms (H-08). The token stands behind `#`, so only the script can tell. */
 export const verifyEmail: StepPage = ({ m, query }) => ({
   title: m.verify_email,
-  lead: query['token'] ? m.verify_ready : m.verify_email_text,
-  body: html`${notice(undefined)}${
-    query['token']
-      ? form(submitButton(m.verify_now))
-      : form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}${submitButton(m.send_again)}`)
-  }`,
+  lead: html`<span data-lead>${m.verify_email_text}</span>`,
+  body: html`${notice(undefined)}${form(html`<div data-ask>${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}</div>${submitButton(m.send_again)}`)}`,
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });

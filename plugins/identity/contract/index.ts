@@ -1,5 +1,7 @@
 import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { pages } from './pages.ts';
 import { problems } from './problems.ts';
+import { accountRoutes } from './routes/account-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -14,6 +16,7 @@ export const identity = defineContract({
   family: 'identity',
   placement: { tier: 10 },
   uses: { sys: ['sys:read', 'sys:instances:read'] },
+  workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value'],
   config: Type.Object({
     bootstrapEmail: Type.Optional(
@@ -149,8 +152,12 @@ export const identity = defineContract({
     putRealm: put('/v1/admin/realms/{env_id}', {
       summary: 'Say on which host an environment signs in',
       gate: verbs,
-      body: Type.Object({ host: Host, org_id: Id }),
-      returns: Type.Object({ env_id: Id, host: Type.String() }),
+      body: Type.Object({
+        host: Host,
+        org_id: Id,
+        verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
+      }),
+      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean() }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,
     }),
@@ -189,6 +196,8 @@ export const identity = defineContract({
       emits: ['platform:auth:session:revoked'],
     }),
 
+    ...accountRoutes,
+
     branding: get('/v1/branding', {
       summary: 'How the sign-in pages look',
       gate: { public: hosted },
@@ -217,7 +226,7 @@ export const identity = defineContract({
       limit: 16_384,
       body: Type.Object({ password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }),
       returns: Signed,
-      problems: ['weak_password', 'token_expired', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy'],
+      problems: ['weak_password', 'token_expired', 'invalid_credentials', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy'],
       emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
     }),
     signOut: post('/v1/sign-out', {
@@ -248,35 +257,10 @@ export const identity = defineContract({
 
   jobs: {
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
+    answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
+    pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
   },
 
-  pages: {
-    users: {
-      kind: 'table',
-      title: 'People',
-      source: 'listUsers',
-      key: 'user_id',
-      columns: [
-        { field: 'email', label: 'E-mail' },
-        { field: 'display_name', label: 'Name' },
-        { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', locked: 'warn', disabled: 'muted' } },
-        { field: 'last_sign_in_at', label: 'Last sign-in', as: 'datetime' },
-      ],
-    },
-    sessions: {
-      kind: 'table',
-      title: 'Sessions',
-      source: 'listSessions',
-      key: 'session_id',
-      live: ['platform:auth:session:revoked'],
-      scope: 'env',
-      rowActions: [{ route: 'revokeSession', label: 'End session', confirm: 'The person is signed out everywhere this session is used.', tone: 'bad' }],
-      columns: [
-        { field: 'email', label: 'E-mail' },
-        { field: 'created_at', label: 'Since', as: 'datetime' },
-        { field: 'expires_at', label: 'Until', as: 'datetime' },
-      ],
-    },
-  },
+  pages,
 });

@@ -12,9 +12,12 @@ export const OAuthContext = Type.Object({
   scope: Type.Optional(Type.String({ maxLength: 4_000 })),
   request_uri: Type.Optional(Type.String({ maxLength: 500 })),
   uid: Type.Optional(Type.String({ maxLength: 100 })),
+  /** The page of this origin to go on to where no application waits. */
+  return_to: Type.Optional(Type.Union([Type.Literal('/account'), Type.Literal('/account/mfa')])),
 });
 export const Signed = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('password_change_required')]),
+  status: Type.Union([Type.Literal('ok'), Type.Literal('mfa_required'), Type.Literal('password_change_required'), Type.Literal('verification_required')]),
+  mfa: Type.Optional(Type.Object({ challenge_id: Type.String(), methods: Type.Array(Type.Union([Type.Literal('totp'), Type.Literal('recovery_code')])) })),
   session_token_id: Type.Optional(Type.String()),
   next: Type.String(),
 });
@@ -29,5 +32,13 @@ export const User = Type.Object({
   created_at: Type.String(),
   last_sign_in_at: nullable,
 });
-export const UserRow = Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, status: Type.String(), created_at: Type.String(), last_sign_in_at: nullable });
+export const UserRow = Type.Object({
+  user_id: Id,
+  email: Type.String(),
+  display_name: nullable,
+  status: Type.String(),
+  mfa_enrolled: Type.Boolean(),
+  created_at: Type.String(),
+  last_sign_in_at: nullable,
+});
 export const SessionRow = Type.Object({ session_id: Type.String(), user_id: Id, email: Type.String(), created_at: Type.String(), expires_at: Type.String() });

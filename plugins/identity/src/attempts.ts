@@ -1,3 +1,4 @@
+import type { SealedBox } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 
 const MINUTE_S = 60;
@@ -6,6 +7,9 @@ const PER_IP = 60;
 const TOKENS_PER_CLIENT = 600;
 const FAILURES = 10;
 const LOCK_S = 900;
+const HOUR_S = 3_600;
+const MAILS_PER_ACCOUNT = 5;
+const MAILS_PER_IP = 20;
 
 /**
  * Brakes on guessing: per address and account, per address, and a soft lock after ten failures (G-K-19). A try counts as failed before the
@@ -13,25 +17,25 @@ const LOCK_S = 900;
  */
 export class Attempts {
   readonly #ctx: Ctx;
+  readonly #box: SealedBox;
 
-  constructor(ctx: Ctx) {
+  constructor(ctx: Ctx, box: SealedBox) {
     this.#ctx = ctx;
+    this.#box = box;
   }
 
-  async admit(account: string, ip: string): Promise<void> {
-    const now = Math.floor(this.#ctx.clock.now().getTime() / 1_000);
-    const minute = Math.floor(now / MINUTE_S);
-    const source = network(ip);
-    const [, own, , address] = await this.#pipeline([...counted(`auth:try:${minute}:${source}:${account}`, MINUTE_S), ...counted(`auth:try:${minute}:${source}`, MINUTE_S)]);
-    const worst = Math.max(Number(own) - PER_ACCOUNT_AND_IP, Number(address) - PER_IP);
-    if (worst > 0) {
-      const wait = String(MINUTE_S - (now % MINUTE_S));
-      const limit = Number(own) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : PER_IP;
-      throw this.#ctx.problem('rate_limited', {
-        detail: `Try again in ${wait} seconds.`,
-        headers: { 'retry-after': wait, ratelimit: `"sign-in";r=0;t=${wait}`, 'ratelimit-policy': `"sign-in";q=${limit};w=${MINUTE_S}` },
-      });
-    }
+  /** What an address is counted by. Addresses of people are no names for keys. */
+  account(envId: string, email: string): string {
+    return this.#name('account', `${envId} ${email.trim().toLowerCase()}`);
+  }
+  /** The second factor is counted apart: a right password forgives nothing there. */
+  secondFactor(userId: string): string {
+    return this.#name('second-factor', userId);
+  }
+
+  /** @returns how many tries failed if this one does. */
+  async admit(account: string, ip: string): Promise<number> {
+    await this.slow(account, ip);
     const failed = `auth:failed:${account}`;
     const [, failures] = await this.#pipeline(counted(failed, LOCK_S));
     if (Number(failures) > FAILURES) {
@@ -40,6 +44,32 @@ export class Attempts {
     }
     // The lock runs from the last failure that was still counted; knocking on a locked door does not prolong it.
     await this.#pipeline([['EXPIRE', failed, LOCK_S]]);
+    return Number(failures);
+  }
+
+  /** So many tries a minute, whatever becomes of them; those that name no account are counted by where they come from alone. */
+  async slow(account: string | undefined, ip: string): Promise<void> {
+    const now = this.#seconds();
+    const source = `auth:try:${Math.floor(now / MINUTE_S)}:${network(ip)}`;
+    const [, address, , own] = await this.#pipeline([...counted(source, MINUTE_S), ...(account ? counted(`${source}:${account}`, MINUTE_S) : [])]);
+    const limit = Number(own ?? 0) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : Number(address) > PER_IP ? PER_IP : undefined;
+    if (limit !== undefined) throw this.#tooMany('sign-in', limit, MINUTE_S, now);
+  }
+
+  /** G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. */
+  async mayMail(kind: string, account: string, ip: string): Promise<boolean> {
+    const now = this.#seconds();
+    const hour = Math.floor(now / HOUR_S);
+    const [, own, , address] = await this.#pipeline([...counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...counted(`auth:mail:${hour}:${network(ip)}`, HOUR_S)]);
+    if (Number(address) > MAILS_PER_IP) throw this.#tooMany('mail', MAILS_PER_IP, HOUR_S, now);
+    return Number(own) <= MAILS_PER_ACCOUNT;
+  }
+
+  /** Which of these accounts are locked at the moment. Nobody is, as far as anybody can tell, while the store is away. */
+  async locked(accounts: readonly string[]): Promise<readonly boolean[]> {
+    if (accounts.length === 0) return [];
+    const counts = await this.#ctx.kv.pipeline(accounts.map(account => ['GET', `auth:failed:${account}`])).catch(() => accounts.map(() => 0));
+    return counts.map(count => Number(count) >= FAILURES);
   }
 
   /** The token endpoint's own brake, per client. */
@@ -50,8 +80,30 @@ export class Attempts {
       throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
   }
 
+  /** Once for every lock, at the failure that closed the door; for an address without an account too, or the work would tell. */
+  async recordLock(failures: number, action: string, envId: string, userId: string | undefined): Promise<void> {
+    if (failures !== FAILURES) return;
+    await this.#ctx.db.tx(tx => tx.audit({ action, envId, outcome: 'denied', ...(userId ? { resource: { type: 'user', id: userId } } : {}), details: { failures } }));
+  }
+
   async succeeded(account: string): Promise<void> {
     await this.#pipeline([['DEL', `auth:failed:${account}`]]);
+  }
+
+  #name(kind: string, value: string): string {
+    return this.#box.fingerprint(kind, value).slice(0, 22);
+  }
+
+  #tooMany(policy: string, limit: number, window: number, now: number) {
+    const wait = String(window - (now % window));
+    return this.#ctx.problem('rate_limited', {
+      detail: `Try again in ${wait} seconds.`,
+      headers: { 'retry-after': wait, ratelimit: `"${policy}";r=0;t=${wait}`, 'ratelimit-policy': `"${policy}";q=${limit};w=${window}` },
+    });
+  }
+
+  #seconds(): number {
+    return Math.floor(this.#ctx.clock.now().getTime() / 1_000);
   }
 
   async #pipeline(commands: readonly (readonly (string | number)[])[]): Promise<unknown[]> {

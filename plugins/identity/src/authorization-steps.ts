@@ -19,9 +19,9 @@ export class AuthorizationSteps {
   }
 
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */
-  async nextAfterSignIn(realm: Realm, uid: string | undefined): Promise<string> {
+  async nextAfterSignIn(realm: Realm, { uid, return_to }: { uid?: string | undefined; return_to?: string | undefined }): Promise<string> {
     const interaction = uid ? await this.#parts.protocol.provider(realm).Interaction.find(uid) : undefined;
-    if (!interaction) return '/';
+    if (!interaction) return return_to ?? '/';
     if (interaction.session) {
       // The session it began under is replaced by the new one.
       interaction.session = undefined;

@@ -6,8 +6,9 @@ import { ASSETS_PREFIX, type Assets, assetsOf } from '../../../signin/assets.ts'
 import { localeOf } from '../../../signin/messages.ts';
 import { renderStep } from '../../../signin/render.ts';
 import { stepOf } from '../../../signin/step.ts';
+import type { SignUpPolicy } from './account/sign-up-policy.ts';
 import type { Contract, Ctx } from './context.ts';
-import type { Realms } from './realms.ts';
+import type { Realm, Realms } from './realms.ts';
 
 const BUNDLE = fileURLToPath(new URL('../../../signin/dist', import.meta.url));
 const TYPES: Readonly<Record<string, string>> = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
@@ -22,14 +23,16 @@ const BRANDING_MS = 30_000;
 export class HostedPages {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
+  readonly #signUp: SignUpPolicy;
   readonly #assets: Assets;
   readonly #files = new Map<string, { bytes: Buffer; type: string }>();
   readonly #brandings = new Map<string, { at: number; branding: Record<string, string> }>();
 
-  constructor(ctx: Ctx, realms: Realms) {
+  constructor(ctx: Ctx, { realms, signUp }: { realms: Realms; signUp: SignUpPolicy }) {
     if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
     this.#ctx = ctx;
     this.#realms = realms;
+    this.#signUp = signUp;
     this.#assets = assetsOf(JSON.parse(readFileSync(join(BUNDLE, 'manifest.json'), 'utf8')) as Record<string, { file: string }>);
     for (const name of readdirSync(BUNDLE, { recursive: true }) as string[]) {
       const type = TYPES[extname(name)];
@@ -47,16 +50,16 @@ export class HostedPages {
         .end(req.method === 'HEAD' ? undefined : file.bytes);
     const realm = await this.#realms.onHost(hostname);
     // The root is where a sign-in without an application ends.
-    if (url.pathname === '/' && realm.env_id === SYSTEM.envId)
-      return void res.writeHead(303, { ...SECURITY, location: `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/`, 'cache-control': 'no-store' }).end();
+    if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm), 'cache-control': 'no-store' }).end();
     const step = stepOf(url.pathname);
+    const query = Object.fromEntries(url.searchParams);
     const body = renderStep(step, {
       locale: localeOf(req.headers['accept-language']),
-      query: Object.fromEntries(url.searchParams),
+      query,
       assets: this.#assets,
       displayName: 'Platform',
       branding: this.#brandings.get(realm.env_id)?.branding,
-      allowSignUp: false,
+      allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
     });
     res.writeHead(step === 'not-found' ? 404 : 200, { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });
     res.end(req.method === 'HEAD' ? undefined : body);
@@ -77,6 +80,11 @@ export class HostedPages {
       display_name: 'Platform',
       customCss: pick('custom_css'),
     };
+  }
+
+  /** The platform's people go on to the console; a tenant's to their account, for which of its applications they came is not known. */
+  #home(realm: Realm): string {
+    return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : '/account';
   }
 
   async #read(envId: string): Promise<Record<string, string>> {

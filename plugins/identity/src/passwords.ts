@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2';
-import { COMMON_PASSWORDS } from './common-passwords.ts';
+import { isLeaked } from './leaked-passwords.ts';
 
 /** G-AUTH-08 and facts/identity 4: argon2id, 19 MiB, two passes. */
 const COST = { algorithm: 2 /* argon2id */, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
@@ -36,9 +36,7 @@ export class Passwords {
     const local = email.toLowerCase().split('@')[0] as string;
     if (local.length >= 4 && plain.includes(local)) return 'Do not use your e-mail address in it.';
     if (new Set(plain).size < 5) return 'Use more different characters.';
-    if (COMMON_PASSWORDS.some(common => plain === common || plain.replaceAll(/[^a-z]/g, '') === common || (common.length >= 8 && plain.startsWith(common) && plain.length - common.length < 5))) {
-      return 'This password is among those that are guessed first.';
-    }
+    if (isLeaked(password)) return 'This password is among those that are guessed first.';
     return undefined;
   }
 

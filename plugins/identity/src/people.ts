@@ -1,4 +1,5 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { type Caller, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import type { Attempts } from './attempts.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { isId } from './ids.ts';
@@ -19,14 +20,16 @@ export interface Person {
 export class People {
   readonly #ctx: Ctx;
   readonly #access: EffectiveAccess;
+  readonly #attempts: Attempts;
 
-  constructor(ctx: Ctx, access: EffectiveAccess) {
+  constructor(ctx: Ctx, { access, attempts }: { access: EffectiveAccess; attempts: Attempts }) {
     this.#ctx = ctx;
     this.#access = access;
+    this.#attempts = attempts;
   }
 
-  async byEmail(envId: string, email: string): Promise<(Person & { hash: string | null }) | undefined> {
-    const [row] = await this.#ctx.db.sql<(Person & { hash: string | null })[]>`
+  async byEmail(envId: string, email: string, sql: Sql = this.#ctx.db.sql): Promise<(Person & { hash: string | null }) | undefined> {
+    const [row] = await sql<(Person & { hash: string | null })[]>`
       select u.*, p.hash from users u left join passwords p using (user_id) where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
     return row;
   }
@@ -44,28 +47,57 @@ export class People {
   async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listUsers'>) {
     const limit = query.limit ?? 50;
     const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
-    const rows = await this.#ctx.db.sql<Person[]>`
-      select * from users where env_id = ${envId} and (${query.cursor ?? null}::text is null or user_id::text < ${query.cursor ?? null})
+    const rows = await this.#ctx.db.sql<(Person & { mfa_enrolled: boolean })[]>`
+      select u.*, ${enrolled(this.#ctx.db.sql)} as mfa_enrolled from users u where env_id = ${envId} and (${query.cursor ?? null}::text is null or user_id::text < ${query.cursor ?? null})
       order by user_id::text desc limit ${limit + 1}`;
-    const items = rows.slice(0, limit).map(({ user_id, email, display_name, status, created_at, last_sign_in_at }) => ({ user_id, email, display_name, status, created_at, last_sign_in_at }));
+    const page = rows.slice(0, limit);
+    const locked = await this.#locked(page);
+    const items = page.map((person, index) => {
+      const { user_id, email, display_name, mfa_enrolled, created_at, last_sign_in_at } = person;
+      return { user_id, email, display_name, status: statusOf(person, locked[index]), mfa_enrolled, created_at, last_sign_in_at };
+    });
     return { items, next_cursor: rows.length > limit ? (items.at(-1)?.user_id ?? null) : null };
   }
 
-  async get({ params, caller, targetEnvId }: RequestOf<Contract, 'getUser'>) {
-    const person = await this.byId(params.user_id);
+  /** The person of a route, as far as the caller's environment reaches. */
+  async reachable({ params, caller, targetEnvId }: Named): Promise<Person & { readonly mfa_enrolled: boolean }> {
+    const { sql } = this.#ctx.db;
     const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
+    const [person] = isId(params.user_id) ? await sql<(Person & { mfa_enrolled: boolean })[]>`select u.*, ${enrolled(sql)} as mfa_enrolled from users u where user_id = ${params.user_id}` : [];
     if (!person || (person.env_id !== envId && !caller.platformAdmin)) throw this.#ctx.problem('user_not_found');
+    return person;
+  }
+
+  async get(request: Named) {
+    const person = await this.reachable(request);
+    const [locked] = await this.#locked([person]);
+
     const groups = await this.#access.groupsOf(person.user_id);
     return {
       user_id: person.user_id,
       email: person.email,
       email_verified: person.email_verified,
       display_name: person.display_name,
-      status: person.status,
+      status: statusOf(person, locked),
       groups: [...new Set(groups.map(({ name }) => name))],
-      mfa_enrolled: false,
+      mfa_enrolled: person.mfa_enrolled,
       created_at: person.created_at,
       last_sign_in_at: person.last_sign_in_at,
     };
   }
+  /** Too many failed passwords, or codes. */
+  async #locked(people: readonly Person[]): Promise<boolean[]> {
+    const names = people.flatMap(({ env_id, email, user_id }) => [this.#attempts.account(env_id, email), this.#attempts.secondFactor(user_id)]);
+    const locked = await this.#attempts.locked(names);
+    return people.map((_, index) => Boolean(locked[2 * index] || locked[2 * index + 1]));
+  }
 }
+
+interface Named {
+  readonly params: { readonly user_id: string };
+  readonly caller: Caller;
+  readonly targetEnvId: string | undefined;
+}
+
+const enrolled = (sql: Sql): unknown => sql`exists (select 1 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
+const statusOf = ({ status }: Person, locked: boolean | undefined): Person['status'] => (status === 'active' && locked ? 'locked' : status);

@@ -1,17 +1,19 @@
+import { notification } from '@platform/notification/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
+import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
 import { forgetExpired } from './expiry.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
 
 export default definePlugin(identity, {
-  uses: { registry },
+  uses: { notification, registry },
   migrations: new URL('../migrations/', import.meta.url),
 
   async setup(ctx) {
-    const { access, holders, model, pages, passwords, people, protocol, realms, sessions, signIn, steps, templates, workloads } = await servicesOf(ctx);
+    const { access, accounts, authorizations, holders, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads } = await servicesOf(ctx);
     return {
       routes: {
         putRole: request => model.putRole(request),
@@ -39,11 +41,12 @@ export default definePlugin(identity, {
         getUser: request => people.get(request),
         listSessions: request => sessions.list(request),
         revokeSession: request => sessions.revoke(request),
+        ...accountHandlers(accounts),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),
         signOut: request => signIn.signOut(request),
-        continueAuthorization: request => steps.decide(request),
+        continueAuthorization: request => authorizations.decide(request),
         protocol: exchanged => protocol.handle(exchanged),
         protocolOverMtls: exchanged => protocol.handle(exchanged),
         discovery: exchanged => protocol.handle(exchanged),
@@ -51,6 +54,8 @@ export default definePlugin(identity, {
       },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
+        answerRequests: signal => requests.answer(signal),
+        pushMail: signal => mailbox.queue.push(signal),
         publishRevocations: () => sessions.publish(),
       },
       ready: async () => {

@@ -6,6 +6,8 @@ export interface Realm {
   readonly env_id: string;
   readonly org_id: string;
   readonly host: string;
+  /** Whether people confirm their e-mail address before they sign in. */
+  readonly verify_email: boolean;
 }
 
 const LIMIT = 1_000;
@@ -22,25 +24,27 @@ export class Realms {
   }
 
   get system(): Realm {
-    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}` };
+    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}`, verify_email: true };
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
-    const realm = { env_id: params.env_id, org_id: body.org_id, host: body.host.toLowerCase() };
-    await this.write(this.#ctx.db.sql, realm);
+    const verifyEmail = await this.write(this.#ctx.db.sql, { env_id: params.env_id, org_id: body.org_id, host: body.host.toLowerCase(), verify_email: body.verify_email });
     this.forget();
-    return { env_id: realm.env_id, host: realm.host };
+    return { env_id: params.env_id, host: body.host.toLowerCase(), verify_email: verifyEmail };
   }
 
-  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). */
-  async write(sql: Sql, { env_id: envId, org_id: orgId, host }: Realm): Promise<void> {
+  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns whether addresses are confirmed there: as said, or as before. */
+  async write(sql: Sql, { env_id: envId, org_id: orgId, host, verify_email: verify }: Omit<Realm, 'verify_email'> & { verify_email?: boolean | undefined }): Promise<boolean> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
     if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
-      await sql`insert into realms (env_id, org_id, host) values (${envId}, ${orgId}, ${host})
-        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id`;
+      const [row] = await sql<[{ verify_email: boolean }]>`
+        insert into realms (env_id, org_id, host, verify_email) values (${envId}, ${orgId}, ${host}, ${verify ?? true})
+        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email)
+        returning verify_email`;
+      return row.verify_email;
     } catch (cause) {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
       throw cause;
@@ -59,13 +63,19 @@ export class Realms {
     const now = this.#ctx.clock.now().getTime();
     let known = this.#byHost.get(host);
     if (!known || known.until < now) {
-      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host from realms where host = ${host}`;
+      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where host = ${host}`;
       known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
       this.#byHost.set(host, known);
       if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
     }
     if (!known.realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
     return known.realm;
+  }
+
+  async ofEnv(envId: string): Promise<Realm | undefined> {
+    if (envId === SYSTEM.envId) return this.system;
+    const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where env_id = ${envId}`;
+    return realm;
   }
 
   /** Reads hosts anew: one of them is nobody's any more. */

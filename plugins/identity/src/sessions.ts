@@ -15,6 +15,12 @@ interface Row {
   readonly created_at: string;
   readonly expires_at: string;
 }
+interface OwnSession {
+  readonly session_id: string;
+  readonly device: string | null;
+  readonly created_at: string;
+  readonly last_seen_at: string;
+}
 interface Ended {
   readonly model: string;
   readonly uid: string | null;
@@ -71,9 +77,23 @@ export class Sessions {
     await this.mark([sid]);
   }
 
-  /** Every session of a person, in the caller's transaction, who marks them after its commit. */
-  endAll(tx: IdentityTx, person: Person, reason: EndReason): Promise<string[]> {
-    return this.#end(tx, person.env_id, { account: person.user_id }, reason);
+  /** Every session of a person but one, in the caller's transaction, who marks them after its commit. */
+  endAll(tx: IdentityTx, person: Person, reason: EndReason, but?: string): Promise<string[]> {
+    return this.#end(tx, person.env_id, { account: person.user_id, ...(but ? { but } : {}) }, reason);
+  }
+
+  /** Where a person is signed in, the last used first: what a sign-in began and what its tokens carry on (house 24). */
+  async of({ env_id, user_id }: Person): Promise<OwnSession[]> {
+    const rows = await this.#ctx.db.sql<OwnSession[]>`
+      select s.sid as session_id, d.device, coalesce(d.opened_at, min(s.at)) as created_at, max(s.at) as last_seen_at
+      from (
+        select uid as sid, to_timestamp((payload ->> 'loginTs')::bigint) as at from oidc_state where model = 'Session' and env_id = ${env_id} and account_id = ${user_id} and expires_at > now()
+        union all
+        select payload ->> 'sessionUid', created_at from oidc_state
+        where model = 'RefreshToken' and env_id = ${env_id} and account_id = ${user_id} and expires_at > now() and consumed_at is null and payload ? 'sessionUid') s
+      left join session_devices d on d.sid = s.sid
+      group by s.sid, d.device, d.opened_at order by last_seen_at desc limit 100`;
+    return [...rows];
   }
 
   /** Tells verifiers. What cannot be told now is told by the job; without the store they let nobody in anyway. */
@@ -99,11 +119,11 @@ export class Sessions {
     if (!remembered) await kv.call('SET', PUBLISHED, '1');
   }
 
-  async #end(tx: IdentityTx, envId: string, which: { sid?: string; account?: string }, reason: EndReason): Promise<string[]> {
-    const { sid = null, account = null } = which;
+  async #end(tx: IdentityTx, envId: string, which: { sid?: string; account?: string; but?: string }, reason: EndReason): Promise<string[]> {
+    const { sid = null, account = null, but = null } = which;
     const rows = await tx.sql<Ended[]>`
       delete from oidc_state where env_id = ${envId} and model in ('Session', 'RefreshToken', 'AuthorizationCode')
-        and (case when ${sid}::text is not null then (uid = ${sid} or payload ->> 'sessionUid' = ${sid}) else account_id = ${account} end)
+        and (case when ${sid}::text is not null then (uid = ${sid} or payload ->> 'sessionUid' = ${sid}) else account_id = ${account} and coalesce(payload ->> 'sessionUid', uid) is distinct from ${but}::text end)
       returning model, uid, payload ->> 'sessionUid' as sid, account_id, grant_id`;
     const grants = [...new Set(rows.flatMap(({ grant_id }) => (grant_id ? [grant_id] : [])))];
     if (grants.length > 0) {

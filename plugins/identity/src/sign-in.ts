@@ -1,30 +1,29 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { type RequestOf, reply, type SealedBox } from '@platform/sdk';
+import { type RequestOf, reply } from '@platform/sdk';
+import type { Arrival } from './account/arrival.ts';
+import type { PasswordChange } from './account/password-change.ts';
+import type { PasswordDesk } from './account/password-desk.ts';
+import type { StepTokens } from './account/step-tokens.ts';
 import type { Attempts } from './attempts.ts';
-import type { AuthorizationSteps } from './authorization-steps.ts';
-import { type BrowserSession, clearedSession, cookieOf, type Headers } from './browser-session.ts';
+import { type BrowserSession, clearedSession } from './browser-session.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { PageGuard } from './page-guard.ts';
-import { HashingBusy, type Passwords } from './passwords.ts';
-import type { People, Person } from './people.ts';
-import type { Realm, Realms } from './realms.ts';
+import type { People } from './people.ts';
+import type { Realms } from './realms.ts';
 import type { Sessions } from './sessions.ts';
 
-const STEP_COOKIE = '__Host-platform-step';
-const STEP_S = 600;
 const UNKNOWN = 'Check the e-mail address and the password.';
-type OAuthContext = RequestOf<Contract, 'signIn'>['body']['oauth'];
 
 export interface SignInParts {
+  readonly arrival: Arrival;
   readonly attempts: Attempts;
-  readonly box: SealedBox;
   readonly browser: BrowserSession;
+  readonly change: PasswordChange;
   readonly guard: PageGuard;
-  readonly passwords: Passwords;
+  readonly passwords: PasswordDesk;
   readonly people: People;
   readonly realms: Realms;
   readonly sessions: Sessions;
-  readonly steps: AuthorizationSteps;
+  readonly steps: StepTokens;
 }
 
 /** The password steps of the hosted pages. They sign a browser in and send it back to the protocol; none of them mints a code (doc1, sign-in). */
@@ -38,48 +37,38 @@ export class SignIn {
   }
 
   async signIn({ body, headers, hostname, ip }: RequestOf<Contract, 'signIn'>) {
-    const { attempts, box, guard, passwords, people, realms } = this.#parts;
+    const { arrival, attempts, guard, passwords, people, realms } = this.#parts;
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
-    // Addresses of people are no names for keys.
-    const account = box.fingerprint('account', `${realm.env_id} ${body.email.trim().toLowerCase()}`).slice(0, 22);
-    await attempts.admit(account, ip);
+    const account = attempts.account(realm.env_id, body.email);
+    const failures = await attempts.admit(account, ip);
     const person = await people.byEmail(realm.env_id, body.email);
-    const right = await this.#hashing(() => passwords.verify(person?.hash, body.password));
-    if (!person || !right || person.status !== 'active') throw this.#ctx.problem('invalid_credentials', { detail: UNKNOWN });
+    const right = await passwords.verify(person?.hash, body.password);
+    if (!person || !right || person.status !== 'active') {
+      await attempts.recordLock(failures, 'auth.sign_in.locked', realm.env_id, person?.user_id);
+      throw this.#ctx.problem('invalid_credentials', { detail: UNKNOWN });
+    }
     await attempts.succeeded(account);
-    return person.must_change_password ? this.#askForNewPassword(person, body.oauth) : this.#finish(realm, person, body.oauth, headers);
+    return arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'] });
   }
 
   async changePassword({ body, headers, hostname }: RequestOf<Contract, 'changePassword'>) {
-    const { guard, passwords, people, realms, sessions } = this.#parts;
+    const { arrival, change, guard, passwords, people, realms, steps } = this.#parts;
     const expired = () => this.#ctx.problem('token_expired', { detail: 'Sign in again with your old password.' });
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
-    const token = cookieOf(headers, STEP_COOKIE);
-    if (!token) throw expired();
-    const [pending] = await this.#ctx.db.sql<{ user_id: string; uid: string | null }[]>`
-      select user_id, uid from step_tokens where token_hash = ${hashOf(token)} and kind = 'password_change' and used_at is null and expires_at > now()`;
-    const person = pending && (await people.withPassword(pending.user_id));
-    if (person?.status !== 'active' || person.env_id !== realm.env_id) throw expired();
+    const step = await steps.find('password_change', steps.ofBrowser(headers));
+    const person = step && (await people.withPassword(step.user_id));
+    if (!step || person?.status !== 'active' || person.env_id !== realm.env_id) throw expired();
     // A password that is refused does not use up the step.
-    const weakness = passwords.weakness(body.password, person.email);
-    if (weakness) throw this.#weak('weak', weakness);
-    if (await this.#hashing(() => passwords.verify(person.hash, body.password))) throw this.#weak('reused', 'Choose a password you have not used here.');
-    const hash = await this.#hashing(() => passwords.hash(body.password));
-    const ended = await this.#ctx.db.tx(async tx => {
+    passwords.require(body.password, person.email);
+    if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
+    const hash = await passwords.hash(body.password);
+    await change.commit(realm, person, hash, 'auth.password.changed', async tx => {
       // Whoever sets the mark has used the step; two tabs cannot both (H-13).
-      const used = await tx.sql<object[]>`update step_tokens set used_at = now() where token_hash = ${hashOf(token)} and used_at is null and expires_at > now() returning 1`;
-      if (used.length === 0) throw expired();
-      await tx.sql`update passwords set hash = ${hash}, changed_at = now() where user_id = ${person.user_id}`;
-      await tx.sql`update users set must_change_password = false where user_id = ${person.user_id}`;
-      await tx.sql`update step_tokens set used_at = now() where user_id = ${person.user_id} and used_at is null`;
-      await tx.emit('platform:auth:user:updated', realm.env_id, { user_id: person.user_id, env_id: realm.env_id });
-      await tx.audit({ action: 'auth.password.changed', envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
-      return sessions.endAll(tx, person, 'password_change');
+      if (!(await steps.use(tx.sql, step))) throw expired();
     });
-    await sessions.mark(ended);
-    return this.#finish(realm, person, { ...body.oauth, ...(pending?.uid ? { uid: pending.uid } : {}) }, headers);
+    return arrival.proceed(realm, { ...person, hash, must_change_password: false }, { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr });
   }
 
   async signOut({ headers, hostname }: RequestOf<Contract, 'signOut'>) {
@@ -90,41 +79,4 @@ export class SignIn {
     if (session) await sessions.end(realm.env_id, session.uid, 'sign_out');
     return reply(undefined, { status: 204, headers: { 'set-cookie': clearedSession } });
   }
-
-  async #finish(realm: Realm, person: Person, oauth: OAuthContext, headers: Headers) {
-    const { browser, steps } = this.#parts;
-    const next = await steps.nextAfterSignIn(realm, oauth.uid);
-    const { tokenId, cookie, sid } = await browser.open(realm, person, headers, ['pwd']);
-    await this.#ctx.db.tx(async tx => {
-      await tx.sql`update users set last_sign_in_at = now() where user_id = ${person.user_id}`;
-      await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid } });
-    });
-    return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
-  }
-
-  async #askForNewPassword(person: Person, oauth: OAuthContext) {
-    const token = randomBytes(32).toString('base64url');
-    await this.#ctx.db.sql`
-      insert into step_tokens (token_hash, kind, user_id, uid, expires_at)
-      values (${hashOf(token)}, 'password_change', ${person.user_id}, ${oauth.uid ?? null}, now() + make_interval(secs => ${STEP_S}))`;
-    const carried = Object.entries(oauth).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-    const next = carried.length > 0 ? `/password-change?${new URLSearchParams(carried)}` : '/password-change';
-    const cookie = `${STEP_COOKIE}=${token}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${STEP_S}`;
-    return reply({ status: 'password_change_required' as const, next }, { headers: { 'set-cookie': cookie } });
-  }
-
-  #weak(code: string, message: string) {
-    return this.#ctx.problem('weak_password', { detail: message, extra: { errors: [{ pointer: '/password', code, message }] } });
-  }
-
-  async #hashing<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof HashingBusy) throw this.#ctx.problem('busy', { detail: 'Try again in a moment.', headers: { 'retry-after': '2' } });
-      throw error;
-    }
-  }
 }
-
-const hashOf = (value: string) => createHash('sha256').update(value).digest();

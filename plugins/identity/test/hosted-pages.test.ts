@@ -6,7 +6,23 @@ beforeAll(async () => {
   world = await World.start();
 });
 afterAll(() => world[Symbol.asyncDispose]());
-const STEPS = ['sign-in', 'sign-up', 'mfa', 'password-reset', 'password-reset/confirm', 'password-change', 'verify-email', 'consent', 'device', 'ciba', 'wallet', 'error', 'account-recovery'];
+const STEPS = [
+  'sign-in',
+  'sign-up',
+  'mfa',
+  'password-reset',
+  'password-reset/confirm',
+  'password-change',
+  'verify-email',
+  'consent',
+  'device',
+  'ciba',
+  'wallet',
+  'error',
+  'account-recovery',
+  'account',
+  'account/mfa',
+];
 
 describe('the hosted pages', () => {
   test('SGN-001 SGN-015 SGN-032 SGN-033 SGN-034 IDN-004 each step has its path, on the host of the protocol', async () => {
@@ -19,6 +35,18 @@ describe('the hosted pages', () => {
       titles.add(/<title>([^<]*)/.exec(page.text)?.[1] ?? '');
     }
     expect(titles.size).toBeGreaterThan(10);
+  });
+
+  test('SGN-050 every step is made of the same bundle, the one of this build', async () => {
+    const files = new Set<string>();
+    for (const step of STEPS) {
+      const { text } = await world.browser().get(`/${step}`);
+      files.add([...text.matchAll(/(?:src|href)="(\/signin-assets\/[^"]+)"/g)].map(([, path]) => path).join(' '));
+    }
+    const [only, ...more] = files;
+    expect([more, only?.split(' ').length]).toEqual([[], 2]);
+    // Named by their content: another build has other names.
+    expect(only).toMatch(/^\/signin-assets\/style-[\w-]{8}\.css \/signin-assets\/signin-[\w-]{8}\.js$/);
   });
 
   test("run nothing but their own files, in nobody's frame, and are kept by nobody", async () => {

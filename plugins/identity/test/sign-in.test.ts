@@ -105,6 +105,23 @@ describe('signing in', () => {
   });
 });
 
+test.each([
+  ['a password that is changed', "update passwords set hash = 'another' where user_id = new.account_id::uuid"],
+  ['an account that is closed', "update users set status = 'disabled' where user_id = new.account_id::uuid"],
+])('%s while somebody signs in with it leaves no session behind', async (_, change) => {
+  const userId = await world.person(`hasty-${change.length}@example.org`);
+  // What another process does between the look at the password and the session.
+  await world.statement(`create function meanwhile() returns trigger language plpgsql as $$ begin ${change}; return new; end $$`);
+  await world.statement("create trigger meanwhile after insert on oidc_state for each row when (new.model = 'Session') execute function meanwhile()");
+  try {
+    const answer = await attempt(`hasty-${change.length}@example.org`, CHOSEN);
+    expect([answer.status, answer.json['code'], answer.headers['set-cookie']]).toEqual([401, 'invalid_credentials', undefined]);
+  } finally {
+    await world.statement('drop function meanwhile cascade');
+  }
+  expect(await world.sql<object[]>`select 1 from oidc_state where account_id = ${userId}`).toHaveLength(0);
+});
+
 describe('other sites', () => {
   test("IDN-016 [H-07] a request needs the page's exact origin, or the session's own token", async () => {
     const browser = world.browser();
@@ -140,10 +157,18 @@ describe('a new password', () => {
     ['eleven char', 'Use at least'],
     ['x'.repeat(129), 'Use at most'],
     ['passwordpassword', 'guessed first'],
+    ['P@ssw0rd2026', 'guessed first'],
+    ['!!sunshine2026', 'guessed first'],
+    ['qazwsxedcrfv', 'guessed first'],
+    ['dragon dragon', 'guessed first'],
     ['ada.lovelace-2026', 'e-mail address'],
     ['aaaaaaaaaaaaaa', 'different'],
   ])('"%s" is refused', (password, reason) => {
     expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toContain(reason);
+  });
+
+  test.each(['a long walk by the sea 7', CHOSEN, 'dragonfly meadow 12', '7741-pumpkin-lathe'])('"%s" will do, although leaked words are in it', password => {
+    expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toBeUndefined();
   });
 
   test('is kept as argon2id with 19 MiB and two passes', async () => {

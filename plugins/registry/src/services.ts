@@ -17,7 +17,7 @@ import { DomainChanges } from './domain-changes.ts';
 import { Enablement } from './enablement.ts';
 import { Acceptance } from './members/acceptance.ts';
 import { Invitations } from './members/invitations.ts';
-import { MailQueue } from './members/mail-queue.ts';
+import { invitationMails } from './members/invitation-mail.ts';
 import { MemberChanges } from './members/member-changes.ts';
 import { Memberships } from './members/memberships.ts';
 import { Owners } from './members/owners.ts';
@@ -70,7 +70,7 @@ export async function servicesOf(ctx: Ctx) {
   const bindings = new Bindings(ctx, { access, audit, apps });
   const bootstrap = new Bootstrap(ctx, { access, enablement });
   const listing = new AccessListing(ctx, verticals);
-  const mails = new MailQueue(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
+  const mails = invitationMails(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
   const memberChanges = new MemberChanges(ctx);
   const owners = new Owners(ctx, { access, changes: memberChanges });
   const memberships = new Memberships(ctx, { access, audit, changes: memberChanges, owners });

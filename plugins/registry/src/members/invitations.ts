@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Caller, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Caller, type MailQueue, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Invitation } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import { isUuid } from '../uuid.ts';
 import type { Access } from '../tenants/access.ts';
-import { invitationMail } from './invitation-mail.ts';
-import type { MailQueue } from './mail-queue.ts';
+import { invitationMail, type InvitationMail } from './invitation-mail.ts';
 import type { MemberChanges } from './member-changes.ts';
 import { requireMutable } from '../tenants/status.ts';
 
@@ -24,9 +23,9 @@ export class Invitations {
   readonly #access: Access;
   readonly #audit: AuditTrail;
   readonly #changes: MemberChanges;
-  readonly #mails: MailQueue;
+  readonly #mails: MailQueue<InvitationMail>;
 
-  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; mails: MailQueue }) {
+  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; mails: MailQueue<InvitationMail> }) {
     this.#ctx = ctx;
     this.#access = parts.access;
     this.#audit = parts.audit;
@@ -74,7 +73,7 @@ export class Invitations {
       await this.#withdrawExpired(tx, { orgId: org.org_id, email, now, caller, correlationId });
       const [made] = await tx.sql<Invitation[]>`insert into invitations ${tx.sql.row(row)} on conflict do nothing returning ${columns(tx.sql)}`;
       if (!made) throw problem('invitation_pending', { detail: 'Revoke the pending invitation to send another.' });
-      await this.#mails.enqueue(tx, org.org_id, invitationMail(this.#ctx, { invitation: made, orgName: org.display_name, token, correlationId }));
+      await this.#mails.enqueue(tx, invitationMail(this.#ctx, { invitation: made, orgName: org.display_name, token, correlationId }), { org_id: org.org_id, invitation_id: made.invitation_id });
       await tx.emit('platform:sys:invitation:sent', SYSTEM.envId, { org_id: org.org_id, invitation_id: made.invitation_id });
       await this.#record(tx, 'invitation.sent', made, caller, correlationId);
       return made;
@@ -93,7 +92,8 @@ export class Invitations {
 
   async #withdraw(tx: RegistryTx, invitationId: string, caller: Caller, correlationId: string): Promise<Invitation> {
     const [revoked] = await tx.sql<[Invitation]>`update invitations set status = 'revoked' where invitation_id = ${invitationId} returning ${columns(tx.sql)}`;
-    await this.#mails.withdraw(tx, invitationId);
+    // A withdrawn invitation needs no mail any more.
+    await tx.sql`delete from mail_queue where invitation_id = ${invitationId}`;
     await tx.emit('platform:sys:invitation:revoked', SYSTEM.envId, { org_id: revoked.org_id, invitation_id: invitationId });
     await this.#record(tx, 'invitation.revoked', revoked, caller, correlationId);
     return revoked;

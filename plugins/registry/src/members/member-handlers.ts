@@ -1,8 +1,9 @@
+import type { MailQueue } from '@platform/sdk';
 import type { memberRoutes } from '../../contract/routes/member-routes.ts';
 import type { Handlers } from '../context.ts';
 import type { Acceptance } from './acceptance.ts';
+import type { InvitationMail } from './invitation-mail.ts';
 import type { Invitations } from './invitations.ts';
-import type { MailQueue } from './mail-queue.ts';
 import type { Memberships } from './memberships.ts';
 import type { Removal } from './removal.ts';
 
@@ -11,7 +12,7 @@ interface Parts {
   readonly removal: Removal;
   readonly invitations: Invitations;
   readonly acceptance: Acceptance;
-  readonly mails: MailQueue;
+  readonly mails: MailQueue<InvitationMail>;
 }
 
 /** Routes of members and invitations to who answers them. */

@@ -1,0 +1,72 @@
+import { reply } from '@platform/sdk';
+import type { AuthorizationSteps } from '../authorization-steps.ts';
+import type { BrowserSession, Headers } from '../browser-session.ts';
+import type { Ctx } from '../context.ts';
+import type { SecondFactor } from '../mfa/second-factor.ts';
+import type { Person } from '../people.ts';
+import type { Realm } from '../realms.ts';
+import { deviceOf } from './device.ts';
+import type { OAuthContext, StepTokens } from './step-tokens.ts';
+
+type Arriving = Person & { readonly hash: string | null };
+interface Proven {
+  readonly oauth: OAuthContext;
+  readonly headers: Headers;
+  /** How the person was recognised so far (RFC 8176). */
+  readonly amr: readonly string[];
+}
+
+/** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
+export class Arrival {
+  readonly #ctx: Ctx;
+  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; steps: StepTokens };
+
+  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; steps: StepTokens }) {
+    this.#ctx = ctx;
+    this.#parts = parts;
+  }
+
+  async proceed(realm: Realm, person: Arriving, { oauth, headers, amr }: Proven) {
+    const { authorizations, factor, steps } = this.#parts;
+    const { sql } = this.#ctx.db;
+    if (realm.verify_email && !person.email_verified) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
+    const methods = amr.includes('mfa') ? [] : await factor.methodsOf(person.user_id);
+    if (methods.length > 0) {
+      const { token, stepId } = await steps.issue(sql, 'mfa', person.user_id, { amr, context: oauth });
+      const next = pathWith('/mfa', oauth, { challenge_id: stepId, methods: methods.join(',') });
+      return reply({ status: 'mfa_required' as const, mfa: { challenge_id: stepId, methods }, next }, { headers: { 'set-cookie': steps.cookie('mfa', token) } });
+    }
+    if (person.must_change_password) {
+      const { token } = await steps.issue(sql, 'password_change', person.user_id, { amr, context: oauth });
+      return reply({ status: 'password_change_required' as const, next: pathWith('/password-change', oauth) }, { headers: { 'set-cookie': steps.cookie('password_change', token) } });
+    }
+    return this.open(realm, person, { headers, amr, next: await authorizations.nextAfterSignIn(realm, oauth) });
+  }
+
+  /**
+   * A session for this browser, and where it goes on. It stands only if the account is still open and its password the one that was shown:
+   * who changes or closes it at this moment ends every session, and this one must not slip through behind.
+   */
+  async open(realm: Realm, person: Arriving, { headers, amr, next }: { headers: Headers; amr: readonly string[]; next: string }) {
+    const { tokenId, cookie, sid } = await this.#parts.browser.open(realm, person, headers, [...amr]);
+    const stands = await this.#ctx.db.tx(async tx => {
+      const [still] = await tx.sql<object[]>`
+        update users u set last_sign_in_at = now() where user_id = ${person.user_id} and status = 'active'
+          and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1`;
+      if (!still) await tx.sql`delete from oidc_state where env_id = ${realm.env_id} and model = 'Session' and uid = ${sid}`;
+      else {
+        await tx.sql`insert into session_devices ${tx.sql.row({ sid, device: deviceOf(headers['user-agent']) })} on conflict do nothing`;
+        await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
+      }
+      return still !== undefined;
+    });
+    if (!stands) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
+    return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
+  }
+}
+
+/** A page of this origin that carries the context on (SGN-028). */
+export function pathWith(path: string, oauth: OAuthContext, more: Readonly<Record<string, string>> = {}): string {
+  const carried = Object.entries({ ...oauth, ...more }).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return carried.length > 0 ? `${path}?${new URLSearchParams(carried)}` : path;
+}

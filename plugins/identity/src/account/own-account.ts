@@ -1,0 +1,74 @@
+import type { RequestOf } from '@platform/sdk';
+import type { Contract, Ctx } from '../context.ts';
+import type { SecondFactor } from '../mfa/second-factor.ts';
+import type { Sessions } from '../sessions.ts';
+import type { AccountVisit } from './account-visit.ts';
+import type { Arrival } from './arrival.ts';
+import type { PasswordChange } from './password-change.ts';
+import type { PasswordDesk } from './password-desk.ts';
+
+interface Parts {
+  readonly arrival: Arrival;
+  readonly change: PasswordChange;
+  readonly factor: SecondFactor;
+  readonly passwords: PasswordDesk;
+  readonly sessions: Sessions;
+  readonly visits: AccountVisit;
+}
+
+/** The account page: who one is here, where one is signed in, and the password. */
+export class OwnAccount {
+  readonly #ctx: Ctx;
+  readonly #parts: Parts;
+
+  constructor(ctx: Ctx, parts: Parts) {
+    this.#ctx = ctx;
+    this.#parts = parts;
+  }
+
+  async get(request: RequestOf<Contract, 'account'>) {
+    const { factor, visits } = this.#parts;
+    const { person } = await visits.reading(request);
+    const { enrolled, left } = await factor.stateOf(person.user_id);
+    const { email, email_verified, display_name } = person;
+    return { email, email_verified, display_name, mfa_enrolled: enrolled, recovery_codes_left: enrolled ? left : 0 };
+  }
+
+  async sessions(request: RequestOf<Contract, 'ownSessions'>) {
+    const { person, sid } = await this.#parts.visits.reading(request);
+    const rows = await this.#parts.sessions.of(person);
+    return { items: rows.map(row => ({ ...row, current: row.session_id === sid })) };
+  }
+
+  async endSession(request: RequestOf<Contract, 'endOwnSession'>): Promise<void> {
+    const { sessions, visits } = this.#parts;
+    const { realm, person } = await visits.changing(request);
+    const { session_id: sid } = request.params;
+    const own = (await sessions.of(person)).some(({ session_id }) => session_id === sid);
+    // Somebody else's session is as unknown as none at all (G-K-02).
+    if (!own) throw this.#ctx.problem('session_not_found');
+    await sessions.end(realm.env_id, sid, 'sign_out');
+  }
+
+  async endOthers(request: RequestOf<Contract, 'endOtherSessions'>) {
+    const { sessions, visits } = this.#parts;
+    const { person, sid } = await visits.changing(request);
+    const ended = await this.#ctx.db.tx(tx => sessions.endAll(tx, person, 'sign_out', sid));
+    await sessions.mark(ended);
+    return { ended: ended.length };
+  }
+
+  async changePassword(request: RequestOf<Contract, 'changeOwnPassword'>) {
+    const { arrival, change, passwords, visits } = this.#parts;
+    const { body, headers } = request;
+    const { realm, person, amr } = await visits.proven(request, body.current_password);
+    passwords.require(body.password, person.email);
+    if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
+    const hash = await passwords.hash(body.password);
+    await change.commit(realm, person, hash, 'auth.password.changed', async tx => {
+      const still = await tx.sql<object[]>`select 1 from passwords where user_id = ${person.user_id} and hash = ${person.hash} for update`;
+      if (still.length === 0) throw this.#ctx.problem('wrong_password', { detail: 'The password was changed a moment ago.' });
+    });
+    return arrival.open(realm, { ...person, hash }, { headers, amr, next: '/account' });
+  }
+}

@@ -1,0 +1,106 @@
+import { type RequestOf, reply } from '@platform/sdk';
+import { realmOf } from '../access-model.ts';
+import { bumpAccess } from '../access-version.ts';
+import type { Attempts } from '../attempts.ts';
+import type { Contract, Ctx, IdentityTx } from '../context.ts';
+import type { PageGuard } from '../page-guard.ts';
+import type { PasswordDesk } from './password-desk.ts';
+import type { People } from '../people.ts';
+import type { Realm, Realms } from '../realms.ts';
+import type { AccountMailbox } from './account-mail.ts';
+import type { AccountRequests, Answer, Asked } from './account-requests.ts';
+import { pathWith } from './arrival.ts';
+import type { SignUpPolicy } from './sign-up-policy.ts';
+import type { StepTokens } from './step-tokens.ts';
+
+export interface SignUpParts {
+  readonly attempts: Attempts;
+  readonly guard: PageGuard;
+  readonly mailbox: AccountMailbox;
+  readonly passwords: PasswordDesk;
+  readonly people: People;
+  readonly policy: SignUpPolicy;
+  readonly realms: Realms;
+  readonly steps: StepTokens;
+}
+
+/** Opening an account. It never completes an authorization: the person confirms the address and signs in (SGN-041). */
+export class SignUp {
+  readonly #ctx: Ctx;
+  readonly #parts: SignUpParts;
+
+  constructor(ctx: Ctx, parts: SignUpParts) {
+    this.#ctx = ctx;
+    this.#parts = parts;
+  }
+
+  /** The same answer after the same work, whoever has the address: the password is hashed and the wish written down. */
+  async ask(requests: AccountRequests, { body, headers, hostname, ip }: RequestOf<Contract, 'signUp'>) {
+    const { attempts, guard, passwords, policy, realms } = this.#parts;
+    const realm = await realms.onHost(hostname);
+    await guard.require(realm, headers);
+    const email = body.email.trim();
+    await attempts.slow(attempts.account(realm.env_id, email), ip);
+    const { client_id } = body.oauth;
+    const { allowed, group } = await policy.of(realm, client_id).catch(cause => {
+      throw this.#ctx.problem('registry_away', { cause, detail: 'Try again in a moment.', headers: { 'retry-after': '5' } });
+    });
+    if (!allowed) throw this.#ctx.problem('signup_disabled', { detail: 'Ask somebody who is already there to invite you.' });
+    passwords.require(body.password, email);
+    const display_name = body.display_name?.trim().replaceAll(/\s+/g, ' ');
+    await requests.write(realm, 'sign_up', {
+      email,
+      password_hash: await passwords.hash(body.password),
+      ...(display_name ? { display_name } : {}),
+      ...(group ? { group } : {}),
+      ...(client_id ? { client_id } : {}),
+    });
+    return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', body.oauth) }, {});
+  }
+
+  /** Somebody who is there already is told by mail; nothing of the account changes. */
+  readonly open: Answer = async (tx, realm, asked) => {
+    const { mailbox, people, steps } = this.#parts;
+    const userId = this.#ctx.platform.newId();
+    const row = { user_id: userId, env_id: realm.env_id, email: asked.email, email_ci: asked.email.toLowerCase(), display_name: asked.display_name ?? null };
+    const [made] = await tx.sql<object[]>`insert into users ${tx.sql.row(row)} on conflict (env_id, email_ci) do nothing returning 1`;
+    if (!made) {
+      const person = await people.byEmail(realm.env_id, asked.email, tx.sql);
+      if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked.client_id);
+      else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id), asked.client_id);
+      return undefined;
+    }
+    await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash: asked.password_hash })}`;
+    await this.#join(tx, realm, userId, asked);
+    await mailbox.confirmAddress(tx, realm, { user_id: userId, email: asked.email }, await steps.issue(tx.sql, 'email_verification', userId), asked.client_id);
+    await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
+    await tx.audit({ action: 'auth.user.signed_up', envId: realm.env_id, resource: { type: 'user', id: userId }, details: asked.client_id ? { client_id: asked.client_id } : {} });
+    return () => bumpAccess(this.#ctx, [realm.env_id]);
+  };
+
+  async putRole({ params: { group, role }, headers }: RequestOf<Contract, 'putSignUpRole'>) {
+    const envId = realmOf(this.#ctx, { headers });
+    await this.#ctx.db.tx(async tx => {
+      if ((await tx.sql<object[]>`select 1 from user_groups where env_id = ${envId} and name = ${group}`).length === 0)
+        throw this.#ctx.problem('group_not_found', { detail: `No group ${group} in this realm.` });
+      if ((await tx.sql<object[]>`select 1 from roles where env_id = ${envId} and name = ${role}`).length === 0)
+        throw this.#ctx.problem('role_not_found', { detail: `No role ${role} in this realm.` });
+      await tx.sql`insert into sign_up_roles ${tx.sql.row({ env_id: envId, group_name: group, role })} on conflict do nothing`;
+    });
+    return { group, role };
+  }
+
+  async deleteRole({ params: { group, role }, headers }: RequestOf<Contract, 'deleteSignUpRole'>): Promise<void> {
+    const envId = realmOf(this.#ctx, { headers });
+    await this.#ctx.db.sql`delete from sign_up_roles where env_id = ${envId} and group_name = ${group} and role = ${role}`;
+  }
+
+  /** Groups are never made up (IDN): an application whose group is gone gives its people nothing, and its operators read why. */
+  async #join(tx: IdentityTx, realm: Realm, userId: string, { group }: Asked): Promise<void> {
+    if (!group) return;
+    const joined = await tx.sql<object[]>`
+      insert into group_members (env_id, group_name, user_id) select env_id, name, ${userId}::uuid from user_groups where env_id = ${realm.env_id} and name = ${group} returning 1`;
+    if (joined.length === 0) return this.#ctx.log.error({ group }, 'the group that a new account joins does not exist');
+    await tx.sql`insert into user_roles (env_id, user_id, role) select env_id, ${userId}::uuid, role from sign_up_roles where env_id = ${realm.env_id} and group_name = ${group}`;
+  }
+}

@@ -1,0 +1,160 @@
+import { SYSTEM } from '@platform/sdk';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { CHOSEN, World } from './fixtures/world.ts';
+
+let world: World;
+let count = 0;
+const fresh = () => `new-${(count += 1)}@example.org`;
+beforeAll(async () => {
+  world = await World.start();
+  world.apps.set('console', { auth_env: SYSTEM.envId, auth_mode: 'self_service', auth_group: 'platform:console:users', allow_signup: true });
+  world.apps.set('open-app', { auth_env: SYSTEM.envId, auth_mode: 'open', auth_group: null, allow_signup: true });
+  world.apps.set('closed-app', { auth_env: SYSTEM.envId, auth_mode: 'open', auth_group: null, allow_signup: false });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(() => world.forgetTries());
+const signUp = (email: string, changes: Record<string, unknown> = {}, oauth: Record<string, string> = { client_id: 'console' }) =>
+  world.browser().post('/v1/sign-up', { email, password: CHOSEN, oauth, ...changes });
+const users = async (email: string) => [
+  ...(await world.sql<{ user_id: string; email_verified: boolean; display_name: string | null }[]>`select user_id, email_verified, display_name from users where email_ci = ${email.toLowerCase()}`),
+];
+const said = ({ status, json: { correlation_id: _, instance: __, ...json }, headers }: Awaited<ReturnType<typeof signUp>>) => ({ status, json, cookie: headers['set-cookie'] });
+
+describe('signing up', () => {
+  test('SGN-041 opens an account that signs in after the address is confirmed, and completes no authorization itself', async () => {
+    const email = fresh();
+    const browser = world.browser();
+    const { page, oauth, state } = await world.begin(browser, { screen_hint: 'signup' });
+    expect(page.location).toMatch(/^\/sign-up\?/);
+    const answer = await browser.post('/v1/sign-up', { email, password: CHOSEN, display_name: '  Grace\n Hopper ', oauth });
+    // No session, no code: only the next page, with the whole context.
+    expect(said(answer)).toEqual({ status: 200, json: { status: 'verification_required', next: `/verify-email?${new URLSearchParams(oauth)}` }, cookie: undefined });
+    const token = await world.token(email);
+    expect(await users(email)).toMatchObject([{ email_verified: false, display_name: 'Grace Hopper' }]);
+    const early = await browser.post('/v1/sign-in', { email, password: CHOSEN, oauth });
+    expect(said(early)).toEqual({ status: 200, json: { status: 'verification_required', next: `/verify-email?${new URLSearchParams(oauth)}` }, cookie: undefined });
+    expect((await browser.post('/v1/email/verify', { token })).status).toBe(200);
+    const signedIn = await browser.post('/v1/sign-in', { email, password: CHOSEN, oauth });
+    // The browser is sent back through the protocol, which mints the code.
+    expect(String(signedIn.json['next'])).toMatch(/^\/oauth\/authorize\//);
+    const landed = await browser.get(String(signedIn.json['next']));
+    const redirect = new URL(landed.location);
+    expect([redirect.searchParams.get('state'), redirect.searchParams.has('code')]).toEqual([state, true]);
+  });
+
+  test('joins the group of the application, with the roles that signing up gives, and is told about by event and audit', async () => {
+    const realm = { targetEnvId: SYSTEM.envId };
+    await world.registry.putRole({ params: { role: 'app:reader' }, body: { scopes: ['lending:loans:read'] }, ...realm });
+    await world.registry.putSignUpRole({ params: { group: 'platform:console:users', role: 'app:reader' }, ...realm });
+    const email = fresh();
+    await signUp(email);
+    await world.answered();
+    const [person] = await users(email);
+    const userId = person?.user_id as string;
+    const { groups } = await world.registry.userGroups({ params: { user_id: userId } });
+    expect(groups).toEqual([{ name: 'platform:console:users', env_id: SYSTEM.envId }]);
+    expect((await world.registry.userScopes({ params: { user_id: userId }, query: { env_id: SYSTEM.envId } })).scopes).toContain('lending:loans:read');
+    expect((await world.host.events('platform:auth:user:created', 2)).map(({ payload }) => payload)).toContainEqual({ user_id: userId, env_id: SYSTEM.envId });
+    await world.audited('auth.user.signed_up', userId);
+    await world.registry.deleteSignUpRole({ params: { group: 'platform:console:users', role: 'app:reader' }, ...realm });
+    const next = fresh();
+    await signUp(next, {}, { client_id: 'open-app' });
+    await world.answered();
+    const [other] = await users(next);
+    expect((await world.registry.userGroups({ params: { user_id: other?.user_id as string } })).groups).toEqual([]);
+  });
+
+  test('a sign-up role needs its group and its role', async () => {
+    const put = (group: string, role: string) => world.registry.putSignUpRole({ params: { group, role }, targetEnvId: SYSTEM.envId });
+    await expect(put('nobody', 'app:reader')).rejects.toMatchObject({ code: 'group_not_found' });
+    await expect(put('platform:console:users', 'nothing')).rejects.toMatchObject({ code: 'role_not_found' });
+  });
+
+  test('the answer is the same where there is an account; its owner learns by mail, and nothing of it changes', async () => {
+    const email = fresh();
+    const userId = await world.person(email, { password: 'the password of before' });
+    const [known, unknown] = [await signUp(email.toUpperCase()), await signUp(fresh())];
+    expect(said(known)).toEqual(said(unknown));
+    expect((await world.mails(email)).map(({ subject }) => subject)).toEqual(['You already have an account']);
+    expect((await users(email)).map(({ user_id }) => user_id)).toEqual([userId]);
+    expect((await world.browser().post('/v1/sign-in', { email, password: 'the password of before', oauth: {} })).json['status']).toBe('ok');
+    expect((await world.browser().post('/v1/sign-in', { email, password: CHOSEN, oauth: {} })).status).toBe(401);
+  });
+
+  test('whoever asks again before confirming gets another link; the first password stays', async () => {
+    const email = fresh();
+    await signUp(email);
+    await signUp(email, { password: 'somebody else entirely here' });
+    expect((await world.mails(email)).map(({ subject }) => subject)).toEqual(['Confirm your e-mail address', 'Confirm your e-mail address']);
+    await world.browser().post('/v1/email/verify', { token: await world.token(email) });
+    const attempt = (password: string) => world.browser().post('/v1/sign-in', { email, password, oauth: {} });
+    expect([(await attempt('somebody else entirely here')).status, (await attempt(CHOSEN)).status]).toEqual([401, 200]);
+  });
+
+  test('of eight at once with one address, one account comes', async () => {
+    const email = fresh();
+    await Promise.all(Array.from({ length: 8 }, () => signUp(email)));
+    await world.answered();
+    expect(await users(email)).toHaveLength(1);
+  });
+
+  test.each([
+    ['short', 'eleven char', 'Use at least'],
+    ['leaked', 'qwerty123456', 'guessed first'],
+    ['the own name', 'rosalind.franklin.1920', 'e-mail address'],
+  ])('a password that is %s is refused at its field, and no account comes', async (_, password, reason) => {
+    const answer = await signUp('rosalind@example.org', { password });
+    expect([answer.status, answer.json['code']]).toEqual([400, 'weak_password']);
+    expect(answer.json['errors']).toMatchObject([{ pointer: '/password', message: expect.stringContaining(reason) }]);
+    await world.answered();
+    expect(await users('rosalind@example.org')).toEqual([]);
+  });
+
+  test('is open only where the application says so', async () => {
+    for (const oauth of [{}, { client_id: 'closed-app' }, { client_id: 'nobody' }] as Record<string, string>[]) {
+      const answer = await signUp(fresh(), {}, oauth);
+      expect([oauth, answer.status, answer.json['code']]).toEqual([oauth, 403, 'signup_disabled']);
+    }
+    world.apps.set('tenant-app', { auth_env: '018f0000-0000-7000-8000-00000000e001', auth_mode: 'open', auth_group: null, allow_signup: true });
+    expect((await signUp(fresh(), {}, { client_id: 'tenant-app' })).json['code']).toBe('signup_disabled');
+  });
+
+  test('the page offers it only where it is open', async () => {
+    const link = async (query: string) => (await world.browser().get(`/sign-in${query}`)).text.includes('href="/sign-up');
+    expect([await link('?client_id=console'), await link('?client_id=closed-app'), await link('')]).toEqual([true, false, false]);
+    const form = async (query: string) => (await world.browser().get(`/sign-up${query}`)).text.includes('data-form');
+    expect([await form('?client_id=console'), await form('?client_id=closed-app')]).toEqual([true, false]);
+  });
+
+  test('without the registry nobody signs up, pages show, and it is said that later may help', async () => {
+    world.apps.away = true;
+    const answer = await signUp(fresh(), {}, { client_id: 'never-asked-before' });
+    expect([answer.status, answer.json['code'], answer.headers['retry-after']]).toEqual([503, 'registry_away', '5']);
+    expect((await world.browser().get('/sign-in?client_id=never-asked-either')).status).toBe(200);
+    world.apps.away = false;
+    await world.host.clock.advance('5s');
+    expect((await world.browser().get('/sign-in?client_id=open-app')).text).toContain('href="/sign-up');
+  });
+
+  test('ten a minute for one address, then 429 with the time to wait', async () => {
+    const email = fresh();
+    const answers = [];
+    for (let run = 0; run < 11; run++) answers.push(await signUp(email, { password: 'too short' }));
+    expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 10 }, () => 400), 429]);
+    expect(Number(answers.at(-1)?.headers['retry-after'])).toBeGreaterThan(0);
+  });
+
+  test('a request that a process left behind is answered by the job', async () => {
+    const email = fresh();
+    await world.sql`create function lose() returns trigger language plpgsql as $$ begin raise exception 'lost'; end $$`;
+    await world.sql`create constraint trigger lose after insert on passwords deferrable initially deferred for each row execute function lose()`;
+    await signUp(email);
+    while ((await world.sql<object[]>`select 1 from account_requests where run_at > now()`).length === 0) await new Promise(resolve => setImmediate(resolve));
+    expect(await users(email)).toEqual([]);
+    await world.sql`drop trigger lose on passwords`;
+    await world.sql`update account_requests set run_at = now()`;
+    world.host.clock.advance('1s');
+    await world.answered();
+    expect(await users(email)).toHaveLength(1);
+  });
+});
