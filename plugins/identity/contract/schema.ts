@@ -12,6 +12,8 @@ export const OAuthContext = Type.Object({
   scope: Type.Optional(Type.String({ maxLength: 4_000 })),
   request_uri: Type.Optional(Type.String({ maxLength: 500 })),
   uid: Type.Optional(Type.String({ maxLength: 100 })),
+  /** The page to come back to where no authorization is under way: /device or /ciba with its query. */
+  resume: Type.Optional(Type.String({ maxLength: 500 })),
 });
 export const Signed = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('password_change_required')]),

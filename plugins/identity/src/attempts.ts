@@ -3,6 +3,7 @@ import type { Ctx } from './context.ts';
 const MINUTE_S = 60;
 const PER_ACCOUNT_AND_IP = 10;
 const PER_IP = 60;
+const CODES_PER_PERSON = 10;
 const TOKENS_PER_CLIENT = 600;
 const FAILURES = 10;
 const LOCK_S = 900;
@@ -48,6 +49,16 @@ export class Attempts {
     const [, count] = await this.#pipeline(counted(`auth:token:${minute}:${workload}`, MINUTE_S));
     if (Number(count) > TOKENS_PER_CLIENT)
       throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
+  }
+
+  /** User codes are short: per person and per address, so few are tried that none is guessed (RFC 8628 5.1). */
+  async userCode(userId: string, ip: string): Promise<void> {
+    const now = Math.floor(this.#ctx.clock.now().getTime() / 1_000);
+    const minute = Math.floor(now / MINUTE_S);
+    const [, own, , address] = await this.#pipeline([...counted(`auth:code:${minute}:${userId}`, MINUTE_S), ...counted(`auth:code:${minute}:${network(ip)}`, MINUTE_S)]);
+    if (Number(own) <= CODES_PER_PERSON && Number(address) <= PER_IP) return;
+    const wait = String(MINUTE_S - (now % MINUTE_S));
+    throw this.#ctx.problem('rate_limited', { detail: `Try again in ${wait} seconds.`, headers: { 'retry-after': wait } });
   }
 
   async succeeded(account: string): Promise<void> {

@@ -4,5 +4,7 @@ import type { Ctx } from './context.ts';
 export async function forgetExpired({ db }: Ctx): Promise<void> {
   await db.sql`delete from oidc_state where expires_at < now() - interval '1 hour'`;
   await db.sql`delete from step_tokens where expires_at < now() - interval '1 day'`;
+  await db.sql`delete from consent_offers where expires_at < now()`;
+  await db.sql`delete from grant_selections where expires_at < now()`;
   await db.sql`delete from revocations where expires_at < now()`;
 }

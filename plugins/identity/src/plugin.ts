@@ -1,5 +1,5 @@
 import { registry } from '@platform/registry/contract';
-import { definePlugin } from '@platform/sdk';
+import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { bumpEveryRealm } from './access-version.ts';
 import { forgetExpired } from './expiry.ts';
@@ -11,7 +11,9 @@ export default definePlugin(identity, {
   migrations: new URL('../migrations/', import.meta.url),
 
   async setup(ctx) {
-    const { access, holders, model, pages, passwords, people, protocol, realms, sessions, signIn, steps, templates, workloads } = await servicesOf(ctx);
+    const made = await servicesOf(ctx);
+    const { access, ciba, consents, device, holders, keys, model, pages, passwords, people, protocol, realms, registration, rotation, selection, sessions, signIn, steps, templates, workloads } = made;
+    const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {
       routes: {
         putRole: request => model.putRole(request),
@@ -44,13 +46,25 @@ export default definePlugin(identity, {
         changePassword: request => signIn.changePassword(request),
         signOut: request => signIn.signOut(request),
         continueAuthorization: request => steps.decide(request),
-        protocol: exchanged => protocol.handle(exchanged),
-        protocolOverMtls: exchanged => protocol.handle(exchanged),
-        discovery: exchanged => protocol.handle(exchanged),
-        pages: exchanged => pages.serve(exchanged),
+        consent: request => consents.describe(request),
+        consentAccounts: request => selection.accounts(request),
+        device: request => device.show(request),
+        decideDevice: request => device.decide(request),
+        ciba: request => ciba.show(request),
+        decideCiba: request => ciba.decide(request),
+        registerClient: request => registration.register(request),
+        deleteClient: request => registration.delete(request),
+        listKeys: request => rotation.list(request),
+        rotateKeys: request => rotation.rotate(request),
+        protocol: exchanged,
+        protocolOverMtls: exchanged,
+        discovery: exchanged,
+        pages: exchange => pages.serve(exchange),
       },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
+        refreshKeys: () => keys.refresh(),
+        rotateKeys: () => rotation.rotateWhenDue(),
         publishRevocations: () => sessions.publish(),
       },
       ready: async () => {

@@ -68,6 +68,14 @@ export class Realms {
     return known.realm;
   }
 
+  /** The realm of an environment. */
+  async ofEnv(envId: string): Promise<Realm> {
+    if (envId === SYSTEM.envId) return this.system;
+    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host from realms where env_id = ${envId}` : [];
+    if (!realm) throw this.#ctx.problem('realm_not_found', { detail: 'The environment has no sign-in host.' });
+    return realm;
+  }
+
   /** Reads hosts anew: one of them is nobody's any more. */
   forget(): void {
     this.#byHost.clear();

@@ -93,7 +93,7 @@ export class SignIn {
 
   async #finish(realm: Realm, person: Person, oauth: OAuthContext, headers: Headers) {
     const { browser, steps } = this.#parts;
-    const next = await steps.nextAfterSignIn(realm, oauth.uid);
+    const next = await steps.nextAfterSignIn(realm, oauth.uid, oauth.resume);
     const { tokenId, cookie, sid } = await browser.open(realm, person, headers, ['pwd']);
     await this.#ctx.db.tx(async tx => {
       await tx.sql`update users set last_sign_in_at = now() where user_id = ${person.user_id}`;

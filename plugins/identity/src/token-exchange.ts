@@ -70,12 +70,17 @@ export class TokenExchange {
       ...(actor.sid ? { sid: actor.sid } : {}),
     };
     context.body = {
-      access_token: this.#parts.keys.accessToken(claims),
+      access_token: this.#parts.keys.token(claims, this.#isPlatform(service) ? this.#ctx.config.internalTokenAlg : 'EdDSA'),
       issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
       token_type: 'Bearer',
       expires_in: claims.exp - now,
       scope: claims.scope,
     };
+  }
+
+  /** What leaves for somebody else's service is signed so that any library reads it. */
+  #isPlatform(service: string): boolean {
+    return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
   /** Everything one service lets people do: from its contract, or from what its vertical registered. */
