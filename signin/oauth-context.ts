@@ -1,5 +1,5 @@
 /** What travels in the query from page to page and into API bodies. */
-export const CONTEXT = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'request_uri', 'uid'] as const;
+export const CONTEXT = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'request_uri', 'uid', 'resume'] as const;
 
 export type OAuthContext = Partial<Record<(typeof CONTEXT)[number], string>>;
 export type Query = Readonly<Record<string, string | undefined>>;

@@ -65,7 +65,7 @@ export class IdentityApi {
   verifyEmail = (token: string) => this.#send('POST', '/v1/email/verify', { token });
   requestVerification = (email: string) => this.#send('POST', '/v1/email/verify-request', { email });
   consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
-  consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[] }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
+  consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[]; message?: string }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
   continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) =>
     this.#send<{ redirect_to: string }>('POST', '/oauth/authorize/continue', body);
   device = (user_code: string) => this.#send<ConsentClient>('GET', `/v1/device?${new URLSearchParams({ user_code })}`);
