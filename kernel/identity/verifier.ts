@@ -105,8 +105,14 @@ export class Verifier {
     if (!delegated && request.tenantEnvId !== undefined && request.tenantEnvId !== claims.env_id) throw kernelProblem('tenant_mismatch');
     const userId = claims.act?.sub ?? claims.sub;
     // Who acts for a customer with the customer's leave (CIBA) has the customer's rights; who acts through a workload has his own (G-K-07).
-    const holder = delegated && PERSON.test(claims.sub) ? claims.sub : userId;
-    const revocations = [...new Set([`revoked:sub:${userId}`, `revoked:sub:${holder}`]), `revoked:jti:${claims.jti}`, ...(claims.sid ? [`revoked:sid:${claims.sid}`] : []), ...(bound ? [`revoked:cert:${bound}`] : [])];
+    const assisted = delegated && PERSON.test(claims.sub);
+    const holder = assisted ? claims.sub : userId;
+    const revocations = [
+      ...new Set([`revoked:sub:${userId}`, `revoked:sub:${holder}`]),
+      `revoked:jti:${claims.jti}`,
+      ...(claims.sid ? [`revoked:sid:${claims.sid}`] : []),
+      ...(bound ? [`revoked:cert:${bound}`] : []),
+    ];
     const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations, holder);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'Sign in again.' });
     const effective = await this.#options.closures.person(holder, claims.env_id, live.versions);
@@ -117,7 +123,7 @@ export class Verifier {
       caller: {
         kind: delegated ? 'delegated' : 'user',
         userId,
-        service: delegated ? ownService(claims.sub) : undefined,
+        service: delegated ? ownService(assisted ? claims.client_id : claims.sub) : undefined,
         subject: claims.sub,
         clientId: claims.client_id,
         envId: claims.env_id,

@@ -140,6 +140,9 @@ export class Protocol {
       await next();
       await answerForJwt(context as KoaContextWithOIDC, { tokens, sessions, envId: realm.env_id });
       await pace.answer(context as KoaContextWithOIDC);
+      // The library always claims it; nobody has such a code here.
+      const told = context.body as { backchannel_user_code_parameter_supported?: boolean } | undefined;
+      if (told?.backchannel_user_code_parameter_supported) told.backchannel_user_code_parameter_supported = false;
     });
     provider.on('server_error', (_context, error) => this.#ctx.log.error({ err: error }, 'protocol error'));
     provider.on('grant.error', (context, error) => {
