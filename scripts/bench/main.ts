@@ -4,13 +4,22 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { auditRows } from './audit.ts';
 import { callRows } from './calls.ts';
+import { identityRows } from './identity.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
 import { resolveRows } from './resolve.ts';
 import { type Row, table } from './row.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = { policy: policyRows, calls: callRows, resolve: resolveRows, audit: auditRows, registry: registryRows, platform: platformRows };
+const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
+  policy: policyRows,
+  calls: callRows,
+  resolve: resolveRows,
+  audit: auditRows,
+  identity: identityRows,
+  registry: registryRows,
+  platform: platformRows,
+};
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 
 if (name === '--help') {

@@ -14,6 +14,8 @@ export interface ProcessOrder {
   readonly bootstrap: Bootstrap;
   readonly environment: Readonly<Record<string, string>>;
   readonly jwks: { keys: JsonWebKey[] };
+  /** Nobody else runs: the registry takes audit events and knows no policy. */
+  readonly alone?: boolean;
 }
 
 /** One service in a process of its own, as `--split` runs it; tokens are the bench's, and events go nowhere. */
@@ -33,12 +35,15 @@ const bus: LocalService = {
     return { entries: [] };
   },
 };
+const nobody: LocalService = {
+  call: async (operation, { body }) => (operation === 'recordAudits' ? { audit_ids: (body as { events: object[] }).events.map(() => '') } : { sets: [], relations: [], attributes: [] }),
+};
 const running = await PlatformProcess.start({
   bootstrap: order.bootstrap,
   services: [{ plugin, manifest, config }],
   authority: await openAuthority(order.bootstrap.dataDir),
   processName: `bench-${order.service}-${process.pid}`,
-  locals: new Map([['bus', bus]]),
+  locals: new Map([['bus', bus], ...(order.alone ? ([['sys', nobody]] as const) : [])]),
   jwks: async () => order.jwks,
 });
 process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }));
