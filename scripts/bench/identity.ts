@@ -24,9 +24,9 @@ export async function identityRows(): Promise<Row[]> {
   const rows: Row[] = [];
   {
     await using server = await IdentityServer.start();
+    rows.push(await environments(server));
     rows.push({ name: 'client credentials over mutual TLS, Ed25519, per core', value: await clientCredentials(server), unit: '/s', atLeast: 3_000 });
     rows.push(...(await signIns(server)));
-    rows.push(await environments(server));
   }
   {
     await using server = await IdentityServer.start({ PLATFORM_AUTH_INTERNAL_TOKEN_ALG: 'ML-DSA-65' });

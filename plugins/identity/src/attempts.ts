@@ -8,12 +8,19 @@ const TOKENS_PER_CLIENT = 600;
 const FAILURES = 10;
 const LOCK_S = 900;
 
+interface Batch {
+  count: number;
+  sent: boolean;
+  total: Promise<number>;
+}
+
 /**
  * Brakes on guessing: per address and account, per address, and a soft lock after ten failures (G-K-19). A try counts as failed before the
  * password is looked at, so that guesses in parallel are counted too. Unknown accounts count like known ones. Without the store nobody signs in.
  */
 export class Attempts {
   readonly #ctx: Ctx;
+  readonly #batches = new Map<string, Batch>();
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -43,12 +50,33 @@ export class Attempts {
     await this.#pipeline([['EXPIRE', failed, LOCK_S]]);
   }
 
-  /** The token endpoint's own brake, per client. */
+  /** The token endpoint's own brake, per client. Requests that come while an answer is under way are counted together in the next round trip. */
   async token(workload: string): Promise<void> {
     const minute = Math.floor(this.#ctx.clock.now().getTime() / 60_000);
-    const [, count] = await this.#pipeline(counted(`auth:token:${minute}:${workload}`, MINUTE_S));
-    if (Number(count) > TOKENS_PER_CLIENT)
+    const key = `auth:token:${minute}:${workload}`;
+    const last = this.#batches.get(key);
+    const batch = last && !last.sent ? last : this.#batch(key, last?.total);
+    batch.count += 1;
+    if ((await batch.total) > TOKENS_PER_CLIENT)
       throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
+  }
+
+  #batch(key: string, before: Promise<unknown> | undefined): Batch {
+    const batch: Batch = { count: 0, sent: false, total: Promise.resolve(0) };
+    const send = async () => {
+      await before?.catch(() => undefined);
+      batch.sent = true;
+      const [, count] = await this.#pipeline([
+        ['SET', key, 0, 'EX', MINUTE_S, 'NX'],
+        ['INCRBY', key, batch.count],
+      ]);
+      return Number(count);
+    };
+    this.#batches.set(key, batch);
+    batch.total = send().finally(() => {
+      if (this.#batches.get(key) === batch) this.#batches.delete(key);
+    });
+    return batch;
   }
 
   /** User codes are short: per person and per address, so few are tried that none is guessed (RFC 8628 5.1). */

@@ -31,6 +31,7 @@ export const LIFETIME = {
   sessionMost: 7 * 86_400,
   interaction: 3_600,
 } as const;
+const MAX_CERTIFICATES = 1_000;
 export const SESSION_COOKIE = '__Host-platform-session';
 
 export interface ConfigurationParts {
@@ -101,6 +102,8 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     },
     features: {
       devInteractions: { enabled: false },
+      // The library calls it a draft, and asks to be told which one (pinned by the exact version in package.json).
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       pushedAuthorizationRequests: { enabled: true },
       clientCredentials: { enabled: true },
       revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
@@ -115,7 +118,7 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
         tlsClientAuth: true,
         getCertificate: (context: KoaContextWithOIDC) => {
           const peer = peerOf(context);
-          return peer && new X509Certificate(peer.pem);
+          return peer && certificateOf(peer);
         },
         certificateAuthorized: (context: KoaContextWithOIDC) => peerOf(context) !== undefined,
         certificateSubjectMatches: (context: KoaContextWithOIDC, property: string, expected: string) => {
@@ -192,6 +195,19 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
       context.redirect(`/error?${new URLSearchParams(said)}`);
     },
   };
+}
+
+const certificates = new Map<string, X509Certificate>();
+
+/** Parsing a post-quantum certificate costs more than signing a token; a connection shows the same one every time. */
+function certificateOf({ thumbprint, pem }: NonNullable<NodeExchange['peer']>): X509Certificate {
+  let known = certificates.get(thumbprint);
+  if (!known) {
+    known = new X509Certificate(pem);
+    certificates.set(thumbprint, known);
+    if (certificates.size > MAX_CERTIFICATES) certificates.delete(certificates.keys().next().value as string);
+  }
+  return known;
 }
 
 /** Scopes a person's token can name. */

@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, sig
 import { promisify } from 'node:util';
 import type { Sealed, SealedBox } from '@platform/sdk';
 import { calculateJwkThumbprint, type JWK } from 'jose';
+import { ExternalSigningKey } from 'oidc-provider';
 import type { Ctx, IdentityTx } from './context.ts';
 
 const makePair = promisify(generateKeyPair) as (type: string, options?: object) => Promise<{ privateKey: KeyObject; publicKey: KeyObject }>;
@@ -33,11 +34,34 @@ interface Row {
 interface Ring {
   /** What is published: current keys, those that will follow them, those that were before. */
   readonly published: readonly JWK[];
-  /** With private halves, for the protocol library: it signs with the first of an algorithm. */
-  readonly jwks: readonly JWK[];
+  /** For the protocol library, which signs with the first of an algorithm. */
+  readonly jwks: readonly RingKey[];
   readonly verification: ReadonlyMap<string, { readonly alg: SigningAlg; readonly key: KeyObject }>;
-  readonly signing: ReadonlyMap<SigningAlg, { readonly kid: string; readonly key: KeyObject }>;
+  readonly signing: ReadonlyMap<SigningAlg, RingKey>;
   readonly stamp: string;
+}
+/** One key for all providers of the process: its private half never leaves here, and a signature takes no detour over another thread. */
+class RingKey extends ExternalSigningKey {
+  readonly #alg: SigningAlg;
+  readonly #public: KeyObject;
+  readonly #private: KeyObject;
+
+  constructor({ kid, alg, jwk }: { kid: string; alg: SigningAlg; jwk: JWK }) {
+    super();
+    // The library has setters for these two, its types do not.
+    Object.assign(this, { kid, alg });
+    this.#alg = alg;
+    this.#private = createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
+    this.#public = createPublicKey(this.#private);
+  }
+
+  override keyObject(): KeyObject {
+    return this.#public;
+  }
+
+  override sign(data: Uint8Array): Buffer {
+    return this.#alg === 'ES256' ? sign('sha256', data, { key: this.#private, dsaEncoding: 'ieee-p1363' }) : sign(null, data, this.#private);
+  }
 }
 const EMPTY: Ring = { published: [], jwks: [], verification: new Map(), signing: new Map(), stamp: '' };
 
@@ -56,7 +80,7 @@ export class SigningKeys {
     this.#box = box;
   }
 
-  get jwks(): readonly JWK[] {
+  get jwks(): readonly ExternalSigningKey[] {
     return this.#ring.jwks;
   }
   get publicJwks(): readonly JWK[] {
@@ -130,9 +154,8 @@ export class SigningKeys {
     const current = this.#ring.signing.get(alg);
     if (!current) throw new Error(`no ${alg} signing key`);
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const signed = `${encode({ typ, alg, kid: current.kid })}.${encode(claims)}`;
-    const key = alg === 'ES256' ? { key: current.key, dsaEncoding: 'ieee-p1363' as const } : current.key;
-    return `${signed}.${sign(alg === 'ES256' ? 'sha256' : null, Buffer.from(signed), key).toString('base64url')}`;
+    const signed = `${encode({ typ, alg, kid: current.kid as string })}.${encode(claims)}`;
+    return `${signed}.${current.sign(Buffer.from(signed)).toString('base64url')}`;
   }
 
   #now(): number {
@@ -159,18 +182,17 @@ export class SigningKeys {
   #ringOf(rows: readonly Row[], stamp: string): Ring {
     const opened = rows
       .filter(({ state }) => state !== 'next')
-      .map(({ wrapped }) => {
+      .map(({ kid, alg, state, wrapped }) => {
         const text = this.#box.open('signing-key', wrapped);
         if (text === undefined) throw new Error('a signing key does not open under PLATFORM_AUTH_KEY_ENCRYPTION_REF');
-        return JSON.parse(text) as JWK;
+        return { alg, state, key: new RingKey({ kid, alg, jwk: JSON.parse(text) as JWK }) };
       });
-    const jwkOf = (kid: string) => opened.find(jwk => jwk.kid === kid) as JsonWebKey;
     return {
       stamp,
-      jwks: opened,
+      jwks: opened.map(({ key }) => key),
       published: rows.map(({ public_jwk }) => public_jwk),
       verification: new Map(rows.map(({ kid, alg, public_jwk }) => [kid, { alg, key: createPublicKey({ key: public_jwk as JsonWebKey, format: 'jwk' }) }])),
-      signing: new Map(rows.filter(({ state }) => state === 'current').map(({ kid, alg }) => [alg, { kid, key: createPrivateKey({ key: jwkOf(kid), format: 'jwk' }) }])),
+      signing: new Map(opened.filter(({ state }) => state === 'current').map(({ alg, key }) => [alg, key])),
     };
   }
 }
