@@ -15,6 +15,7 @@ export interface TokenClaims {
   readonly sid?: string;
   readonly scope?: string;
   readonly vertical?: string;
+  readonly limited?: boolean;
   readonly act?: { readonly sub: string };
   readonly cnf?: { readonly 'x5t#S256'?: string; readonly jkt?: string };
 }

@@ -1,6 +1,6 @@
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appStore, application, fetchOf } from './fixtures/applications.ts';
+import { appStore, application, authorize, fetchOf } from './fixtures/applications.ts';
 import type { Browser } from './fixtures/browser.ts';
 import { CHOSEN, claimsOf, World } from './fixtures/world.ts';
 
@@ -117,6 +117,19 @@ describe('assisted sign-in', () => {
     ['a hint of another kind', { login_hint_token: 'x', login_hint: '' }, 'invalid_request'],
   ])('is not begun with %s', async (_what, change, error) => {
     await expect(begin(change)).rejects.toMatchObject({ error });
+  });
+
+  test('what somebody else’s application holds of a person opens no assisted sign-in, and no exchange', async () => {
+    const config = await application(world);
+    const browser = world.browser();
+    const begun = await authorize(config, browser);
+    const signed = await browser.post('/v1/sign-in', { email: 'grace@example.org', password: CHOSEN, oauth: begun.oauth() });
+    const page = await browser.get(String(signed.json['next']));
+    const { consent_flow: _none, ...context } = Object.fromEntries(new URL(page.location, world.issuer).searchParams);
+    const allowed = await browser.post('/oauth/authorize/continue', { ...context, decision: 'approve' });
+    const { access_token: limited } = await begun.redeem((await browser.get(String(allowed.json['redirect_to']))).location);
+    await expect(begin({ actor_token: limited })).rejects.toMatchObject({ error: 'invalid_request' });
+    expect((await world.exchange(limited)).json['error']).toBe('invalid_grant');
   });
 
   test('is for the gateway’s delegator and for clients that registered for it', async () => {

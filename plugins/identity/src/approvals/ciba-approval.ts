@@ -138,7 +138,8 @@ export function actorToken(tokens: TokenVerifier) {
     }
     if (value === undefined && !client.clientId.endsWith('-delegator')) return;
     const claims = typeof value === 'string' ? await tokens.read(value) : undefined;
-    if (claims?.token_type !== 'access') throw new errors.InvalidRequest("actor_token is not a person's live access token");
+    // What somebody else's application holds of a person is not the person at work.
+    if (claims?.token_type !== 'access' || claims.limited) throw new errors.InvalidRequest("actor_token is not a person's live access token");
     oidc.params['actor_token'] = `${MARK}${claims.sub}`;
   };
 }
