@@ -1,7 +1,7 @@
 /** What travels in the query from page to page and into API bodies. */
 export const CONTEXT = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'request_uri', 'uid', 'return_to'] as const;
 /** Pages of this origin that a sign-in without an application may return to. */
-const RETURNS: readonly string[] = ['/account', '/account/mfa'];
+const RETURNS = /^\/(?:account(?:\/mfa)?|(?:device|ciba)(?:\?[A-Za-z0-9=&%_.~-]{0,400})?)$/;
 
 export type OAuthContext = Partial<Record<(typeof CONTEXT)[number], string>>;
 export type Query = Readonly<Record<string, string | undefined>>;
@@ -10,7 +10,7 @@ export function contextOf(query: Query): OAuthContext {
   const context: OAuthContext = {};
   for (const name of CONTEXT) {
     const value = query[name];
-    if (value && (name !== 'return_to' || RETURNS.includes(value))) context[name] = value;
+    if (value && (name !== 'return_to' || RETURNS.test(value))) context[name] = value;
   }
   return context;
 }

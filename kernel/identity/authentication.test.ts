@@ -127,6 +127,28 @@ describe('who calls', () => {
     expect(narrowed.code).toBe('policy_denied');
   });
 
+  test('a customer’s token in the hands of the staff has the customer’s rights as far as it names them, and says who acts (G-K-07)', async () => {
+    const [customer, staff] = [as.user('probe:things:read'), as.user()];
+    for (const persona of [customer, staff]) await whoami({ persona });
+    const token = (scope: string, act = staff.id) => host.mint.token(customer, 'probe', { token_type: 'delegated', client_id: 'bff-delegator', scope, act: { sub: act } });
+    expect((await whoami({ token: token('probe:things:read') })).json['caller']).toMatchObject({ kind: 'delegated', userId: staff.id, subject: customer.id, service: 'bff' });
+    expect((await refused({ token: token('openid') })).code).toBe('policy_denied');
+    // Either of the two can be shut out.
+    for (const id of [customer.id, staff.id]) {
+      await host.process.kv.call('SET', `revoked:sub:${id}`, '1');
+      expect((await refused({ token: token('probe:things:read') })).code).toBe('actor_revoked');
+      await host.process.kv.call('DEL', `revoked:sub:${id}`);
+    }
+  });
+
+  test('a token of somebody else’s application is good for its scope, whatever the person may do', async () => {
+    await known();
+    const token = (scope: string) => host.mint.token(ada, 'probe', { scope, limited: true });
+    expect((await whoami({ token: token('openid probe:things:read') })).status).toBe(200);
+    expect((await refused({ token: token('openid') })).code).toBe('policy_denied');
+    expect((await whoami({ token: host.mint.token(ada, 'probe', { scope: 'openid' }) })).status).toBe(200);
+  });
+
   test('KRN-020 access and delegated tokens are good as often as they are shown, until they expire', async () => {
     for (const persona of [ada, as.delegated(ada.envId, 'probe:things:read')]) {
       await whoami({ persona });
@@ -138,8 +160,8 @@ describe('who calls', () => {
 
   test('KRN-021 a mark on the session, the person or the certificate refuses the next request; without one only time does', async () => {
     await known();
-    const token = host.mint.token(ada, 'probe', { cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
-    for (const mark of [`revoked:sid:s-${ada.id}`, `revoked:sub:${ada.id}`, `revoked:cert:${thumbprintOf(sender.cert)}`]) {
+    const token = host.mint.token(ada, 'probe', { jti: 'this-one', cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
+    for (const mark of [`revoked:sid:s-${ada.id}`, `revoked:sub:${ada.id}`, 'revoked:jti:this-one', `revoked:cert:${thumbprintOf(sender.cert)}`]) {
       expect((await whoami({ token, as: sender })).status).toBe(200);
       await host.process.kv.call('SET', mark, '1');
       expect([mark, await refused({ token, as: sender })]).toMatchObject([mark, { status: 401, code: 'actor_revoked' }]);

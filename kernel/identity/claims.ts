@@ -17,6 +17,8 @@ export interface Claims {
   readonly email?: string;
   readonly email_verified?: boolean;
   readonly vertical?: string;
+  /** Issued to an application that is not the tenant's own: good for its `scope` and no more. */
+  readonly limited?: boolean;
   readonly act?: { readonly sub: string; readonly client_id?: string };
   readonly cnf?: { readonly 'x5t#S256'?: string; readonly jkt?: string };
 }

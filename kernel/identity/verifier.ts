@@ -12,6 +12,8 @@ const CACHE_LIMIT = 10_000;
 const MAX_TOKEN_LENGTH = 12_288;
 const DIGESTS: Readonly<Record<string, string | null>> = { EdDSA: null, ES256: 'sha256', 'ML-DSA-65': null };
 
+const PERSON = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
 /** A workload known without asking anybody: platform services, from their manifests. */
 export type WorkloadGrants = (name: string) => { vertical: string; scopes: ReadonlySet<string> } | undefined;
 
@@ -76,17 +78,18 @@ export class Verifier {
   }
 
   /** A workload by its own certificate, or in process by the kernel's word. */
-  async workload(name: string, thumbprint: string | undefined): Promise<Identity> {
+  async workload(name: string, thumbprint: string | undefined, jti?: string): Promise<Identity> {
     const { closures, workloads } = this.#options;
     const known = workloads(name);
-    const live = await closures.live([SYSTEM.envId], thumbprint ? [`revoked:cert:${thumbprint}`, `revoked:sub:${name}`] : [`revoked:sub:${name}`]);
+    const revocations = [`revoked:sub:${name}`, ...(thumbprint ? [`revoked:cert:${thumbprint}`] : []), ...(jti ? [`revoked:jti:${jti}`] : [])];
+    const live = await closures.live([SYSTEM.envId], revocations);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'The workload certificate was revoked.' });
     const { scopes, vertical } = known ?? (await closures.workload(name, live.versions));
     return { principal: 'machine', scopes, caller: machineCaller(name, thumbprint, vertical, thumbprint !== undefined) };
   }
 
   async #machineToken(claims: Claims, bound: string | undefined): Promise<Identity> {
-    const { scopes } = await this.workload(claims.sub, bound);
+    const { scopes } = await this.workload(claims.sub, bound, claims.jti);
     return {
       principal: 'machine',
       scopes: intersect(scopes, parseScopes(claims.scope)),
@@ -101,25 +104,33 @@ export class Verifier {
     if (claims.env_id === undefined) throw kernelProblem('tenant_unresolved');
     if (!delegated && request.tenantEnvId !== undefined && request.tenantEnvId !== claims.env_id) throw kernelProblem('tenant_mismatch');
     const userId = claims.act?.sub ?? claims.sub;
-    const revocations = [`revoked:sub:${userId}`, ...(claims.sid ? [`revoked:sid:${claims.sid}`] : []), ...(bound ? [`revoked:cert:${bound}`] : [])];
-    const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations, userId);
+    // Who acts for a customer with the customer's leave (CIBA) has the customer's rights; who acts through a workload has his own (G-K-07).
+    const assisted = delegated && PERSON.test(claims.sub);
+    const holder = assisted ? claims.sub : userId;
+    const revocations = [
+      ...new Set([`revoked:sub:${userId}`, `revoked:sub:${holder}`]),
+      `revoked:jti:${claims.jti}`,
+      ...(claims.sid ? [`revoked:sid:${claims.sid}`] : []),
+      ...(bound ? [`revoked:cert:${bound}`] : []),
+    ];
+    const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations, holder);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'Sign in again.' });
-    const effective = await this.#options.closures.person(userId, claims.env_id, live.versions);
-    const scopes = delegated ? intersect(effective, parseScopes(claims.scope)) : effective;
+    const effective = await this.#options.closures.person(holder, claims.env_id, live.versions);
+    const scopes = delegated || claims.limited === true ? intersect(effective, parseScopes(claims.scope)) : effective;
     return {
       principal: delegated ? 'delegated' : 'user',
       scopes,
       caller: {
         kind: delegated ? 'delegated' : 'user',
         userId,
-        service: delegated ? ownService(claims.sub) : undefined,
+        service: delegated ? ownService(assisted ? claims.client_id : claims.sub) : undefined,
         subject: claims.sub,
         clientId: claims.client_id,
         envId: claims.env_id,
         authEnvId: claims.auth_env,
         thumbprint: bound,
         vertical: claims.vertical,
-        platformAdmin: effective.has('sys:sys:admin'),
+        platformAdmin: (claims.limited === true ? scopes : effective).has('sys:sys:admin'),
         bound: bound !== undefined,
         email: claims.email,
         emailVerified: claims.email_verified ?? false,

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { auditRows } from './audit.ts';
 import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
+import { identityRows } from './identity.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
@@ -16,6 +17,7 @@ const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
   calls: callRows,
   resolve: resolveRows,
   audit: auditRows,
+  identity: identityRows,
   registry: registryRows,
   bus: busRows,
   platform: platformRows,

@@ -153,6 +153,7 @@ function busChild(
     {
       service: 'bus',
       withoutBus: false,
+      alone: true,
       environment: {},
       jwks: mint.jwks,
       bootstrap: {

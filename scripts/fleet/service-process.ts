@@ -14,6 +14,8 @@ export interface ProcessOrder {
   readonly bootstrap: Bootstrap;
   readonly environment: Readonly<Record<string, string>>;
   readonly jwks: { keys: JsonWebKey[] };
+  /** Nobody else runs: the registry takes audit events and knows no policy. */
+  readonly alone?: boolean;
 }
 
 /** One service in a process of its own, as `--split` runs it; tokens are the bench's. */
@@ -38,14 +40,16 @@ const nowhere: LocalService = {
     return { entries: [] };
   },
 };
-/** A registry without tenants and policies, where none runs. */
-const emptyRegistry: LocalService = { call: async operation => (operation === 'policySnapshot' ? { sets: [], relations: [], attributes: [] } : {}) };
+/** A registry without tenants and policies, where none runs: it takes what is audited. */
+const emptyRegistry: LocalService = {
+  call: async (operation, { body }) => (operation === 'recordAudits' ? { audit_ids: (body as { events: object[] }).events.map(() => '') } : { sets: [], relations: [], attributes: [] }),
+};
 const running = await PlatformProcess.start({
   bootstrap: order.bootstrap,
   services: [{ plugin, manifest, config }],
   authority: await openAuthority(order.bootstrap.dataDir),
   processName: `bench-${order.service}-${process.pid}`,
-  locals: new Map<string, LocalService>(order.withoutBus ? [['bus', nowhere]] : [['sys', emptyRegistry]]),
+  locals: new Map<string, LocalService>([...(order.withoutBus ? ([['bus', nowhere]] as const) : []), ...(order.alone ? ([['sys', emptyRegistry]] as const) : [])]),
   jwks: async () => order.jwks,
 });
 process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }));

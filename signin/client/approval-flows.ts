@@ -18,6 +18,16 @@ function showClient(root: HTMLElement, { client, scopes }: ConsentClient, senten
   root.querySelector('[data-scopes]')?.replaceChildren(...scopes.map(({ scope, title }) => element('li', title || scope)));
 }
 
+/** Whoever is not signed in does so first, and comes back to this very step. */
+async function signedIn<T>(page: Page, resume: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof ApiProblem && error.code === 'session_required') page.goTo('sign-in', { return_to: resume });
+    throw error;
+  }
+}
+
 /** Shows what `load` brings, or what stood in its way. */
 async function reveal(form: AttachedForm, load: () => Promise<void>): Promise<void> {
   const pending = form.element.querySelector<HTMLElement>('[data-pending]');
@@ -45,12 +55,12 @@ export function attachConsent(page: Page, element_: HTMLFormElement): AttachedFo
   void reveal(form, async () => {
     const [consent, accounts] = await Promise.all([page.api.consent(page.oauth.client_id ?? '', page.oauth.scope ?? ''), flow ? page.api.consentAccounts(flow) : undefined]);
     showClient(element_, consent, page.m.consent_text, page.m.consent_unknown);
-    if (accounts) showAccounts(element_, accounts.accounts);
+    if (accounts) showAccounts(element_, accounts.accounts, accounts.message);
   });
   return form;
 }
 
-function showAccounts(form: HTMLElement, accounts: readonly Account[]): void {
+function showAccounts(form: HTMLElement, accounts: readonly Account[], message: string | undefined): void {
   const fieldset = form.querySelector<HTMLElement>('[data-accounts]');
   const list = form.querySelector('[data-account-list]');
   if (!fieldset || !list) return;
@@ -65,6 +75,9 @@ function showAccounts(form: HTMLElement, accounts: readonly Account[]): void {
     list.append(label);
     return box;
   });
+  if (message) list.append(element('p', message, 'sub'));
+  const controls = form.querySelector<HTMLElement>('[data-all]')?.parentElement;
+  if (controls) controls.hidden = boxes.length === 0;
   const set = (on: boolean) => () => {
     for (const box of boxes) box.checked = on;
   };
@@ -85,7 +98,7 @@ export function attachDevice(page: Page, element_: HTMLFormElement): AttachedFor
   return new AttachedForm(element_, page.m, async ({ user_code = '' }) => {
     const letters = user_code.toUpperCase().replace(/[^A-Z0-9]/g, '');
     code = letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : letters;
-    showClient(second, await page.api.device(code), page.m.device_found, page.m.consent_unknown);
+    showClient(second, await signedIn(page, `/device?${new URLSearchParams({ user_code: code })}`, () => page.api.device(code)), page.m.device_found, page.m.consent_unknown);
     element_.hidden = true;
     second.hidden = false;
     second.querySelector<HTMLButtonElement>('[value=deny]')?.focus();
@@ -101,7 +114,7 @@ export function attachCiba(page: Page, element_: HTMLFormElement): AttachedForm 
     page.say(decision === 'approve' ? page.m.ciba_approved : page.m.ciba_denied);
   });
   void reveal(form, async () => {
-    const { client, actor_display, binding_message, expires_at } = await page.api.ciba(id);
+    const { client, actor_display, binding_message, expires_at } = await signedIn(page, `/ciba?${new URLSearchParams({ auth_req_id: id })}`, () => page.api.ciba(id));
     const place = page.find('[data-client]');
     if (place) place.textContent = filled(page.m.ciba_text, { actor: actor_display, name: client.name });
     const binding = page.find('[data-binding]');

@@ -93,7 +93,7 @@ export class IdentityApi {
   removeMfa = (password: string) => this.#send('POST', '/v1/account/mfa/remove', { password });
   renewRecoveryCodes = (password: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/recovery-codes', { password });
   consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
-  consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[] }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
+  consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[]; message?: string }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
   continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) =>
     this.#send<{ redirect_to: string }>('POST', '/oauth/authorize/continue', body);
   device = (user_code: string) => this.#send<ConsentClient>('GET', `/v1/device?${new URLSearchParams({ user_code })}`);

@@ -2,6 +2,7 @@ import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, 
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
+import { protocolRoutes } from './routes/protocol-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -23,12 +24,20 @@ export const identity = defineContract({
       Type.String({ env: 'PLATFORM_AUTH_BOOTSTRAP_EMAIL', pattern: '^[^@\\s]+@[^@\\s]+$', description: 'E-mail of the first administrator; admin@ops.sys.{domain} when unset' }),
     ),
     bootstrapPasswordRef: Type.Optional(Type.String({ env: 'PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF', description: "Secret reference of the first administrator's one-time password" })),
+    internalTokenAlg: Type.Union([Type.Literal('EdDSA'), Type.Literal('ES256'), Type.Literal('ML-DSA-65')], {
+      env: 'PLATFORM_AUTH_INTERNAL_TOKEN_ALG',
+      default: 'EdDSA',
+      description: 'Signature of tokens that only services of the platform read; applications get EdDSA or ES256, as they registered',
+    }),
+    keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
   }),
 
   actions: {
     'auth:membership:read': { title: 'Read roles, groups and live scopes', principals: ['machine'] },
     'auth:membership:write': { title: 'Change roles and groups', principals: ['machine'], bound: true },
+    'auth:clients:write': { title: 'Register OAuth clients', principals: ['machine'], bound: true },
+    'auth:keys:admin': { title: 'See and rotate the signing keys' },
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
   },
@@ -46,6 +55,8 @@ export const identity = defineContract({
         revoked_at: Type.String(),
       }),
     ),
+    'platform:auth:client:created': event('An application can be signed in to', Type.Object({ client_id: Type.String(), env_id: Id })),
+    'platform:auth:client:deleted': event('An application cannot be signed in to any more', Type.Object({ client_id: Type.String(), env_id: Id })),
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
   },
@@ -246,8 +257,9 @@ export const identity = defineContract({
         selected_account_ids: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 200 })),
       }),
       returns: Type.Object({ redirect_to: Type.String() }),
-      problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'interaction_not_found', 'session_required'],
+      problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'interaction_not_found', 'session_required', 'account_not_offered'],
     }),
+    ...protocolRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
     protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),
@@ -259,6 +271,8 @@ export const identity = defineContract({
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
     answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
+    refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
+    rotateKeys: { summary: 'Rotate the signing keys when they are old enough', every: '1h', runs: 'fleet' },
     publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
   },
 

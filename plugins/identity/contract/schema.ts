@@ -12,8 +12,8 @@ export const OAuthContext = Type.Object({
   scope: Type.Optional(Type.String({ maxLength: 4_000 })),
   request_uri: Type.Optional(Type.String({ maxLength: 500 })),
   uid: Type.Optional(Type.String({ maxLength: 100 })),
-  /** The page of this origin to go on to where no application waits. */
-  return_to: Type.Optional(Type.Union([Type.Literal('/account'), Type.Literal('/account/mfa')])),
+  /** The page of this origin to go on to where no application waits; /device and /ciba with their query. */
+  return_to: Type.Optional(Type.String({ maxLength: 500, pattern: '^/(?:account(?:/mfa)?|(?:device|ciba)(?:[?][A-Za-z0-9=&%_.~-]{0,400})?)$' })),
 });
 export const Signed = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('mfa_required'), Type.Literal('password_change_required'), Type.Literal('verification_required')]),

@@ -4,12 +4,19 @@ import type { Ctx } from './context.ts';
 const MINUTE_S = 60;
 const PER_ACCOUNT_AND_IP = 10;
 const PER_IP = 60;
+const CODES_PER_PERSON = 10;
 const TOKENS_PER_CLIENT = 600;
 const FAILURES = 10;
 const LOCK_S = 900;
 const HOUR_S = 3_600;
 const MAILS_PER_ACCOUNT = 5;
 const MAILS_PER_IP = 20;
+
+interface Batch {
+  count: number;
+  sent: boolean;
+  total: Promise<number>;
+}
 
 /**
  * Brakes on guessing: per address and account, per address, and a soft lock after ten failures (G-K-19). A try counts as failed before the
@@ -18,6 +25,7 @@ const MAILS_PER_IP = 20;
 export class Attempts {
   readonly #ctx: Ctx;
   readonly #box: SealedBox;
+  readonly #batches = new Map<string, Batch>();
 
   constructor(ctx: Ctx, box: SealedBox) {
     this.#ctx = ctx;
@@ -72,11 +80,14 @@ export class Attempts {
     return counts.map(count => Number(count) >= FAILURES);
   }
 
-  /** The token endpoint's own brake, per client. */
+  /** The token endpoint's own brake, per client. Requests that come while an answer is under way are counted together in the next round trip. */
   async token(workload: string): Promise<void> {
     const minute = Math.floor(this.#ctx.clock.now().getTime() / 60_000);
-    const [, count] = await this.#pipeline(counted(`auth:token:${minute}:${workload}`, MINUTE_S));
-    if (Number(count) > TOKENS_PER_CLIENT)
+    const key = `auth:token:${minute}:${workload}`;
+    const last = this.#batches.get(key);
+    const batch = last && !last.sent ? last : this.#batch(key, last?.total);
+    batch.count += 1;
+    if ((await batch.total) > TOKENS_PER_CLIENT)
       throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
   }
 
@@ -84,6 +95,33 @@ export class Attempts {
   async recordLock(failures: number, action: string, envId: string, userId: string | undefined): Promise<void> {
     if (failures !== FAILURES) return;
     await this.#ctx.db.tx(tx => tx.audit({ action, envId, outcome: 'denied', ...(userId ? { resource: { type: 'user', id: userId } } : {}), details: { failures } }));
+  }
+
+  #batch(key: string, before: Promise<unknown> | undefined): Batch {
+    const batch: Batch = { count: 0, sent: false, total: Promise.resolve(0) };
+    const send = async () => {
+      await before?.catch(() => undefined);
+      batch.sent = true;
+      const [, count] = await this.#pipeline([
+        ['SET', key, 0, 'EX', MINUTE_S, 'NX'],
+        ['INCRBY', key, batch.count],
+      ]);
+      return Number(count);
+    };
+    this.#batches.set(key, batch);
+    batch.total = send().finally(() => {
+      if (this.#batches.get(key) === batch) this.#batches.delete(key);
+    });
+    return batch;
+  }
+
+  /** User codes are short: per person and per address, so few are tried that none is guessed (RFC 8628 5.1). */
+  async userCode(userId: string, ip: string): Promise<void> {
+    const now = this.#seconds();
+    const minute = Math.floor(now / MINUTE_S);
+    const [, own, , address] = await this.#pipeline([...counted(`auth:code:${minute}:${userId}`, MINUTE_S), ...counted(`auth:code:${minute}:${network(ip)}`, MINUTE_S)]);
+    if (Number(own) <= CODES_PER_PERSON && Number(address) <= PER_IP) return;
+    throw this.#tooMany('user-code', Number(own) > CODES_PER_PERSON ? CODES_PER_PERSON : PER_IP, MINUTE_S, now);
   }
 
   async succeeded(account: string): Promise<void> {

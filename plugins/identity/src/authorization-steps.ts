@@ -1,5 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import type Provider from 'oidc-provider';
+import type { AccountSelection } from './approvals/account-selection.ts';
+import type { Consents } from './approvals/consents.ts';
 import type { BrowserSession } from './browser-session.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { PageGuard } from './page-guard.ts';
@@ -8,12 +10,21 @@ import type { Realm, Realms } from './realms.ts';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 
+interface Parts {
+  readonly browser: BrowserSession;
+  readonly consents: Consents;
+  readonly guard: PageGuard;
+  readonly protocol: Protocol;
+  readonly realms: Realms;
+  readonly selection: AccountSelection;
+}
+
 /** Where an authorization stands that the protocol interrupted for a page, and how it goes on. Always on this origin (no open redirect). */
 export class AuthorizationSteps {
   readonly #ctx: Ctx;
-  readonly #parts: { browser: BrowserSession; guard: PageGuard; protocol: Protocol; realms: Realms };
+  readonly #parts: Parts;
 
-  constructor(ctx: Ctx, parts: { browser: BrowserSession; guard: PageGuard; protocol: Protocol; realms: Realms }) {
+  constructor(ctx: Ctx, parts: Parts) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -32,7 +43,7 @@ export class AuthorizationSteps {
 
   /** Consent: what the person decides is written down, and the protocol continues. */
   async decide({ body, headers, hostname }: RequestOf<Contract, 'continueAuthorization'>) {
-    const { browser, guard, protocol, realms } = this.#parts;
+    const { browser, consents, guard, protocol, realms, selection } = this.#parts;
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const provider = protocol.provider(realm);
@@ -43,20 +54,25 @@ export class AuthorizationSteps {
     } else {
       const session = await browser.current(realm, headers);
       if (!session?.accountId || (interaction.session && interaction.session.accountId !== session.accountId)) throw this.#ctx.problem('session_required', { detail: 'Sign in, then decide.' });
-      if (interaction.prompt.name === 'consent') interaction.result = { consent: { grantId: await this.#grant(provider, interaction, session.accountId) } };
+      if (interaction.prompt.name === 'consent') {
+        const chosen = await selection.chosen(realm, interaction, body.consent_flow, body.selected_account_ids ?? [], session.accountId);
+        const { grant, grantId } = await this.#grant(provider, interaction, session.accountId);
+        await consents.remember(realm.env_id, grantId, grant, chosen);
+        interaction.result = { consent: { grantId } };
+      }
     }
     await interaction.persist();
     return { redirect_to: pathOf(interaction.returnTo) };
   }
 
   /** Everything the prompt says is missing; tokens carry of it what the person holds when they are issued. */
-  async #grant(provider: Provider, interaction: Interaction, accountId: string): Promise<string> {
+  async #grant(provider: Provider, interaction: Interaction, accountId: string) {
     const known = interaction.grantId ? await provider.Grant.find(interaction.grantId) : undefined;
     const grant = known ?? new provider.Grant({ accountId, clientId: String(interaction.params['client_id']) });
     const { missingOIDCScope, missingResourceScopes } = interaction.prompt.details as { missingOIDCScope?: string[]; missingResourceScopes?: Record<string, string[]> };
     if (missingOIDCScope) grant.addOIDCScope(missingOIDCScope.join(' '));
     for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {})) grant.addResourceScope(resource, scopes.join(' '));
-    return grant.save();
+    return { grant, grantId: await grant.save() };
   }
 }
 

@@ -1,6 +1,6 @@
 import { notification } from '@platform/notification/contract';
 import { registry } from '@platform/registry/contract';
-import { definePlugin } from '@platform/sdk';
+import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
@@ -13,7 +13,10 @@ export default definePlugin(identity, {
   migrations: new URL('../migrations/', import.meta.url),
 
   async setup(ctx) {
-    const { access, accounts, authorizations, holders, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads } = await servicesOf(ctx);
+    const made = await servicesOf(ctx);
+    const { access, accounts, authorizations, ciba, consents, device, holders, keys, mailbox, model, pages, passwords, people, protocol, realms } = made;
+    const { registration, requests, rotation, selection, sessions, signIn, templates, workloads } = made;
+    const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {
       routes: {
         putRole: request => model.putRole(request),
@@ -47,15 +50,27 @@ export default definePlugin(identity, {
         changePassword: request => signIn.changePassword(request),
         signOut: request => signIn.signOut(request),
         continueAuthorization: request => authorizations.decide(request),
-        protocol: exchanged => protocol.handle(exchanged),
-        protocolOverMtls: exchanged => protocol.handle(exchanged),
-        discovery: exchanged => protocol.handle(exchanged),
-        pages: exchanged => pages.serve(exchanged),
+        consent: request => consents.describe(request),
+        consentAccounts: request => selection.accounts(request),
+        device: request => device.show(request),
+        decideDevice: request => device.decide(request),
+        ciba: request => ciba.show(request),
+        decideCiba: request => ciba.decide(request),
+        registerClient: request => registration.register(request),
+        deleteClient: request => registration.delete(request),
+        listKeys: request => rotation.list(request),
+        rotateKeys: request => rotation.rotate(request),
+        protocol: exchanged,
+        protocolOverMtls: exchanged,
+        discovery: exchanged,
+        pages: exchange => pages.serve(exchange),
       },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
         answerRequests: signal => requests.answer(signal),
         pushMail: signal => mailbox.queue.push(signal),
+        refreshKeys: () => keys.refresh(),
+        rotateKeys: () => rotation.rotateWhenDue(),
         publishRevocations: () => sessions.publish(),
       },
       ready: async () => {

@@ -5,6 +5,8 @@ import { errors } from 'oidc-provider';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 
+/** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
+const OUTLIVES = new Set(['DeviceCode', 'BackchannelAuthenticationRequest']);
 const hash = (id: string) => createHash('sha256').update(id).digest();
 
 /**
@@ -57,7 +59,7 @@ export class ProtocolState implements Adapter {
     if (this.#model === 'Client') return this.#clients.find(id, this.#envId);
     const [row] = await this.#ctx.db.sql<{ payload: AdapterPayload; consumed_at: string | null }[]>`
       select payload, consumed_at from oidc_state
-      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and (expires_at is null or expires_at > now())`;
+      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
     return row && { ...row.payload, jti: id, ...(row.consumed_at ? { consumed: Math.floor(Date.parse(row.consumed_at) / 1_000) } : {}) };
   }
 
@@ -77,6 +79,7 @@ export class ProtocolState implements Adapter {
       update oidc_state set consumed_at = now()
       where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and consumed_at is null returning 1`;
     if (used.length > 0) return;
+    if (this.#model === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used');
     if (this.#model !== 'RefreshToken') throw new errors.InvalidGrant('it was used before');
     // Two hands hold it, and nobody knows which one is the thief's: the whole family goes, as it does for a replay a moment later.
     const [lost] = await this.#ctx.db.sql<{ grant_id: string | null }[]>`select grant_id from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)}`;

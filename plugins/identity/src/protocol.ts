@@ -1,19 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeExchange } from '@platform/sdk';
 import Provider, { type KoaContextWithOIDC } from 'oidc-provider';
+import type { PollPace } from './approvals/poll-pace.ts';
 import type { Attempts } from './attempts.ts';
-import { TOKEN_EXCHANGE } from './client-directory.ts';
+import { payloadOf, TOKEN_EXCHANGE } from './client-directory.ts';
+import { MetadataRefused } from './clients/client-metadata.ts';
+import { matches } from './clients/client-registration.ts';
+import type { ClientMetadata } from './clients/registered-clients.ts';
+import type { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
 import { configurationOf, type ConfigurationParts } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
 import type { Sessions } from './sessions.ts';
 import { answerForJwt, userinfo } from './token-answers.ts';
 import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
-import type { TokenVerifier } from './token-verifier.ts';
 
 const MAX_PROVIDERS = 500;
 /** What a client certificate opens. Nothing else of the protocol looks at one. */
-const MTLS_PATHS = new Set(['/mtls/oauth/par', '/mtls/oauth/token', '/mtls/oauth/revoke', '/mtls/oauth/introspect']);
+const MTLS_PATHS = new Set(['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => `/mtls/oauth/${name}`));
+const REGISTER = /^(\/mtls)?\/oauth\/register(\/[^/]{1,100})?$/;
+/** How long readers may keep the key set; the next keys are in it long before they sign (G-K-06). */
+const KEYS_MAX_AGE_S = 300;
 /** Terminates TLS for the world: what it forwards was said by somebody else, never by itself. */
 const INGRESS = 'proxy';
 
@@ -27,9 +34,9 @@ interface Running {
 export interface ProtocolParts extends Omit<ConfigurationParts, 'ctx'> {
   readonly attempts: Attempts;
   readonly exchange: TokenExchange;
+  readonly pace: PollPace;
   readonly realms: Realms;
   readonly sessions: Sessions;
-  readonly tokens: TokenVerifier;
 }
 
 /** OAuth and OpenID Connect: one provider per realm and host, kept in an LRU (facts/identity 0.4). */
@@ -42,17 +49,35 @@ export class Protocol {
   constructor(ctx: Ctx, parts: ProtocolParts) {
     this.#ctx = ctx;
     this.#parts = parts;
+    // A provider signs with the keys it was made with; what is under way ends with them, and the next request makes it anew.
+    parts.keys.onChange(() => this.#running.clear());
   }
 
   provider(realm: Realm): Provider {
     return this.#of(realm).provider;
   }
 
+  /** What the protocol core thinks of a client's metadata, before it is stored. */
+  async validate(envId: string, metadata: ClientMetadata): Promise<void> {
+    const { Client } = this.#of(await this.#parts.realms.ofEnv(envId)).provider as unknown as { Client: { validate(metadata: object): Promise<void> } };
+    try {
+      await Client.validate(payloadOf({ client_id: 'unborn', metadata, secret_hash: 'unborn' }));
+    } catch (error) {
+      const { error: code, error_description: description } = error as { error?: string; error_description?: string };
+      if (code !== 'invalid_client_metadata' && code !== 'invalid_redirect_uri') throw error;
+      throw new MetadataRefused(code, description ?? 'the metadata contradicts itself');
+    }
+  }
+
   /** Hands an exchange to the realm's provider. `/mtls` is the same surface, reached with a client certificate. */
-  async handle({ req, res, hostname, peer }: NodeExchange): Promise<void> {
+  async handle(exchange: NodeExchange, registration?: RegistrationEndpoint): Promise<void> {
+    const { req, res, hostname, peer } = exchange;
     const realm = await this.#parts.realms.onHost(hostname);
     const url = req.url ?? '/';
     const path = url.split('?')[0] as string;
+    const register = REGISTER.exec(path);
+    if (register && registration) return registration.handle(realm, register[2] ?? '', exchange, register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined);
+    if (path === '/.well-known/jwks.json') return this.#keySet(req, res);
     if (path === '/oauth/userinfo') return userinfo(this.#ctx, this.#parts, realm, req, res);
     if (url.startsWith('/mtls/')) {
       if (!MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
@@ -70,6 +95,19 @@ export class Protocol {
     await this.#of(realm).handle(req, res);
   }
 
+  /** Current keys, those that follow and those that were: a token is never refused for a rotation in between. */
+  #keySet(req: IncomingMessage, res: ServerResponse): void {
+    if (req.method !== 'GET' && req.method !== 'HEAD') return void res.writeHead(405, { allow: 'GET, HEAD' }).end();
+    const body = JSON.stringify({ keys: this.#parts.keys.publicJwks });
+    const headers = {
+      'content-type': 'application/jwk-set+json; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+      'cache-control': `public, max-age=${KEYS_MAX_AGE_S}`,
+      'access-control-allow-origin': '*',
+    };
+    res.writeHead(200, headers).end(req.method === 'HEAD' ? undefined : body);
+  }
+
   #of(realm: Realm): Running {
     // By realm and host: a host that moves to another environment must not keep the old one's provider.
     const key = `${realm.env_id} ${realm.host}`;
@@ -81,18 +119,31 @@ export class Protocol {
   }
 
   #make(realm: Realm): Running {
-    const { realms, exchange, sessions, tokens } = this.#parts;
+    const { realms, exchange, pace, sessions, tokens } = this.#parts;
     const issuer = realms.issuer(realm);
     const peerOf = (context: KoaContextWithOIDC) => this.#peers.get(context.req);
     const provider = new Provider(issuer, configurationOf({ ...this.#parts, ctx: this.#ctx }, realm, { issuer, peerOf }));
     provider.silent = true;
+    // What is stored is the hash (RFC 7591 secrets are long and random, so one round of SHA-256 is enough).
+    Object.assign(provider.Client.prototype, {
+      compareClientSecret(this: { clientSecret?: string }, given: string) {
+        return matches(this.clientSecret ?? null, given);
+      },
+    });
     provider.registerGrantType(
       TOKEN_EXCHANGE,
       context => exchange.handle(context as KoaContextWithOIDC, issuer, peerOf(context as KoaContextWithOIDC)?.thumbprint),
       [...EXCHANGE_PARAMETERS],
       ['audience', 'resource'],
     );
-    provider.use((context, next) => answerForJwt(context as KoaContextWithOIDC, next, tokens));
+    provider.use(async (context, next) => {
+      await next();
+      await answerForJwt(context as KoaContextWithOIDC, { tokens, sessions, envId: realm.env_id });
+      await pace.answer(context as KoaContextWithOIDC);
+      // The library always claims it; nobody has such a code here.
+      const told = context.body as { backchannel_user_code_parameter_supported?: boolean } | undefined;
+      if (told?.backchannel_user_code_parameter_supported) told.backchannel_user_code_parameter_supported = false;
+    });
     provider.on('server_error', (_context, error) => this.#ctx.log.error({ err: error }, 'protocol error'));
     provider.on('grant.error', (context, error) => {
       const { RefreshToken: token } = context.oidc.entities;

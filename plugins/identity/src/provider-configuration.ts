@@ -1,22 +1,37 @@
 import { X509Certificate } from 'node:crypto';
-import type { NodeExchange, SealedBox } from '@platform/sdk';
-import { type Configuration, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
+import { type NodeExchange, type SealedBox, SYSTEM } from '@platform/sdk';
+import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { actorToken, cibaFeature } from './approvals/ciba-approval.ts';
+import { API, type Consents } from './approvals/consents.ts';
 import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
+import { pageOf, policyOf } from './interactions.ts';
 import type { People } from './people.ts';
 import { ProtocolState } from './protocol-state.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { tokenClaims } from './token-claims.ts';
+import type { TokenVerifier } from './token-verifier.ts';
 import type { Workloads } from './workloads.ts';
 
-/** The one resource of this authorization server: the platform's services. */
-const API = 'urn:platform:api';
 const ALGORITHMS = ['EdDSA', 'ES256', 'ML-DSA-65'];
 /** G-K-07, G-AUTH-08; seconds. */
-export const LIFETIME = { token: 900, code: 60, par: 60, id: 300, refresh: 30 * 86_400, sessionIdle: 12 * 3_600, sessionMost: 7 * 86_400, interaction: 3_600 } as const;
+export const LIFETIME = {
+  token: 900,
+  delegated: 600,
+  ciba: 300,
+  device: 600,
+  code: 60,
+  par: 60,
+  id: 300,
+  refresh: 30 * 86_400,
+  sessionIdle: 12 * 3_600,
+  sessionMost: 7 * 86_400,
+  interaction: 3_600,
+} as const;
+const MAX_CERTIFICATES = 1_000;
 export const SESSION_COOKIE = '__Host-platform-session';
 
 export interface ConfigurationParts {
@@ -27,6 +42,8 @@ export interface ConfigurationParts {
   readonly workloads: Workloads;
   readonly people: People;
   readonly access: EffectiveAccess;
+  readonly consents: Consents;
+  readonly tokens: TokenVerifier;
 }
 export interface Surroundings {
   readonly issuer: string;
@@ -40,14 +57,19 @@ export function sessionSeconds(loginTs: number | undefined, now = Math.floor(Dat
 
 /** How the library is set up for one realm; only its public options (facts/identity 8, rule 6). */
 export function configurationOf(parts: ConfigurationParts, realm: Realm, { issuer, peerOf }: Surroundings): Configuration {
-  const { ctx, box, keys, clients, people, access, workloads } = parts;
+  const { ctx, box, keys, clients, consents, people, access, workloads, tokens } = parts;
+  const scopesOf = async (clientId: string) => {
+    if (clientId === CONSOLE_CLIENT) return everyAction(ctx);
+    // At a customer's realm a delegator asks for what a person may do, never for what the workload may.
+    return realm.env_id === SYSTEM.envId ? ((await workloads.find(clientId))?.scopes ?? []) : everyAction(ctx);
+  };
   return {
     adapter: (model: string) => new ProtocolState({ ctx, box, clients, envId: realm.env_id, model }),
     jwks: { keys: keys.jwks as never },
-    clientAuthMethods: ['tls_client_auth', 'none'] as never,
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'] as never,
     clientDefaults: { id_token_signed_response_alg: 'EdDSA', grant_types: ['authorization_code'], response_types: ['code'] },
     clientBasedCORS: () => false,
-    enabledJWA: { idTokenSigningAlgValues: ALGORITHMS as never },
+    enabledJWA: { idTokenSigningAlgValues: ALGORITHMS as never, clientAuthSigningAlgValues: ALGORITHMS as never, dPoPSigningAlgValues: ALGORITHMS as never },
     responseTypes: ['code'],
     scopes: ['openid', 'email', 'profile', 'offline_access'],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
@@ -61,29 +83,42 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
       userinfo: '/oauth/userinfo',
       jwks: '/.well-known/jwks.json',
       end_session: '/oauth/end-session',
+      device_authorization: '/oauth/device_authorization',
+      // The page is ours; what the library would serve under this path is never reached.
+      code_verification: '/device',
+      backchannel_authentication: '/oauth/bc-authorize',
     },
     discovery: {
+      registration_endpoint: `${issuer}/oauth/register`,
       mtls_endpoint_aliases: {
         pushed_authorization_request_endpoint: `${issuer}/mtls/oauth/par`,
         token_endpoint: `${issuer}/mtls/oauth/token`,
         revocation_endpoint: `${issuer}/mtls/oauth/revoke`,
         introspection_endpoint: `${issuer}/mtls/oauth/introspect`,
+        registration_endpoint: `${issuer}/mtls/oauth/register`,
+        backchannel_authentication_endpoint: `${issuer}/mtls/oauth/bc-authorize`,
+        device_authorization_endpoint: `${issuer}/mtls/oauth/device_authorization`,
       },
     },
     features: {
       devInteractions: { enabled: false },
+      // The library calls it a draft, and asks to be told which one (pinned by the exact version in package.json).
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       pushedAuthorizationRequests: { enabled: true },
       clientCredentials: { enabled: true },
       revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
       introspection: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
       rpInitiatedLogout: { enabled: false },
+      dPoP: { enabled: true },
+      deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****' },
+      ciba: cibaFeature({ people }, realm),
       mTLS: {
         enabled: true,
         certificateBoundAccessTokens: true,
         tlsClientAuth: true,
         getCertificate: (context: KoaContextWithOIDC) => {
           const peer = peerOf(context);
-          return peer && new X509Certificate(peer.pem);
+          return peer && certificateOf(peer);
         },
         certificateAuthorized: (context: KoaContextWithOIDC) => peerOf(context) !== undefined,
         certificateSubjectMatches: (context: KoaContextWithOIDC, property: string, expected: string) => {
@@ -95,19 +130,25 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
         enabled: true,
         defaultResource: () => API,
         useGrantedResource: () => true,
-        getResourceServerInfo: async (_context, _resource, client) => ({
-          scope: (client.clientId === CONSOLE_CLIENT ? everyAction(ctx) : ((await workloads.find(client.clientId))?.scopes ?? [])).join(' '),
-          audience: API,
-          accessTokenTTL: LIFETIME.token,
-          accessTokenFormat: 'jwt' as const,
-          jwt: { sign: { alg: 'EdDSA' as const } },
-        }),
+        getResourceServerInfo: async (_context, resource, client) => {
+          if (resource !== API) throw new errors.InvalidTarget(`the one resource here is ${API}`);
+          const registered = await clients.registered(realm.env_id, client.clientId);
+          const scopes = registered ? registered.metadata.scope.split(' ').filter(scope => scope.includes(':')) : await scopesOf(client.clientId);
+          return {
+            scope: scopes.join(' '),
+            audience: API,
+            accessTokenTTL: LIFETIME.token,
+            accessTokenFormat: 'jwt' as const,
+            // Applications read what they registered for; what stays inside is the platform's own choice (G-K-06).
+            jwt: { sign: { alg: registered?.metadata.id_token_signed_response_alg ?? ctx.config.internalTokenAlg } },
+          };
+        },
       },
     },
     formats: {
       customizers: {
         jwt: async (context, token, parts_) => {
-          const claims = await tokenClaims({ ctx, people, access, workloads, realm }, context, token as never);
+          const claims = await tokenClaims({ ctx, people, access, workloads, realm, clients, consents }, context, token as never);
           Object.assign(parts_.payload, claims);
           // The answer of the token endpoint reads it from here.
           token.scope = claims.scope;
@@ -116,11 +157,13 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     },
     ttl: {
       // Functions, because a number would win over what the resource says (facts/identity 2).
-      AccessToken: () => LIFETIME.token,
+      AccessToken: context => (context.oidc.entities.BackchannelAuthenticationRequest ? LIFETIME.delegated : LIFETIME.token),
       ClientCredentials: () => LIFETIME.token,
       AuthorizationCode: LIFETIME.code,
       PushedAuthorizationRequest: LIFETIME.par,
       IdToken: LIFETIME.id,
+      DeviceCode: LIFETIME.device,
+      BackchannelAuthenticationRequest: context => Math.min(LIFETIME.ciba, Number(context.oidc.params?.['requested_expiry'] ?? LIFETIME.ciba)),
       // Thirty days from the sign-in, however often it rotates.
       RefreshToken: context => context.oidc.entities.RotatedRefreshToken?.remainingTTL ?? LIFETIME.refresh,
       Grant: LIFETIME.refresh + 3_600,
@@ -137,35 +180,15 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     rotateRefreshToken: true,
     // Gateway sessions reach thirty days; the sign-in session ends after seven (house 24).
     expiresWithSession: () => false,
-    extraParams: ['screen_hint'],
-    interactions: {
-      policy: policyOf(),
-      url: (_context, { params, uid, prompt }) => {
-        const carried = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'login_hint'].flatMap(name => (typeof params[name] === 'string' ? [[name, params[name] as string]] : []));
-        const step = prompt.name !== 'login' ? 'consent' : params['screen_hint'] === 'signup' ? 'sign-up' : 'sign-in';
-        return `/${step}?${new URLSearchParams([...carried, ['uid', uid]])}`;
-      },
-    },
+    extraParams: { screen_hint: null, consent_flow: checkFlow, actor_token: actorToken(tokens) } as never,
+    interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients }, realm, context, interaction) },
     findAccount: async (_context, subject) => {
       const person = await people.byId(subject);
       // Only the realm's own people sign in at its host.
       if (person?.status !== 'active' || person.env_id !== realm.env_id) return undefined;
       return { accountId: subject, claims: async () => ({ sub: subject, email: person.email, email_verified: person.email_verified, name: person.display_name ?? person.email }) };
     },
-    loadExistingGrant: async context => {
-      const { client, session, provider, requestParamScopes } = context.oidc;
-      const consented = context.oidc.result?.consent?.grantId;
-      if (consented) return provider.Grant.find(consented);
-      if (!client || !session?.accountId || client.clientId !== CONSOLE_CLIENT) return undefined;
-      // First-party: what is asked for is granted without a page in between. A grant of its own for every authorization, so that
-      // one revoked family leaves the others alone.
-      const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
-      const asked = [...requestParamScopes];
-      grant.addOIDCScope(asked.filter(scope => !scope.includes(':')).join(' '));
-      grant.addResourceScope(API, asked.filter(scope => scope.includes(':')).join(' '));
-      await grant.save();
-      return grant;
-    },
+    loadExistingGrant: context => consents.existing(context, realm),
     renderError: (context, out) => {
       const said = { error: out.error, ...(context.get('x-platform-correlation-id') ? { correlation_id: context.get('x-platform-correlation-id') } : {}) };
       context.status = 303;
@@ -174,36 +197,24 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
   };
 }
 
+const certificates = new Map<string, X509Certificate>();
+
+/** Parsing a post-quantum certificate costs more than signing a token; a connection shows the same one every time. */
+function certificateOf({ thumbprint, pem }: NonNullable<NodeExchange['peer']>): X509Certificate {
+  let known = certificates.get(thumbprint);
+  if (!known) {
+    known = new X509Certificate(pem);
+    certificates.set(thumbprint, known);
+    if (certificates.size > MAX_CERTIFICATES) certificates.delete(certificates.keys().next().value as string);
+  }
+  return known;
+}
+
 /** Scopes a person's token can name. */
 function everyAction(ctx: Ctx): string[] {
   return ctx.catalog.actions().flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)]));
 }
 
-/**
- * When a page stands in between. Who signed in is never written into the authorization: it is the session of the browser that goes on,
- * so nobody can finish a stranger's authorization, and any number of tabs may be open. «Sign in again» therefore means: since it began.
- */
-function policyOf(): interactionPolicy.DefaultPolicy {
-  const { base, Check } = interactionPolicy;
-  const policy = base();
-  const login = policy.get('login');
-  const since = ({ oidc }: KoaContextWithOIDC) => {
-    const began = oidc.entities.Interaction?.iat;
-    return began !== undefined && (oidc.session?.loginTs ?? 0) >= began;
-  };
-  login?.checks.remove('login_prompt');
-  login?.checks.remove('max_age');
-  login?.checks.add(new Check('login_prompt', 'the person must sign in again', 'login_required', context => context.oidc.prompts.has('login') && !since(context)));
-  login?.checks.add(
-    new Check('max_age', 'the sign-in is too old', 'login_required', context => {
-      const age = context.oidc.params?.['max_age'];
-      return age !== undefined && !since(context) && (context.oidc.session?.past(Number(age)) ?? true);
-    }),
-  );
-  login?.checks.add(new Check('account_gone', 'the account is closed', 'login_required', ({ oidc }) => oidc.session?.accountId !== undefined && oidc.account === undefined));
-  for (const check of policy.get('consent')?.checks ?? []) {
-    const ask = check.check;
-    check.check = context => (context.oidc.client?.clientId === CONSOLE_CLIENT ? false : ask(context));
-  }
-  return policy;
+async function checkFlow(_context: KoaContextWithOIDC, flow: unknown): Promise<void> {
+  if (flow !== undefined && (typeof flow !== 'string' || !/^[a-z][a-z0-9_-]{0,39}$/.test(flow))) throw new errors.InvalidRequest('consent_flow is a short name');
 }

@@ -72,9 +72,17 @@ export class Realms {
     return known.realm;
   }
 
-  async ofEnv(envId: string): Promise<Realm | undefined> {
+  /** The realm of an environment that is known to have one. */
+  async ofEnv(envId: string): Promise<Realm> {
+    const realm = await this.find(envId);
+    if (!realm) throw this.#ctx.problem('realm_not_found', { detail: 'The environment has no sign-in host.' });
+    return realm;
+  }
+
+  /** Nothing once the environment is gone. */
+  async find(envId: string): Promise<Realm | undefined> {
     if (envId === SYSTEM.envId) return this.system;
-    const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where env_id = ${envId}`;
+    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where env_id = ${envId}` : [];
     return realm;
   }
 

@@ -13,13 +13,23 @@ import { SignUpPolicy } from './account/sign-up-policy.ts';
 import { StepTokens } from './account/step-tokens.ts';
 import { AccessModel } from './access-model.ts';
 import { AccessTemplates } from './access-templates.ts';
+import { AccountSelection } from './approvals/account-selection.ts';
+import { AccountSource } from './approvals/account-source.ts';
+import { CibaApproval } from './approvals/ciba-approval.ts';
+import { Consents } from './approvals/consents.ts';
+import { DeviceApproval } from './approvals/device-approval.ts';
+import { PollPace } from './approvals/poll-pace.ts';
 import { Attempts } from './attempts.ts';
 import { AuthorizationSteps } from './authorization-steps.ts';
 import { BrowserSession } from './browser-session.ts';
 import { ClientDirectory } from './client-directory.ts';
+import { ClientRegistration } from './clients/client-registration.ts';
+import { RegisteredClients } from './clients/registered-clients.ts';
+import { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
 import { EffectiveAccess } from './effective-access.ts';
 import { HostedPages } from './hosted-pages.ts';
+import { KeyRotation } from './key-rotation.ts';
 import { MfaChallenge } from './mfa/mfa-challenge.ts';
 import { MfaEnrolment } from './mfa/mfa-enrolment.ts';
 import { SecondFactor } from './mfa/second-factor.ts';
@@ -40,7 +50,7 @@ import { Workloads } from './workloads.ts';
 export async function servicesOf(ctx: Ctx) {
   const box = await ctx.secrets.box(ctx.config.keyEncryptionRef);
   const keys = new SigningKeys(ctx, box);
-  await keys.load();
+  await keys.start();
   const realms = new Realms(ctx);
   const model = new AccessModel(ctx);
   const templates = new AccessTemplates(ctx, realms);
@@ -53,10 +63,19 @@ export async function servicesOf(ctx: Ctx) {
   const sessions = new Sessions(ctx);
   const tokens = new TokenVerifier(ctx, keys);
   const exchange = new TokenExchange(ctx, { access, keys, realms, tokens });
-  const protocol = new Protocol(ctx, { access, attempts, box, clients: new ClientDirectory(ctx, workloads), exchange, keys, people, realms, sessions, tokens, workloads });
+  const registered = new RegisteredClients(ctx);
+  const clients = new ClientDirectory(ctx, { workloads, registered });
+  const consents = new Consents(ctx, { clients, realms });
+  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
+  const registration = new ClientRegistration(ctx, { clients: registered, realms, validate: (envId, metadata) => protocol.validate(envId, metadata) });
+  const registrationEndpoint = new RegistrationEndpoint(ctx, { clients: registered, directory: clients, registration, realms, tokens, workloads });
   const browser = new BrowserSession(ctx, { protocol, box });
   const guard = new PageGuard(ctx, { realms, browser });
-  const authorizations = new AuthorizationSteps(ctx, { browser, guard, protocol, realms });
+  const selection = new AccountSelection(ctx, { browser, clients, protocol, realms, source: new AccountSource(ctx, keys) });
+  const authorizations = new AuthorizationSteps(ctx, { browser, consents, guard, protocol, realms, selection });
+  const device = new DeviceApproval(ctx, { attempts, browser, clients, consents, guard, protocol, realms });
+  const ciba = new CibaApproval(ctx, { browser, clients, consents, guard, people, protocol, realms });
+  const rotation = new KeyRotation(ctx, keys);
   const policy = new SignUpPolicy(ctx);
   const pages = new HostedPages(ctx, { realms, signUp: policy });
   const steps = new StepTokens(ctx);
@@ -77,5 +96,28 @@ export async function servicesOf(ctx: Ctx) {
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
-  return { access, accounts, authorizations, holders, keys, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads };
+  const approvals = { ciba, consents, device, selection };
+  const clientParts = { registration, registrationEndpoint };
+  return {
+    ...approvals,
+    ...clientParts,
+    access,
+    accounts,
+    authorizations,
+    holders,
+    keys,
+    mailbox,
+    model,
+    pages,
+    passwords,
+    people,
+    protocol,
+    realms,
+    requests,
+    rotation,
+    sessions,
+    signIn,
+    templates,
+    workloads,
+  };
 }

@@ -96,14 +96,28 @@ export class Sessions {
     return [...rows];
   }
 
+  /** One access token that its client gives back before its time (RFC 7009). */
+  async revokeToken(envId: string, { jti, exp, sub, client_id: clientId }: { jti: string; exp: number; sub: string; client_id: string }): Promise<void> {
+    const seconds = Math.max(1, Math.ceil(exp - this.#ctx.clock.now().getTime() / 1_000));
+    await this.#ctx.db.tx(async tx => {
+      await tx.sql`insert into revocations (kind, value, expires_at) values ('jti', ${jti}, now() + make_interval(secs => ${seconds})) on conflict do nothing`;
+      await tx.audit({ action: 'auth.token.revoked', envId, resource: { type: 'token', id: jti }, details: { client_id: clientId, sub } });
+    });
+    await this.#mark('jti', [jti], seconds);
+  }
+
   /** Tells verifiers. What cannot be told now is told by the job; without the store they let nobody in anyway. */
   async mark(sids: readonly string[]): Promise<void> {
-    if (sids.length === 0) return;
+    await this.#mark('sid', sids, MARK_S);
+  }
+
+  async #mark(kind: 'sid' | 'jti', values: readonly string[], seconds: number): Promise<void> {
+    if (values.length === 0) return;
     try {
-      for (const answer of await this.#ctx.kv.pipeline(sids.map(sid => ['SET', `revoked:sid:${sid}`, '1', 'EX', MARK_S]))) if (answer instanceof Error) throw answer;
-      await this.#ctx.db.sql`update revocations set published = true where kind = 'sid' and value in ${this.#ctx.db.sql.list(sids)}`;
+      for (const answer of await this.#ctx.kv.pipeline(values.map(value => ['SET', `revoked:${kind}:${value}`, '1', 'EX', seconds]))) if (answer instanceof Error) throw answer;
+      await this.#ctx.db.sql`update revocations set published = true where kind = ${kind} and value in ${this.#ctx.db.sql.list(values)}`;
     } catch (error) {
-      this.#ctx.log.error({ err: error, sessions: sids.length }, 'revoked sessions could not be marked yet');
+      this.#ctx.log.error({ err: error, kind, count: values.length }, 'what was revoked could not be marked yet');
     }
   }
 
@@ -122,7 +136,7 @@ export class Sessions {
   async #end(tx: IdentityTx, envId: string, which: { sid?: string; account?: string; but?: string }, reason: EndReason): Promise<string[]> {
     const { sid = null, account = null, but = null } = which;
     const rows = await tx.sql<Ended[]>`
-      delete from oidc_state where env_id = ${envId} and model in ('Session', 'RefreshToken', 'AuthorizationCode')
+      delete from oidc_state where env_id = ${envId} and model in ('Session', 'RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest')
         and (case when ${sid}::text is not null then (uid = ${sid} or payload ->> 'sessionUid' = ${sid}) else account_id = ${account} and coalesce(payload ->> 'sessionUid', uid) is distinct from ${but}::text end)
       returning model, uid, payload ->> 'sessionUid' as sid, account_id, grant_id`;
     const grants = [...new Set(rows.flatMap(({ grant_id }) => (grant_id ? [grant_id] : [])))];

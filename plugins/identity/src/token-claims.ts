@@ -1,11 +1,13 @@
 import { SYSTEM } from '@platform/sdk';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { CONSOLE_CLIENT } from './client-directory.ts';
+import { actorOf } from './approvals/ciba-approval.ts';
+import type { Consents } from './approvals/consents.ts';
+import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import type { People } from './people.ts';
 import type { Realm } from './realms.ts';
-import { scopeList } from './scope-name.ts';
+import { canonicalScope, scopeList } from './scope-name.ts';
 import type { Workloads } from './workloads.ts';
 
 interface IssuedToken {
@@ -21,6 +23,8 @@ interface ClaimParts {
   readonly access: EffectiveAccess;
   readonly workloads: Workloads;
   readonly realm: Realm;
+  readonly clients: ClientDirectory;
+  readonly consents: Consents;
 }
 
 /** The claims of G-K-07 that a token of this kind carries beyond what the library writes. */
@@ -43,27 +47,47 @@ async function machineClaims({ workloads }: ClaimParts, context: KoaContextWithO
   return { sub: clientId, client_id: clientId, token_type: 'm2m', vertical: workload.vertical, scope: scope.join(' ') };
 }
 
-async function personClaims({ people, access, realm }: ClaimParts, context: KoaContextWithOIDC, { accountId = '', clientId, sessionUid }: IssuedToken): Promise<Claims> {
+async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { accountId = '', clientId, sessionUid }: IssuedToken): Promise<Claims> {
+  const { ctx, people, access, realm, clients, consents } = parts;
   const person = await people.byId(accountId);
   if (!person) throw new errors.InvalidGrant('the account is gone');
-  const { AuthorizationCode: code, RefreshToken: refresh } = context.oidc.entities;
-  const source = code ?? refresh;
+  const { AuthorizationCode: code, RefreshToken: refresh, DeviceCode: device, BackchannelAuthenticationRequest: assisted } = context.oidc.entities;
+  const source = code ?? refresh ?? device ?? assisted;
   const granted = scopeList(source?.scope);
   const openid = granted.filter(scope => !scope.includes(':'));
-  const actions = granted.filter(scope => scope.includes(':')).join(' ');
+  const actions = granted.filter(scope => scope.includes(':'));
+  const held = [...(await access.scopesOf(accountId, realm.env_id))].sort();
+  const registered = await clients.registered(realm.env_id, clientId);
+  const all = clientId === CONSOLE_CLIENT || registered?.metadata.first_party === true;
+  // What the person may do now; a client that names actions gets no others, and a stranger's none that it does not name.
+  const scope = all && actions.length === 0 ? held : held.filter(name => actions.includes(name));
+  const common = { env_id: realm.env_id, scope: [...openid, ...scope].join(' '), ...(all ? {} : { aud: audienceOf(ctx, scope, clientId) }) };
+  // Somebody of the staff acts for the person: the token says for whom, and who (RFC 8693; G-K-07).
+  const actor = actorOf(assisted);
+  if (actor !== undefined) return { ...common, token_type: 'delegated', act: { sub: actor, client_id: clientId } };
+  const instance = clientId === CONSOLE_CLIENT ? SYSTEM.consoleAppId : registered?.metadata.app_instance_id;
+  const selected = await consents.selectionOf(source?.grantId);
   return {
+    ...common,
     token_type: 'access',
-    env_id: realm.env_id,
+    // Verifiers hold such a token to its scope; one of the tenant's own follows the live access model alone.
+    ...(all ? {} : { limited: true }),
     auth_env: realm.env_id,
-    ...(clientId === CONSOLE_CLIENT ? { app_instance_id: SYSTEM.consoleAppId } : {}),
+    ...(instance ? { app_instance_id: instance } : {}),
     ...(sessionUid ? { sid: sessionUid } : {}),
+    ...(selected ? { selected_account_ids: selected } : {}),
     email: person.email,
     email_verified: person.email_verified,
     amr: source?.amr ?? ['pwd'],
     auth_time: source?.authTime ?? Math.floor(Date.now() / 1_000),
-    // What the person may do now; a client that names actions gets no others.
-    scope: [...openid, ...narrowed([...(await access.scopesOf(accountId, realm.env_id))].sort(), actions)].join(' '),
   };
+}
+
+/** A stranger's token is good at the services whose actions it names, and otherwise nowhere but with the stranger. */
+function audienceOf({ catalog }: Ctx, scopes: readonly string[], clientId: string): string[] {
+  const services = new Map(catalog.actions().map(({ scope, service }) => [canonicalScope(scope), service]));
+  const audience = new Set(scopes.flatMap(scope => services.get(scope) ?? scope.split(':')[1] ?? []));
+  return audience.size > 0 ? [...audience] : [clientId];
 }
 
 function narrowed(held: readonly string[], asked: string | undefined): readonly string[] {

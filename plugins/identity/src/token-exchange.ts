@@ -45,7 +45,8 @@ export class TokenExchange {
     if (subject?.token_type !== 'm2m' || subject.client_id !== client?.clientId) throw new errors.InvalidGrant("subject_token is not the workload's own token");
     if (!thumbprint || subject.cnf?.['x5t#S256'] !== thumbprint) throw new errors.InvalidGrant('subject_token is bound to another certificate');
     const actor = await this.#parts.tokens.read(actorToken);
-    if (actor?.token_type !== 'access') throw new errors.InvalidGrant("actor_token is not a person's access token");
+    // A token that is held to its scope at one service must not become a wider one at another.
+    if (actor?.token_type !== 'access' || actor.limited) throw new errors.InvalidGrant("actor_token is not a person's access token");
 
     const held = (await this.#parts.realms.exists(envId)) ? await this.#parts.access.scopesOf(actor.sub, envId) : new Set<string>();
     if (held.size === 0) throw refusedTarget('the person has no access to this environment');
@@ -70,12 +71,17 @@ export class TokenExchange {
       ...(actor.sid ? { sid: actor.sid } : {}),
     };
     context.body = {
-      access_token: this.#parts.keys.accessToken(claims),
+      access_token: this.#parts.keys.token(claims, this.#isPlatform(service) ? this.#ctx.config.internalTokenAlg : 'EdDSA'),
       issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
       token_type: 'Bearer',
       expires_in: claims.exp - now,
       scope: claims.scope,
     };
+  }
+
+  /** What leaves for somebody else's service is signed so that any library reads it. */
+  #isPlatform(service: string): boolean {
+    return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
   /** Everything one service lets people do: from its contract, or from what its vertical registered. */

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { verify } from 'node:crypto';
 import type { Ctx } from './context.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
@@ -7,6 +7,7 @@ export interface TokenClaims {
   readonly sub: string;
   readonly aud: string | readonly string[];
   readonly exp: number;
+  readonly jti: string;
   readonly client_id: string;
   readonly token_type: 'access' | 'm2m' | 'delegated';
   readonly env_id?: string;
@@ -14,10 +15,12 @@ export interface TokenClaims {
   readonly sid?: string;
   readonly scope?: string;
   readonly vertical?: string;
-  readonly cnf?: { readonly 'x5t#S256'?: string };
+  readonly limited?: boolean;
+  readonly act?: { readonly sub: string };
+  readonly cnf?: { readonly 'x5t#S256'?: string; readonly jkt?: string };
 }
 
-/** Checks tokens that were issued here: signature, time, revocation. For the exchange, introspection and revocation. */
+/** Checks tokens that were issued here: signature, time, revocation. For the exchange, registration, introspection and revocation. */
 export class TokenVerifier {
   readonly #ctx: Ctx;
   readonly #keys: SigningKeys;
@@ -34,12 +37,14 @@ export class TokenVerifier {
   }
 
   #verified(token: string): TokenClaims | undefined {
-    const [head = '', body = '', signature = ''] = token.split('.');
+    const [head = '', body = '', signature = '', ...rest] = token.split('.');
     try {
       const header = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid?: string; typ?: string; alg?: string };
-      if (header.typ !== 'at+jwt' || header.alg !== 'EdDSA') return undefined;
-      const key = this.#keyOf(header.kid);
-      if (!key || !verify(null, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))) return undefined;
+      const found = typeof header.kid === 'string' ? this.#keys.verificationKey(header.kid) : undefined;
+      // The algorithm is the key's, never the token's word for it.
+      if (header.typ !== 'at+jwt' || !found || header.alg !== found.alg || rest.length > 0) return undefined;
+      const key = found.alg === 'ES256' ? { key: found.key, dsaEncoding: 'ieee-p1363' as const } : found.key;
+      if (!verify(found.alg === 'ES256' ? 'sha256' : null, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))) return undefined;
       const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as TokenClaims;
       return claims.exp * 1_000 < this.#ctx.clock.now().getTime() ? undefined : claims;
     } catch {
@@ -48,14 +53,10 @@ export class TokenVerifier {
   }
 
   /** Asked where the truth is. A database that is away is an error, never «not revoked» and never «invalid». */
-  async #revoked({ sub, sid }: TokenClaims): Promise<boolean> {
+  async #revoked({ sub, sid, jti, act }: TokenClaims): Promise<boolean> {
     const rows = await this.#ctx.db.sql<object[]>`
-      select 1 from revocations where expires_at > now() and ((kind = 'sub' and value = ${sub}) or (kind = 'sid' and value = ${sid ?? ''})) limit 1`;
+      select 1 from revocations where expires_at > now() and
+        ((kind = 'sub' and value in (${sub}, ${act?.sub ?? sub})) or (kind = 'sid' and value = ${sid ?? ''}) or (kind = 'jti' and value = ${jti})) limit 1`;
     return rows.length > 0;
-  }
-
-  #keyOf(kid: string | undefined): KeyObject | undefined {
-    const jwk = this.#keys.publicJwks.find(key => key.kid === kid && key.alg === 'EdDSA');
-    return jwk && createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
   }
 }

@@ -43,6 +43,7 @@ export class BusRig implements AsyncDisposable {
         {
           service: 'bus',
           withoutBus: false,
+          alone: true,
           environment: {},
           jwks: mint.jwks,
           bootstrap: {

@@ -78,7 +78,7 @@ export class AccountAdministration {
       if (!(await factor.remove(tx.sql, person.user_id))) throw this.#ctx.problem('mfa_not_enrolled', { detail: 'The person signs in with the password alone.' });
       await this.#record(tx, request, person, 'auth.mfa.reset');
       await steps.voidAll(tx.sql, person.user_id);
-      const realm = await realms.ofEnv(person.env_id);
+      const realm = await realms.find(person.env_id);
       if (realm) await mailbox.tell(tx, realm, person, 'mfa_removed');
       return sessions.endAll(tx, person, 'admin');
     });

@@ -83,7 +83,7 @@ export class AccountRequests implements AsyncDisposable {
       returning request_id, env_id, kind, sealed`;
     if (!row) return false;
     const opened = this.#box.open(purposeOf(row.request_id), row.sealed);
-    const realm = await this.#realms.ofEnv(row.env_id);
+    const realm = await this.#realms.find(row.env_id);
     try {
       const after = await this.#ctx.db.tx(async tx => {
         const taken = await tx.sql<object[]>`delete from account_requests where request_id = ${row.request_id} returning 1`;

@@ -1,0 +1,178 @@
+import { newId } from '@platform/kernel/base/ids';
+import { SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { appStore, application, register } from './fixtures/applications.ts';
+import type { Browser } from './fixtures/browser.ts';
+import { type Answer, CHOSEN, World } from './fixtures/world.ts';
+
+const HOST = 'auth.prod.once.localhost';
+const ADA = 'ada@example.org';
+let world: World;
+let second: World['host'];
+let tenant: string;
+let ada: string;
+let staffToken: string;
+beforeAll(async () => {
+  world = await World.start({ contracts: [appStore] });
+  second = await world.another();
+  await world.person(ADA);
+  tenant = await world.environment(HOST);
+  ada = await world.person(ADA, { envId: tenant });
+  staffToken = (await world.tokens(world.browser(), ADA)).access_token;
+});
+afterAll(async () => {
+  await second[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+beforeEach(() => world.forgetTries());
+
+/** Twelve at once, turn by turn on either process. */
+const twelve = (work: (at: World['host'], index: number) => Promise<Answer>) => Promise.all(Array.from({ length: 12 }, (_, index) => work(index % 2 === 0 ? world.host : second, index)));
+const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort();
+const once = (status: number, refused: number) => [status, ...Array.from({ length: 11 }, () => refused)].sort();
+const signedIn = async (): Promise<Browser> => {
+  const browser = world.browser(HOST);
+  await browser.post('/v1/sign-in', { email: ADA, password: CHOSEN, oauth: {} });
+  return browser;
+};
+const form = (body: Record<string, string>) => ({ method: 'POST', host: HOST, body: new URLSearchParams(body).toString() });
+const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' };
+/** A DPoP proof for the token endpoint (RFC 9449). */
+const prover = async (htu = `https://${HOST}:8443/mtls/oauth/token`) => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = await exportJWK(publicKey);
+  return (jti = newId()) => new SignJWT({ htm: 'POST', htu, jti }).setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk }).setIssuedAt().sign(privateKey);
+};
+
+/** A client without a browser. */
+const television = async () => {
+  const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+  const config = await application(world, { grant_types: [grant], redirect_uris: [], token_endpoint_auth_method: 'none' }, HOST);
+  const { client_id: clientId } = config.clientMetadata();
+  return {
+    start: () => world.reach('/oauth/device_authorization', { ...form({ client_id: clientId, scope: 'openid' }), headers: urlencoded }),
+    redeem: (code: string, at: World['host'], headers = {}) =>
+      world.reach('/oauth/token', { ...form({ grant_type: grant, client_id: clientId, device_code: code }), headers: { ...urlencoded, ...headers }, at }),
+  };
+};
+
+describe('of twelve at once on two processes one succeeds', () => {
+  test('H-13 with an authorization code', async () => {
+    const { code, verifier } = await world.signIn(world.browser(), ADA);
+    const answers = await twelve(at =>
+      world.mtls(
+        '/mtls/oauth/token',
+        { grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: 'https://bff.console.ops.sys.localhost:8443/auth/callback' },
+        'bff',
+        { at },
+      ),
+    );
+    expect(statuses(answers)).toEqual(once(200, 400));
+  });
+
+  test('H-13 with a pushed request', async () => {
+    const browser = world.browser();
+    await world.signIn(browser, ADA);
+    const { requestUri } = await world.push();
+    const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
+    const path = `/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: requestUri })}`;
+    const answers = await twelve(at => world.reach(path, { at, headers: { cookie } }));
+    expect(answers.filter(({ headers }) => String(headers['location']).includes('code='))).toHaveLength(1);
+    expect(answers.filter(({ headers }) => String(headers['location']).includes('error=invalid_request_uri'))).toHaveLength(11);
+  });
+
+  test('H-13 with a refresh token', async () => {
+    const { refresh_token: token } = await world.tokens(world.browser(), ADA);
+    const answers = await twelve(at => world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: token }, 'bff', { at }));
+    expect(statuses(answers)).toEqual(once(200, 400));
+  });
+
+  test('H-13 with a proof of possession', async () => {
+    // Twelve codes, one proof: each code is good, the proof once.
+    const device = await television();
+    const codes: string[] = [];
+    for (let turn = 0; turn < 12; turn++) {
+      const started = await device.start();
+      const browser = await signedIn();
+      await browser.post('/v1/device/decision', { user_code: started.json['user_code'], decision: 'approve' });
+      codes.push(String(started.json['device_code']));
+      await world.forgetTries();
+    }
+    const proof = await (await prover(`https://${HOST}:8443/oauth/token`))();
+    const answers = await twelve((at, index) => device.redeem(codes[index] as string, at, { dpop: proof }));
+    expect(statuses(answers)).toEqual(once(200, 400));
+  });
+
+  test('H-13 with an initial access token', async () => {
+    const token = await world.machineToken('app');
+    const answers = await twelve(at => register(world, { redirect_uris: ['https://a.example.org/'] }, { host: HOST, token, at }));
+    expect(statuses(answers)).toEqual(once(201, 401));
+  });
+
+  test('H-13 with a client assertion', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('EdDSA');
+    const jwk = await exportJWK(publicKey);
+    const kid = await calculateJwkThumbprint(jwk);
+    const config = await application(world, { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ ...jwk, kid, alg: 'EdDSA' }] } }, HOST);
+    const { client_id: clientId } = config.clientMetadata();
+    const assertion = await new SignJWT({ jti: newId() })
+      .setProtectedHeader({ alg: 'EdDSA', kid })
+      .setIssuer(clientId)
+      .setSubject(clientId)
+      .setAudience(`https://${HOST}:8443`)
+      .setIssuedAt()
+      .setExpirationTime('60s')
+      .sign(privateKey);
+    const push = {
+      client_id: clientId,
+      client_assertion: assertion,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      response_type: 'code',
+      redirect_uri: 'https://app.example.org/callback',
+      scope: 'openid',
+      code_challenge: 'x'.repeat(43),
+      code_challenge_method: 'S256',
+    };
+    const answers = await twelve(at => world.reach('/oauth/par', { ...form(push), headers: urlencoded, at }));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 400 || status === 401)).toHaveLength(11);
+  });
+
+  test('H-13 with a device code, and with the decision about it', async () => {
+    const device = await television();
+    const started = await device.start();
+    const browser = await signedIn();
+    const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
+    const decision = JSON.stringify({ user_code: started.json['user_code'], decision: 'approve' });
+    await world.forgetTries();
+    const decided = await Promise.all(
+      Array.from({ length: 9 }, (_, index) =>
+        world.reach('/v1/device/decision', { method: 'POST', host: HOST, at: index % 2 === 0 ? world.host : second, body: decision, headers: { cookie, origin: browser.origin } }),
+      ),
+    );
+    expect(statuses(decided)).toEqual([200, ...Array.from({ length: 8 }, () => 404)]);
+    const answers = await twelve(at => device.redeem(String(started.json['device_code']), at));
+    expect(statuses(answers)).toEqual(once(200, 400));
+  });
+
+  test('H-13 with a CIBA request, and with the decision about it', async () => {
+    const begun = await world.mtls('/mtls/oauth/bc-authorize', { client_id: 'bff-delegator', scope: 'openid', login_hint: ada, actor_token: staffToken }, 'bff-delegator', { host: HOST });
+    const id = String(begun.json['auth_req_id']);
+    const browser = await signedIn();
+    const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
+    const decided = await twelve(at =>
+      world.reach(`/v1/ciba/${id}/decision`, { method: 'POST', host: HOST, at, body: JSON.stringify({ decision: 'approve' }), headers: { cookie, origin: browser.origin } }),
+    );
+    expect(statuses(decided)).toEqual(once(200, 404));
+    const prove = await prover();
+    const proofs = await Promise.all(Array.from({ length: 12 }, () => prove()));
+    const answers = await twelve((at, index) =>
+      world.mtls('/mtls/oauth/token', { grant_type: 'urn:openid:params:grant-type:ciba', client_id: 'bff-delegator', auth_req_id: id }, 'bff-delegator', {
+        host: HOST,
+        at,
+        headers: { dpop: proofs[index] as string },
+      }),
+    );
+    expect(statuses(answers)).toEqual(once(200, 400));
+  });
+});

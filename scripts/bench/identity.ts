@@ -1,0 +1,187 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { newId } from '@platform/kernel/base/ids';
+import { AccessClosures } from '@platform/kernel/identity/access-closure';
+import { KeySet } from '@platform/kernel/identity/key-set';
+import { Verifier } from '@platform/kernel/identity/verifier';
+import { SYSTEM } from '@platform/sdk';
+import { as, TokenMint } from '@platform/testing';
+import { Passwords } from '../../plugins/identity/src/passwords.ts';
+import { type Answer, IdentityServer } from './identity-server.ts';
+import { median, type Row } from './row.ts';
+
+const AT_ONCE = 16;
+const TOKENS = 4_000;
+const FLOWS = 400;
+const SIGN_INS = 300;
+const PEOPLE = 400;
+const ENVIRONMENTS = 1_000;
+const VERIFICATIONS = 200_000;
+const PASSWORD = 'a sentence nobody has guessed';
+const CALLBACK = 'https://bff.console.ops.sys.localhost:8443/auth/callback';
+
+/** Tokens, whole sign-ins and verification; «per core» is per CPU second of the serving process with all its threads. */
+export async function identityRows(): Promise<Row[]> {
+  const rows: Row[] = [];
+  {
+    await using server = await IdentityServer.start();
+    rows.push(await environments(server));
+    rows.push({ name: 'client credentials over mutual TLS, Ed25519, per core', value: await clientCredentials(server), unit: '/s', atLeast: 3_000 });
+    rows.push(...(await signIns(server)));
+  }
+  {
+    await using server = await IdentityServer.start({ PLATFORM_AUTH_INTERNAL_TOKEN_ALG: 'ML-DSA-65' });
+    rows.push({ name: 'client credentials over mutual TLS, ML-DSA-65, per core', value: await clientCredentials(server), unit: '/s', atLeast: 800 });
+  }
+  rows.push({
+    name: 'verification of a token in a service, cached by token, per core',
+    value: await verifications(),
+    unit: '/s',
+    atLeast: 30_000,
+    note: 'access model and revocations answered in the process',
+  });
+  return rows;
+}
+
+/** Calls per CPU second of the server: the median of three rounds after one to warm up. */
+async function perCore(server: IdentityServer, count: number, work: (turn: number) => Promise<void>): Promise<number> {
+  const rates: number[] = [];
+  for (let round = 0; round <= 3; round++) {
+    const { cpuUs: before } = await server.usage();
+    let next = 0;
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        while (next < count) await work(next++);
+      }),
+    );
+    const { cpuUs: after } = await server.usage();
+    if (round > 0) rates.push((count * 1e6) / (after - before));
+  }
+  return median(rates);
+}
+
+function clientCredentials(server: IdentityServer): Promise<number> {
+  return perCore(server, TOKENS, async () => {
+    ok(await server.form('bff', '/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff' }));
+  });
+}
+
+/** The gateway's sign-in of a person, from the pushed request to the tokens; what argon2id costs is measured beside it and taken out. */
+async function signIns(server: IdentityServer): Promise<Row[]> {
+  const passwords = new Passwords();
+  const hash = await passwords.hash(PASSWORD);
+  const people = await seedPeople(server, hash);
+  const hashUs = await cpuOf(40, () => passwords.verify(hash, PASSWORD));
+  let person = 0;
+  const nextEmail = () => people[person++ % people.length] as string;
+  const flows = await perCore(server, FLOWS, () => flow(server, nextEmail()));
+  await forget(server);
+  const alone = await perCore(server, SIGN_INS, async () => {
+    ok(await signIn(server, nextEmail(), {}));
+  });
+  const [flowUs, signInUs] = [1e6 / flows, 1e6 / alone];
+  return [
+    {
+      name: 'code flow from pushed request to tokens, audit and events included, without the hash, per core',
+      value: 1e6 / (flowUs - hashUs),
+      unit: '/s',
+      atLeast: 200,
+      note: `${Math.round(flowUs)} µs, of it ${Math.round(hashUs)} µs argon2id`,
+    },
+    { name: 'sign-in: share of CPU that is not argon2id', value: ((signInUs - hashUs) / signInUs) * 100, unit: '%', limit: 35, note: `${Math.round(signInUs)} µs a sign-in` },
+  ];
+}
+
+async function flow(server: IdentityServer, email: string): Promise<void> {
+  const verifier = randomBytes(32).toString('base64url');
+  const pushed = ok(
+    await server.form('bff', '/mtls/oauth/par', {
+      client_id: 'console',
+      response_type: 'code',
+      redirect_uri: CALLBACK,
+      scope: 'openid email profile',
+      state: 's',
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    }),
+  );
+  const requestUri = String((JSON.parse(pushed.text) as { request_uri: string }).request_uri);
+  const cookies = new Map<string, string>();
+  const browse = async (path: string) => {
+    const answer = await server.send('proxy', path, { method: 'GET', hostname: server.host, headers: { cookie: cookieOf(cookies) } });
+    keep(cookies, answer);
+    return String(answer.headers['location']);
+  };
+  const page = new URL(await browse(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: requestUri })}`), 'https://a');
+  const signed = ok(await signIn(server, email, Object.fromEntries(page.searchParams.entries().filter(([name]) => ['client_id', 'state', 'uid'].includes(name))), cookieOf(cookies)));
+  keep(cookies, signed);
+  const landed = new URL(await browse(String((JSON.parse(signed.text) as { next: string }).next)));
+  const code = landed.searchParams.get('code') as string;
+  ok(await server.form('bff', '/mtls/oauth/token', { grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: CALLBACK }));
+}
+
+function signIn(server: IdentityServer, email: string, oauth: object, cookie = ''): Promise<Answer> {
+  return server.send('proxy', '/v1/sign-in', {
+    hostname: server.host,
+    headers: { 'content-type': 'application/json', origin: `https://${server.host}:8443`, ...(cookie ? { cookie } : {}) },
+    body: JSON.stringify({ email, password: PASSWORD, oauth }),
+  });
+}
+
+async function seedPeople({ tables }: IdentityServer, hash: string): Promise<string[]> {
+  const ids = Array.from({ length: PEOPLE }, () => newId());
+  await tables.sql`insert into users (user_id, env_id, email, email_ci, email_verified) select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
+  await tables.sql`insert into passwords (user_id, hash) select id, ${hash} from unnest(${ids}::uuid[]) id`;
+  return ids.map(id => `${id}@example.org`);
+}
+
+/** What the flows left is not what the next row measures. */
+async function forget({ tables }: IdentityServer): Promise<void> {
+  await tables.sql`delete from oidc_state`;
+}
+
+async function environments(server: IdentityServer): Promise<Row> {
+  const ids = Array.from({ length: ENVIRONMENTS }, () => newId());
+  await server.tables.sql`insert into realms (env_id, org_id, host) select id, id, 'auth.' || id || '.localhost' from unnest(${ids}::uuid[]) id`;
+  const { rss: before } = await server.usage();
+  for (const id of ids) ok(await server.send('proxy', '/.well-known/openid-configuration', { method: 'GET', hostname: `auth.${id}.localhost` }));
+  const { rss: after } = await server.usage();
+  return { name: `memory added by ${ENVIRONMENTS.toLocaleString('en')} environments that are signed in to`, value: (after - before) / 2 ** 20, unit: 'MB', limit: 200 };
+}
+
+async function verifications(): Promise<number> {
+  const mint = new TokenMint();
+  const closures = new AccessClosures({
+    live: async versions => ({ versions: versions.map(() => '1'), revoked: false }),
+    personScopes: async () => ['sys:read'],
+    workload: async () => undefined,
+  });
+  const verifier = new Verifier({ keys: new KeySet(async () => mint.jwks), closures, workloads: () => undefined, issuers: () => true });
+  const tokens = Array.from({ length: 500 }, () => `Bearer ${mint.token(as.user('sys:read'), 'sys')}`);
+  let turn = 0;
+  const us = await cpuOf(VERIFICATIONS, () => verifier.verify({ authorization: tokens[turn++ % tokens.length] as string, peer: undefined, service: 'sys', tenantEnvId: undefined }));
+  return 1e6 / us;
+}
+
+/** Microseconds of this process's CPU per call; the first tenth warms up. */
+async function cpuOf(count: number, work: () => Promise<unknown>): Promise<number> {
+  for (let turn = 0; turn < count / 10; turn++) await work();
+  const before = process.cpuUsage();
+  for (let turn = 0; turn < count; turn++) await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / count;
+}
+
+function ok(answer: Answer): Answer {
+  if (answer.status >= 400) throw new Error(`answered ${answer.status} ${answer.text}`);
+  return answer;
+}
+
+const cookieOf = (cookies: ReadonlyMap<string, string>) => [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+
+function keep(cookies: Map<string, string>, { headers }: Answer): void {
+  for (const line of [headers['set-cookie'] ?? []].flat()) {
+    const [pair = ''] = line.split(';');
+    const at = pair.indexOf('=');
+    if (pair.length > at + 1) cookies.set(pair.slice(0, at), pair.slice(at + 1));
+  }
+}
