@@ -7,6 +7,7 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
+import { StreamTickets } from '../http/stream-tickets.ts';
 import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
@@ -24,7 +25,7 @@ import { inScope } from '../telemetry/request-scope.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from './job-runner.ts';
-import { kernelRoutes, pageAliases } from './kernel-routes.ts';
+import { kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
@@ -71,6 +72,7 @@ export class ServiceInstance implements AsyncDisposable {
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
   #consumers: EventConsumer[] = [];
   #jobs: JobRunner | undefined;
+  readonly #tickets: StreamTickets;
   readonly #callers = new WeakMap<Workload, Identity>();
 
   constructor(parts: ServiceInstanceParts) {
@@ -83,6 +85,7 @@ export class ServiceInstance implements AsyncDisposable {
       bootstrapEnvs: new Set([SYSTEM.envId]),
       now: () => parts.clock.now(),
     });
+    this.#tickets = new StreamTickets({ service: parts.manifest.id, kv: parts.kv, now: () => parts.clock.now().getTime(), live: caller => this.#identityOf(caller) });
   }
 
   get app(): ServiceApp {
@@ -127,6 +130,8 @@ export class ServiceInstance implements AsyncDisposable {
       engine: this.#engine,
       verifier,
       log,
+      clock: this.#parts.clock,
+      tickets: this.#tickets,
       accepting: () => this.#state === 'started',
       ...(this.#parts.seen ? { seen: this.#parts.seen } : {}),
     });
@@ -210,6 +215,7 @@ export class ServiceInstance implements AsyncDisposable {
         },
         described,
       }),
+      ...ticketRoutes(own, this.#tickets),
       ...policyAdministration({
         service: manifest.id,
         actionsOf: service => actionsOf(this.#parts.manifests(), service),

@@ -1,7 +1,7 @@
-import { IDLE_MS, MAX_DELIVERIES } from '../contract/schema.ts';
+import { IDLE_MS, MAX_DELIVERIES } from '../contract/schema/event.ts';
 import type { EventBusContext } from './context.ts';
 import type { DeadLetters } from './dead-letters.ts';
-import { envelopeOf, type ReadEntry } from './entry.ts';
+import { envelopeOf, historyOf, type ReadEntry } from './entry.ts';
 import { type StreamRef, streamKey } from './names.ts';
 
 type RawEntry = [id: string, fields: string[] | null];
@@ -50,8 +50,11 @@ export class Reader {
       const claimed = await this.#claim(ref, group, consumer, [...deliveries.keys()].slice(0, count - entries.length));
       for (const raw of claimed) {
         for (const entry of entryAt(ref, raw, (deliveries.get(raw[0]) ?? 1) + 1)) {
-          if (entry.deliveries > MAX_DELIVERIES) await this.#deadLetters.bury(entry, group, { reason: 'max_deliveries', reasons: ['max_deliveries'], attempts: entry.deliveries - 1 });
-          else entries.push(entry);
+          if (entry.deliveries <= MAX_DELIVERIES) entries.push(entry);
+          else {
+            const history = [...historyOf(entry.envelope), { at: this.#ctx.clock.now().toISOString(), reason: 'max_deliveries' }];
+            await this.#deadLetters.bury(entry, group, { reason: 'max_deliveries', history, attempts: entry.deliveries - 1, consumer });
+          }
         }
       }
     }

@@ -35,7 +35,7 @@ export const workload = (name: string, vertical: string | undefined = 'platform'
 /** A person signed in to an environment. */
 export const person = (envId: string): Caller => ({ ...base, kind: 'user', userId: 'u-1', service: undefined, subject: 'u-1', clientId: 'console', envId, vertical: undefined });
 
-const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin']);
+const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin', 'bus:policy:read']);
 export const identityOf = (caller: Caller, scopes: ReadonlySet<string> = SCOPES): Identity => ({ caller, principal: caller.kind, scopes });
 
 interface Entry {
@@ -89,9 +89,12 @@ export class BusProcess implements AsyncDisposable {
     this.caller = caller;
   }
 
-  static async start(stores: Stores, { config = {} }: { config?: Record<string, unknown> } = {}): Promise<BusProcess> {
+  static async start(
+    stores: Stores,
+    { config = {}, neighbours = [], url = stores.valkey.url }: { config?: Record<string, unknown>; neighbours?: readonly Manifest[]; url?: string } = {},
+  ): Promise<BusProcess> {
     const pool = await stores.cluster.pool('bus');
-    const store = await connectKeyValue(stores.valkey.url);
+    const store = await connectKeyValue(url);
     const kv = await keyValuePort(store);
     // The query members of the contract itself: printed as JSON they lose that they are optional.
     const manifest = { ...manifestOf(plugin.contract, '0.1.0'), routes: plugin.contract.routes } as Manifest;
@@ -127,7 +130,7 @@ export class BusProcess implements AsyncDisposable {
         policy: { snapshot } as PolicyPort,
         scopesOf: async () => SCOPES,
         workloadScopes: () => ({ vertical: 'platform', scopes: SCOPES }),
-        manifests: () => [manifest],
+        manifests: () => [manifest, ...neighbours],
         platform: {} as never,
         instance: `test-${Math.random().toString(36).slice(2, 8)}`,
         build: 'test',

@@ -44,8 +44,8 @@ test('BUS-046 BUS-016 BUS-015 BUS-035: a refused entry leaves its group and come
   const env = newEnv();
   await bus.produce(shop, env, 1, { idempotency_key: 'k' });
   const first = await readOne(env);
-  expect(await nack(env, [first?.message_id as string, '1-1'], { reason: 'not yet' })).toEqual({ queued: 1 });
-  expect(await nack(env, [first?.message_id as string])).toEqual({ queued: 0 });
+  expect(await nack(env, [first?.message_id as string, '1-1'], { reason: 'not yet' })).toEqual({ queued: 1, lost: ['1-1'] });
+  expect(await nack(env, [first?.message_id as string])).toEqual({ queued: 0, lost: [first?.message_id] });
   expect((await bus.store.client.xpending(`bus:{${env}}:app`, 'mail.g'))[0]).toBe(0);
   await bus.clock.advance('20s');
   expect(await bus.consume(mail, { env_id: env })).toEqual([]);
@@ -93,7 +93,7 @@ test('BUS-004 BUS-017 BUS-034: the fifth refusal makes a dead letter with the re
 test('an entry that no try can help goes straight to the dead letters, and one that sixteen consumers left behind', async () => {
   const env = newEnv();
   await bus.produce(shop, env, 1);
-  expect(await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true, reason: 'slug_taken: no' })).toEqual({ queued: 1 });
+  expect(await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true, reason: 'slug_taken: no' })).toEqual({ queued: 1, lost: [] });
   expect((await letters(env)).items).toMatchObject([{ reason: 'slug_taken: no', attempts: 1 }]);
   await bus.produce(shop, env, 2);
   const left = (await readOne(env))?.message_id as string;
