@@ -46,7 +46,7 @@ export class EventStreams {
    * in one turn: a slow client is not read for.
    */
   async *#events(open: Open, signal: AbortSignal): AsyncGenerator<StreamItem> {
-    const { ctx, wake, counters } = this.#parts;
+    const { ctx, reader, wake, counters } = this.#parts;
     const { ref, group, consumer } = open;
     counters.sse_clients += 1;
     using waiter = wake.waiter(ref.family, ref.env);
@@ -78,6 +78,7 @@ export class EventStreams {
         await waiter.wait(undefined, signal);
       }
     } finally {
+      await reader.leave(ref, group, consumer).catch(error => ctx.log.debug({ err: error, consumer }, 'a consumer stays in its group'));
       counters.sse_clients -= 1;
     }
   }

@@ -4,6 +4,11 @@ import type { DeadLetters } from './dead-letters.ts';
 import { envelopeOf, historyOf, type ReadEntry } from './entry.ts';
 import { type StreamRef, streamKey } from './names.ts';
 
+const LEAVE = `
+local ok, rows = pcall(redis.call, 'XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])
+if not ok or rows.err or #rows > 0 then return 0 end
+return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])`;
+
 type RawEntry = [id: string, fields: string[] | null];
 
 /** Reads streams in a group without blocking a connection: many streams are one round trip. */
@@ -68,6 +73,11 @@ export class Reader {
   /** Gives back what its reader did not wait for: the next one need not wait for it to become idle. */
   async giveBack(entries: readonly ReadEntry[], group: string, consumer: string): Promise<void> {
     await this.#ctx.kv.pipeline(entries.map(({ ref, id }) => ['XCLAIM', streamKey(ref), group, consumer, 0, id, 'IDLE', IDLE_MS, 'JUSTID']));
+  }
+
+  /** Takes a consumer out of its group when nothing waits in its name: what does is found by the others. */
+  async leave(ref: StreamRef, group: string, consumer: string): Promise<void> {
+    await this.#ctx.kv.call('EVAL', LEAVE, 1, streamKey(ref), group, consumer);
   }
 
   async pendingOf(ref: StreamRef, group: string): Promise<number> {

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { rmSync } from 'node:fs';
 import type { AnyPlugin, Caller, Logger } from '@platform/sdk';
+import { kernelProblem } from '../../../kernel/base/kernel-problem.ts';
 import { ManualClock } from '../../../kernel/base/clock.ts';
 import { type Manifest, manifestOf } from '../../../kernel/base/manifest.ts';
 import { keyValuePort } from '../../../kernel/host/key-value-port.ts';
@@ -109,7 +110,10 @@ export class BusProcess implements AsyncDisposable {
       const relay = new Relay({ log, deliver: deliverTo(deliveryTargets(caller, () => self)) });
       const snapshot: PolicyPort['snapshot'] = async () => ({ sets: [], relations: [], attributes: [] }) as never;
       const verifier = {
-        verify: async ({ authorization }: { authorization?: string }) => identityOf(JSON.parse(Buffer.from(authorization?.slice(7) ?? '', 'base64url').toString()) as Caller),
+        verify: async ({ authorization }: { authorization?: string }) => {
+          if (authorization === undefined) throw kernelProblem('unauthenticated');
+          return identityOf(JSON.parse(Buffer.from(authorization.slice(7), 'base64url').toString()) as Caller);
+        },
       } as unknown as Verifier;
       const instance = new ServiceInstance({
         plugin: plugin as unknown as AnyPlugin,
