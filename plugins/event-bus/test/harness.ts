@@ -36,7 +36,7 @@ export const workload = (name: string, vertical: string | undefined = 'platform'
 /** A person signed in to an environment. */
 export const person = (envId: string): Caller => ({ ...base, kind: 'user', userId: 'u-1', service: undefined, subject: 'u-1', clientId: 'console', envId, vertical: undefined });
 
-const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin', 'bus:policy:read']);
+const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin', 'bus:policy:read', 'bus:contracts:write']);
 export const identityOf = (caller: Caller, scopes: ReadonlySet<string> = SCOPES): Identity => ({ caller, principal: caller.kind, scopes });
 
 interface Entry {

@@ -57,6 +57,7 @@ export class EventContracts {
     if (events.length > MOST_BYTES) throw problem('bad_schema', { detail: `At most ${MOST_BYTES} bytes.` });
     const foreign = Object.keys(body.events).find(name => !name.startsWith(`${body.vertical}:${body.service}:`));
     if (foreign !== undefined) throw problem('bad_schema', { detail: `'${foreign.slice(0, 260)}' is not an event of ${body.vertical}:${body.service}.` });
+    for (const schema of Object.values(body.events)) this.#checkOf(schema);
     const changed = await db.sql<object[]>`
       insert into event_contracts (service, vertical, version, events) values (${body.service}, ${body.vertical}, ${body.version}, ${events})
       on conflict (service) do update set vertical = excluded.vertical, version = excluded.version, events = excluded.events, updated_at = now()
@@ -75,6 +76,14 @@ export class EventContracts {
     const rows = await sql<(Pick<EventContract, 'service' | 'vertical'> & { events: string })[]>`select service, vertical, events from event_contracts`;
     this.#version = state?.version ?? '';
     this.#know(rows.map(({ service: id, vertical, events }) => ({ id, vertical, events: eventsOf(JSON.parse(events) as EventContract['events']) })));
+  }
+
+  #checkOf(schema: object): Check {
+    try {
+      return this.#ctx.catalog.checkOf(schema, { base: '/payload', foreign: true });
+    } catch (cause) {
+      throw this.#ctx.problem('bad_schema', { detail: 'A schema is an object of JSON Schema, nested at most 32 levels deep.', cause });
+    }
   }
 
   async #refresh(): Promise<void> {
