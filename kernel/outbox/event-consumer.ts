@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProblem, type Logger } from '@platform/sdk';
+import type { Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
-import { inScope } from '../telemetry/request-scope.ts';
-import { AlreadyHandled, consuming } from './consumption.ts';
+import { handleOnce, wants } from './handling.ts';
+import { Leaseholder } from './leaseholder.ts';
 
 /** An entry as the bus hands it out (G-K-12). */
 export interface StreamEntry {
@@ -60,16 +60,9 @@ export interface ConsumerOptions {
   readonly mark?: (consumer: string, key: string) => Promise<boolean>;
 }
 
-const keyOf = ({ env_id, stream_family, message_id }: Pick<StreamEntry, 'env_id' | 'stream_family' | 'message_id'>): string => `${env_id}\n${stream_family}\n${message_id}`;
-
-/** A replayed dead letter is the same event once more (C3, C18). */
-const originalType = ({ event_type, replayed_from_dlq }: StreamEntry) => (replayed_from_dlq ? event_type.replace(/\.replayed$/, '') : event_type);
-
 const COUNT = 50;
 const BLOCK_MS = 10_000;
 const LONGEST_RETRY_S = 300;
-/** A third of the bus's minute: two of three words may be lost. */
-const WORD_EVERY_MS = 20_000;
 
 /**
  * Reads a family in a consumer group, one entry after the other, and settles each: ack, retry later, or dead letter (house 13). While it
@@ -80,8 +73,6 @@ export class EventConsumer implements AsyncDisposable {
   readonly #group: string;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
-  /** Read and not settled yet, in their order. */
-  readonly #held = new Map<string, StreamEntry>();
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
@@ -90,9 +81,9 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { bus, log, family, instance, delivery, name } = this.#options;
+    const { bus, log, clock, family, instance, delivery, name } = this.#options;
     const { signal } = this.#stopping;
-    using _word = this.#options.clock.every(WORD_EVERY_MS, () => this.#stillAtWork());
+    using leases = new Leaseholder({ bus, log, clock, name, group: this.#group, consumer: instance });
     for (let failures = 0; !signal.aborted; ) {
       try {
         const { entries, gaps = [] } = await bus.consume(
@@ -101,15 +92,14 @@ export class EventConsumer implements AsyncDisposable {
         );
         failures = 0;
         if (gaps.length > 0) log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
-        for (const entry of entries) this.#held.set(keyOf(entry), entry);
+        leases.hold(entries);
         for (const entry of entries) {
           if (signal.aborted) break;
           // Another one has it by now.
-          if (!this.#held.has(keyOf(entry))) continue;
-          await this.#settle(entry).finally(() => this.#held.delete(keyOf(entry)));
+          if (leases.holds(entry)) await this.#settle(entry, leases);
         }
       } catch (error) {
-        this.#held.clear();
+        leases.drop();
         if (signal.aborted) break;
         if (failures === 3) log.warn({ consumer: name, err: error }, 'events cannot be consumed; trying on');
         await delay(backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(() => undefined);
@@ -118,59 +108,15 @@ export class EventConsumer implements AsyncDisposable {
     if (delivery === 'process') await bus.close({ stream_family: family, consumer_group: this.#group }).catch(() => undefined);
   }
 
-  async #settle(entry: StreamEntry): Promise<void> {
-    const { bus, event, log, name } = this.#options;
-    const where = { env_id: entry.env_id, stream_family: entry.stream_family, consumer_group: this.#group, consumer: this.#options.instance, message_ids: [entry.message_id] };
-    if (event !== '*' && originalType(entry) !== event) return void (await bus.ack(where));
-    try {
-      await this.#handle(entry);
-    } catch (error) {
-      if (!(error instanceof AlreadyHandled)) {
-        const never = isProblem(error) && error.retry === 'never';
-        const reason = isProblem(error) ? `${error.code}: ${error.message}` : error instanceof Error ? error.message : String(error);
-        log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
-        const attempt = entry.delivery_count ?? 1;
-        return this.#told(
-          entry,
-          await bus.nack({
-            ...where,
-            retry_after_secs: Math.round(backoff(attempt, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 }) / 1_000),
-            reason: reason.slice(0, 500),
-            ...(never ? { dead_letter: true } : {}),
-          }),
-        );
-      }
-    }
-    this.#told(entry, await bus.ack(where));
-  }
-
-  /** A lost lease does no harm where the effect is marked; that it happened is worth a line. */
-  #told({ event_type, message_id }: StreamEntry, { lost = [] }: Lost): void {
-    if (lost.length > 0) this.#options.log.warn({ consumer: this.#options.name, event_type, message_id }, 'another consumer had taken the event meanwhile');
-  }
-
-  async #stillAtWork(): Promise<void> {
-    const { bus, log, name, instance } = this.#options;
-    for (const entries of Map.groupBy(this.#held.values(), ({ env_id, stream_family }) => `${env_id}\n${stream_family}`).values()) {
-      const [{ env_id, stream_family }] = entries as [StreamEntry, ...StreamEntry[]];
-      const message_ids = entries.map(({ message_id }) => message_id);
-      try {
-        const { lost = [] } = await bus.extend({ env_id, stream_family, consumer_group: this.#group, consumer: instance, message_ids });
-        for (const message_id of lost) this.#held.delete(keyOf({ env_id, stream_family, message_id }));
-      } catch (error) {
-        log.debug({ consumer: name, err: error }, 'the bus did not hear that events are still worked on');
-      }
-    }
-  }
-
-  async #handle(entry: StreamEntry): Promise<void> {
-    const { service, name, handle, mark, delivery } = this.#options;
-    const consumption = { consumer: name, key: entry.idempotency_key, marked: false };
-    const run = () => inScope({ correlationId: entry.correlation_id, service, envId: entry.env_id }, () => handle(entry));
-    if (delivery === 'process') return run();
-    await consuming(consumption, run);
-    // A handler without a transaction has no effect to commit with; its mark alone still stops a second delivery.
-    if (!consumption.marked) await mark?.(consumption.consumer, consumption.key);
+  async #settle(entry: StreamEntry, leases: Leaseholder): Promise<void> {
+    const { log, name } = this.#options;
+    if (!wants(this.#options, entry)) return leases.ack(entry);
+    const handled = await handleOnce(this.#options, entry);
+    if (handled.ok) return leases.ack(entry);
+    const { never, reason, error } = handled;
+    log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
+    const waitMs = backoff(entry.delivery_count ?? 1, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 });
+    return leases.nack(entry, { retry_after_secs: Math.round(waitMs / 1_000), reason, ...(never ? { dead_letter: true } : {}) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

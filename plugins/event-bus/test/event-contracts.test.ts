@@ -40,7 +40,8 @@ const refusal = (work: Promise<unknown>): Promise<Refusal> =>
     () => ({ code: 'none', status: 200 }),
     error => error,
   );
-const produce = (as: ReturnType<typeof workload>, event_type: string, payload: object, env = newEnv()) => refusal(bus.call('produce', as, { body: { event_type, env_id: env, stream_family: 'app', payload } }));
+const produce = (as: ReturnType<typeof workload>, event_type: string, payload: object, env = newEnv()) =>
+  refusal(bus.call('produce', as, { body: { event_type, env_id: env, stream_family: 'app', payload } }));
 const declare = (events: Record<string, object>, more: object = {}) =>
   bus.call('keepEventContract', captain, { params: { service: 'lending' }, body: { service: 'lending', vertical: 'acme', version: '1.0.0', events, ...more } });
 
@@ -67,7 +68,11 @@ test('a row of a batch that does not fit fails alone, and its detail says where'
   const env = newEnv();
   const row = (payload: object) => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload });
   const { value } = await bus.call('produceBatch', workload('shop'), { body: { events: [row({ order_id: 'a', items: [] }), row({ items: [] }), row({ order_id: 'b', items: [] })] } });
-  expect((value as { results: object[] }).results).toMatchObject([{ message_id: expect.any(String) }, { error: 'invalid_event', status: 400, detail: expect.stringContaining('/payload/order_id') }, { message_id: expect.any(String) }]);
+  expect((value as { results: object[] }).results).toMatchObject([
+    { message_id: expect.any(String) },
+    { error: 'invalid_event', status: 400, detail: expect.stringContaining('/payload/order_id') },
+    { message_id: expect.any(String) },
+  ]);
 });
 
 test('a vertical is open until the host says what its services declare; then it is held to that, in every process and after a restart', async () => {
@@ -80,7 +85,8 @@ test('a vertical is open until the host says what its services declare; then it 
   expect(await produce(acme, 'acme:other:loan:granted', {})).toMatchObject({ code: 'invalid_event' });
   expect((await produce(acme, 'acme:lending:loan:granted', { loan_id: 'l' })).code).toBe('none');
   expect((await produce(globex, 'globex:any:thing:happened', { free: true })).code).toBe('none');
-  const elsewhere = (process: BusProcess) => refusal(process.call('produce', acme, { body: { event_type: 'acme:lending:loan:granted', env_id: newEnv(), stream_family: 'app', payload: {} } })).then(({ code }) => code);
+  const elsewhere = (process: BusProcess) =>
+    refusal(process.call('produce', acme, { body: { event_type: 'acme:lending:loan:granted', env_id: newEnv(), stream_family: 'app', payload: {} } })).then(({ code }) => code);
   await other.clock.advance('2s');
   await eventually(() => elsewhere(other)).toBe('invalid_event');
   await using fresh = await BusProcess.start(stores);
@@ -110,7 +116,13 @@ test('a contract whose events break what a declared consumer expects is refused 
     return manifest;
   };
   const findings = (manifest: Manifest) =>
-    checkManifest(manifest, new Map([['bus', busManifest], ['sys', manifest]]))
+    checkManifest(
+      manifest,
+      new Map([
+        ['bus', busManifest],
+        ['sys', manifest],
+      ]),
+    )
       .filter(({ id }) => id === 'E071')
       .map(({ where, what }) => `${where} ${what}`);
   expect(findings(sys(() => undefined))).toEqual([]);
@@ -123,6 +135,14 @@ test('a contract whose events break what a declared consumer expects is refused 
   delete without.events['platform:sys:env:updated'];
   expect(findings(without)).toEqual([expect.stringContaining('sys declares no such event')]);
   // The other way round: a consumer that expects what nobody promises is refused as well.
-  const consumer = { ...busManifest, id: 'late', consumes: { hears: { event: 'platform:sys:env:updated', family: 'sys', expects: { type: 'object', required: ['region'], properties: { region: { type: 'string' } } } } } } as unknown as Manifest;
-  expect(checkManifest(consumer, new Map([['sys', sys(() => undefined)]])).filter(({ id }) => id === 'E071').map(({ where }) => where)).toEqual(['late.consumes.hears']);
+  const consumer = {
+    ...busManifest,
+    id: 'late',
+    consumes: { hears: { event: 'platform:sys:env:updated', family: 'sys', expects: { type: 'object', required: ['region'], properties: { region: { type: 'string' } } } } },
+  } as unknown as Manifest;
+  expect(
+    checkManifest(consumer, new Map([['sys', sys(() => undefined)]]))
+      .filter(({ id }) => id === 'E071')
+      .map(({ where }) => where),
+  ).toEqual(['late.consumes.hears']);
 });

@@ -34,7 +34,24 @@ const appendUntold = (env: string, n: number) =>
   bus.store.client.xadd(
     `bus:{${env}}:app`,
     '*',
-    ...['event_type', 'platform:shop:order:created', 'payload', `{"n":${n}}`, 'created_at', 'x', 'produced_at', 'x', 'produced_by', 'shop', 'publisher_subject', 'shop', 'correlation_id', 'c', 'idempotency_key', `k-${n}`],
+    ...[
+      'event_type',
+      'platform:shop:order:created',
+      'payload',
+      `{"n":${n}}`,
+      'created_at',
+      'x',
+      'produced_at',
+      'x',
+      'produced_by',
+      'shop',
+      'publisher_subject',
+      'shop',
+      'correlation_id',
+      'c',
+      'idempotency_key',
+      `k-${n}`,
+    ],
   );
 const take = async (source: EventSource, count: number) => {
   const numbers: unknown[] = [];
@@ -75,8 +92,11 @@ test('BUS-060 the sweep of every five seconds takes what was pending for a minut
   const env = newEnv();
   using source = await open(env);
   for (let n = 0; n < 25; n++) await appendUntold(env, n);
-  const ids = ((await bus.store.client.xreadgroup('GROUP', 'mail.tab', 'gone', 'COUNT', 25, 'STREAMS', `bus:{${env}}:app`, '>')) as [string, [string, string[]][]][]).flatMap(([, rows]) => rows.map(([id]) => id));
-  const byConsumer = async () => new Set(((await bus.store.client.call('XPENDING', `bus:{${env}}:app`, 'mail.tab', '-', '+', 50)) as [string, string][]).filter(([, consumer]) => consumer !== 'gone').map(([id]) => id)).size;
+  const ids = ((await bus.store.client.xreadgroup('GROUP', 'mail.tab', 'gone', 'COUNT', 25, 'STREAMS', `bus:{${env}}:app`, '>')) as [string, [string, string[]][]][]).flatMap(([, rows]) =>
+    rows.map(([id]) => id),
+  );
+  const byConsumer = async () =>
+    new Set(((await bus.store.client.call('XPENDING', `bus:{${env}}:app`, 'mail.tab', '-', '+', 50)) as [string, string][]).filter(([, consumer]) => consumer !== 'gone').map(([id]) => id)).size;
   await bus.store.client.call('XCLAIM', `bus:{${env}}:app`, 'mail.tab', 'gone', 0, ...ids, 'IDLE', 59_000, 'JUSTID');
   await bus.clock.advance('5s');
   expect(await byConsumer()).toBe(0);
@@ -141,7 +161,8 @@ test('H-22 a stream whose events were cut before they were read says which, befo
   expect(ms < firstMs || (ms === firstMs && seq < firstSeq)).toBe(true);
   expect((await source.next()).id).toBe(first[0]);
 
-  const pull = async (group: string, env_id = env) => (await small.call('consume', mail, { body: { env_id, stream_family: 'app', consumer_group: group, count: 1, consumer: 'p' } })).value as { gaps?: object[]; entries: unknown[] };
+  const pull = async (group: string, env_id = env) =>
+    (await small.call('consume', mail, { body: { env_id, stream_family: 'app', consumer_group: group, count: 1, consumer: 'p' } })).value as { gaps?: object[]; entries: unknown[] };
   expect(await pull('pull')).toMatchObject({ gaps: [{ group: 'mail.pull', after: read?.message_id, through: gap.data?.['through'] }], entries: [{ message_id: first[0] }] });
   expect((await pull('pull')).gaps).toBeUndefined();
   expect((await pull('quick')).gaps).toBeUndefined();

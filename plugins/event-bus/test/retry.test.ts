@@ -178,7 +178,13 @@ describe('a replay by filter', () => {
     await bus.call('nack', mail, { body: { env_id: env, stream_family: family, consumer_group: 'g', message_id: entry?.message_id, dead_letter: true, reason } });
   };
   const replay = async (env: string, body: object) =>
-    (await bus.call('replayDeadLetters', shop, { body: { env_id: env, ...body } })).value as { dry_run: boolean; matched: number; replayed: number; more: boolean; matches: { dlq_id: string; event_type: string }[] };
+    (await bus.call('replayDeadLetters', shop, { body: { env_id: env, ...body } })).value as {
+      dry_run: boolean;
+      matched: number;
+      replayed: number;
+      more: boolean;
+      matches: { dlq_id: string; event_type: string }[];
+    };
 
   test('BUS-039 a dry run names what it would replay and touches nothing; the run replays exactly that, oldest first', async () => {
     const env = newEnv();
@@ -227,7 +233,11 @@ describe('a replay by filter', () => {
     expect(await bus.consume(mail, { env_id: env })).toHaveLength(20);
     await bury(env, 99, { stream_family: 'sys' });
     const origin = await bus.listen();
-    const answer = await fetch(`${origin}/v1/admin/dlq/replayMatching?target_env_id=${env}`, { method: 'POST', headers: { authorization: bearer(person(env)), 'content-type': 'application/json' }, body: '{}' });
+    const answer = await fetch(`${origin}/v1/admin/dlq/replayMatching?target_env_id=${env}`, {
+      method: 'POST',
+      headers: { authorization: bearer(person(env)), 'content-type': 'application/json' },
+      body: '{}',
+    });
     expect([answer.status, await answer.json()]).toMatchObject([200, { dry_run: true, matched: 1, replayed: 0 }]);
   });
 });
