@@ -4,7 +4,7 @@ import { DetailList } from './detail-list.tsx';
 import { Dialog } from './dialog.tsx';
 
 /** Opens what a row shows of itself beyond its columns. */
-export function RowDetail({ row, title, fields }: { row: unknown; title: string; fields: readonly Column[] }) {
+export function RowDetail({ row, fields }: { row: unknown; fields: readonly Column[] }) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -12,7 +12,7 @@ export function RowDetail({ row, title, fields }: { row: unknown; title: string;
         Details
       </button>
       {open && (
-        <Dialog title={title} close={() => setOpen(false)} wide>
+        <Dialog title="Details" close={() => setOpen(false)} wide>
           <DetailList of={row} fields={fields} />
         </Dialog>
       )}

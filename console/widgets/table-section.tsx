@@ -150,8 +150,9 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                           })}
                           {ends && (
                             <td className="act">
-                              {row_detail.length > 0 && <RowDetail row={row} title={String(valueAt(row, columns[0]?.value ?? row_key))} fields={row_detail} />}
-                              <RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }} />
+                              <RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }}>
+                                {row_detail.length > 0 && <RowDetail row={row} fields={row_detail} />}
+                              </RowActions>
                             </td>
                           )}
                         </tr>

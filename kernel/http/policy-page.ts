@@ -29,6 +29,8 @@ interface Kind {
   readonly fields: readonly object[];
   readonly empty: string;
   readonly detail?: readonly object[];
+  /** Rows that may be deleted; all of them without. */
+  readonly when?: object;
 }
 const KINDS: readonly Kind[] = [
   {
@@ -43,6 +45,7 @@ const KINDS: readonly Kind[] = [
       { label: 'Changed', value: 'updated_at', format: 'datetime' },
     ],
     fields: setFields,
+    when: { path: 'origin', op: 'eq', value: 'tenant' },
     empty: 'This environment has no policy of its own: scopes alone decide.',
     detail: [
       { label: 'Changed by', value: 'updated_by', format: 'code' },
@@ -78,7 +81,7 @@ const KINDS: readonly Kind[] = [
 /** Policy administration as sections of a page: what every service serves under `/v1/admin/{kind}` (G-K-10). */
 export function policySections(service: string): object {
   const requires = `${service}:policy:admin`;
-  const tabs = KINDS.map(({ label, resource, key, columns, fields, empty, detail }) => ({
+  const tabs = KINDS.map(({ label, resource, key, columns, fields, empty, detail, when }) => ({
     label,
     sections: [
       { id: `${resource}-add`, kind: 'actions', actions: [{ id: 'add', label: `Add to ${label.toLowerCase()}`, resource, form: fields, requires, then: 'reload' }] },
@@ -88,7 +91,7 @@ export function policySections(service: string): object {
         source: { resource, paged: true },
         row_key: key,
         columns,
-        row_actions: [{ ...remove(resource, key), requires }],
+        row_actions: [{ ...remove(resource, key), requires, ...(when ? { when } : {}) }],
         ...(detail ? { row_detail: detail } : {}),
         empty,
       },
