@@ -157,6 +157,8 @@ export interface KeyValue {
   call(command: string, ...args: readonly (string | number)[]): Promise<unknown>;
   /** One round trip; a failed command is an `Error` in its place. */
   pipeline(commands: readonly (readonly (string | number)[])[]): Promise<unknown[]>;
+  /** One hash tag for every server of a cluster, so that a key can be put on each; none where there is one server. */
+  shardTags(): readonly string[];
   /** The values of keys, read no earlier than this call. Everything asked for at one moment in the process shares one round trip. */
   current(keys: readonly string[]): Promise<readonly (string | null)[]>;
   subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
