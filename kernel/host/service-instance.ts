@@ -11,7 +11,7 @@ import { StreamTickets } from '../http/stream-tickets.ts';
 import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
-import type { ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
+import type { ConsumerBus } from '../outbox/event-consumer.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
@@ -70,7 +70,7 @@ export class ServiceInstance implements AsyncDisposable {
   #app: ServiceApp | undefined;
   #behaviour: PluginBehaviour<never, never> | undefined;
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
-  #consumers: EventConsumer[] = [];
+  #consumers: AsyncDisposable[] = [];
   #jobs: JobRunner | undefined;
   readonly #tickets: StreamTickets;
   readonly #callers = new WeakMap<Workload, Identity>();

@@ -1,38 +1,9 @@
 import type { Logger } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../base/clock.ts';
-import { type ConsumerBus, EventConsumer, type Held, type StreamEntry } from './event-consumer.ts';
+import { EventConsumer, type StreamEntry } from './event-consumer.ts';
+import { HandBus } from './fixtures/hand-bus.ts';
 
-/** A bus that hands out what the test gives it and remembers what it was told. */
-class Bus implements ConsumerBus {
-  readonly told: { how: string; ids: readonly string[]; consumer: string }[] = [];
-  lost: readonly string[] = [];
-  #next = Promise.withResolvers<{ entries: StreamEntry[]; gaps?: object[] }>();
-  readonly #watchers = new Set<() => void>();
-
-  give(answer: { entries: StreamEntry[]; gaps?: object[] }): void {
-    this.#next.resolve(answer);
-    this.#next = Promise.withResolvers();
-  }
-  async consume(_: object, signal: AbortSignal) {
-    const gone = Promise.withResolvers<never>();
-    signal.addEventListener('abort', () => gone.reject(signal.reason), { once: true });
-    return Promise.race([this.#next.promise, gone.promise]);
-  }
-  ack = (request: Held) => this.#note('ack', request);
-  nack = (request: Held) => this.#note('nack', request);
-  extend = (request: Held) => this.#note('extend', request);
-  async close(): Promise<void> {}
-
-  async #note(how: string, { message_ids, consumer }: Held) {
-    this.told.push({ how, ids: message_ids, consumer });
-    for (const wake of this.#watchers) wake();
-    return { lost: this.lost.filter(id => message_ids.includes(id)) };
-  }
-  async until(how: string, count: number): Promise<void> {
-    while (this.told.filter(note => note.how === how).length < count) await new Promise<void>(resolve => this.#watchers.add(resolve));
-  }
-}
 const entry = (n: number): StreamEntry => ({
   message_id: `${n}-0`,
   event_type: 'platform:shop:order:created',
@@ -44,7 +15,7 @@ const entry = (n: number): StreamEntry => ({
 });
 
 function started(handle: (entry: StreamEntry) => Promise<void>) {
-  const bus = new Bus();
+  const bus = new HandBus();
   const clock = new ManualClock();
   const logged: { level: string; fields: Record<string, unknown>; message: string }[] = [];
   const write =
@@ -69,11 +40,11 @@ test('H-21 while a handler is at work the bus hears of it every twenty seconds, 
   await clock.advance('19s');
   expect(bus.told).toEqual([]);
   await clock.advance('41s');
-  expect(bus.told).toEqual(Array(3).fill({ how: 'extend', ids: ['1-0', '2-0'], consumer: 'i-1' }));
+  expect(bus.told).toMatchObject(Array(3).fill({ how: 'extend', ids: ['1-0', '2-0'], consumer: 'i-1' }));
   done.resolve();
   await bus.until('ack', 2);
   await clock.advance('60s');
-  expect(bus.told.slice(3)).toEqual([
+  expect(bus.told.slice(3)).toMatchObject([
     { how: 'ack', ids: ['1-0'], consumer: 'i-1' },
     { how: 'ack', ids: ['2-0'], consumer: 'i-1' },
   ]);

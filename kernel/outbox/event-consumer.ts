@@ -3,7 +3,7 @@ import type { Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import { handleOnce, wants } from './handling.ts';
-import { Leaseholder } from './leaseholder.ts';
+import { Leaseholder, type Refusal } from './leaseholder.ts';
 
 /** An entry as the bus hands it out (G-K-12). */
 export interface StreamEntry {
@@ -34,11 +34,11 @@ export interface Lost {
 /** The bus as a consumer needs it: any environment at once, one family, one group. */
 export interface ConsumerBus {
   consume(
-    request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest' },
+    request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest'; pending?: boolean },
     signal: AbortSignal,
   ): Promise<{ readonly entries: readonly StreamEntry[]; readonly gaps?: readonly object[] }>;
   ack(request: Held): Promise<Lost>;
-  nack(request: Held & { retry_after_secs: number; reason: string; dead_letter?: boolean }): Promise<Lost>;
+  nack(request: Held & Refusal): Promise<Lost>;
   extend(request: Held): Promise<Lost>;
   close(request: { stream_family: string; consumer_group: string }): Promise<void>;
 }

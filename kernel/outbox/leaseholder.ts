@@ -9,6 +9,8 @@ export interface Refusal {
   readonly retry_after_secs: number;
   readonly reason: string;
   readonly dead_letter?: boolean;
+  /** Tries before this one that the bus has not heard of. */
+  readonly earlier?: readonly { readonly at: string; readonly reason: string }[];
 }
 
 /**

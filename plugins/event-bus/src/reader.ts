@@ -43,6 +43,19 @@ export class Reader {
     return { entries, perStream, missing };
   }
 
+  /** Entries that this consumer has read before and not settled, in their order; those that retention cut are let go. */
+  async held(refs: readonly StreamRef[], group: string, consumer: string, count: number): Promise<ReadEntry[]> {
+    const answers = await this.#ctx.kv.pipeline(refs.map(ref => ['XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', streamKey(ref), '0']));
+    const entries: ReadEntry[] = [];
+    for (const [index, ref] of refs.entries()) {
+      const rows = entriesOf(answers[index]);
+      entries.push(...rows.flatMap(raw => entryAt(ref, raw, 2)));
+      const cut = rows.filter(([, fields]) => !fields).map(([id]) => id);
+      if (cut.length > 0) await this.#ctx.kv.call('XACK', streamKey(ref), group, ...cut);
+    }
+    return entries;
+  }
+
   /** Entries that somebody took and left: ours now, unless they were handed out too often, which makes dead letters of them. */
   async abandoned(refs: readonly StreamRef[], group: string, consumer: string, count: number): Promise<ReadEntry[]> {
     const { kv } = this.#ctx;

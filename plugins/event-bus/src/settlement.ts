@@ -61,11 +61,11 @@ export class Settlement {
 
   async nack(request: RequestOf<typeof eventBus, 'nack'>): Promise<Nacked> {
     const { ref, group, consumer, ids, nonsense } = this.#read(request);
-    const { retry_after_secs = 30, reason = '', dead_letter = false } = request.body;
-    const attempt: Attempt = { at: this.#ctx.clock.now().toISOString(), reason, ...(consumer === '' ? {} : { consumer }) };
+    const { retry_after_secs = 30, reason = '', dead_letter = false, earlier = [] } = request.body;
+    const attempts: Attempt[] = [...earlier, { at: this.#ctx.clock.now().toISOString(), reason }].map(attempt => ({ ...attempt, ...(consumer === '' ? {} : { consumer }) }));
     const queued = new Set<string>();
     for (const entry of await this.#entries(ref, ids)) {
-      const history = [...historyOf(entry.envelope), attempt];
+      const history = [...historyOf(entry.envelope), ...attempts];
       const moved = dead_letter
         ? await this.#deadLetters.bury(entry, group, { reason: reason === '' ? 'refused' : reason, history, attempts: history.length, consumer })
         : await this.#queue(entry, { group, consumer, history, afterS: retry_after_secs });

@@ -71,3 +71,29 @@ test('of twelve acknowledgements at once one counts', async () => {
   const answers = await Promise.all(Array.from({ length: 12 }, () => settle('ack', env, [id], { consumer: 'one' })));
   expect(answers.map(({ acked }) => acked).sort()).toEqual([...Array(11).fill(0), 1]);
 });
+
+test('a successor under the same name reads what its predecessor had in its hands, in order, in every environment; what was settled is not among it', async () => {
+  const [one, two] = [newEnv(), newEnv()];
+  for (const env of [one, two]) for (const n of [1, 2, 3]) await bus.produce(shop, env, n, { stream_family: 'held' });
+  const at = { env_id: '*', stream_family: 'held', consumer: 'ordered' };
+  const read = await bus.consume(mail, at);
+  expect(read).toHaveLength(6);
+  const first = read.find(({ env_id, payload }) => env_id === one && payload.n === 1);
+  await bus.call('ack', mail, { body: { env_id: one, stream_family: 'held', consumer_group: 'g', message_id: first?.message_id } });
+  await bus.produce(shop, one, 4, { stream_family: 'held' });
+  const again = await bus.consume(mail, { ...at, pending: true });
+  expect(again.filter(({ env_id }) => env_id === one).map(({ payload }) => payload.n)).toEqual([2, 3]);
+  expect(again.filter(({ env_id }) => env_id === two).map(({ payload }) => payload.n)).toEqual([1, 2, 3]);
+  expect(await bus.consume(mail, { ...at, consumer: 'somebody', pending: true })).toEqual([]);
+  expect((await bus.consume(mail, { env_id: two, stream_family: 'held', consumer: 'ordered', pending: true })).map(({ delivery_count }) => delivery_count)).toEqual([2, 2, 2]);
+});
+
+test('H-25 tries that a consumer made by itself are in the history of the dead letter', async () => {
+  const env = newEnv();
+  await bus.produce(shop, env, 1);
+  const [id = ''] = await taken(env, 'one');
+  const earlier = [{ at: '2026-01-01T00:00:00.000Z', reason: 'first' }];
+  await settle('nack', env, [id], { consumer: 'one', dead_letter: true, reason: 'second', earlier });
+  const { items } = (await bus.call('listDeadLetters', shop, { query: { env_id: env } })).value as { items: { reasons: string[]; attempts: number }[] };
+  expect(items).toMatchObject([{ reasons: ['first', 'second'], attempts: 2 }]);
+});

@@ -1,4 +1,4 @@
-import { Id, Type, type Static } from '@platform/sdk/contract';
+import { Id, Instant, Type, type Static } from '@platform/sdk/contract';
 import { StreamEntry } from './event.ts';
 
 const NAME = '^[a-zA-Z0-9._-]{1,64}$';
@@ -12,6 +12,7 @@ export const ConsumeRequest = Type.Object({
   block_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
   start: Type.Optional(Type.Union([Type.Literal('earliest'), Type.Literal('latest')])),
   consumer: Type.Optional(GroupName),
+  pending: Type.Optional(Type.Boolean({ description: 'What this consumer has read and not settled, in order, in place of new entries' })),
 });
 /** Entries that retention cut before the group had read them: those after `after`, up to and with `through` (H-22). */
 export const Gap = Type.Object({ stream: Type.String(), env_id: Type.String(), stream_family: Type.String(), group: Type.String(), after: Type.String(), through: Type.String() });
@@ -37,6 +38,7 @@ export const NackRequest = Type.Object({
   ...settled,
   retry_after_secs: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
   reason: Type.Optional(Type.String({ maxLength: 500 })),
+  earlier: Type.Optional(Type.Array(Type.Object({ at: Instant, reason: Type.String({ maxLength: 500 }) }), { maxItems: 16, description: 'Tries of the consumer before this one' })),
   dead_letter: Type.Optional(Type.Boolean({ description: 'Straight to the dead letters: another try cannot help' })),
 });
 export const Nacked = Type.Object({ queued: Type.Integer(), lost });
