@@ -190,7 +190,7 @@ export class ServiceInstance implements AsyncDisposable {
 
   #kernelRoutes(own: Readonly<Record<string, MountedRoute>>): Record<string, MountedRoute> {
     const { manifest, build, relay, policy, scopesOf, failedPlugins } = this.#parts;
-    const described = () => ({ ...Object.fromEntries(Object.entries({ ...own, ...kernel }).map(([name, { route }]) => [name, route])) });
+    const described = () => ({ ...Object.fromEntries(Object.entries({ ...kernel, ...own }).map(([name, { route }]) => [name, route])) });
     const kernel: Record<string, MountedRoute> = {
       ...kernelRoutes({
         manifest,

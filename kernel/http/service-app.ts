@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Duplex } from 'node:stream';
 import type { AnyRoute, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
 import Koa, { type Context } from 'koa';
@@ -16,6 +14,7 @@ import { type Incoming, Operation, type OperationHost, type Outgoing } from './o
 import { problemResponse } from './problem-response.ts';
 import { type Match, RouteTable } from './route-table.ts';
 import type { StreamTickets } from './stream-tickets.ts';
+import { webRequest, writeResponse } from './web-exchange.ts';
 import { SocketConnection } from './web-socket.ts';
 import { writeAnswer } from './write-answer.ts';
 
@@ -282,24 +281,3 @@ export class ServiceApp {
 }
 
 const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
-
-function webRequest(req: IncomingMessage, exchange: Exchange, signal: AbortSignal): globalThis.Request {
-  const bodied = req.method !== 'GET' && req.method !== 'HEAD' && (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(req.headers)) if (value !== undefined && !name.startsWith(':')) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
-  return new globalThis.Request(new URL(req.url ?? '/', `https://${exchange.hostname || 'internal'}`), {
-    method: req.method ?? 'GET',
-    headers,
-    signal,
-    ...(bodied ? { body: Readable.toWeb(req) as ReadableStream, duplex: 'half' } : {}),
-  } as RequestInit);
-}
-
-async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
-  const cookies = response.headers.getSetCookie();
-  for (const [name, value] of response.headers) if (name !== 'set-cookie') res.setHeader(name, value);
-  if (cookies.length > 0) res.setHeader('set-cookie', cookies);
-  res.writeHead(response.status);
-  if (!response.body) return void res.end();
-  await pipeline(Readable.fromWeb(response.body as never), res).catch(() => res.destroy());
-}
