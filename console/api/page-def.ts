@@ -44,7 +44,8 @@ export interface Action {
   confirm?: string;
   tone?: Tone;
   requires?: string;
-  then?: 'reload' | 'toast' | Link;
+  /** `show`, an extension: the answer is put before the reader. */
+  then?: 'reload' | 'toast' | 'show' | Link;
   /** Extension: asked for in a dialog before the call. */
   form?: Field[];
   /** Extension: offered only while the row satisfies it. */
@@ -73,6 +74,8 @@ export type TableSection = {
   filters?: Field[];
   row_actions?: Action[];
   bulk_actions?: Action[];
+  /** Extension: what a row shows of itself when it is opened. */
+  row_detail?: Column[];
   empty?: string;
 };
 export type DetailSection = { kind: 'detail'; source: Source; fields: { label: string; value: Path; format?: Format }[]; actions?: Action[] };

@@ -73,12 +73,12 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
       },
       run: async (action: Action, scope) => {
         client.beginAction();
-        await client.call(service.service, `/v1/admin/${fillPath(action.resource, { ...scope, params })}`, { method: 'POST', body: actionBody(action.body, { ...scope, params }), target });
+        return client.call(service.service, `/v1/admin/${fillPath(action.resource, { ...scope, params })}`, { method: 'POST', body: actionBody(action.body, { ...scope, params }), target });
       },
       settle: ({ then = 'reload', label }, scope, text) => {
         notify(text ?? `${label}: done`);
         if (typeof then === 'object') location.hash = href(then, scope);
-        else if (then === 'reload') reload();
+        else if (then !== 'toast') reload();
       },
       // The session's scopes say nothing about another environment; there the service decides.
       may: ({ requires }) => !requires || bootstrap?.platform_admin === true || target.env !== session.env_id || session.scopes.some(scope => scope === requires || scope.endsWith(`:${requires}`)),

@@ -7,6 +7,7 @@ import { Dialog } from './dialog.tsx';
 import { Form } from './form.tsx';
 import { usePageHost } from './page-host.ts';
 import type { TemplateScope } from './template.ts';
+import { Value } from './value.tsx';
 
 interface ActionButtonProps {
   action: Action;
@@ -22,12 +23,15 @@ export function ActionButton({ action, scope, className = 'btn', runAll }: Actio
   const { notify } = useConsole();
   const [asking, setAsking] = useState(false);
   const [busy, setBusy] = useState(false);
+  const [shown, setShown] = useState<{ answer: unknown }>();
   if (!host.may(action)) return null;
 
   const run = async (form?: Record<string, unknown>) => {
     const filled = form ? { ...scope, form } : scope;
-    const text = runAll ? await runAll() : (await host.run(action, filled), undefined);
+    const text = runAll ? await runAll() : undefined;
+    const answer = runAll ? undefined : await host.run(action, filled);
     setAsking(false);
+    if (action.then === 'show') setShown({ answer });
     host.settle(action, filled, text);
   };
   const press = async () => {
@@ -55,6 +59,11 @@ export function ActionButton({ action, scope, className = 'btn', runAll }: Actio
       ) : asking && action.confirm ? (
         <ConfirmDialog title={action.label} text={action.confirm} label={action.label} tone={action.tone} run={() => run()} close={() => setAsking(false)} />
       ) : null}
+      {shown && (
+        <Dialog title={action.label} close={() => setShown(undefined)} wide>
+          <Value value={shown.answer} format="json" />
+        </Dialog>
+      )}
     </>
   );
 }

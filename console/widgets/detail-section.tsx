@@ -2,11 +2,10 @@ import type { DetailSection as Definition } from '../api/page-def.ts';
 import { ActionButton } from './action-button.tsx';
 import { Card } from './card.tsx';
 import { holds } from './condition.ts';
+import { DetailList } from './detail-list.tsx';
 import { usePageHost } from './page-host.ts';
 import { LoadedView } from './page-state.tsx';
-import { valueAt } from './path.ts';
 import { useSource } from './use-source.ts';
-import { Value } from './value.tsx';
 
 export function DetailSection({ section, title }: { section: Definition; title?: string | undefined }) {
   const { params } = usePageHost();
@@ -15,20 +14,7 @@ export function DetailSection({ section, title }: { section: Definition; title?:
   const actions = row === undefined ? [] : (section.actions ?? []).filter(({ when }) => holds(when, row));
   return (
     <Card title={title} actions={actions.length > 0 && actions.map(action => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}>
-      <LoadedView of={loaded}>
-        {data => (
-          <dl className="detail">
-            {section.fields.map(({ label, value, format }) => (
-              <div key={label}>
-                <dt>{label}</dt>
-                <dd>
-                  <Value value={valueAt(data, value)} format={format} />
-                </dd>
-              </div>
-            ))}
-          </dl>
-        )}
-      </LoadedView>
+      <LoadedView of={loaded}>{data => <DetailList of={data} fields={section.fields} />}</LoadedView>
     </Card>
   );
 }

@@ -27,7 +27,8 @@ export function formatted(value: unknown, format: Format = 'text', { locale, tim
     case 'bool':
       return value === true || value === 'true' ? 'Yes' : 'No';
     case 'json':
-      return JSON.stringify(value, null, 2);
+      // A text is shown as it is, line by line.
+      return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
     default:
       return typeof value === 'object' ? JSON.stringify(value) : typeof value === 'boolean' ? (value ? 'Yes' : 'No') : String(value);
   }

@@ -10,7 +10,8 @@ export interface PageHost {
   /** Moves when everything on the page is to be read again. */
   readonly turn: number;
   read(source: Source, more?: Query, signal?: AbortSignal): Promise<unknown>;
-  run(action: Action, scope: TemplateScope): Promise<void>;
+  /** Answers what the service did. */
+  run(action: Action, scope: TemplateScope): Promise<unknown>;
   /** Called after `run`: says it, reloads, or goes where the action leads. */
   settle(action: Action, scope: TemplateScope, text?: string): void;
   may(action: Action): boolean;

@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { type ReactNode, useId } from 'react';
 import type { Action } from '../api/page-def.ts';
 import { ActionButton } from './action-button.tsx';
 import { Icon } from './icon.tsx';
@@ -7,12 +7,13 @@ import type { TemplateScope } from './template.ts';
 const BESIDE = 2;
 
 /** Two buttons in the row; any others behind them in a menu. */
-export function RowActions({ actions, scope }: { actions: readonly Action[]; scope: TemplateScope }) {
+export function RowActions({ actions, scope, children }: { actions: readonly Action[]; scope: TemplateScope; children?: ReactNode }) {
   const id = useId();
   const shown = actions.length > BESIDE ? actions.slice(0, 1) : actions;
   const hidden = actions.slice(shown.length);
   return (
     <div className="row end tight">
+      {children}
       {shown.map(action => (
         <ActionButton key={action.id} action={action} scope={scope} className="btn small" />
       ))}

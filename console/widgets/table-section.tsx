@@ -10,6 +10,7 @@ import { usePageHost } from './page-host.ts';
 import { Empty, LoadedView } from './page-state.tsx';
 import { valueAt } from './path.ts';
 import { RowActions } from './row-actions.tsx';
+import { RowDetail } from './row-detail.tsx';
 import { itemsOf, nextCursorOf } from './source-items.ts';
 import { useChangedRows } from './use-changed-rows.ts';
 import { useSource } from './use-source.ts';
@@ -26,7 +27,8 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [added, setAdded] = useState<{ to: unknown; rows: readonly unknown[]; cursor: string | undefined }>();
   const [busy, setBusy] = useState(false);
-  const { source, row_key, columns, row_actions = [], bulk_actions = [] } = section;
+  const { source, row_key, columns, row_actions = [], bulk_actions = [], row_detail = [] } = section;
+  const ends = row_actions.length + row_detail.length > 0;
   const loaded = useSource(source, { ...filter, ...(source.paged ? { limit: size } : {}) });
 
   const keyOf = (row: unknown) => String(valueAt(row, row_key));
@@ -116,7 +118,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                           {label}
                         </th>
                       ))}
-                      {row_actions.length > 0 && (
+                      {ends && (
                         <th scope="col" className="act">
                           <span className="hidden">Actions</span>
                         </th>
@@ -146,9 +148,11 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                               </td>
                             );
                           })}
-                          {row_actions.length > 0 && (
+                          {ends && (
                             <td className="act">
-                              <RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }} />
+                              <RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }}>
+                                {row_detail.length > 0 && <RowDetail row={row} fields={row_detail} />}
+                              </RowActions>
                             </td>
                           )}
                         </tr>

@@ -30,6 +30,17 @@ export const systemClock: Clock = {
   },
 };
 
+/** Resolves when `ms` have passed on the clock, or at once when the signal says so. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done = () => resolve();
+  using _timer = clock.every(ms, done);
+  signal.addEventListener('abort', done, { once: true });
+  await promise;
+  signal.removeEventListener('abort', done);
+}
+
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds of a duration such as `10s` or `5m`. Throws on anything else. */

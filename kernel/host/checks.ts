@@ -1,6 +1,7 @@
 import type { AnyRoute, PageDecl } from '@platform/sdk';
 import type { Manifest } from '../base/manifest.ts';
 import { gateActions } from '../http/operation.ts';
+import { brokenSubscriptions } from './event-promises.ts';
 
 /** One fault of a manifest: a stable number, where, what, and what to do about it (house 8). */
 export interface Finding {
@@ -49,6 +50,15 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     for (const action of needs) if (!(action in used.actions)) add('E021', `${at}.${name}`, `${name} has no action '${action}'.`, `Use one of: ${Object.keys(used.actions).join(', ')}.`);
   }
 
+  for (const { consumer, subscription, event, why } of brokenSubscriptions(manifest, known)) {
+    add(
+      'E071',
+      consumer === manifest.id ? `consumes.${subscription}` : `events.${event}`,
+      `${consumer} hears '${event}' in ${subscription}: ${why}.`,
+      'Keep the promise and add beside it, or publish the new shape under a new event name (G-K-20).',
+    );
+  }
+
   const seen = new Set<string>();
   for (const [name, route] of Object.entries(manifest.routes)) checkRoute(name, route);
   function checkRoute(name: string, { door, method, path, options }: AnyRoute): void {
@@ -88,9 +98,10 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     if ('submit' in page) route('submit', page.submit);
     if (page.kind === 'table' || page.kind === 'feed') {
       for (const member of ['create', 'update', 'remove'] as const) route(member, page[member]);
+      for (const action of page.actions ?? []) route('actions', action.route);
       for (const action of page.rowActions ?? []) route('rowActions', typeof action === 'string' ? action : action.route);
       const row = (manifest.routes[page.source]?.options.returns as { properties?: { items?: { items?: { properties?: object } } } } | undefined)?.properties?.items?.items?.properties;
-      for (const column of page.columns)
+      for (const column of [...page.columns, ...(page.rowDetail ?? [])])
         if (row && !((column.field.split('.')[0] as string) in row))
           add('E051', `${where}.columns`, `Rows of ${page.source} have no member '${column.field}'.`, `Use one of: ${Object.keys(row).join(', ')}.`);
     }

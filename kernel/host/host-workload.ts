@@ -61,6 +61,18 @@ export class HostWorkload implements AsyncDisposable {
     }
   }
 
+  /** Tells the bus which events a vertical's service declares. Without the bus nothing is published either, so the vertical may start. */
+  async registerEvents({ id, vertical, version, events }: Manifest): Promise<void> {
+    const schemas = Object.fromEntries(Object.entries(events).map(([name, { payload }]) => [name, payload]));
+    await this.#caller
+      .call(
+        this.#workload,
+        { service: 'bus', name: 'keepEventContract', route: { method: 'PUT', path: '/v1/event-contracts/{service}' }, problems: {} },
+        { params: { service: id }, body: { service: id, vertical, version, events: schemas } },
+      )
+      .catch(error => this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'));
+  }
+
   /** A request to a service by its wire path. */
   call(service: string, method: 'GET' | 'POST', path: string, input: CallInput): Promise<unknown> {
     return this.#caller.call(this.#workload, { service, name: `${method} ${path}`, route: { method, path }, problems: {} }, input);

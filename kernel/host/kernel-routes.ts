@@ -1,10 +1,11 @@
-import { type AnyRoute, get, post, type Request, reply, Type } from '@platform/sdk';
+import { type AnyRoute, type Caller, get, post, type Request, reply, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { openApi } from '../http/open-api.ts';
 import { gateActions } from '../http/operation.ts';
 import { pageDefinition } from '../http/page-definition.ts';
 import type { MountedRoute, RouteHandler } from '../http/service-app.ts';
+import type { StreamTickets } from '../http/stream-tickets.ts';
 
 export interface KernelRouteParts {
   readonly manifest: Manifest;
@@ -18,6 +19,8 @@ export interface KernelRouteParts {
   readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
   readonly described: () => Readonly<Record<string, MountedRoute['route']>>;
 }
+
+const TicketAnswer = Type.Object({ ticket: Type.String(), expires_in: Type.Integer() });
 
 /** Health, readiness, metrics, interface description and page definitions: every service has them, no author writes them. */
 export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRoute> {
@@ -69,6 +72,18 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   return routes;
 }
 
+/** For every gated event stream a mint of tickets, behind the gate of the stream itself (H-06). */
+export function ticketRoutes(own: Readonly<Record<string, MountedRoute>>, tickets: StreamTickets): Record<string, MountedRoute> {
+  const streams = Object.entries(own).filter(([, { route }]) => route.door === 'stream' && gateActions(route.options.gate) !== undefined);
+  return Object.fromEntries(
+    streams.map(([name, { route }]) => {
+      const mint = post(`${route.path}/ticket`, { summary: 'A ticket that opens this event stream once', gate: route.options.gate, returns: TicketAnswer, status: 201, hidden: true });
+      const handler = ({ caller }: Request) => tickets.mint(name, caller as Caller);
+      return [`ticket.${name}`, { route: mint, handler: handler as unknown as RouteHandler }];
+    }),
+  );
+}
+
 /** What the description says of them: one path for the data and mutations of every page, whose routes are described by themselves. */
 function pageResources(manifest: Manifest): Record<string, AnyRoute> {
   const gate = { any: pageGates(manifest) };
@@ -96,6 +111,7 @@ export function pageAliases(manifest: Manifest): { method: 'GET' | 'POST'; path:
     add('POST', base, page.create);
     add('POST', `${base}/{id}/update`, page.update);
     add('POST', `${base}/{id}/delete`, page.remove);
+    for (const { route } of page.actions ?? []) add('POST', `${base}/${route}`, route);
     for (const action of page.rowActions ?? []) {
       const route = typeof action === 'string' ? action : action.route;
       add('POST', `${base}/{id}/${route}`, route);
@@ -107,6 +123,7 @@ export function pageAliases(manifest: Manifest): { method: 'GET' | 'POST'; path:
 function gatesOfPage(manifest: Manifest, name: string): readonly string[] {
   const page = manifest.pages[name];
   if (!page) return [];
+  if (page.kind === 'policy') return [`${manifest.id}:policy:read`, `${manifest.id}:policy:admin`];
   if (page.kind === 'tabs') return page.tabs.flatMap(({ page: inner }) => gatesOfPage(manifest, inner));
   const route = 'source' in page && page.source ? page.source : 'submit' in page ? page.submit : undefined;
   const gate = route && manifest.routes[route]?.options.gate;

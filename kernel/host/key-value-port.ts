@@ -4,6 +4,7 @@ import type { AccessSources } from '../identity/access-closure.ts';
 import type { DirectoryStore } from '../routing/directory.ts';
 import { FreshReads } from '../storage/fresh-reads.ts';
 import type { KeyValue as Store } from '../storage/key-value.ts';
+import { pipelined, shardTags } from '../storage/pipelined.ts';
 
 /** The key-value store as plugins with the capability see it. */
 export async function keyValuePort(store: Store): Promise<KeyValue & AsyncDisposable> {
@@ -15,11 +16,12 @@ function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyV
   const reads = new FreshReads(client);
   return {
     call: (command, ...args) => client.call(command, ...args.map(String)),
-    pipeline: async commands => {
-      if (commands.length === 0) return [];
-      const answers = await client.pipeline(commands.map(([command, ...args]) => ['call', String(command), ...args.map(String)])).exec();
-      return (answers ?? []).map(([error, value]) => error ?? value);
-    },
+    pipeline: commands =>
+      pipelined(
+        client,
+        commands.map(command => command.map(String)),
+      ),
+    shardTags: () => shardTags(client),
     current: keys => reads.get(keys),
     subscribe: (channel, listener) => subscriptions.add(channel, listener),
     duplicate: async () => {

@@ -9,6 +9,7 @@ import { PostgresPool } from '../storage/postgres-pool.ts';
 import { roleOf, schemaOf } from '../storage/service-schema.ts';
 import { newWorld, type probe, probePlugin } from '../test/probe.ts';
 import { Streams } from '../test/streams.ts';
+import { takeLead } from './consumer-lead.ts';
 import { JobRunner } from './job-runner.ts';
 import { findPlugins, importPlugin, readPlugin } from './loader.ts';
 
@@ -240,4 +241,22 @@ test('draining refuses new work with 503 and Retry-After while probes still answ
   expect((await host.fetch('/v1/health')).status).toBe(200);
   const readiness = await host.fetch('/v1/readiness');
   expect([readiness.status, readiness.json['status']]).toEqual([503, 'not_ready']);
+});
+
+describe('the lead of an ordered consumer', () => {
+  test('is one process’s at a time until it gives it up or does not renew it', async () => {
+    const first = await takeLead(pool, 'orders', 'one');
+    expect(await first?.held()).toBe(true);
+    expect(await takeLead(pool, 'orders', 'two')).toBeUndefined();
+    expect(await (await takeLead(pool, 'invoices', 'two'))?.held()).toBe(true);
+    await first?.[Symbol.asyncDispose]();
+    const second = await takeLead(pool, 'orders', 'two');
+    expect(await second?.held()).toBe(true);
+    await pool.raw`update consumer_leads set until = now() - interval '1 s' where consumer = 'orders'`;
+    const third = await takeLead(pool, 'orders', 'three');
+    expect([await second?.held(), await third?.held()]).toEqual([false, true]);
+    // Who lost it does not take it from the new one by leaving.
+    await second?.[Symbol.asyncDispose]();
+    expect(await takeLead(pool, 'orders', 'four')).toBeUndefined();
+  });
 });

@@ -6,7 +6,7 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { AccessSources } from '../identity/access-closure.ts';
 import type { Workload } from '../identity/workload.ts';
 import type { DeliveryTargets } from '../outbox/bus-delivery.ts';
-import type { ConsumerBus, StreamEntry } from '../outbox/event-consumer.ts';
+import type { ConsumerBus, Lost, StreamEntry } from '../outbox/event-consumer.ts';
 import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';
@@ -74,9 +74,10 @@ export function consumerBus(caller: ServiceCaller, workload: Workload): Consumer
   const call = (name: string, path: string, body: object, signal?: AbortSignal) =>
     ask(caller, workload, 'bus', name, { method: 'POST', path }, { body, ...(signal ? { signal, longPoll: true } : {}) });
   return {
-    consume: async (request, signal) => ((await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[] }).entries,
-    ack: async request => void (await call('ack', '/v1/ack', request)),
-    nack: async request => void (await call('nack', '/v1/nack', request)),
+    consume: async (request, signal) => (await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[]; gaps?: object[] },
+    ack: async request => (await call('ack', '/v1/ack', request)) as Lost,
+    nack: async request => (await call('nack', '/v1/nack', request)) as Lost,
+    extend: async request => (await call('extend', '/v1/extend', request)) as Lost,
     close: async request => void (await call('closeGroup', '/v1/consume/close', request)),
   };
 }

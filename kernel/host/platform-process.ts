@@ -253,6 +253,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       event: '*',
       delivery: 'process',
       instance: instanceId,
+      clock,
       handle: async ({ env_id, event_type, payload }) => {
         // The family is open to any vertical; only the platform's own word changes policies.
         if (!/^platform:[a-z0-9]+:policy:updated$/.test(event_type)) return;

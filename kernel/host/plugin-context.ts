@@ -16,6 +16,7 @@ import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import type { Manifest } from '../base/manifest.ts';
+import { foreignCheck } from '../http/foreign-schema.ts';
 import { Validator } from '../http/schema.ts';
 import { actionKey } from '../identity/scope-name.ts';
 import type { Identity } from '../identity/verifier.ts';
@@ -137,6 +138,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       listen: (channel, listener) => pool.listen(channel, listener),
     },
     clock: parts.clock,
+    every: (ms, work) => parts.clock.every(ms, work),
     services: Object.fromEntries(
       Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
         name,
@@ -152,6 +154,11 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     catalog: {
       manifests: parts.manifests,
       actions: () => parts.manifests().flatMap(other => catalogActions(other)),
+      checkOf: (schema, { base = '', foreign = false } = {}) => {
+        if (foreign) return foreignCheck(schema, base);
+        const validator = new Validator(schema);
+        return value => (validator.check(value) ? [] : validator.faults(value, base));
+      },
     },
     platform: parts.platform,
     kv: capability(manifest, 'key-value', parts.kv),

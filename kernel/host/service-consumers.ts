@@ -1,15 +1,17 @@
-import { EventConsumer } from '../outbox/event-consumer.ts';
+import { EventConsumer, type StreamEntry } from '../outbox/event-consumer.ts';
 import { once } from '../outbox/inbox.ts';
+import { OrderedConsumer } from '../outbox/ordered-consumer.ts';
+import { takeLead } from './consumer-lead.ts';
 import type { ServiceInstanceParts } from './service-instance.ts';
 
-type Parts = Pick<ServiceInstanceParts, 'manifest' | 'bus' | 'log' | 'instance' | 'pool'>;
+type Parts = Pick<ServiceInstanceParts, 'manifest' | 'bus' | 'log' | 'instance' | 'pool' | 'clock'>;
 
 /** One consumer for every subscription of the contract, running from now on. Throws when one has no handler. */
-export function consumersOf({ manifest, bus, log, instance, pool }: Parts, handlers: Readonly<Record<string, (delivery: object) => Promise<void>>>): EventConsumer[] {
-  return Object.entries(manifest.consumes).map(([name, { event, family, delivery = 'fleet' }]) => {
+export function consumersOf({ manifest, bus, log, instance, pool, clock }: Parts, handlers: Readonly<Record<string, (delivery: object) => Promise<void>>>): (EventConsumer | OrderedConsumer)[] {
+  return Object.entries(manifest.consumes).map(([name, { event, family, ordered, delivery = 'fleet' }]) => {
     const handler = handlers[name];
     if (!handler) throw new Error(`${manifest.id} consumes ${name} and gives it no handler`);
-    return new EventConsumer({
+    const options = {
       bus,
       log,
       service: manifest.id,
@@ -18,9 +20,13 @@ export function consumersOf({ manifest, bus, log, instance, pool }: Parts, handl
       event,
       delivery,
       instance,
-      handle: entry =>
+      clock,
+      handle: (entry: StreamEntry) =>
         handler({ id: entry.idempotency_key, event: entry.event_type, envId: entry.env_id, payload: entry.payload, attempt: entry.delivery_count ?? 1, correlationId: entry.correlation_id }),
-      mark: (from, key) => once(pool.sql, from, key),
-    });
+      mark: (from: string, key: string) => once(pool.sql, from, key),
+    };
+    if (ordered === undefined) return new EventConsumer(options);
+    if (delivery === 'process') throw new Error(`${manifest.id} consumes ${name} in every process and in order: order needs one process of the fleet`);
+    return new OrderedConsumer({ ...options, ordered, lead: () => takeLead(pool, name, instance) });
   });
 }

@@ -52,6 +52,7 @@ export async function launchVertical(
 ): Promise<ServiceProcess> {
   const { manifest } = plugin;
   await host.registerWorkload(manifest);
+  await host.registerEvents(manifest);
   const keyValueUrl = await stores.restrictedKeyValueUrl(manifest.id);
   const own = siblings.filter(sibling => sibling.manifest.vertical === manifest.vertical).map(sibling => sibling.manifest);
   const child = new ServiceProcess({

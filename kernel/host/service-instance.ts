@@ -7,10 +7,11 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
+import { StreamTickets } from '../http/stream-tickets.ts';
 import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
-import type { ConsumerBus, EventConsumer } from '../outbox/event-consumer.ts';
+import type { ConsumerBus } from '../outbox/event-consumer.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
@@ -24,7 +25,7 @@ import { inScope } from '../telemetry/request-scope.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from './job-runner.ts';
-import { kernelRoutes, pageAliases } from './kernel-routes.ts';
+import { kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
@@ -69,8 +70,9 @@ export class ServiceInstance implements AsyncDisposable {
   #app: ServiceApp | undefined;
   #behaviour: PluginBehaviour<never, never> | undefined;
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
-  #consumers: EventConsumer[] = [];
+  #consumers: AsyncDisposable[] = [];
   #jobs: JobRunner | undefined;
+  readonly #tickets: StreamTickets;
   readonly #callers = new WeakMap<Workload, Identity>();
 
   constructor(parts: ServiceInstanceParts) {
@@ -83,6 +85,7 @@ export class ServiceInstance implements AsyncDisposable {
       bootstrapEnvs: new Set([SYSTEM.envId]),
       now: () => parts.clock.now(),
     });
+    this.#tickets = new StreamTickets({ service: parts.manifest.id, kv: parts.kv, now: () => parts.clock.now().getTime(), live: caller => this.#identityOf(caller) });
   }
 
   get app(): ServiceApp {
@@ -127,6 +130,8 @@ export class ServiceInstance implements AsyncDisposable {
       engine: this.#engine,
       verifier,
       log,
+      clock: this.#parts.clock,
+      tickets: this.#tickets,
       accepting: () => this.#state === 'started',
       ...(this.#parts.seen ? { seen: this.#parts.seen } : {}),
     });
@@ -185,7 +190,7 @@ export class ServiceInstance implements AsyncDisposable {
 
   #kernelRoutes(own: Readonly<Record<string, MountedRoute>>): Record<string, MountedRoute> {
     const { manifest, build, relay, policy, scopesOf, failedPlugins } = this.#parts;
-    const described = () => ({ ...Object.fromEntries(Object.entries({ ...own, ...kernel }).map(([name, { route }]) => [name, route])) });
+    const described = () => ({ ...Object.fromEntries(Object.entries({ ...kernel, ...own }).map(([name, { route }]) => [name, route])) });
     const kernel: Record<string, MountedRoute> = {
       ...kernelRoutes({
         manifest,
@@ -210,6 +215,7 @@ export class ServiceInstance implements AsyncDisposable {
         },
         described,
       }),
+      ...ticketRoutes(own, this.#tickets),
       ...policyAdministration({
         service: manifest.id,
         actionsOf: service => actionsOf(this.#parts.manifests(), service),

@@ -1,13 +1,20 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../base/clock.ts';
 
 const HEARTBEAT_MS = 15_000;
 
 /** Writes server-sent events until the source ends or the client goes; a slow client slows the source, nothing is buffered beyond the socket. */
-export async function writeEventStream(res: ServerResponse, items: AsyncIterable<{ id?: string; event?: string; data: unknown }>, signal: AbortSignal): Promise<void> {
+export async function writeEventStream(
+  res: ServerResponse,
+  items: AsyncIterable<{ id?: string; event?: string; data: unknown }>,
+  { signal, clock }: { signal: AbortSignal; clock: Clock },
+): Promise<void> {
   res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
   res.flushHeaders();
-  const heartbeat = setInterval(() => res.writableNeedDrain || res.write(': heartbeat\n\n'), HEARTBEAT_MS);
+  using _heartbeat = clock.every(HEARTBEAT_MS, () => {
+    if (!res.writableNeedDrain) res.write(': heartbeat\n\n');
+  });
   try {
     for await (const { id, event, data } of items) {
       if (signal.aborted) break;
@@ -15,7 +22,6 @@ export async function writeEventStream(res: ServerResponse, items: AsyncIterable
       if (!res.write(frame)) await Promise.race([once(res, 'drain', { signal }), once(res, 'close')]).catch(() => undefined);
     }
   } finally {
-    clearInterval(heartbeat);
     res.end();
   }
 }

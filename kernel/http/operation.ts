@@ -42,7 +42,7 @@ interface OpenGate {
 }
 
 /** Members the gateway and SSE clients add to any query. */
-const TOLERATED = ['target_env_id', 'target_org_id', 'token'];
+const TOLERATED = ['target_env_id', 'target_org_id', 'token', 'ticket'];
 const DEFAULT_LIMIT = 1_048_576;
 
 /** One request door, whatever the transport: identify → gate → validate → handle → validate the answer (house 8). */
@@ -74,6 +74,11 @@ export class Operation {
       principals: host.actions[action]?.principals,
       bound: host.actions[action]?.bound ?? false,
     }));
+  }
+
+  /** Scopes that open it, canonical; none of a public door. */
+  get gateKeys(): readonly string[] {
+    return this.#gates?.map(({ key }) => key) ?? [];
   }
 
   /** Everything before the handler: identify, gate, validate. Stream, socket and raw doors read no body here. */

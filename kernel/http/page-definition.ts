@@ -1,5 +1,6 @@
 import type { AnyRoute, ColumnDecl, PageDecl, TSchema } from '@platform/sdk';
 import type { Manifest } from '../base/manifest.ts';
+import { policySections } from './policy-page.ts';
 
 type Field = {
   name: string;
@@ -42,6 +43,7 @@ export function pageDefinition(manifest: Manifest, name: string): object | undef
     ...(page.description ? { description: page.description } : {}),
     scope: page.scope ?? 'env',
     ...(page.live ? { live_types: page.live } : {}),
+    ...(page.refresh ? { refresh_s: page.refresh } : {}),
     sections: sections(manifest, name, page),
   };
 }
@@ -68,12 +70,17 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
           return schema ? [field(filter, schema as Node, false)] : [];
         }),
         row_actions: actions,
+        ...(page.rowDetail ? { row_detail: page.rowDetail.map(column) } : {}),
         empty: page.empty ?? 'Nothing here yet.',
       };
-      const create = page.create
-        ? [{ id: `${name}-create`, kind: 'actions', actions: [formAction(manifest, page.create, { id: 'create', label: manifest.routes[page.create]?.options.summary ?? 'Create', resource: name })] }]
-        : [];
-      return [...create, table];
+      const above = [
+        ...(page.create ? [formAction(manifest, page.create, { id: 'create', label: manifest.routes[page.create]?.options.summary ?? 'Create', resource: name })] : []),
+        ...(page.actions ?? []).map(({ route, ...action }) => {
+          const made = { then: 'reload', ...action, id: route, resource: `${name}/${route}` };
+          return manifest.routes[route]?.options.body ? formAction(manifest, route, made) : made;
+        }),
+      ];
+      return [...(above.length > 0 ? [{ id: `${name}-create`, kind: 'actions', actions: above }] : []), table];
     }
     case 'detail':
       return [{ id: name, kind: 'detail', source: { resource: name }, fields: page.fields.map(column) }];
@@ -103,6 +110,8 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
       ];
     case 'text':
       return [{ id: name, kind: 'notice', tone: 'info', text: page.text }];
+    case 'policy':
+      return [policySections(manifest.id)];
     case 'tabs':
       return [{ id: name, kind: 'tabs', tabs: page.tabs.map(({ label, page: inner }) => ({ label, sections: manifest.pages[inner] ? sections(manifest, inner, manifest.pages[inner]) : [] })) }];
   }

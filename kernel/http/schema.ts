@@ -30,16 +30,21 @@ export class Validator {
   /** Up to ten faults, each with a JSON pointer into the value (G-K-01). */
   faults(value: unknown, base = ''): FieldFault[] {
     this.#compiled ??= Compile(this.schema);
-    const faults = new Map<string, FieldFault>();
-    for (const error of this.#compiled.Errors(value)) {
-      for (const fault of readFault(error, base)) if (!faults.has(fault.pointer)) faults.set(fault.pointer, fault);
-      if (faults.size >= MAX_FAULTS) break;
-    }
-    return [...faults.values()];
+    return readFaults(this.#compiled.Errors(value), base);
   }
 }
 
-type Fault = { keyword: string; instancePath: string; params: object; message: string };
+/** What a validator found, as faults: up to ten, one per place. */
+export function readFaults(errors: Iterable<Fault>, base: string): FieldFault[] {
+  const faults = new Map<string, FieldFault>();
+  for (const error of errors) {
+    for (const fault of readFault(error, base)) if (!faults.has(fault.pointer)) faults.set(fault.pointer, fault);
+    if (faults.size >= MAX_FAULTS) break;
+  }
+  return [...faults.values()];
+}
+
+export type Fault = { keyword: string; instancePath: string; params: object; message: string };
 
 function readFault({ keyword, instancePath, params, message }: Fault, base: string): FieldFault[] {
   const pointer = base + instancePath;

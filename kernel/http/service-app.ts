@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Duplex } from 'node:stream';
 import type { AnyRoute, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
 import Koa, { type Context } from 'koa';
+import type { Clock } from '../base/clock.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import type { Identity, Verifier } from '../identity/verifier.ts';
@@ -14,6 +13,8 @@ import { writeEventStream } from './event-stream.ts';
 import { type Incoming, Operation, type OperationHost, type Outgoing } from './operation.ts';
 import { problemResponse } from './problem-response.ts';
 import { type Match, RouteTable } from './route-table.ts';
+import type { StreamTickets } from './stream-tickets.ts';
+import { webRequest, writeResponse } from './web-exchange.ts';
 import { SocketConnection } from './web-socket.ts';
 import { writeAnswer } from './write-answer.ts';
 
@@ -29,6 +30,9 @@ export interface ServiceAppOptions {
   readonly engine: PolicyEngine;
   readonly verifier: Verifier;
   readonly log: Logger;
+  readonly clock: Clock;
+  /** Opens event streams for browsers, which can send no header. */
+  readonly tickets: StreamTickets;
   /** False while the service may not take new work. */
   readonly accepting: () => boolean;
   readonly seen?: OperationHost['seen'];
@@ -147,7 +151,7 @@ export class ServiceApp {
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
     const signal = this.#lifetime(res);
-    const incoming = this.#incoming(exchange, params, signal, route.door);
+    const incoming = this.#incoming(exchange, params, signal, route.door === 'stream' ? match.value : undefined);
     switch (route.door) {
       case 'request': {
         const ran = await (operation as Operation).run(incoming);
@@ -163,7 +167,7 @@ export class ServiceApp {
         context.respond = false;
         req.socket.setTimeout(0);
         const source = (handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
-        await writeEventStream(res, source, incoming.signal).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
+        await writeEventStream(res, source, { signal: incoming.signal, clock: this.#options.clock }).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
         return;
       }
       case 'node': {
@@ -235,17 +239,22 @@ export class ServiceApp {
     };
   }
 
-  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, door?: AnyRoute['door']): Incoming {
+  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, stream?: Mounted): Incoming {
     const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
     let identity: Promise<Identity> | undefined;
     // A browser's EventSource cannot send a header; no other door takes a credential from a URL (H-06).
-    const authorization =
-      req.headers.authorization ?? (door === 'stream' && req.headers.accept === 'text/event-stream' && url.searchParams.has('token') ? `Bearer ${url.searchParams.get('token')}` : undefined);
+    const inQuery = (name: string) => (stream && req.headers.authorization === undefined && req.headers.accept === 'text/event-stream' ? url.searchParams.get(name) : null);
+    const [token, ticket] = [inQuery('token'), inQuery('ticket')];
+    const authorization = req.headers.authorization ?? (token === null ? undefined : `Bearer ${token}`);
+    const verify = (): Promise<Identity> =>
+      ticket !== null && token === null && stream?.operation
+        ? this.#options.tickets.redeem(stream.name, ticket, stream.operation.gateKeys)
+        : this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId });
     return {
       params,
       query: url.searchParams,
       headers: req.headers as Record<string, string | undefined>,
-      identity: () => (identity ??= this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId })),
+      identity: () => (identity ??= verify()),
       body: limit => readJson(req, limit),
       correlationId,
       get signal() {
@@ -272,24 +281,3 @@ export class ServiceApp {
 }
 
 const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
-
-function webRequest(req: IncomingMessage, exchange: Exchange, signal: AbortSignal): globalThis.Request {
-  const bodied = req.method !== 'GET' && req.method !== 'HEAD' && (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(req.headers)) if (value !== undefined && !name.startsWith(':')) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
-  return new globalThis.Request(new URL(req.url ?? '/', `https://${exchange.hostname || 'internal'}`), {
-    method: req.method ?? 'GET',
-    headers,
-    signal,
-    ...(bodied ? { body: Readable.toWeb(req) as ReadableStream, duplex: 'half' } : {}),
-  } as RequestInit);
-}
-
-async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
-  const cookies = response.headers.getSetCookie();
-  for (const [name, value] of response.headers) if (name !== 'set-cookie') res.setHeader(name, value);
-  if (cookies.length > 0) res.setHeader('set-cookie', cookies);
-  res.writeHead(response.status);
-  if (!response.body) return void res.end();
-  await pipeline(Readable.fromWeb(response.body as never), res).catch(() => res.destroy());
-}

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProblem, type Logger } from '@platform/sdk';
+import type { Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
-import { inScope } from '../telemetry/request-scope.ts';
-import { AlreadyHandled, consuming } from './consumption.ts';
+import type { Clock } from '../base/clock.ts';
+import { handleOnce, wants } from './handling.ts';
+import { Leaseholder, type Refusal } from './leaseholder.ts';
 
 /** An entry as the bus hands it out (G-K-12). */
 export interface StreamEntry {
@@ -17,14 +18,28 @@ export interface StreamEntry {
   readonly replayed_from_dlq?: true;
 }
 
+/** Entries in the hands of a consumer. */
+export interface Held {
+  readonly env_id: string;
+  readonly stream_family: string;
+  readonly consumer_group: string;
+  readonly consumer: string;
+  readonly message_ids: readonly string[];
+}
+/** Those that were not its own any more: somebody else has taken them, after a minute without a word. */
+export interface Lost {
+  readonly lost?: readonly string[];
+}
+
 /** The bus as a consumer needs it: any environment at once, one family, one group. */
 export interface ConsumerBus {
   consume(
-    request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest' },
+    request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest'; pending?: boolean },
     signal: AbortSignal,
-  ): Promise<readonly StreamEntry[]>;
-  ack(request: { env_id: string; stream_family: string; consumer_group: string; message_ids: readonly string[] }): Promise<void>;
-  nack(request: { env_id: string; stream_family: string; consumer_group: string; message_ids: readonly string[]; retry_after_secs: number; reason: string; dead_letter?: boolean }): Promise<void>;
+  ): Promise<{ readonly entries: readonly StreamEntry[]; readonly gaps?: readonly object[] }>;
+  ack(request: Held): Promise<Lost>;
+  nack(request: Held & Refusal): Promise<Lost>;
+  extend(request: Held): Promise<Lost>;
   close(request: { stream_family: string; consumer_group: string }): Promise<void>;
 }
 
@@ -39,19 +54,20 @@ export interface ConsumerOptions {
   /** Shared by all processes of the service, or this process's own and gone with it. */
   readonly delivery: 'fleet' | 'process';
   readonly instance: string;
+  readonly clock: Clock;
   readonly handle: (entry: StreamEntry) => Promise<void>;
   /** Writes the mark of a handler that opened no transaction; false when it was there already. */
   readonly mark?: (consumer: string, key: string) => Promise<boolean>;
 }
 
-/** A replayed dead letter is the same event once more (C3, C18). */
-const originalType = ({ event_type, replayed_from_dlq }: StreamEntry) => (replayed_from_dlq ? event_type.replace(/\.replayed$/, '') : event_type);
-
 const COUNT = 50;
 const BLOCK_MS = 10_000;
 const LONGEST_RETRY_S = 300;
 
-/** Reads a family in a consumer group, one entry after the other, and settles each: ack, retry later, or dead letter (house 13). */
+/**
+ * Reads a family in a consumer group, one entry after the other, and settles each: ack, retry later, or dead letter (house 13). While it
+ * works through what it read, it says so to the bus, so that nobody else is given the same (H-21).
+ */
 export class EventConsumer implements AsyncDisposable {
   readonly #options: ConsumerOptions;
   readonly #group: string;
@@ -65,20 +81,25 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { bus, log, family, instance, delivery, name } = this.#options;
+    const { bus, log, clock, family, instance, delivery, name } = this.#options;
     const { signal } = this.#stopping;
+    using leases = new Leaseholder({ bus, log, clock, name, group: this.#group, consumer: instance });
     for (let failures = 0; !signal.aborted; ) {
       try {
-        const entries = await bus.consume(
+        const { entries, gaps = [] } = await bus.consume(
           { env_id: '*', stream_family: family, consumer_group: this.#group, consumer: instance, count: COUNT, block_ms: BLOCK_MS, start: delivery === 'fleet' ? 'earliest' : 'latest' },
           signal,
         );
         failures = 0;
+        if (gaps.length > 0) log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
+        leases.hold(entries);
         for (const entry of entries) {
           if (signal.aborted) break;
-          await this.#settle(entry);
+          // Another one has it by now.
+          if (leases.holds(entry)) await this.#settle(entry, leases);
         }
       } catch (error) {
+        leases.drop();
         if (signal.aborted) break;
         if (failures === 3) log.warn({ consumer: name, err: error }, 'events cannot be consumed; trying on');
         await delay(backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(() => undefined);
@@ -87,37 +108,15 @@ export class EventConsumer implements AsyncDisposable {
     if (delivery === 'process') await bus.close({ stream_family: family, consumer_group: this.#group }).catch(() => undefined);
   }
 
-  async #settle(entry: StreamEntry): Promise<void> {
-    const { bus, event, log, name } = this.#options;
-    const where = { env_id: entry.env_id, stream_family: entry.stream_family, consumer_group: this.#group, message_ids: [entry.message_id] };
-    if (event !== '*' && originalType(entry) !== event) return bus.ack(where);
-    try {
-      await this.#handle(entry);
-    } catch (error) {
-      if (!(error instanceof AlreadyHandled)) {
-        const never = isProblem(error) && error.retry === 'never';
-        const reason = isProblem(error) ? `${error.code}: ${error.message}` : error instanceof Error ? error.message : String(error);
-        log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
-        const attempt = entry.delivery_count ?? 1;
-        return bus.nack({
-          ...where,
-          retry_after_secs: Math.round(backoff(attempt, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 }) / 1_000),
-          reason: reason.slice(0, 500),
-          ...(never ? { dead_letter: true } : {}),
-        });
-      }
-    }
-    return bus.ack(where);
-  }
-
-  async #handle(entry: StreamEntry): Promise<void> {
-    const { service, name, handle, mark, delivery } = this.#options;
-    const consumption = { consumer: name, key: entry.idempotency_key, marked: false };
-    const run = () => inScope({ correlationId: entry.correlation_id, service, envId: entry.env_id }, () => handle(entry));
-    if (delivery === 'process') return run();
-    await consuming(consumption, run);
-    // A handler without a transaction has no effect to commit with; its mark alone still stops a second delivery.
-    if (!consumption.marked) await mark?.(consumption.consumer, consumption.key);
+  async #settle(entry: StreamEntry, leases: Leaseholder): Promise<void> {
+    const { log, name } = this.#options;
+    if (!wants(this.#options, entry)) return leases.ack(entry);
+    const handled = await handleOnce(this.#options, entry);
+    if (handled.ok) return leases.ack(entry);
+    const { never, reason, error } = handled;
+    log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
+    const waitMs = backoff(entry.delivery_count ?? 1, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 });
+    return leases.nack(entry, { retry_after_secs: Math.round(waitMs / 1_000), reason, ...(never ? { dead_letter: true } : {}) });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

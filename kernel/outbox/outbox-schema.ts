@@ -38,5 +38,17 @@ create table inbox (
 create index inbox_at on inbox (at);
 `;
 
+/** Which process leads each ordered consumer, and until when unless it renews. */
+const LEADS_SCHEMA = `
+create table consumer_leads (
+  consumer text primary key,
+  holder text not null,
+  until timestamptz not null
+);
+`;
+
 /** Given to `migrate` as `builtins`. */
-export const OUTBOX_MIGRATIONS: readonly Migration[] = [{ name: 'kernel_outbox_1', sql: OUTBOX_SCHEMA }];
+export const OUTBOX_MIGRATIONS: readonly Migration[] = [
+  { name: 'kernel_outbox_1', sql: OUTBOX_SCHEMA },
+  { name: 'kernel_outbox_2', sql: LEADS_SCHEMA },
+];

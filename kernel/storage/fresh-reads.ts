@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { pipelined } from './pipelined.ts';
 
 type Answers = ReadonlyMap<string, string | null | Error>;
 interface Batch {
@@ -44,9 +45,12 @@ export class FreshReads {
     this.#reading = true;
     const keys = [...batch.keys];
     try {
-      const answers = (await this.#client.pipeline(keys.map(key => ['get', key])).exec()) ?? [];
+      const answers = await pipelined(
+        this.#client,
+        keys.map(key => ['GET', key]),
+      );
       const away = new Error('the key-value store did not answer');
-      batch.done.resolve(new Map(keys.map((key, index) => [key, answers[index] ? (answers[index][0] ?? (answers[index][1] as string | null)) : away])));
+      batch.done.resolve(new Map(keys.map((key, index) => [key, index in answers ? (answers[index] as string | null | Error) : away])));
     } catch (error) {
       batch.done.reject(error);
     } finally {

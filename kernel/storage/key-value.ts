@@ -1,4 +1,6 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { isCluster } from './pipelined.ts';
+import { StorageError } from './storage-error.ts';
 
 /** The shared key-value store: one client for commands, and duplicates for calls that block. Life: connected → closed. */
 export class KeyValue {
@@ -12,7 +14,7 @@ export class KeyValue {
 
   /** A connection of its own for blocking reads and subscriptions: it has no command timeout, and closes with this store at the latest. */
   async duplicate(): Promise<Redis> {
-    const copy = quiet(this.client.duplicate({ commandTimeout: undefined, lazyConnect: true }));
+    const copy = quiet(isCluster(this.client) ? duplicateOf(this.client as unknown as Cluster) : this.client.duplicate({ commandTimeout: undefined, lazyConnect: true }));
     this.#duplicates.add(copy);
     copy.once('end', () => this.#duplicates.delete(copy));
     try {
@@ -53,29 +55,66 @@ export class KeyValue {
   }
 }
 
-/** Connects to `url` (`redis://` or `rediss://`), failing when it does not answer at first; later losses are mended in the background. */
+/**
+ * Connects to `url` (`redis://` or `rediss://`), failing when it does not answer at first; later losses are mended in the background.
+ * When the server says that it is part of a cluster, the client speaks to all of it.
+ */
 export async function connectKeyValue(url: string): Promise<KeyValue> {
   let connected = false;
-  const client = quiet(
-    new Redis(url, {
-      lazyConnect: true,
-      maxRetriesPerRequest: 1,
-      commandTimeout: 4_000,
-      connectTimeout: 4_000,
-      enableOfflineQueue: false,
-      keepAlive: 10_000,
-      retryStrategy: (tries: number) => (connected ? Math.min(50 * 2 ** Math.min(tries, 10), 2_000) : null),
-    }),
-  );
+  const settings = {
+    lazyConnect: true,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 4_000,
+    connectTimeout: 4_000,
+    enableOfflineQueue: false,
+    keepAlive: 10_000,
+    retryStrategy: (tries: number) => (connected ? waitMs(tries) : null),
+  } satisfies RedisOptions;
+  const client = quiet(new Redis(url, settings));
   try {
     await client.connect();
     connected = true;
-    return new KeyValue(client);
+    if (!/cluster_enabled:1/.test(await client.info('cluster'))) return new KeyValue(client);
   } catch (error) {
     client.disconnect();
     throw error;
   }
+  const { host = '127.0.0.1', port = 6379, username, password, tls, db } = client.options;
+  client.disconnect();
+  if (db) throw new StorageError('key_value_cluster', 'a cluster has one database: leave the number out of PLATFORM_KV_URL');
+  return connectCluster({ host, port }, { ...settings, ...(username ? { username } : {}), ...(password ? { password } : {}), ...(tls ? { tls } : {}) });
 }
+
+async function connectCluster(first: { host: string; port: number }, settings: RedisOptions): Promise<KeyValue> {
+  const { lazyConnect: _lazy, enableOfflineQueue: _queue, retryStrategy: _retry, ...redisOptions } = settings;
+  const cluster = new Cluster([first], {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    // The client's type asks for the one member that decides its answers' shape, and ours leaves it at its default.
+    redisOptions: redisOptions as never,
+    clusterRetryStrategy: waitMs,
+    retryDelayOnFailover: 200,
+    slotsRefreshTimeout: 4_000,
+  });
+  const client = quiet(asClient(cluster));
+  try {
+    await cluster.connect();
+    return new KeyValue(client);
+  } catch (error) {
+    cluster.disconnect();
+    throw error;
+  }
+}
+
+const waitMs = (tries: number): number => Math.min(50 * 2 ** Math.min(tries, 10), 2_000);
+
+function duplicateOf(cluster: Cluster): Redis {
+  const { commandTimeout: _timeout, ...redisOptions } = cluster.options.redisOptions ?? {};
+  return asClient(cluster.duplicate([], { lazyConnect: true, redisOptions: redisOptions as never }));
+}
+
+/** A cluster answers to the same calls as one server; what differs is asked of `isCluster`. */
+const asClient = (cluster: Cluster): Redis => cluster as unknown as Redis;
 
 /** Every failed command tells its caller; without a listener the connection's own errors would be printed as well. */
 function quiet(client: Redis): Redis {

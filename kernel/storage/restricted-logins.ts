@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 
-const COMMANDS = ['get', 'exists', 'hvals', 'hset', 'hdel', 'publish', 'subscribe', 'unsubscribe', 'ping', 'info', 'select', 'client', 'hello', 'auth', 'quit'];
+const COMMANDS = ['get', 'exists', 'hvals', 'hset', 'hdel', 'set', 'getdel', 'publish', 'subscribe', 'unsubscribe', 'ping', 'info', 'select', 'client', 'hello', 'auth', 'quit'];
 
 /**
- * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row (H-03). The store keeps
+ * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row and tickets (H-03, H-06). The store keeps
  * logins in memory only, so that they are made again whenever it comes back.
  */
 export class RestrictedLogins implements AsyncDisposable {
@@ -20,7 +20,7 @@ export class RestrictedLogins implements AsyncDisposable {
   async add(service: string): Promise<string> {
     const password = randomBytes(24).toString('base64url');
     const user = `vertical-${service}`;
-    const keys = ['%R~authz:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`];
+    const keys = ['%R~authz:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`];
     this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', ...COMMANDS.map(command => `+${command}`)]);
     const client = await this.#connected();
     await this.#apply(client, user);

@@ -12,6 +12,7 @@ const SECRET = [
   'set-cookie',
   'password',
   'token',
+  'ticket',
   'secret',
   'client_secret',
   'access_token',

@@ -233,8 +233,9 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
             if (signal.aborted) end();
             else signal.addEventListener('abort', end, { once: true });
           }),
-        ack: () => ({ acked: 0 }),
-        nack: () => ({ queued: 0 }),
+        ack: () => ({ acked: 0, lost: [] }),
+        nack: () => ({ queued: 0, lost: [] }),
+        extend: () => ({ extended: 0, lease_secs: 60, lost: [] }),
         closeGroup: () => ({ closed: 0 }),
       },
       sys: {

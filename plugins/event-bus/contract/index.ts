@@ -1,25 +1,12 @@
-import { defineContract, event, get, Id, Page, PageQuery, post, stream, subscribe, Type } from '@platform/sdk/contract';
-import * as S from './schema.ts';
-
-const anyone = { any: ['bus:read', 'bus:consume', 'bus:admin'] } as const;
-const envQuery = { env_id: Type.Optional(Id) };
-const where = ['env_required', 'env_mismatch', 'invalid_stream_family'] as const;
-const produceProblems = [
-  'invalid_event_type',
-  'invalid_stream_family',
-  'payload_not_object',
-  'payload_too_large',
-  'invalid_event',
-  'env_required',
-  'env_mismatch',
-  'event_ownership',
-  'env_suspended',
-  'rate_limited',
-  'inbox_failed',
-  'append_failed',
-  'append_pending',
-  'overloaded',
-] as const;
+import { defineContract, Id, subscribe, Type } from '@platform/sdk/contract';
+import { events } from './events.ts';
+import { pages } from './pages.ts';
+import { problems } from './problems.ts';
+import { consumeRoutes } from './routes/consume-routes.ts';
+import { deadLetterRoutes } from './routes/dead-letter-routes.ts';
+import { operationRoutes } from './routes/operation-routes.ts';
+import { produceRoutes } from './routes/produce-routes.ts';
+import { scheduleRoutes } from './routes/schedule-routes.ts';
 
 /** The event bus: events that were accepted are kept, delivered at least once, retried and, when nothing helps, put aside (doc2; G-BUS). */
 export const eventBus = defineContract({
@@ -38,197 +25,24 @@ export const eventBus = defineContract({
     'bus:consume': { title: 'Receive and acknowledge events' },
     'bus:read': { title: 'See streams, consumers and metrics', grants: 'read' },
     'bus:admin': { title: 'See and replay dead letters', grants: 'admin' },
+    'bus:contracts:write': { title: 'Tell the bus which events a service declares', principals: ['machine'], bound: true },
   },
-  problems: {
-    invalid_event_type: { status: 400, title: 'Not an event name', retry: 'never' },
-    invalid_stream_family: { status: 400, title: 'Not a stream family', retry: 'never' },
-    payload_not_object: { status: 400, title: 'The payload must be a JSON object', retry: 'never' },
-    payload_too_large: { status: 413, title: 'The payload is too large', retry: 'never' },
-    invalid_event: { status: 400, title: 'The event does not fit its schema', retry: 'never' },
-    batch_size: { status: 400, title: 'A batch has 1 to 100 events', retry: 'never' },
-    env_required: { status: 400, title: 'env_id is missing', retry: 'never' },
-    message_ids_required: { status: 400, title: 'Name at least one message', retry: 'never' },
-    env_mismatch: { status: 403, title: 'This environment is not open to the caller', retry: 'never' },
-    event_ownership: { status: 403, title: 'The event belongs to another vertical', retry: 'never' },
-    env_suspended: { status: 403, title: 'The environment is suspended', retry: 'never' },
-    m2m_only: { status: 403, title: 'Only workloads may do this', retry: 'never' },
-    unknown_dead_letter: { status: 404, title: 'No such dead letter', retry: 'never' },
-    bad_cursor: { status: 400, title: 'The cursor is not one of ours', retry: 'never' },
-    rate_limited: { status: 429, title: 'Too many events for this environment', retry: 'later' },
-    inbox_failed: { status: 500, title: 'The event could not be stored', retry: 'later', log: 'error' },
-    append_failed: { status: 500, title: 'The event is stored, and could not be appended yet', retry: 'later', log: 'warn' },
-    append_pending: { status: 503, title: 'The first copy of this event is being appended', retry: 'later' },
-    overloaded: { status: 503, title: 'Too many events wait to be stored', retry: 'later', log: 'warn' },
+  problems,
+  events,
+  consumes: {
+    environmentChanged: subscribe('platform:sys:env:updated', {
+      family: 'sys',
+      expects: Type.Object({ env_id: Type.Union([Id, Type.Null()]), status: Type.String() }),
+    }),
   },
-  events: {
-    'platform:bus:dlq:added': event('An event became a dead letter', Type.Object({ dlq_id: Id, stream_family: Type.String(), event_type: Type.String(), reason: Type.String() })),
-    'platform:bus:dlq:replayed': event('A dead letter was replayed', Type.Object({ dlq_id: Id, message_id: Type.String() })),
-  },
-  consumes: { environmentChanged: subscribe('platform:sys:env:updated', { family: 'sys' }) },
 
-  routes: {
-    produce: post('/v1/produce', { summary: 'Publish one event', gate: 'bus:produce', body: S.ProduceRequest, returns: S.Produced, problems: produceProblems }),
-    produceBatch: post('/v1/produce/batch', {
-      summary: 'Publish up to 100 events, each on its own',
-      gate: 'bus:produce',
-      body: S.BatchRequest,
-      returns: S.BatchResult,
-      problems: ['batch_size'],
-      limit: 28 * 1_048_576,
-    }),
-    consume: post('/v1/consume', {
-      summary: 'Read new events through a consumer group',
-      gate: 'bus:consume',
-      body: S.ConsumeRequest,
-      returns: Type.Object({ entries: Type.Array(S.StreamEntry) }),
-      problems: [...where, 'm2m_only'],
-    }),
-    closeGroup: post('/v1/consume/close', {
-      summary: "Destroy the caller's consumer group",
-      gate: 'bus:consume',
-      body: S.CloseRequest,
-      returns: Type.Object({ closed: Type.Integer() }),
-      problems: ['invalid_stream_family', 'm2m_only'],
-      hidden: true,
-    }),
-    consumeSse: stream('/v1/consume/sse', {
-      summary: 'Receive events as server-sent events',
-      gate: 'bus:consume',
-      query: { env_id: Type.Optional(Id), stream_family: Type.String(), consumer_group: Type.String({ pattern: '^[a-zA-Z0-9._-]{1,64}$' }), token: Type.Optional(Type.String()) },
-      problems: where,
-    }),
-    ack: post('/v1/ack', { summary: 'Acknowledge events', gate: 'bus:consume', body: S.AckRequest, returns: Type.Object({ acked: Type.Integer() }), problems: [...where, 'message_ids_required'] }),
-    nack: post('/v1/nack', {
-      summary: 'Ask for events again later',
-      gate: 'bus:consume',
-      body: S.NackRequest,
-      returns: Type.Object({ queued: Type.Integer() }),
-      problems: [...where, 'message_ids_required'],
-      emits: ['platform:bus:dlq:added'],
-    }),
-    listDeadLetters: get('/v1/dlq', {
-      summary: 'Dead letters, newest first',
-      gate: 'bus:admin',
-      query: { ...envQuery, ...PageQuery, stream_family: Type.Optional(Type.String({ title: 'Family' })) },
-      returns: Page(S.DeadLetter),
-      problems: [...where, 'bad_cursor'],
-    }),
-    replayDeadLetters: post('/v1/dlq/replay', {
-      summary: 'Replay dead letters',
-      gate: 'bus:admin',
-      body: S.ReplayRequest,
-      returns: S.ReplayResult,
-      problems: [...where, 'unknown_dead_letter', 'message_ids_required'],
-      emits: ['platform:bus:dlq:replayed'],
-    }),
-    replay: post('/v1/dlq/{dlq_id}/replay', {
-      summary: 'Replay',
-      gate: 'bus:admin',
-      query: envQuery,
-      returns: S.Replayed,
-      problems: [...where, 'unknown_dead_letter'],
-      emits: ['platform:bus:dlq:replayed'],
-      hidden: true,
-    }),
-    listStreams: get('/v1/streams', { summary: 'Streams of an environment', gate: anyone, query: { ...envQuery, ...PageQuery }, returns: Page(S.StreamRow), problems: [...where, 'bad_cursor'] }),
-    streamLag: get('/v1/streams/{family}/lag', { summary: 'How far each group is behind', gate: anyone, query: envQuery, returns: S.Lag, problems: where }),
-    listGroups: get('/v1/groups', {
-      summary: 'Consumer groups of an environment',
-      gate: anyone,
-      query: envQuery,
-      returns: Type.Object({ items: Type.Array(S.GroupRow) }),
-      problems: where,
-      hidden: true,
-    }),
-    overview: get('/v1/overview', { summary: 'An environment at a glance', gate: anyone, query: envQuery, returns: S.Overview, problems: where, hidden: true }),
-    metrics: get('/v1/metrics', { summary: 'Counters of this process, depths of the bus', gate: anyone, returns: S.Metrics }),
-  },
+  routes: { ...produceRoutes, ...scheduleRoutes, ...consumeRoutes, ...deadLetterRoutes, ...operationRoutes },
   jobs: {
     relay: { summary: 'Append what was accepted and is not on its stream yet', every: '2s', runs: 'fleet' },
-    reap: { summary: 'Put due retries back on their streams, or aside', every: '10s', runs: 'fleet' },
+    reap: { summary: 'Put due retries and delayed events on their streams, or aside', every: '10s', runs: 'fleet' },
     trim: { summary: 'Cut streams to their retention', every: '60s', runs: 'fleet' },
     sweepGroups: { summary: 'Destroy groups whose process is gone', every: '10m', runs: 'fleet' },
     retention: { summary: 'Delete what is past its time', every: '1h', runs: 'fleet' },
   },
-  pages: {
-    overview: {
-      kind: 'stats',
-      title: 'Event bus',
-      nav: 1,
-      source: 'overview',
-      items: [
-        { field: 'streams', label: 'Streams', as: 'number' },
-        { field: 'entries', label: 'Events kept', as: 'number' },
-        { field: 'groups', label: 'Consumer groups', as: 'number' },
-        { field: 'pending', label: 'Unacknowledged', as: 'number' },
-        { field: 'retries', label: 'Waiting for a retry', as: 'number' },
-        { field: 'dead_letters', label: 'Dead letters', as: 'number' },
-      ],
-    },
-    streams: {
-      kind: 'table',
-      title: 'Streams',
-      nav: 2,
-      source: 'listStreams',
-      key: 'stream_family',
-      empty: 'No event has been published into this environment yet.',
-      columns: [
-        { field: 'stream_family', label: 'Family', as: 'code' },
-        { field: 'length', label: 'Events', as: 'number' },
-        { field: 'groups', label: 'Groups', as: 'number' },
-        { field: 'last_id', label: 'Newest', as: 'code' },
-      ],
-    },
-    consumers: {
-      kind: 'table',
-      title: 'Consumers',
-      nav: 3,
-      source: 'listGroups',
-      key: 'group',
-      empty: 'Nobody consumes events of this environment.',
-      columns: [
-        { field: 'stream_family', label: 'Family', as: 'code' },
-        { field: 'group', label: 'Group', as: 'code' },
-        { field: 'pending', label: 'Unacknowledged', as: 'number' },
-        { field: 'lag', label: 'Behind', as: 'number' },
-        { field: 'oldest_pending_ms', label: 'Oldest (ms)', as: 'number' },
-      ],
-    },
-    dlq: {
-      kind: 'table',
-      title: 'Dead letters',
-      nav: 4,
-      source: 'listDeadLetters',
-      key: 'dlq_id',
-      filters: ['stream_family'],
-      live: ['platform:bus:dlq:added', 'platform:bus:dlq:replayed'],
-      empty: 'Every event has been handled.',
-      rowActions: [{ route: 'replay', label: 'Replay', confirm: 'The event goes back on its stream under its name with ".replayed". Replay it?', tone: 'warn' }],
-      columns: [
-        { field: 'failed_at', label: 'Failed', as: 'datetime' },
-        { field: 'stream_family', label: 'Family', as: 'code' },
-        { field: 'entry.event_type', label: 'Event', as: 'code' },
-        { field: 'group', label: 'Group', as: 'code' },
-        { field: 'attempts', label: 'Attempts', as: 'number' },
-        { field: 'reason', label: 'Reason' },
-      ],
-    },
-    metrics: {
-      kind: 'stats',
-      title: 'Metrics',
-      nav: 5,
-      scope: 'platform',
-      source: 'metrics',
-      items: [
-        { field: 'produced', label: 'Produced', as: 'number' },
-        { field: 'consumed', label: 'Consumed', as: 'number' },
-        { field: 'acked', label: 'Acknowledged', as: 'number' },
-        { field: 'nacked', label: 'Refused', as: 'number' },
-        { field: 'dead_lettered', label: 'Dead letters', as: 'number' },
-        { field: 'inbox_unrelayed', label: 'Accepted, not appended', as: 'number' },
-        { field: 'retry_depth', label: 'Retries waiting', as: 'number' },
-        { field: 'sse_clients', label: 'Event stream clients', as: 'number' },
-      ],
-    },
-  },
+  pages,
 });

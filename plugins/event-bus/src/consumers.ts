@@ -1,22 +1,27 @@
 import type { Caller, RequestOf } from '@platform/sdk';
 import type { eventBus } from '../contract/index.ts';
-import type { StreamEntry } from '../contract/schema.ts';
+import type { Consumed } from '../contract/schema/consumption.ts';
+import type { StreamEntry } from '../contract/schema/event.ts';
 import { Appender } from './appender.ts';
 import { environmentOf, type EventBusContext, familyOf, groupOf } from './context.ts';
 import type { Counters } from './counters.ts';
 import { entryOf, type ReadEntry } from './entry.ts';
 import { FamilyReader } from './family-reader.ts';
+import type { Gaps } from './gaps.ts';
 import type { Groups } from './groups.ts';
-import type { StreamRef } from './names.ts';
+import { environmentsKey, type StreamRef } from './names.ts';
 import type { Reader } from './reader.ts';
 import type { Wake } from './wake.ts';
 
 const MOST_FAMILY_READERS = 5_000;
+const MOST_PENDING = 1_000;
+const STREAMS_PER_ROUND = 100;
 
 export interface ConsumerParts {
   readonly ctx: EventBusContext;
   readonly reader: Reader;
   readonly groups: Groups;
+  readonly gaps: Gaps;
   readonly wake: Wake;
   readonly counters: Counters;
 }
@@ -30,8 +35,8 @@ export class Consumers {
     this.#parts = parts;
   }
 
-  async consume(request: RequestOf<typeof eventBus, 'consume'>): Promise<{ entries: StreamEntry[] }> {
-    const { ctx, groups } = this.#parts;
+  async consume(request: RequestOf<typeof eventBus, 'consume'>): Promise<Consumed> {
+    const { ctx, groups, gaps } = this.#parts;
     const { body, caller, signal } = request;
     const { count = 10, block_ms = 0, start = 'earliest', consumer = 'default', consumer_group } = body;
     const family = familyOf(ctx, body.stream_family);
@@ -42,7 +47,15 @@ export class Consumers {
     const everywhere = body.env_id === '*' ? this.#family(caller, family, group) : undefined;
     const ref = everywhere ? { env: '*', family } : { env: environmentOf(ctx, request, body.env_id), family };
     const read = everywhere ? () => everywhere.read(consumer, count, start) : () => this.readStream(ref, group, consumer, count, start);
-    return { entries: await this.#poll({ ref, group, consumer, read, sees, until: performance.now() + block_ms, signal }) };
+    if (body.pending) return { entries: (await this.#pending(everywhere ? undefined : ref, family, group, consumer)).filter(sees).map(entryOf) };
+    const known = everywhere ? undefined : await gaps.of([ref], group);
+    // Who has missed something is told at once.
+    const waitMs = known && known.gaps.length > 0 ? 0 : block_ms;
+    const entries = await this.#poll({ ref, group, consumer, read, sees, until: performance.now() + waitMs, signal });
+    const missed = known ?? (everywhere as FamilyReader).takeGaps();
+    if (missed.gaps.length === 0 || signal.aborted) return { entries };
+    await missed.told();
+    return { entries, gaps: missed.gaps };
   }
 
   async closeGroup({ body, caller }: RequestOf<typeof eventBus, 'closeGroup'>): Promise<{ closed: number }> {
@@ -53,6 +66,16 @@ export class Consumers {
     this.#families.get(`${family}\n${group}`)?.[Symbol.dispose]();
     this.#families.delete(`${family}\n${group}`);
     return { closed: await groups.close(family, group) };
+  }
+
+  /** What a consumer has in its hands, on one stream or on those of every environment: how its successor under the same name goes on. */
+  async #pending(ref: StreamRef | undefined, family: string, group: string, consumer: string): Promise<ReadEntry[]> {
+    const { ctx, reader } = this.#parts;
+    const refs = ref ? [ref] : ((await ctx.kv.call('SMEMBERS', environmentsKey(family))) as string[]).map(env => ({ env, family }));
+    const entries: ReadEntry[] = [];
+    for (let start = 0; start < refs.length && entries.length < MOST_PENDING; start += STREAMS_PER_ROUND)
+      entries.push(...(await reader.held(refs.slice(start, start + STREAMS_PER_ROUND), group, consumer, MOST_PENDING)));
+    return entries;
   }
 
   /** One stream: the abandoned first, then the new. */

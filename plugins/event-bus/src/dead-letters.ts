@@ -1,49 +1,45 @@
-import { type Caller, reply, type RequestOf } from '@platform/sdk';
+import type { RequestOf } from '@platform/sdk';
 import type { eventBus } from '../contract/index.ts';
-import type { DeadLetter, Replayed } from '../contract/schema.ts';
-import { Appender } from './appender.ts';
+import type { Attempt, DeadLetter, DeadLetterFilter } from '../contract/schema/dead-letter.ts';
 import { environmentOf, type EventBusContext } from './context.ts';
 import type { Counters } from './counters.ts';
-import { type Envelope, entryOf, fieldsOf, type ReadEntry } from './entry.ts';
-import type { GroupCommit } from './group-commit.ts';
+import { type Envelope, entryOf, type ReadEntry } from './entry.ts';
 import { lowestId, newId } from './ids.ts';
-import { deadLetterBodiesKey, deadLetterKey, QUEUED_KEY, retryKey, shownStream, type StreamRef, streamKey } from './names.ts';
-import type { Wake } from './wake.ts';
+import { HELD } from './leases.ts';
+import { deadLetterBodiesKey, deadLetterKey, QUEUED_KEY, retryKey, streamKey } from './names.ts';
 
 const KEPT_MS = 30 * 86_400_000;
 const ROWS_PER_READ = 200;
 const READS = 50;
 
-const BURY = `
-if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
-redis.call('ZADD', KEYS[2], 0, ARGV[3])
-redis.call('HSET', KEYS[3], ARGV[3], ARGV[4])
+const BURY = `${HELD}
+if not held(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or redis.call('XACK', KEYS[1], ARGV[1], ARGV[3]) == 0 then return 0 end
+redis.call('ZADD', KEYS[2], 0, ARGV[4])
+redis.call('HSET', KEYS[3], ARGV[4], ARGV[5])
 return 1`;
 const BURY_RETRY = `
 if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('ZADD', KEYS[2], 0, ARGV[2])
 redis.call('HSET', KEYS[3], ARGV[2], ARGV[3])
 return 1`;
-const REPLAY = `
-if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return false end
-redis.call('ZREM', KEYS[1], ARGV[1])
-return redis.call('XADD', KEYS[3], '*', unpack(ARGV, 2))`;
-
-interface Body {
+/** A dead letter as it is kept. */
+export interface Body {
   readonly envelope: Envelope;
   readonly id: string;
   readonly family: string;
   readonly deliveries: number;
   readonly reason: string;
-  readonly reasons: readonly string[];
+  readonly history: readonly Attempt[];
   readonly attempts: number;
   readonly group: string;
   readonly failed_at: string;
 }
 export interface Failure {
   readonly reason: string;
-  readonly reasons: readonly string[];
+  readonly history: readonly Attempt[];
   readonly attempts: number;
+  /** Whose entry it must still be; anybody's of the group when empty. */
+  readonly consumer: string;
 }
 
 /**
@@ -52,14 +48,10 @@ export interface Failure {
  */
 export class DeadLetters {
   readonly #ctx: EventBusContext;
-  readonly #wake: Wake;
-  readonly #commit: GroupCommit;
   readonly #counters: Counters;
 
-  constructor(ctx: EventBusContext, wake: Wake, commit: GroupCommit, counters: Counters) {
+  constructor(ctx: EventBusContext, counters: Counters) {
     this.#ctx = ctx;
-    this.#wake = wake;
-    this.#commit = commit;
     this.#counters = counters;
   }
 
@@ -68,7 +60,8 @@ export class DeadLetters {
     const { env } = entry.ref;
     const dlqId = newId();
     await this.#ctx.kv.call('SADD', QUEUED_KEY, env);
-    const moved = await this.#ctx.kv.call('EVAL', BURY, 3, streamKey(entry.ref), deadLetterKey(env), deadLetterBodiesKey(env), group, entry.id, dlqId, this.#body(entry, group, failure));
+    const body = this.#body(entry, group, failure);
+    const moved = await this.#ctx.kv.call('EVAL', BURY, 3, streamKey(entry.ref), deadLetterKey(env), deadLetterBodiesKey(env), group, failure.consumer, entry.id, dlqId, body);
     return this.#buried(Number(moved) === 1, entry, dlqId, failure.reason);
   }
 
@@ -81,45 +74,46 @@ export class DeadLetters {
   }
 
   async list(request: RequestOf<typeof eventBus, 'listDeadLetters'>): Promise<{ items: DeadLetter[]; next_cursor: string | null }> {
-    const { kv } = this.#ctx;
-    const { limit = 50, cursor, stream_family } = request.query;
-    const env = environmentOf(this.#ctx, request, request.query.env_id);
+    const { limit = 50, cursor, env_id, ...filter } = request.query;
+    const env = environmentOf(this.#ctx, request, env_id);
+    const { items, next } = await this.find(env, filter, { limit, ...(cursor === undefined ? {} : { from: this.#cursor(cursor) }) });
+    return { items, next_cursor: next === undefined ? null : Buffer.from(next).toString('base64url') };
+  }
+
+  /** Those that a filter matches, newest first or oldest first, from an id on that was seen; with the id to go on from when there may be more. */
+  async find(
+    env: string,
+    filter: DeadLetterFilter,
+    { limit, from, oldestFirst = false }: { limit: number; from?: string; oldestFirst?: boolean },
+  ): Promise<{ items: DeadLetter[]; next: string | undefined }> {
     const items: DeadLetter[] = [];
-    let below = cursor === undefined ? '+' : `(${this.#cursor(cursor)}`;
+    let seen = from;
     for (let reads = 0; reads < READS; reads++) {
-      const ids = (await kv.call('ZRANGE', deadLetterKey(env), below, '-', 'BYLEX', 'REV', 'LIMIT', 0, ROWS_PER_READ)) as string[];
-      if (ids.length === 0) return { items, next_cursor: null };
-      const bodies = (await kv.call('HMGET', deadLetterBodiesKey(env), ...ids)) as (string | null)[];
+      const bounds = oldestFirst ? [seen === undefined ? '-' : `(${seen}`, '+', 'BYLEX'] : [seen === undefined ? '+' : `(${seen}`, '-', 'BYLEX', 'REV'];
+      const ids = (await this.#ctx.kv.call('ZRANGE', deadLetterKey(env), ...bounds, 'LIMIT', 0, ROWS_PER_READ)) as string[];
+      if (ids.length === 0) return { items, next: undefined };
+      const bodies = (await this.#ctx.kv.call('HMGET', deadLetterBodiesKey(env), ...ids)) as (string | null)[];
       for (const [index, id] of ids.entries()) {
-        below = `(${id}`;
+        seen = id;
         const text = bodies[index];
-        if (!text) continue;
-        const letter = letterOf(env, id, JSON.parse(text) as Body);
-        if (stream_family !== undefined && letter.stream_family !== stream_family) continue;
+        const letter = text ? letterOf(env, id, JSON.parse(text) as Body) : undefined;
+        if (!letter || !matches(letter, filter)) continue;
         items.push(letter);
-        if (items.length === limit) return { items, next_cursor: Buffer.from(id).toString('base64url') };
+        if (items.length === limit) return { items, next: id };
       }
     }
-    return { items, next_cursor: Buffer.from(below.slice(1)).toString('base64url') };
+    return { items, next: seen };
   }
 
-  async replayOne(request: RequestOf<typeof eventBus, 'replay'>): Promise<Replayed> {
-    const env = environmentOf(this.#ctx, request, request.query.env_id);
-    return this.#replay(env, request.params.dlq_id, request.caller, request.correlationId);
+  /** What is kept of one, until it is replayed. */
+  async body(env: string, dlqId: string): Promise<Body | undefined> {
+    const text = (await this.#ctx.kv.call('HGET', deadLetterBodiesKey(env), dlqId)) as string | null;
+    return text === null ? undefined : (JSON.parse(text) as Body);
   }
 
-  async replayMany(request: RequestOf<typeof eventBus, 'replayDeadLetters'>) {
-    const { body, caller, correlationId } = request;
-    const env = environmentOf(this.#ctx, request, body.env_id);
-    if (body.dlq_id !== undefined) return reply(await this.#replay(env, body.dlq_id, caller, correlationId), {});
-    if (body.dlq_ids === undefined) throw this.#ctx.problem('message_ids_required', { detail: 'Name dlq_id or dlq_ids.' });
-    const results: (Replayed | { dlq_id: string; error: string; status: number })[] = [];
-    for (const dlqId of body.dlq_ids) {
-      results.push(
-        await this.#replay(env, dlqId, caller, correlationId).catch((error: { code?: string; status?: number }) => ({ dlq_id: dlqId, error: error.code ?? 'internal', status: error.status ?? 500 })),
-      );
-    }
-    return reply({ results }, {});
+  async get(env: string, dlqId: string): Promise<DeadLetter | undefined> {
+    const body = await this.body(env, dlqId);
+    return body && letterOf(env, dlqId, body);
   }
 
   async count(env: string): Promise<number> {
@@ -142,44 +136,6 @@ export class DeadLetters {
     }
   }
 
-  async #replay(env: string, dlqId: string, caller: Caller, correlationId: string): Promise<Replayed> {
-    const { kv, problem, clock, db } = this.#ctx;
-    const unknown = () => problem('unknown_dead_letter', { detail: 'It was replayed, deleted after 30 days, or never here.' });
-    const text = (await kv.call('HGET', deadLetterBodiesKey(env), dlqId)) as string | null;
-    if (!text) throw unknown();
-    const { envelope, family } = JSON.parse(text) as Body;
-    const { nacks: _nacks, only_group: _group, reasons: _reasons, ...original } = envelope;
-    const first = original.original_idempotency_key ?? original.idempotency_key;
-    const replayed: Envelope = {
-      ...original,
-      event_type: original.event_type.endsWith('.replayed') ? original.event_type : `${original.event_type}.replayed`,
-      produced_at: clock.now().toISOString(),
-      idempotency_key: `${first}:replay:${dlqId}`,
-      original_idempotency_key: first,
-      replayed_from_dlq: '1',
-    };
-    const ref: StreamRef = { env, family };
-    await kv.pipeline(Appender.known([ref]));
-    const id = await kv.call('EVAL', REPLAY, 3, deadLetterKey(env), deadLetterBodiesKey(env), streamKey(ref), dlqId, ...fieldsOf(replayed));
-    if (id === null) throw unknown();
-    const message_id = String(id);
-    this.#wake.announce([ref]);
-    await kv.call(...this.#wake.announcement([ref]));
-    this.#commit.record({
-      at: replayed.produced_at,
-      action: 'replay',
-      sub: caller.subject,
-      env_id: env,
-      stream_family: family,
-      event_type: replayed.event_type,
-      message_id,
-      outcome: 'accepted',
-      correlation_id: correlationId,
-    });
-    await db.tx(tx => tx.emit('platform:bus:dlq:replayed', env, { dlq_id: dlqId, message_id }));
-    return { message_id, stream: shownStream(ref), event_type: replayed.event_type };
-  }
-
   async #buried(moved: boolean, { ref, envelope }: ReadEntry, dlqId: string, reason: string): Promise<boolean> {
     if (!moved) return false;
     this.#counters.dead_lettered += 1;
@@ -190,8 +146,8 @@ export class DeadLetters {
     return true;
   }
 
-  #body({ ref, id, envelope, deliveries }: ReadEntry, group: string, { reason, reasons, attempts }: Failure): string {
-    const body: Body = { envelope, id, family: ref.family, deliveries, reason, reasons, attempts, group, failed_at: this.#ctx.clock.now().toISOString() };
+  #body({ ref, id, envelope, deliveries }: ReadEntry, group: string, { reason, history, attempts }: Failure): string {
+    const body: Body = { envelope, id, family: ref.family, deliveries, reason, history, attempts, group, failed_at: this.#ctx.clock.now().toISOString() };
     return JSON.stringify(body);
   }
 
@@ -202,6 +158,18 @@ export class DeadLetters {
   }
 }
 
-function letterOf(env: string, dlq_id: string, { envelope, id, family, deliveries, reason, reasons, attempts, group, failed_at }: Body): DeadLetter {
-  return { dlq_id, env_id: env, stream_family: family, entry: entryOf({ ref: { env, family }, id, envelope, deliveries }), reason, reasons: [...reasons], attempts, group, failed_at };
+function letterOf(env: string, dlq_id: string, { envelope, id, family, deliveries, reason, history, attempts, group, failed_at }: Body): DeadLetter {
+  const entry = entryOf({ ref: { env, family }, id, envelope, deliveries });
+  return { dlq_id, env_id: env, stream_family: family, entry, reason, reasons: history.map(attempt => attempt.reason), history: [...history], attempts, group, failed_at };
+}
+
+function matches({ stream_family, entry, group, reason, failed_at }: DeadLetter, wanted: DeadLetterFilter): boolean {
+  return (
+    (wanted.stream_family === undefined || stream_family === wanted.stream_family) &&
+    (wanted.event_type === undefined || entry.event_type === wanted.event_type) &&
+    (wanted.group === undefined || group === wanted.group) &&
+    (wanted.reason === undefined || reason.includes(wanted.reason)) &&
+    (wanted.failed_after === undefined || Date.parse(failed_at) > Date.parse(wanted.failed_after)) &&
+    (wanted.failed_before === undefined || Date.parse(failed_at) < Date.parse(wanted.failed_before))
+  );
 }

@@ -1,4 +1,5 @@
-import type { StreamEntry } from '../contract/schema.ts';
+import type { Attempt } from '../contract/schema/dead-letter.ts';
+import type { StreamEntry } from '../contract/schema/event.ts';
 import { shownStream, type StreamRef } from './names.ts';
 
 /** An event with everything around it, as it lies on a stream; the payload stays the text it came as. */
@@ -18,8 +19,8 @@ export interface Envelope {
   /** Of a redelivered copy: how often its group refused it, and the group, which alone gets to see the copy. */
   readonly nacks?: string;
   readonly only_group?: string;
-  /** Reasons of the refusals so far, as JSON. */
-  readonly reasons?: string;
+  /** Every refusal so far with its time and reason, as JSON. */
+  readonly history?: string;
 }
 
 /** An entry as it was read in a group. */
@@ -41,6 +42,9 @@ export function envelopeOf(fields: readonly string[]): Envelope {
   for (let index = 0; index + 1 < fields.length; index += 2) envelope[fields[index] as string] = fields[index + 1] as string;
   return envelope as unknown as Envelope;
 }
+
+/** Every refusal of an entry so far, oldest first. */
+export const historyOf = ({ history }: Envelope): Attempt[] => JSON.parse(history ?? '[]') as Attempt[];
 
 /** The wire form (G-K-12). */
 export function entryOf({ ref, id, envelope, deliveries }: ReadEntry): StreamEntry {

@@ -7,9 +7,20 @@ import { newId } from './ids.ts';
 import type { StreamRef } from './names.ts';
 
 const SWEEP_MS = 5_000;
+/** A read waits for ten seconds at most. */
+const TICKS_PER_BLOCK = 2;
 const READ = 10;
 const CLAIM = 20;
 const DEEP = 100;
+
+/** What one open stream remembers. */
+interface Open {
+  readonly ref: StreamRef;
+  readonly group: string;
+  readonly consumer: string;
+  readonly sees: (entry: ReadEntry) => boolean;
+  deep: boolean;
+}
 
 /** Server-sent events through a consumer group. Deliveries are acknowledged by `POST /v1/ack`; a closed stream leaves its entries pending. */
 export class EventStreams {
@@ -26,39 +37,68 @@ export class EventStreams {
     const { ctx } = this.#parts;
     const { query, caller, signal } = request;
     const ref = { family: familyOf(ctx, query.stream_family), env: environmentOf(ctx, request, query.env_id) };
-    return this.#events(ref, groupOf(caller, query.consumer_group), visibility(caller, groupOf(caller, query.consumer_group), false), signal);
+    const group = groupOf(caller, query.consumer_group);
+    return this.#events({ ref, group, consumer: `sse-${newId()}`, sees: visibility(caller, group, false), deep: false }, signal);
   }
 
-  async *#events(ref: StreamRef, group: string, sees: (entry: ReadEntry) => boolean, signal: AbortSignal): AsyncGenerator<StreamItem> {
+  /**
+   * Reads when something was appended, and without being told every ten seconds; every five it looks for what others left behind. All
+   * in one turn: a slow client is not read for.
+   */
+  async *#events(open: Open, signal: AbortSignal): AsyncGenerator<StreamItem> {
     const { ctx, reader, wake, counters } = this.#parts;
-    const consumer = `sse-${newId()}`;
+    const { ref, group, consumer } = open;
     counters.sse_clients += 1;
+    using waiter = wake.waiter(ref.family, ref.env);
+    // Ticks that have passed since the last sweep and the last read; the first turn does both.
+    const ticks = { sweep: 1, read: TICKS_PER_BLOCK };
+    using _tick = ctx.every(SWEEP_MS, () => {
+      ticks.sweep += 1;
+      ticks.read += 1;
+      waiter.rouse();
+    });
     try {
-      using waiter = wake.waiter(ref.family, ref.env);
-      let sweptAt = Number.NEGATIVE_INFINITY;
       while (!signal.aborted && !waiter.closed) {
-        const now = ctx.clock.now().getTime();
-        const swept = now - sweptAt >= SWEEP_MS;
-        const entries = await this.#consumers.readNew(ref, group, consumer, READ, 'latest');
+        const reads = waiter.takeAppended() || ticks.read >= TICKS_PER_BLOCK;
+        // The read makes the group, before anything can be claimed in it.
+        const fresh = reads ? await this.#consumers.readNew(ref, group, consumer, READ, 'latest') : [];
+        if (reads) ticks.read = 0;
+        const swept = ticks.sweep > 0 ? await this.#sweep(open) : undefined;
         if (swept) {
-          sweptAt = now;
-          entries.unshift(...(await reader.abandoned([ref], group, consumer, CLAIM)));
-          const pending = await reader.pendingOf(ref, group);
-          if (pending > DEEP) ctx.log.warn({ env_id: ref.env, stream_family: ref.family, group, pending }, 'event stream: many entries are not acknowledged');
+          ticks.sweep = 0;
+          for (const gap of swept.gaps) yield { event: 'gap', data: gap };
+          await swept.told();
         }
-        const visible = entries.filter(sees);
-        await reader.acknowledge(
-          entries.filter(entry => !visible.includes(entry)),
-          group,
-        );
-        for (const entry of visible) {
+        for (const entry of await this.#visible(open, [...(swept?.entries ?? []), ...fresh])) {
           counters.consumed += 1;
           yield { id: entry.id, event: entry.envelope.event_type, data: entryOf(entry) };
         }
-        if (entries.length === 0) await waiter.wait(SWEEP_MS, signal);
+        // There may be more than one read takes.
+        if (fresh.length > 0) waiter.wake();
+        await waiter.wait(undefined, signal);
       }
     } finally {
+      await reader.leave(ref, group, consumer).catch(error => ctx.log.debug({ err: error, consumer }, 'a consumer stays in its group'));
       counters.sse_clients -= 1;
     }
+  }
+
+  async #sweep(open: Open) {
+    const { ctx, reader, gaps } = this.#parts;
+    const { ref, group, consumer } = open;
+    const [entries, pending, missed] = await Promise.all([reader.abandoned([ref], group, consumer, CLAIM), reader.pendingOf(ref, group), gaps.of([ref], group)]);
+    // Once when it becomes deep, not with every look.
+    if (pending > DEEP && !open.deep) ctx.log.warn({ env_id: ref.env, stream_family: ref.family, group, pending }, 'event stream: many entries are not acknowledged');
+    open.deep = pending > DEEP;
+    return { entries, ...missed };
+  }
+
+  /** What is not for this group is settled unread. */
+  async #visible({ sees, group }: Open, entries: readonly ReadEntry[]): Promise<ReadEntry[]> {
+    await this.#parts.reader.acknowledge(
+      entries.filter(entry => !sees(entry)),
+      group,
+    );
+    return entries.filter(sees);
   }
 }

@@ -1,5 +1,7 @@
 import type { EventBusContext } from './context.ts';
 import type { ReadEntry } from './entry.ts';
+import type { Gap } from '../contract/schema/consumption.ts';
+import type { Gaps } from './gaps.ts';
 import type { Groups } from './groups.ts';
 import { environmentsKey, type StreamRef } from './names.ts';
 import type { Reader } from './reader.ts';
@@ -18,18 +20,21 @@ export class FamilyReader implements Disposable {
   readonly #reader: Reader;
   readonly #groups: Groups;
   readonly #wake: Wake;
+  readonly #gaps: Gaps;
   readonly #family: string;
   readonly #group: string;
   /** In the order they are served; one that had more goes to the end. */
   readonly #stirred = new Set<string>();
   readonly #listening: Disposable;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  #found: { gaps: Gap[]; told: () => Promise<void> }[] = [];
 
-  constructor(parts: { ctx: EventBusContext; reader: Reader; groups: Groups; wake: Wake }, family: string, group: string) {
+  constructor(parts: { ctx: EventBusContext; reader: Reader; groups: Groups; wake: Wake; gaps: Gaps }, family: string, group: string) {
     this.#ctx = parts.ctx;
     this.#reader = parts.reader;
     this.#groups = parts.groups;
     this.#wake = parts.wake;
+    this.#gaps = parts.gaps;
     this.#family = family;
     this.#group = group;
     this.#listening = parts.wake.onAppend(ref => {
@@ -49,6 +54,12 @@ export class FamilyReader implements Disposable {
     // Somebody else of this group may be waiting for what is left.
     if (this.#stirred.size > 0 && entries.length > 0) this.#wake.nudge(this.#family);
     return entries;
+  }
+
+  /** Gaps found since they were last asked for. */
+  takeGaps(): { gaps: Gap[]; told: () => Promise<void> } {
+    const found = this.#found.splice(0);
+    return { gaps: found.flatMap(({ gaps }) => gaps), told: async () => void (await Promise.all(found.map(({ told }) => told()))) };
   }
 
   async #serve(envs: readonly string[], consumer: string, share: number, position: string, start: 'earliest' | 'latest'): Promise<ReadEntry[]> {
@@ -75,8 +86,13 @@ export class FamilyReader implements Disposable {
     for (const env of envs) this.#stirred.add(env);
     const refs = envs.map(env => ({ env, family: this.#family }));
     const entries: ReadEntry[] = [];
+    // What was found and not asked for is found again.
+    this.#found = [];
     for (let at = 0; at < refs.length && entries.length < count; at += STREAMS_PER_ROUND) {
-      entries.push(...(await this.#reader.abandoned(refs.slice(at, at + STREAMS_PER_ROUND), this.#group, consumer, count - entries.length)));
+      const some = refs.slice(at, at + STREAMS_PER_ROUND);
+      const found = await this.#gaps.of(some, this.#group);
+      if (found.gaps.length > 0) this.#found.push(found);
+      entries.push(...(await this.#reader.abandoned(some, this.#group, consumer, count - entries.length)));
     }
     // A full answer may have left some unseen: the next call looks again.
     if (entries.length < count) this.#lookedAt = now;

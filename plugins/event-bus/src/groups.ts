@@ -1,5 +1,6 @@
 import type { EventBusContext } from './context.ts';
-import { environmentsKey, groupsKey, PROCESS_GROUPS_KEY, type StreamRef, streamKey } from './names.ts';
+import { gapField } from './gaps.ts';
+import { environmentsKey, gapsKey, groupsKey, PROCESS_GROUPS_KEY, type StreamRef, streamKey } from './names.ts';
 
 const TOUCH_MS = 300_000;
 const IDLE_GROUP_MS = 3_600_000;
@@ -54,8 +55,9 @@ export class Groups {
     const envs = (await kv.call('SMEMBERS', environmentsKey(family))) as string[];
     let closed = 0;
     for (let start = 0; start < envs.length; start += KEYS_PER_PIPELINE) {
-      const answers = await kv.pipeline(envs.slice(start, start + KEYS_PER_PIPELINE).map(env => ['XGROUP', 'DESTROY', streamKey({ env, family }), group]));
-      closed += answers.filter(answer => Number(answer) === 1).length;
+      const some = envs.slice(start, start + KEYS_PER_PIPELINE);
+      const answers = await kv.pipeline([...some.map(env => ['XGROUP', 'DESTROY', streamKey({ env, family }), group]), ...some.map(env => ['HDEL', gapsKey(env), gapField(family, group)])]);
+      closed += answers.slice(0, some.length).filter(answer => Number(answer) === 1).length;
     }
     await kv.pipeline([
       ['HDEL', groupsKey(family), group],

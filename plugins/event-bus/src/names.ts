@@ -1,4 +1,4 @@
-import { FAMILY, RESERVED_FAMILIES } from '../contract/schema.ts';
+import { FAMILY, RESERVED_FAMILIES } from '../contract/schema/event.ts';
 
 /** One stream: a family of one environment. */
 export interface StreamRef {
@@ -11,9 +11,10 @@ export const streamKey = ({ env, family }: StreamRef): string => `bus:{${env}}:$
 /** The name answers show. */
 export const shownStream = ({ env, family }: StreamRef): string => `bus:${env}:${family}`;
 export const retryKey = (env: string): string => `busq:{${env}}:retry`;
-export const delayedKey = (env: string): string => `busq:{${env}}:delayed`;
 export const deadLetterKey = (env: string): string => `busq:{${env}}:dlq`;
 export const deadLetterBodiesKey = (env: string): string => `busq:{${env}}:dlq:bodies`;
+/** What retention cut before a group had read it, by family and group. */
+export const gapsKey = (env: string): string => `busq:{${env}}:gaps`;
 export const rateKey = (env: string): string => `bus:rate:{${env}}`;
 
 /** Families that exist, and the environments each has a stream in. */
@@ -30,9 +31,3 @@ export const MARKER_KEY = 'bus:marker';
 export const APPENDED_CHANNEL = 'bus:appended';
 
 export const isFamily = (name: string): boolean => FAMILY.test(name) && !RESERVED_FAMILIES.has(name);
-
-/** The environment and family of a stream key; `undefined` for any other key. */
-export function parseStreamKey(key: string): StreamRef | undefined {
-  const [, env, family] = /^bus:\{([^}]+)\}:(.+)$/.exec(key) ?? [];
-  return env !== undefined && family !== undefined ? { env, family } : undefined;
-}

@@ -1,19 +1,26 @@
 import { definePlugin } from '@platform/sdk';
 import { eventBus } from '../contract/index.ts';
+import { Acceptance } from './acceptance.ts';
 import { Admission } from './admission.ts';
 import { Appender } from './appender.ts';
 import { Consumers } from './consumers.ts';
+import { EventContracts } from './contracts/event-contracts.ts';
 import { Counters } from './counters.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { EventStreams } from './event-streams.ts';
+import { Gaps } from './gaps.ts';
 import { GroupCommit } from './group-commit.ts';
 import { Groups } from './groups.ts';
 import { Inbox } from './inbox.ts';
+import { Leases } from './leases.ts';
 import { Producer } from './producer.ts';
 import { Reader } from './reader.ts';
 import { Reaper } from './reaper.ts';
 import { InboxRelay } from './relay.ts';
+import { Replays } from './replays.ts';
 import { Retention } from './retention.ts';
+import { Schedule } from './schedule/schedule.ts';
+import { Scheduler } from './schedule/scheduler.ts';
 import { Settlement } from './settlement.ts';
 import { Streams } from './streams.ts';
 import { Wake } from './wake.ts';
@@ -25,38 +32,49 @@ export default definePlugin(eventBus, {
     const counters = new Counters();
     const wake = ctx.own(await Wake.open(ctx));
     const inbox = new Inbox(ctx);
+    const schedule = new Schedule(ctx);
+    const contracts = new EventContracts(ctx);
     const appender = new Appender(ctx, wake);
     const commit = new GroupCommit(ctx, inbox, appender, counters);
     const relay = new InboxRelay(ctx, inbox, appender, commit);
-    const deadLetters = new DeadLetters(ctx, wake, commit, counters);
+    const deadLetters = new DeadLetters(ctx, counters);
+    const replays = new Replays(ctx, wake, commit, deadLetters);
     const groups = new Groups(ctx);
-    const parts = { ctx, reader: new Reader(ctx, deadLetters), groups, wake, counters };
+    const parts = { ctx, reader: new Reader(ctx, deadLetters), groups, gaps: new Gaps(ctx), wake, counters };
     const consumers = new Consumers(parts);
     const admission = new Admission(ctx);
-    const producer = new Producer(ctx, commit, admission);
-    const settlement = new Settlement(ctx, commit, deadLetters, counters);
+    const acceptance = new Acceptance(ctx, admission, contracts);
+    const producer = new Producer(ctx, commit, acceptance);
+    const scheduler = new Scheduler(ctx, acceptance, schedule);
+    const settlement = new Settlement(ctx, { leases: new Leases(ctx), commit, deadLetters, counters });
     const sse = new EventStreams(parts, consumers);
-    const streams = new Streams(ctx, inbox, deadLetters, counters);
-    const reaper = new Reaper(ctx, wake, deadLetters);
-    const retention = new Retention(ctx, inbox, deadLetters);
+    const streams = new Streams(ctx, { inbox, deadLetters, schedule, counters });
+    const reaper = new Reaper(ctx, { wake, deadLetters, schedule, relay });
+    const retention = new Retention(ctx, { inbox, schedule, deadLetters });
 
     return {
       routes: {
         produce: request => producer.produce(request),
         produceBatch: request => producer.produceBatch(request),
+        schedule: request => scheduler.schedule(request),
+        listScheduled: request => scheduler.list(request),
+        cancelScheduled: request => scheduler.cancel(request),
         consume: request => consumers.consume(request),
         closeGroup: request => consumers.closeGroup(request),
         consumeSse: request => sse.open(request),
         ack: request => settlement.ack(request),
         nack: request => settlement.nack(request),
+        extend: request => settlement.extend(request),
         listDeadLetters: request => deadLetters.list(request),
-        replayDeadLetters: request => deadLetters.replayMany(request),
-        replay: request => deadLetters.replayOne(request),
+        replayDeadLetters: request => replays.many(request),
+        replayMatching: request => replays.matching(request),
+        replay: request => replays.one(request),
         listStreams: request => streams.list(request),
         streamLag: request => streams.lag(request),
         listGroups: request => streams.listGroups(request),
         overview: request => streams.overview(request),
         metrics: () => streams.metrics(),
+        keepEventContract: request => contracts.keep(request),
       },
       on: { environmentChanged: ({ payload }) => admission.environmentChanged(payload) },
       jobs: {
@@ -67,6 +85,7 @@ export default definePlugin(eventBus, {
         retention: signal => retention.sweep(signal),
       },
       ready: async signal => {
+        await contracts.load();
         ctx.own(await relay.listen());
         await relay.poll(signal);
       },

@@ -1,8 +1,13 @@
-import { IDLE_MS, MAX_DELIVERIES } from '../contract/schema.ts';
+import { IDLE_MS, MAX_DELIVERIES } from '../contract/schema/event.ts';
 import type { EventBusContext } from './context.ts';
 import type { DeadLetters } from './dead-letters.ts';
-import { envelopeOf, type ReadEntry } from './entry.ts';
+import { envelopeOf, historyOf, type ReadEntry } from './entry.ts';
 import { type StreamRef, streamKey } from './names.ts';
+
+const LEAVE = `
+local ok, rows = pcall(redis.call, 'XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])
+if not ok or rows.err or #rows > 0 then return 0 end
+return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])`;
 
 type RawEntry = [id: string, fields: string[] | null];
 
@@ -38,6 +43,19 @@ export class Reader {
     return { entries, perStream, missing };
   }
 
+  /** Entries that this consumer has read before and not settled, in their order; those that retention cut are let go. */
+  async held(refs: readonly StreamRef[], group: string, consumer: string, count: number): Promise<ReadEntry[]> {
+    const answers = await this.#ctx.kv.pipeline(refs.map(ref => ['XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', streamKey(ref), '0']));
+    const entries: ReadEntry[] = [];
+    for (const [index, ref] of refs.entries()) {
+      const rows = entriesOf(answers[index]);
+      entries.push(...rows.flatMap(raw => entryAt(ref, raw, 2)));
+      const cut = rows.filter(([, fields]) => !fields).map(([id]) => id);
+      if (cut.length > 0) await this.#ctx.kv.call('XACK', streamKey(ref), group, ...cut);
+    }
+    return entries;
+  }
+
   /** Entries that somebody took and left: ours now, unless they were handed out too often, which makes dead letters of them. */
   async abandoned(refs: readonly StreamRef[], group: string, consumer: string, count: number): Promise<ReadEntry[]> {
     const { kv } = this.#ctx;
@@ -50,8 +68,11 @@ export class Reader {
       const claimed = await this.#claim(ref, group, consumer, [...deliveries.keys()].slice(0, count - entries.length));
       for (const raw of claimed) {
         for (const entry of entryAt(ref, raw, (deliveries.get(raw[0]) ?? 1) + 1)) {
-          if (entry.deliveries > MAX_DELIVERIES) await this.#deadLetters.bury(entry, group, { reason: 'max_deliveries', reasons: ['max_deliveries'], attempts: entry.deliveries - 1 });
-          else entries.push(entry);
+          if (entry.deliveries <= MAX_DELIVERIES) entries.push(entry);
+          else {
+            const history = [...historyOf(entry.envelope), { at: this.#ctx.clock.now().toISOString(), reason: 'max_deliveries' }];
+            await this.#deadLetters.bury(entry, group, { reason: 'max_deliveries', history, attempts: entry.deliveries - 1, consumer });
+          }
         }
       }
     }
@@ -65,6 +86,11 @@ export class Reader {
   /** Gives back what its reader did not wait for: the next one need not wait for it to become idle. */
   async giveBack(entries: readonly ReadEntry[], group: string, consumer: string): Promise<void> {
     await this.#ctx.kv.pipeline(entries.map(({ ref, id }) => ['XCLAIM', streamKey(ref), group, consumer, 0, id, 'IDLE', IDLE_MS, 'JUSTID']));
+  }
+
+  /** Takes a consumer out of its group when nothing waits in its name: what does is found by the others. */
+  async leave(ref: StreamRef, group: string, consumer: string): Promise<void> {
+    await this.#ctx.kv.call('EVAL', LEAVE, 1, streamKey(ref), group, consumer);
   }
 
   async pendingOf(ref: StreamRef, group: string): Promise<number> {

@@ -95,13 +95,22 @@ export class InboxRelay {
     await this.#commit.flush();
   }
 
+  /** Every server of the store has a life of its own, and a marker that says which. */
   async #mind(signal: AbortSignal): Promise<void> {
     const { kv, log } = this.#ctx;
+    const tags = kv.shardTags();
+    const markers = tags.length === 0 ? [MARKER_KEY] : tags.map(tag => `${MARKER_KEY}:{${tag}}`);
     // Our clock is the database's, read before the marker is written: a row marked earlier was appended earlier.
     const now = await this.#inbox.now();
-    const [run, before] = (await kv.call('EVAL', ADVANCE, 1, MARKER_KEY, now, '')) as [string, string];
-    if (before === '') return;
-    const from = before === 'none' ? undefined : before.slice(before.indexOf(':') + 1);
+    const advance = async (marker: string, how: string): Promise<string> => ((await kv.call('EVAL', ADVANCE, 1, marker, now, how)) as [string, string])[1];
+    const begun: { marker: string; from: string }[] = [];
+    for (const marker of markers) {
+      const before = await advance(marker, '');
+      if (before !== '') begun.push({ marker, from: before === 'none' ? '' : before.slice(before.indexOf(':') + 1) });
+    }
+    if (begun.length === 0) return;
+    // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
+    const from = begun.map(life => life.from).sort()[0] || undefined;
     await this.#inbox.fenceUnmarked();
     let rows = 0;
     for (let reopened = -1; reopened !== 0; rows += reopened) {
@@ -109,7 +118,7 @@ export class InboxRelay {
       if (signal.aborted) return;
     }
     // Nothing to say on a first start: the life is new, but nothing was lost.
-    if (rows > 0) log.warn({ run_id: run, from: from ?? 'the beginning', rows }, 'the store has begun a new life; what it may have lost is appended again');
-    await kv.call('EVAL', ADVANCE, 1, MARKER_KEY, now, 'settle');
+    if (rows > 0) log.warn({ servers: begun.length, from: from ?? 'the beginning', rows }, 'the store has begun a new life; what it may have lost is appended again');
+    for (const { marker } of begun) await advance(marker, 'settle');
   }
 }

@@ -1,14 +1,16 @@
 import type { RequestOf } from '@platform/sdk';
 import type { eventBus } from '../contract/index.ts';
-import type { GroupLag, StreamRow } from '../contract/schema.ts';
+import type { GroupLag, GroupRow, StreamRow } from '../contract/schema/operation.ts';
 import { environmentOf, type EventBusContext, familyOf } from './context.ts';
 import type { Counters } from './counters.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import type { Inbox } from './inbox.ts';
-import { delayedKey, parseStreamKey, QUEUED_KEY, retryKey, shownStream, type StreamRef, streamKey } from './names.ts';
+import { FAMILIES_KEY, isFamily, QUEUED_KEY, retryKey, shownStream, type StreamRef, streamKey } from './names.ts';
+import type { Schedule } from './schedule/schedule.ts';
 
-const KEYS_PER_SCAN = 100;
+const NAMES_PER_SCAN = 100;
 const SCANS = 1_000;
+const STREAMS_PER_ROUND = 100;
 const MOST_STREAMS = 1_000;
 
 /** What operators see: streams, groups and how far they are behind, depths of the queues. */
@@ -16,20 +18,23 @@ export class Streams {
   readonly #ctx: EventBusContext;
   readonly #inbox: Inbox;
   readonly #deadLetters: DeadLetters;
+  readonly #schedule: Schedule;
   readonly #counters: Counters;
 
-  constructor(ctx: EventBusContext, inbox: Inbox, deadLetters: DeadLetters, counters: Counters) {
+  constructor(ctx: EventBusContext, parts: { inbox: Inbox; deadLetters: DeadLetters; schedule: Schedule; counters: Counters }) {
     this.#ctx = ctx;
-    this.#inbox = inbox;
-    this.#deadLetters = deadLetters;
-    this.#counters = counters;
+    this.#inbox = parts.inbox;
+    this.#deadLetters = parts.deadLetters;
+    this.#schedule = parts.schedule;
+    this.#counters = parts.counters;
   }
 
   async list(request: RequestOf<typeof eventBus, 'listStreams'>): Promise<{ items: StreamRow[]; next_cursor: string | null }> {
     const { limit = 50, cursor, env_id } = request.query;
     const env = environmentOf(this.#ctx, request, env_id);
-    const { refs, next } = await this.#scan(env, cursor === undefined ? '0' : this.#cursor(cursor), limit);
-    return { items: await this.#rows(refs), next_cursor: next === '0' ? null : Buffer.from(next).toString('base64url') };
+    const rows = await this.#rowsOf(env, cursor === undefined ? '' : this.#cursor(cursor), limit + 1);
+    const items = rows.slice(0, limit);
+    return { items, next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as StreamRow).stream_family).toString('base64url') : null };
   }
 
   async lag(request: RequestOf<typeof eventBus, 'streamLag'>): Promise<{ stream: string; groups: GroupLag[] }> {
@@ -37,19 +42,23 @@ export class Streams {
     return { stream: shownStream(ref), groups: await this.#groups(ref) };
   }
 
-  async listGroups(request: RequestOf<typeof eventBus, 'listGroups'>): Promise<{ items: (GroupLag & { stream_family: string })[] }> {
-    const { refs } = await this.#scan(environmentOf(this.#ctx, request, request.query.env_id), '0', MOST_STREAMS);
-    const items = await Promise.all(refs.map(async ref => (await this.#groups(ref)).map(group => ({ stream_family: ref.family, ...group }))));
+  async listGroups(request: RequestOf<typeof eventBus, 'listGroups'>): Promise<{ items: GroupRow[] }> {
+    const rows = await this.#rowsOf(environmentOf(this.#ctx, request, request.query.env_id), '', MOST_STREAMS);
+    const items = await Promise.all(
+      rows.map(async ({ env_id, stream_family }) =>
+        (await this.#groups({ env: env_id, family: stream_family })).map(group => ({ row_id: `${stream_family}/${group.group}`, stream_family, ...group })),
+      ),
+    );
     return { items: items.flat() };
   }
 
   async overview(request: RequestOf<typeof eventBus, 'overview'>) {
     const env = environmentOf(this.#ctx, request, request.query.env_id);
-    const { refs } = await this.#scan(env, '0', MOST_STREAMS);
-    const [rows, groups, retries, dead_letters] = await Promise.all([
-      this.#rows(refs),
-      Promise.all(refs.map(ref => this.#groups(ref))),
+    const rows = await this.#rowsOf(env, '', MOST_STREAMS);
+    const [groups, retries, delayed, dead_letters] = await Promise.all([
+      Promise.all(rows.map(({ stream_family: family }) => this.#groups({ env, family }))),
       this.#ctx.kv.call('ZCARD', retryKey(env)),
+      this.#schedule.count(env),
       this.#deadLetters.count(env),
     ]);
     const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -59,6 +68,7 @@ export class Streams {
       groups: groups.flat().length,
       pending: sum(groups.flat().map(({ pending }) => pending)),
       retries: Number(retries),
+      delayed,
       dead_letters,
     };
   }
@@ -66,32 +76,28 @@ export class Streams {
   async metrics() {
     const { kv } = this.#ctx;
     const envs = (await kv.call('SMEMBERS', QUEUED_KEY)) as string[];
-    const depths = (
-      await kv.pipeline(
-        envs.flatMap(env => [
-          ['ZCARD', retryKey(env)],
-          ['ZCARD', delayedKey(env)],
-        ]),
-      )
-    ).map(Number);
-    const every = (offset: number): number => depths.filter((_, index) => index % 2 === offset).reduce((total, depth) => total + depth, 0);
-    return { ...this.#counters, inbox_unrelayed: await this.#inbox.unrelayed(), retry_depth: every(0), delayed_depth: every(1) };
+    const depths = (await kv.pipeline(envs.map(env => ['ZCARD', retryKey(env)]))).map(Number);
+    const retry_depth = depths.reduce((total, depth) => total + depth, 0);
+    return { ...this.#counters, inbox_unrelayed: await this.#inbox.unrelayed(), retry_depth, delayed_depth: await this.#schedule.count() };
   }
 
-  /** By cursor, a hundred keys at a time; never a listing that blocks the store. */
-  async #scan(env: string, from: string, atLeast: number): Promise<{ refs: StreamRef[]; next: string }> {
-    const found = new Map<string, StreamRef>();
-    let next = from;
+  /**
+   * Streams of an environment after a family, in the order of their names. Families are read by cursor, a hundred at a time: never a
+   * listing that blocks the store, and nothing of other tenants is gone through.
+   */
+  async #rowsOf(env: string, after: string, limit: number): Promise<StreamRow[]> {
+    const families = new Set<string>();
+    let next = '0';
     for (let scans = 0; scans < SCANS; scans++) {
-      const [cursor, keys] = (await this.#ctx.kv.call('SCAN', next, 'MATCH', streamKey({ env, family: '*' }), 'COUNT', KEYS_PER_SCAN, 'TYPE', 'stream')) as [string, string[]];
-      for (const key of keys) {
-        const ref = parseStreamKey(key);
-        if (ref) found.set(key, ref);
-      }
+      const [cursor, names] = (await this.#ctx.kv.call('SSCAN', FAMILIES_KEY, next, 'COUNT', NAMES_PER_SCAN)) as [string, string[]];
+      for (const name of names) if (name > after) families.add(name);
       next = cursor;
-      if (cursor === '0' || found.size >= atLeast) break;
+      if (cursor === '0') break;
     }
-    return { refs: [...found.values()].sort((left, right) => (left.family < right.family ? -1 : 1)), next };
+    const refs = [...families].sort().map(family => ({ env, family }));
+    const rows: StreamRow[] = [];
+    for (let start = 0; start < refs.length && rows.length < limit; start += STREAMS_PER_ROUND) rows.push(...(await this.#rows(refs.slice(start, start + STREAMS_PER_ROUND))));
+    return rows.slice(0, limit);
   }
 
   async #rows(refs: readonly StreamRef[]): Promise<StreamRow[]> {
@@ -136,9 +142,9 @@ export class Streams {
   }
 
   #cursor(text: string): string {
-    const cursor = Buffer.from(text, 'base64url').toString();
-    if (!/^\d{1,20}$/.test(cursor)) throw this.#ctx.problem('bad_cursor');
-    return cursor;
+    const family = Buffer.from(text, 'base64url').toString();
+    if (!isFamily(family) || Buffer.from(family).toString('base64url') !== text) throw this.#ctx.problem('bad_cursor', { detail: 'Use next_cursor of the page before as it is.' });
+    return family;
   }
 }
 

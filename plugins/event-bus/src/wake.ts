@@ -70,6 +70,7 @@ export class Waiter implements Disposable {
   readonly env: string;
   readonly #leave: () => void;
   #woken = false;
+  #appended = false;
   #closed = false;
   #resume: (() => void) | undefined;
 
@@ -83,22 +84,36 @@ export class Waiter implements Disposable {
     return this.#closed;
   }
 
+  /** Something was appended. */
   wake(): void {
+    this.#appended = true;
+    this.rouse();
+  }
+
+  /** Ends the wait for another reason. */
+  rouse(): void {
     this.#woken = true;
     this.#resume?.();
   }
 
   close(): void {
     this.#closed = true;
-    this.wake();
+    this.rouse();
   }
 
-  /** Until something was appended, `ms` have passed or the caller has gone. */
-  async wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (!this.#woken && !signal.aborted && ms > 0) {
+  /** Whether something was appended since this was last asked. */
+  takeAppended(): boolean {
+    const appended = this.#appended;
+    this.#appended = false;
+    return appended;
+  }
+
+  /** Until something was appended, `ms` have passed (for ever, without) or the caller has gone. */
+  async wait(ms: number | undefined, signal: AbortSignal): Promise<void> {
+    if (!this.#woken && !signal.aborted && (ms === undefined || ms > 0)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#resume = resolve;
-      const timer = setTimeout(resolve, ms);
+      const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
       const gone = (): void => resolve();
       signal.addEventListener('abort', gone, { once: true });
       await promise;

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { rmSync } from 'node:fs';
 import type { AnyPlugin, Caller, Logger } from '@platform/sdk';
+import { kernelProblem } from '../../../kernel/base/kernel-problem.ts';
 import { ManualClock } from '../../../kernel/base/clock.ts';
 import { type Manifest, manifestOf } from '../../../kernel/base/manifest.ts';
 import { keyValuePort } from '../../../kernel/host/key-value-port.ts';
@@ -18,6 +19,7 @@ import { type EmbeddedValkey, startEmbeddedValkey } from '../../../kernel/storag
 import { TestCluster } from '../../../kernel/storage/fixtures/test-cluster.ts';
 import { connectKeyValue, type KeyValue } from '../../../kernel/storage/key-value.ts';
 import type { PostgresPool } from '../../../kernel/storage/postgres-pool.ts';
+import { PolicyStore } from '../../../kernel/test/policy-store.ts';
 import plugin from '../src/plugin.ts';
 
 const base = { envId: undefined, authEnvId: undefined, thumbprint: undefined, platformAdmin: false, bound: true, email: undefined, emailVerified: false, sessionId: undefined };
@@ -35,7 +37,7 @@ export const workload = (name: string, vertical: string | undefined = 'platform'
 /** A person signed in to an environment. */
 export const person = (envId: string): Caller => ({ ...base, kind: 'user', userId: 'u-1', service: undefined, subject: 'u-1', clientId: 'console', envId, vertical: undefined });
 
-const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin']);
+const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin', 'bus:policy:read', 'bus:policy:admin', 'bus:contracts:write']);
 export const identityOf = (caller: Caller, scopes: ReadonlySet<string> = SCOPES): Identity => ({ caller, principal: caller.kind, scopes });
 
 interface Entry {
@@ -75,6 +77,8 @@ export class BusProcess implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
   readonly pool: PostgresPool;
   readonly store: KeyValue;
+  /** The registry's side of policy administration. */
+  readonly policies = new PolicyStore();
   readonly instance: ServiceInstance;
   readonly caller: ServiceCaller;
   readonly logged: { level: string; fields: Record<string, unknown>; message: string }[] = [];
@@ -89,9 +93,12 @@ export class BusProcess implements AsyncDisposable {
     this.caller = caller;
   }
 
-  static async start(stores: Stores, { config = {} }: { config?: Record<string, unknown> } = {}): Promise<BusProcess> {
+  static async start(
+    stores: Stores,
+    { config = {}, neighbours = [], url = stores.valkey.url }: { config?: Record<string, unknown>; neighbours?: readonly Manifest[]; url?: string } = {},
+  ): Promise<BusProcess> {
     const pool = await stores.cluster.pool('bus');
-    const store = await connectKeyValue(stores.valkey.url);
+    const store = await connectKeyValue(url);
     const kv = await keyValuePort(store);
     // The query members of the contract itself: printed as JSON they lose that they are optional.
     const manifest = { ...manifestOf(plugin.contract, '0.1.0'), routes: plugin.contract.routes } as Manifest;
@@ -104,9 +111,19 @@ export class BusProcess implements AsyncDisposable {
       const caller = new ServiceCaller({} as never);
       const self = { name: 'bus', thumbprint: 'test' } as Workload;
       const relay = new Relay({ log, deliver: deliverTo(deliveryTargets(caller, () => self)) });
-      const snapshot: PolicyPort['snapshot'] = async () => ({ sets: [], relations: [], attributes: [] }) as never;
+      const { stub } = made.policies;
+      const policy = {
+        snapshot: async (service: string, env_id: string) => stub.policySnapshot({ query: { service, env_id } }),
+        upsertSet: async (body: never) => stub.policyUpsertSet({ body }),
+        upsertRelation: async (body: never) => stub.policyUpsertRelation({ body }),
+        upsertAttribute: async (body: never) => stub.policyUpsertAttribute({ body }),
+        remove: async (body: never) => stub.policyRemove({ body }),
+      } as unknown as PolicyPort;
       const verifier = {
-        verify: async ({ authorization }: { authorization?: string }) => identityOf(JSON.parse(Buffer.from(authorization?.slice(7) ?? '', 'base64url').toString()) as Caller),
+        verify: async ({ authorization }: { authorization?: string }) => {
+          if (authorization === undefined) throw kernelProblem('unauthenticated');
+          return identityOf(JSON.parse(Buffer.from(authorization.slice(7), 'base64url').toString()) as Caller);
+        },
       } as unknown as Verifier;
       const instance = new ServiceInstance({
         plugin: plugin as unknown as AnyPlugin,
@@ -124,10 +141,10 @@ export class BusProcess implements AsyncDisposable {
         pools: { facade: () => ({}) } as never,
         secrets: {} as never,
         bus: consumerBus(caller, self),
-        policy: { snapshot } as PolicyPort,
+        policy,
         scopesOf: async () => SCOPES,
         workloadScopes: () => ({ vertical: 'platform', scopes: SCOPES }),
-        manifests: () => [manifest],
+        manifests: () => [manifest, ...neighbours],
         platform: {} as never,
         instance: `test-${Math.random().toString(36).slice(2, 8)}`,
         build: 'test',

@@ -97,21 +97,22 @@ describe('one event', () => {
     expect([await streamOf(one), await streamOf(two)].map(entries => entries.length)).toEqual([2, 1]);
   });
 
-  test.each([
-    ['BUS-019: a dot', { event_type: 'platform:shop:order.created:v' }, 'invalid_event_type', 400],
-    ['BUS-019: three segments', { event_type: 'platform:shop:created' }, 'invalid_event_type', 400],
-    ['BUS-019: the suffix only the bus may append', { event_type: 'platform:shop:order:created.replayed' }, 'invalid_event_type', 400],
-    ['BUS-030: a family with a colon', { stream_family: 'a:b' }, 'invalid_stream_family', 400],
-    ['BUS-030: a family of 65 characters', { stream_family: 'f'.repeat(65) }, 'invalid_stream_family', 400],
-    ['BUS-031: dlq', { stream_family: 'dlq' }, 'invalid_stream_family', 400],
-    ['BUS-031: delayed', { stream_family: 'delayed' }, 'invalid_stream_family', 400],
-    ['BUS-031: jti', { stream_family: 'jti' }, 'invalid_stream_family', 400],
-    ['BUS-005: a payload that is a list', { payload: [1] }, 'payload_not_object', 400],
-    ['BUS-005: a payload that is null', { payload: null }, 'payload_not_object', 400],
-    ['BUS-005: a payload over 256 KiB', { payload: { text: 'x'.repeat(262_144) } }, 'payload_too_large', 413],
+  const refused: [string, Record<string, unknown>, string, number][] = [
+    ['a dot', { event_type: 'platform:shop:order.created:v' }, 'invalid_event_type', 400],
+    ['three segments', { event_type: 'platform:shop:created' }, 'invalid_event_type', 400],
+    ['the suffix only the bus may append', { event_type: 'platform:shop:order:created.replayed' }, 'invalid_event_type', 400],
+    ['a family with a colon', { stream_family: 'a:b' }, 'invalid_stream_family', 400],
+    ['a family of 65 characters', { stream_family: 'f'.repeat(65) }, 'invalid_stream_family', 400],
+    ['dlq', { stream_family: 'dlq' }, 'invalid_stream_family', 400],
+    ['delayed', { stream_family: 'delayed' }, 'invalid_stream_family', 400],
+    ['jti', { stream_family: 'jti' }, 'invalid_stream_family', 400],
+    ['a payload that is a list', { payload: [1] }, 'payload_not_object', 400],
+    ['a payload that is null', { payload: null }, 'payload_not_object', 400],
+    ['a payload over 256 KiB', { payload: { text: 'x'.repeat(262_144) } }, 'payload_too_large', 413],
     ['no environment', { env_id: undefined }, 'env_required', 400],
-    ['BUS-070: an event of another vertical', { event_type: 'acme:shop:order:created' }, 'event_ownership', 403],
-  ])('%s is refused, and nothing is stored', async (_, change, code, status) => {
+    ['an event of another vertical', { event_type: 'acme:shop:order:created' }, 'event_ownership', 403],
+  ];
+  test.each(refused)('BUS-005 BUS-019 BUS-030 BUS-031 BUS-070 an event with %s is refused, and nothing is stored', async (_, change, code, status) => {
     const env = newEnv();
     expect(await refusal(bus.produce(shop, env, 1, change))).toMatchObject({ code, status });
     expect(await inboxOf(env)).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { bearer, BusProcess, newEnv, person, Stores, workload } from './harness.ts';
 
@@ -44,8 +44,8 @@ test('BUS-046 BUS-016 BUS-015 BUS-035: a refused entry leaves its group and come
   const env = newEnv();
   await bus.produce(shop, env, 1, { idempotency_key: 'k' });
   const first = await readOne(env);
-  expect(await nack(env, [first?.message_id as string, '1-1'], { reason: 'not yet' })).toEqual({ queued: 1 });
-  expect(await nack(env, [first?.message_id as string])).toEqual({ queued: 0 });
+  expect(await nack(env, [first?.message_id as string, '1-1'], { reason: 'not yet' })).toEqual({ queued: 1, lost: ['1-1'] });
+  expect(await nack(env, [first?.message_id as string])).toEqual({ queued: 0, lost: [first?.message_id] });
   expect((await bus.store.client.xpending(`bus:{${env}}:app`, 'mail.g'))[0]).toBe(0);
   await bus.clock.advance('20s');
   expect(await bus.consume(mail, { env_id: env })).toEqual([]);
@@ -93,7 +93,7 @@ test('BUS-004 BUS-017 BUS-034: the fifth refusal makes a dead letter with the re
 test('an entry that no try can help goes straight to the dead letters, and one that sixteen consumers left behind', async () => {
   const env = newEnv();
   await bus.produce(shop, env, 1);
-  expect(await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true, reason: 'slug_taken: no' })).toEqual({ queued: 1 });
+  expect(await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true, reason: 'slug_taken: no' })).toEqual({ queued: 1, lost: [] });
   expect((await letters(env)).items).toMatchObject([{ reason: 'slug_taken: no', attempts: 1 }]);
   await bus.produce(shop, env, 2);
   const left = (await readOne(env))?.message_id as string;
@@ -151,6 +151,106 @@ test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event
   });
   expect(await readOne(env)).toMatchObject({ idempotency_key: `k:replay:${again?.dlq_id}`, original_idempotency_key: 'k' });
   await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'replay'`).length).toBe(2);
+});
+
+test('H-25 a dead letter keeps the reason, time and consumer of every attempt, those before idle redeliveries too', async () => {
+  const env = newEnv();
+  await bus.produce(shop, env, 1);
+  await nack(env, [(await readOne(env))?.message_id as string], { retry_after_secs: 0, reason: 'first fault', consumer: 'default' });
+  await bus.clock.advance('10s');
+  const copy = (await readOne(env))?.message_id as string;
+  await bus.store.client.call('XCLAIM', `bus:{${env}}:app`, 'mail.g', 'gone', 0, copy, 'IDLE', 61_000, 'RETRYCOUNT', 16, 'JUSTID');
+  expect(await bus.consume(mail, { env_id: env })).toEqual([]);
+  expect((await letters(env)).items[0]).toMatchObject({
+    reason: 'max_deliveries',
+    reasons: ['first fault', 'max_deliveries'],
+    history: [{ reason: 'first fault', consumer: 'default', at: expect.stringMatching(/Z$/) }, { reason: 'max_deliveries' }],
+    entry: { payload: { n: 1 } },
+  });
+});
+
+describe('a replay by filter', () => {
+  const bury = async (env: string, n: number, more: { event_type?: string; stream_family?: string; reason?: string } = {}) => {
+    const { reason = 'fault', ...event } = more;
+    await bus.produce(shop, env, n, event);
+    const family = more.stream_family ?? 'app';
+    const [entry] = await bus.consume(mail, { env_id: env, stream_family: family });
+    await bus.call('nack', mail, { body: { env_id: env, stream_family: family, consumer_group: 'g', message_id: entry?.message_id, dead_letter: true, reason } });
+  };
+  const replay = async (env: string, body: object) =>
+    (await bus.call('replayDeadLetters', shop, { body: { env_id: env, ...body } })).value as {
+      dry_run: boolean;
+      matched: number;
+      replayed: number;
+      more: boolean;
+      matches: { dlq_id: string; event_type: string }[];
+    };
+
+  test('BUS-039 a dry run names what it would replay and touches nothing; the run replays exactly that, oldest first', async () => {
+    const env = newEnv();
+    await bury(env, 1, { reason: 'smtp: down' });
+    await bury(env, 2, { event_type: 'platform:shop:order:paid', reason: 'smtp: down' });
+    await bury(env, 3, { stream_family: 'sys', reason: 'smtp: down' });
+    await bury(env, 4, { reason: 'bad address' });
+    await bury(env, 5, { reason: 'smtp: down again' });
+    const filter = { stream_family: 'app', event_type: 'platform:shop:order:created', reason: 'smtp', group: 'mail.g' };
+    const dry = await replay(env, { filter, dry_run: true });
+    expect(dry).toMatchObject({ dry_run: true, matched: 2, replayed: 0, more: false });
+    expect((await letters(env)).items).toHaveLength(5);
+    expect(await bus.consume(mail, { env_id: env })).toEqual([]);
+    const run = await replay(env, { filter });
+    expect(run).toMatchObject({ dry_run: false, matched: 2, replayed: 2, more: false });
+    expect(run.matches.map(({ dlq_id }) => dlq_id)).toEqual(dry.matches.map(({ dlq_id }) => dlq_id));
+    expect((await bus.consume(mail, { env_id: env })).map(({ payload, event_type }) => [payload.n, event_type])).toEqual([
+      [1, 'platform:shop:order:created.replayed'],
+      [5, 'platform:shop:order:created.replayed'],
+    ]);
+    expect((await letters(env)).items.map(({ entry }) => entry.payload.n)).toEqual([4, 3, 2]);
+    expect((await letters(env, { reason: 'address' })).items.map(({ entry }) => entry.payload.n)).toEqual([4]);
+  });
+
+  test('a limit leaves the rest for the next call and says so; ids can be tried dry as well; times bound it', async () => {
+    const env = newEnv();
+    for (const n of [1, 2, 3]) {
+      await bury(env, n);
+      await bus.clock.advance('1s');
+    }
+    expect(await replay(env, { filter: {}, limit: 2, dry_run: true })).toMatchObject({ matched: 2, more: true });
+    const [newest] = (await letters(env)).items as (Letter & { failed_at: string })[];
+    expect(await replay(env, { filter: { failed_before: newest?.failed_at }, dry_run: true })).toMatchObject({ matched: 2, more: false });
+    expect(await replay(env, { filter: { failed_after: newest?.failed_at }, dry_run: true })).toMatchObject({ matched: 0 });
+    expect(await replay(env, { dlq_ids: [newest?.dlq_id], dry_run: true })).toMatchObject({ dry_run: true, matched: 1, replayed: 0 });
+    expect(await replay(env, { filter: {}, limit: 2 })).toMatchObject({ replayed: 2, more: true });
+    expect((await letters(env)).items).toHaveLength(1);
+    expect(await refusal(bus.call('replayDeadLetters', shop, { body: { env_id: env } }))).toMatchObject({ code: 'message_ids_required' });
+  });
+
+  test('two runs at once replay each once; the page’s form is dry unless told', async () => {
+    const env = newEnv();
+    for (let n = 0; n < 20; n++) await bury(env, n);
+    const runs = await Promise.all([replay(env, { filter: {} }), replay(env, { filter: {} })]);
+    expect(runs.reduce((sum, { replayed }) => sum + replayed, 0)).toBe(20);
+    expect(await bus.consume(mail, { env_id: env })).toHaveLength(20);
+    await bury(env, 99, { stream_family: 'sys' });
+    const origin = await bus.listen();
+    const answer = await fetch(`${origin}/v1/admin/dlq/replayMatching?target_env_id=${env}`, {
+      method: 'POST',
+      headers: { authorization: bearer(person(env)), 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { dry_run: true, matched: 1, replayed: 0 }]);
+  });
+});
+
+test('several processes reap the same retries at once: each entry comes back once', async () => {
+  await using other = await BusProcess.start(stores);
+  const env = newEnv();
+  for (let n = 0; n < 50; n++) await bus.produce(shop, env, n);
+  const ids = (await bus.consume(mail, { env_id: env })).map(({ message_id }) => message_id);
+  await nack(env, ids, { retry_after_secs: 0 });
+  await Promise.all([bus.clock.advance('10s'), other.clock.advance('10s')]);
+  await bus.clock.advance('10s');
+  expect((await bus.drain(mail, { env_id: env })).map(({ payload }) => payload.n).sort((left, right) => Number(left) - Number(right))).toEqual(Array.from({ length: 50 }, (_, n) => n));
 });
 
 test('the page of dead letters replays one of its rows', async () => {

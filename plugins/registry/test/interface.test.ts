@@ -136,6 +136,7 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'audit_heads',
     'bindings',
     'branding',
+    'consumer_leads',
     'creations',
     'custom_domains',
     'envs',

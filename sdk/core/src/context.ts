@@ -3,7 +3,7 @@ import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
 import type { AnyContract } from './contract.ts';
 import type { EventDef } from './event.ts';
-import type { ProblemError } from './problem.ts';
+import type { FieldFault, ProblemError } from './problem.ts';
 import type { AnyRoute, PathParams } from './route.ts';
 import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 import type { Reply } from './reply.ts';
@@ -157,6 +157,8 @@ export interface KeyValue {
   call(command: string, ...args: readonly (string | number)[]): Promise<unknown>;
   /** One round trip; a failed command is an `Error` in its place. */
   pipeline(commands: readonly (readonly (string | number)[])[]): Promise<unknown[]>;
+  /** One hash tag for every server of a cluster, so that a key can be put on each; none where there is one server. */
+  shardTags(): readonly string[];
   /** The values of keys, read no earlier than this call. Everything asked for at one moment in the process shares one round trip. */
   current(keys: readonly string[]): Promise<readonly (string | null)[]>;
   subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
@@ -248,6 +250,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     listen(channel: string, listener: (payload: string) => void): Promise<AsyncDisposable>;
   };
   readonly clock: { now(): Date };
+  /** Repeats `work` on the clock until it is disposed, one run at a time: for what lasts as long as a request. Anything longer is a job. */
+  every(ms: number, work: () => Promise<void> | void): Disposable;
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
   readonly secrets: {
     read(reference: string): Promise<Uint8Array | undefined>;
@@ -266,6 +270,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly catalog: {
     manifests(): readonly object[];
     actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[];
+    /**
+     * A check by the schema of a declared event: no fault when the value fits, each with a JSON pointer that begins with `base` when not.
+     * `foreign` for a schema that no loaded manifest has: it is interpreted, and its patterns do not count. Make it once and keep it.
+     */
+    checkOf(schema: object, options?: { base?: string; foreign?: boolean }): (value: unknown) => readonly FieldFault[];
   };
   readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string /** A UUIDv7. */; newId(): string };
   readonly kv: KeyValue;

@@ -19,9 +19,16 @@ export interface Subscription<N extends string = string> {
   readonly family: string;
   /** `fleet`: one process of the service handles it. `process`: every process does (policy, sessions). */
   readonly delivery?: 'fleet' | 'process';
+  /**
+   * Member of the payload by which order counts: events of one environment with the same value are handled one after another as they came,
+   * by one process of the fleet; one that fails holds back those behind it until it is handled or a dead letter. Not with `process`.
+   */
+  readonly ordered?: string;
+  /** What the handler needs of the payload: a producer whose schema no longer promises it is not loaded beside this one (check E071). */
+  readonly expects?: TSchema;
 }
 
 /** Declares a subscription; the payload's type follows from the contracts the plugin uses. */
-export function subscribe<const N extends string>(event: N, options: { family: string; delivery?: 'fleet' | 'process' }): Subscription<N> {
+export function subscribe<const N extends string>(event: N, options: Omit<Subscription, 'event'>): Subscription<N> {
   return { event, ...options };
 }

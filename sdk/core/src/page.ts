@@ -16,6 +16,8 @@ interface PageBase {
   readonly nav?: number | false;
   /** Event names that reload the page. */
   readonly live?: readonly string[];
+  /** Seconds after which the page reads again, while somebody looks at it. */
+  readonly refresh?: number;
 }
 
 /** Member of the row that names it; goes into the path parameter of row actions. */
@@ -25,6 +27,8 @@ interface Rows {
   readonly columns: readonly ColumnDecl[];
   readonly filters?: readonly string[];
   readonly empty?: string;
+  /** What a row shows of itself when it is opened. */
+  readonly rowDetail?: readonly ColumnDecl[];
 }
 
 export interface RowAction {
@@ -37,6 +41,15 @@ export interface RowAction {
   readonly when?: { readonly field: string; readonly is: unknown };
 }
 
+/** What is done to the page's resource as a whole; a route with a body opens a form. `show` puts the answer before the reader. */
+export interface PageAction {
+  readonly route: string;
+  readonly label: string;
+  readonly confirm?: string;
+  readonly tone?: 'ok' | 'warn' | 'bad';
+  readonly then?: 'reload' | 'show';
+}
+
 export type PageDecl =
   | (PageBase &
       Rows & {
@@ -45,6 +58,7 @@ export type PageDecl =
         readonly update?: string;
         readonly remove?: string;
         readonly rowActions?: readonly (string | RowAction)[];
+        readonly actions?: readonly PageAction[];
       })
   | (PageBase & { readonly kind: 'detail'; readonly source: string; readonly fields: readonly ColumnDecl[] })
   | (PageBase & { readonly kind: 'form'; readonly submit: string; readonly source?: string })
@@ -58,4 +72,6 @@ export type PageDecl =
       readonly unit?: string;
     })
   | (PageBase & { readonly kind: 'text'; readonly text: string })
+  /** The policy administration that every service has: sets, relations, attributes and the latest decisions. */
+  | (PageBase & { readonly kind: 'policy' })
   | (PageBase & { readonly kind: 'tabs'; readonly tabs: readonly { readonly label: string; readonly page: string }[] });

@@ -1,0 +1,146 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { SYSTEM } from '@platform/sdk';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from '../fixtures/browser.ts';
+import { Platform } from '../fixtures/platform.ts';
+import { inKeyValueOf } from '../fixtures/key-value.ts';
+
+const split = process.env['PLATFORM_E2E_MODE'] === 'split';
+const shots = process.env['PLATFORM_E2E_SHOTS'];
+const PASSWORD = 'a long walk by the sea 7';
+const ENV = SYSTEM.envId;
+
+describe(`the event bus as an operator sees it, ${split ? 'one process per service' : 'all in one process'}`, () => {
+  const platform = new Platform({ split, pluginDirs: '' });
+  let browser: Browser;
+  let ada: Page;
+
+  beforeAll(async () => {
+    await platform.start();
+    browser = await openBrowser(platform);
+    ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  }, 180_000);
+  afterAll(async () => {
+    await browser?.close();
+    await platform[Symbol.asyncDispose]();
+  }, 60_000);
+
+  /** Both themes and both widths of what is on screen; no page may scroll sideways. */
+  const shot = async (name: string) => {
+    for (const [width, colorScheme] of [
+      [1440, 'light'],
+      [1440, 'dark'],
+      [360, 'light'],
+      [360, 'dark'],
+    ] as const) {
+      await ada.setViewportSize({ width, height: width === 360 ? 780 : 900 });
+      await ada.emulateMedia({ colorScheme });
+      await expect.poll(async () => [name, width, await ada.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)]).toEqual([name, width, true]);
+      if (!shots) continue;
+      mkdirSync(shots, { recursive: true });
+      await ada.screenshot({ path: join(shots, `bus-${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+    await ada.setViewportSize({ width: 1440, height: 900 });
+    await ada.emulateMedia({ colorScheme: 'light' });
+  };
+  const open = (path: string) => ada.goto(`${platform.ready.console}/#/${path}`);
+
+  test('1 an administrator signs in, and the bus has dead letters', async () => {
+    await ada.goto(platform.ready.console);
+    await ada.getByLabel('Email').fill(platform.firstStart.email);
+    await ada.getByLabel('Password', { exact: true }).fill(platform.firstStart.password);
+    await ada.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await ada.getByLabel('New password').fill(PASSWORD);
+    await ada.getByRole('button', { name: 'Save password' }).click();
+    await ada.getByRole('link', { name: 'Create organization' }).first().waitFor();
+    await inKeyValueOf(platform.ready.data_dir, async store => {
+      for (const [n, [event_type, reason]] of [
+        ['platform:shop:order:created', 'retries_exhausted: smtp: down'],
+        ['platform:shop:order:paid', 'bad_address: nobody lives there'],
+        ['platform:shop:order:created', 'retries_exhausted: smtp: down'],
+      ].entries()) {
+        const id = `01900000-0000-7000-8000-00000000000${n}`;
+        const at = new Date().toISOString();
+        const envelope = {
+          event_type,
+          payload: JSON.stringify({ order_id: `o-${n}`, items: [{ sku: 'tea', count: 2 }] }),
+          created_at: at,
+          produced_at: at,
+          produced_by: 'shop',
+          publisher_subject: 'shop',
+          correlation_id: `c-${n}`,
+          idempotency_key: `k-${n}`,
+        };
+        const history = [1, 2, 3].map(attempt => ({ at, reason: `${reason} (${attempt})`, consumer: 'mail-1' }));
+        const body = { envelope, id: `17000000000${n}-0`, family: 'shop', deliveries: 1, reason, history, attempts: 3, group: 'mail.orders', failed_at: at };
+        await store.zadd(`busq:{${ENV}}:dlq`, 0, id);
+        await store.hset(`busq:{${ENV}}:dlq:bodies`, id, JSON.stringify(body));
+        await store.sadd('busq:envs', ENV);
+      }
+    });
+  });
+
+  test('2 BUS-056 overview, streams, consumers, metrics and policy show what is there', async () => {
+    await open(`bus/overview?env=${ENV}`);
+    await ada.getByText('Consumer groups').waitFor();
+    await expect.poll(() => ada.locator('.figure-card', { hasText: 'Dead letters' }).locator('.figure').innerText()).toBe('3');
+    await shot('overview');
+    await open(`bus/streams?env=${ENV}`);
+    await ada.getByRole('cell', { name: 'sys', exact: true }).waitFor();
+    await shot('streams');
+    await open(`bus/consumers?env=${ENV}`);
+    await ada
+      .getByRole('cell', { name: /environmentChanged/ })
+      .first()
+      .waitFor();
+    await shot('consumers');
+    await open('bus/metrics');
+    await ada.getByText('Event stream clients').waitFor();
+    await shot('metrics');
+    await open(`bus/policy?env=${ENV}`);
+    await ada.getByRole('tab', { name: 'Relations' }).waitFor();
+    await shot('policy');
+  });
+
+  test('3 H-25 a dead letter shows its payload and every attempt', async () => {
+    await open(`bus/dlq?env=${ENV}`);
+    await ada.getByRole('cell', { name: 'platform:shop:order:paid' }).waitFor();
+    await shot('dlq');
+    await ada
+      .getByRole('row', { name: /order:paid/ })
+      .getByRole('button', { name: 'Details' })
+      .click();
+    const dialog = ada.getByRole('dialog');
+    await dialog.getByText('"sku": "tea"').waitFor();
+    await dialog.getByText(/bad_address: nobody lives there \(3\)/).waitFor();
+    await shot('dlq-detail');
+    await dialog.getByRole('button', { name: 'Close' }).click();
+  });
+
+  test('4 BUS-039 what matches is shown first, then replayed; one is replayed from its row', async () => {
+    await ada.getByRole('button', { name: 'Replay matching' }).click();
+    const form = ada.getByRole('dialog');
+    await form.getByLabel('Reason contains').fill('smtp');
+    await shot('dlq-replay');
+    await form.getByRole('button', { name: 'Replay matching' }).click();
+    await ada.getByRole('dialog').getByText('"matched": 2').waitFor();
+    await shot('dlq-dry-run');
+    await ada.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    expect(await ada.getByRole('button', { name: 'Details' }).count()).toBe(3);
+    await ada.getByRole('button', { name: 'Replay matching' }).click();
+    await form.getByLabel('Reason contains').fill('smtp');
+    await form.getByLabel('Only show what would be replayed').click();
+    await form.getByRole('button', { name: 'Replay matching' }).click();
+    await ada.getByRole('dialog').getByText('"replayed": 2').waitFor();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await expect.poll(() => ada.getByRole('button', { name: 'Details' }).count()).toBe(1);
+    await ada
+      .getByRole('row', { name: /order:paid/ })
+      .getByRole('button', { name: 'Replay', exact: true })
+      .click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    await ada.getByText('Every event has been handled.').waitFor();
+  });
+});

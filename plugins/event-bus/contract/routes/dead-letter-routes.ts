@@ -1,0 +1,42 @@
+import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
+import { DeadLetter, Replayed, ReplayMatching, ReplayReport, ReplayRequest, ReplayResult } from '../schema/dead-letter.ts';
+
+const where = ['env_required', 'env_mismatch'] as const;
+const envQuery = { env_id: Type.Optional(Id) };
+const emits = ['platform:bus:dlq:replayed'] as const;
+
+/** Events that nobody could handle: seeing them, and giving them back to their streams. */
+export const deadLetterRoutes = {
+  listDeadLetters: get('/v1/dlq', {
+    summary: 'Dead letters, newest first',
+    gate: 'bus:admin',
+    query: {
+      ...envQuery,
+      ...PageQuery,
+      stream_family: Type.Optional(Type.String({ title: 'Family', maxLength: 64 })),
+      event_type: Type.Optional(Type.String({ title: 'Event', maxLength: 200 })),
+      reason: Type.Optional(Type.String({ title: 'Reason contains', maxLength: 200 })),
+    },
+    returns: Page(DeadLetter),
+    problems: [...where, 'bad_cursor'],
+  }),
+  replayDeadLetters: post('/v1/dlq/replay', {
+    summary: 'Replay dead letters',
+    gate: 'bus:admin',
+    body: ReplayRequest,
+    returns: ReplayResult,
+    problems: [...where, 'unknown_dead_letter', 'message_ids_required'],
+    emits,
+  }),
+  replayMatching: post('/v1/dlq/replay-matching', {
+    summary: 'Replay every dead letter that matches',
+    gate: 'bus:admin',
+    query: envQuery,
+    body: ReplayMatching,
+    returns: ReplayReport,
+    problems: where,
+    emits,
+    hidden: true,
+  }),
+  replay: post('/v1/dlq/{dlq_id}/replay', { summary: 'Replay', gate: 'bus:admin', query: envQuery, returns: Replayed, problems: [...where, 'unknown_dead_letter'], emits, hidden: true }),
+} as const;
