@@ -14,7 +14,10 @@ export async function keyValuePort(store: Store): Promise<KeyValue & AsyncDispos
 
 function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyValue {
   const reads = new FreshReads(client);
+  let epoch = 0;
+  for (const event of ['ready', '+node', '-node']) client.on(event, () => (epoch += 1));
   return {
+    epoch: () => epoch,
     call: (command, ...args) => client.call(command, ...args.map(String)),
     pipeline: commands =>
       pipelined(
@@ -24,11 +27,13 @@ function portOf(client: Redis, store: Store, subscriptions: Subscriptions): KeyV
     shardTags: () => shardTags(client),
     current: keys => reads.get(keys),
     subscribe: (channel, listener) => subscriptions.add(channel, listener),
-    duplicate: async () => {
-      const copy = await store.duplicate();
-      return { ...portOf(copy, store, subscriptions), [Symbol.asyncDispose]: async () => copy.disconnect() };
-    },
+    duplicate: async () => owned(await store.duplicate(), store, subscriptions),
+    once: async () => owned(await store.once(), store, subscriptions),
   };
+}
+
+function owned(copy: Redis, store: Store, subscriptions: Subscriptions): KeyValue & AsyncDisposable {
+  return { ...portOf(copy, store, subscriptions), [Symbol.asyncDispose]: async () => copy.disconnect() };
 }
 
 /** One connection for all of a process's channels; it subscribes again by itself after a loss. */

@@ -14,7 +14,18 @@ export class KeyValue {
 
   /** A connection of its own for blocking reads and subscriptions: it has no command timeout, and closes with this store at the latest. */
   async duplicate(): Promise<Redis> {
-    const copy = quiet(isCluster(this.client) ? duplicateOf(this.client as unknown as Cluster) : this.client.duplicate({ commandTimeout: undefined, lazyConnect: true }));
+    const { client } = this;
+    return this.#connected(isCluster(client) ? duplicateOf(client as unknown as Cluster) : client.duplicate({ commandTimeout: undefined, lazyConnect: true }));
+  }
+
+  /** A connection of its own that repeats nothing: commands under way when it breaks fail at once. */
+  async once(): Promise<Redis> {
+    const { client } = this;
+    return this.#connected(isCluster(client) ? onceOf(client as unknown as Cluster) : client.duplicate({ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true }));
+  }
+
+  async #connected(made: Redis): Promise<Redis> {
+    const copy = quiet(made);
     this.#duplicates.add(copy);
     copy.once('end', () => this.#duplicates.delete(copy));
     try {
@@ -113,6 +124,10 @@ function duplicateOf(cluster: Cluster): Redis {
   return asClient(cluster.duplicate([], { lazyConnect: true, redisOptions: redisOptions as never }));
 }
 
+function onceOf(cluster: Cluster): Redis {
+  const redisOptions = { ...cluster.options.redisOptions, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
+  return asClient(cluster.duplicate([], { lazyConnect: true, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, redisOptions: redisOptions as never }));
+}
 /** A cluster answers to the same calls as one server; what differs is asked of `isCluster`. */
 const asClient = (cluster: Cluster): Redis => cluster as unknown as Redis;
 

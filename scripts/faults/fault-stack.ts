@@ -11,7 +11,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/s
 import { type EmbeddedValkey, startEmbeddedValkey } from '@platform/kernel/storage/embedded-valkey';
 import { isAlive, type ProcessRecord, recordOf } from '@platform/kernel/storage/process-record';
 import { ensureServiceSchema } from '@platform/kernel/storage/service-schema';
-import { defineContract } from '@platform/sdk/contract';
+import { defineContract, event, Type } from '@platform/sdk/contract';
 import { as, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
 import { ServiceChild } from '../fleet/service-child.ts';
@@ -19,7 +19,16 @@ import { CuttingProxy } from './cutting-proxy.ts';
 import { ShopChild } from './shop-child.ts';
 import { SmallDisk } from './small-disk.ts';
 
-const shop = defineContract({ id: 'shop', title: 'Shop', placement: { tier: 50 }, uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] }, actions: {}, problems: {}, events: {}, routes: {} });
+const shop = defineContract({
+  id: 'shop',
+  title: 'Shop',
+  placement: { tier: 50 },
+  uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] },
+  actions: {},
+  problems: {},
+  events: { 'platform:shop:order:created': event('An order', Type.Object({ producer: Type.String(), n: Type.Integer() })) },
+  routes: {},
+});
 const BUSES = 2;
 const CONNECTIONS = 8;
 const ANSWER_MS = 5_000;

@@ -1,6 +1,6 @@
-import type { EventBusContext } from './context.ts';
 import { type Envelope, fieldsOf } from './entry.ts';
 import { environmentsKey, FAMILIES_KEY, type StreamRef, streamKey } from './names.ts';
+import type { StoreLife } from './store-life.ts';
 import type { Wake } from './wake.ts';
 
 const ROWS_PER_PIPELINE = 256;
@@ -8,22 +8,25 @@ const BYTES_PER_PIPELINE = 4 * 1_048_576;
 
 /** Puts envelopes on their streams, in their order, and tells who waits for them. */
 export class Appender {
-  readonly #kv: EventBusContext['kv'];
+  readonly #life: StoreLife;
   readonly #wake: Wake;
 
-  constructor({ kv }: EventBusContext, wake: Wake) {
-    this.#kv = kv;
+  constructor(life: StoreLife, wake: Wake) {
+    this.#life = life;
     this.#wake = wake;
   }
 
-  /** The id of every entry, or why there is none; what failed may still have arrived. */
-  async append(rows: readonly (StreamRef & { readonly envelope: Envelope })[]): Promise<(string | Error)[]> {
+  /** The id of every entry, or why there is none; what failed may still have arrived. Only who makes a new life of the store whole, `mending`, appends to one that is not. */
+  async append(rows: readonly (StreamRef & { readonly envelope: Envelope })[], { mending = false } = {}): Promise<(string | Error)[]> {
     const answers: (string | Error)[] = [];
+    const known = mending || (await this.#life.isWhole().catch(() => false));
     for (let start = 0; start < rows.length; ) {
       let end = start;
       for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++)
         bytes += (rows[end] as { envelope: Envelope }).envelope.payload.length;
-      answers.push(...(await this.#pipeline(rows.slice(start, end))));
+      // Asked in the turn that sends: a store that has ended since then is not written to.
+      if (known && (mending || this.#life.whole)) answers.push(...(await this.#pipeline(rows.slice(start, end))));
+      else answers.push(...rows.slice(start, end).map(() => new Error('the store has begun a new life and is being made whole')));
       start = end;
     }
     return answers;
@@ -41,7 +44,7 @@ export class Appender {
     const refs = distinct(rows);
     const known = Appender.known(refs);
     try {
-      const answers = await this.#kv.pipeline([...known, ...rows.map(row => ['XADD', streamKey(row), '*', ...fieldsOf(row.envelope)]), this.#wake.announcement(refs)]);
+      const answers = await this.#life.appends.pipeline([...known, ...rows.map(row => ['XADD', streamKey(row), '*', ...fieldsOf(row.envelope)]), this.#wake.announcement(refs)]);
       const unknown = answers.slice(0, known.length).find(answer => answer instanceof Error);
       const ids = answers.slice(known.length, known.length + rows.length).map(answer => (answer instanceof Error ? answer : unknown instanceof Error ? unknown : String(answer)));
       this.#wake.announce(refs);

@@ -22,6 +22,7 @@ import { Retention } from './retention.ts';
 import { Schedule } from './schedule/schedule.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import { Settlement } from './settlement.ts';
+import { StoreLife } from './store-life.ts';
 import { Streams } from './streams.ts';
 import { Wake } from './wake.ts';
 
@@ -34,9 +35,11 @@ export default definePlugin(eventBus, {
     const inbox = new Inbox(ctx);
     const schedule = new Schedule(ctx);
     const contracts = new EventContracts(ctx);
-    const appender = new Appender(ctx, wake);
+    const { life, connection } = await StoreLife.open(ctx.kv);
+    ctx.own(connection);
+    const appender = new Appender(life, wake);
     const commit = new GroupCommit(ctx, inbox, appender, counters);
-    const relay = new InboxRelay(ctx, inbox, appender, commit);
+    const relay = new InboxRelay(ctx, { inbox, appender, commit, life });
     const deadLetters = new DeadLetters(ctx, counters);
     const replays = new Replays(ctx, wake, commit, deadLetters);
     const groups = new Groups(ctx);

@@ -4,13 +4,22 @@ import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { manifestOf } from '@platform/kernel/base/manifest';
 import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
 import { SYSTEM } from '@platform/sdk';
-import { defineContract } from '@platform/sdk/contract';
+import { defineContract, event, Type } from '@platform/sdk/contract';
 import { as, openTestStores, type TestStores, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
 import { ServiceChild } from '../../fleet/service-child.ts';
 
 /** A platform service that produces and consumes: the bus knows its workload from the manifest, as it knows every service. */
-const bench = defineContract({ id: 'bench', title: 'Bench', placement: { tier: 50 }, uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] }, actions: {}, problems: {}, events: {}, routes: {} });
+const bench = defineContract({
+  id: 'bench',
+  title: 'Bench',
+  placement: { tier: 50 },
+  uses: { bus: ['bus:produce', 'bus:consume', 'bus:read'] },
+  actions: {},
+  problems: {},
+  events: { 'platform:bench:event:sent': event('Something happened', Type.Object({ filler: Type.String(), n: Type.Optional(Type.Integer()) })) },
+  routes: {},
+});
 
 export const ENV = SYSTEM.envId;
 export const PAYLOAD = { filler: 'x'.repeat(240) };

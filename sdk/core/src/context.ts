@@ -164,6 +164,10 @@ export interface KeyValue {
   subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
   /** A connection of its own, for blocking reads. */
   duplicate(): Promise<KeyValue & AsyncDisposable>;
+  /** A connection of its own on which every command is sent once: one that breaks fails what is under way, and repeats nothing afterwards. */
+  once(): Promise<KeyValue & AsyncDisposable>;
+  /** Another number whenever this connection was made anew: what answers then may have lost its memory. */
+  epoch(): number;
 }
 
 /** AES-256-GCM of a text, with the id of the key it was made with. */
