@@ -95,6 +95,23 @@ test('BUS-009 BUS-010 BUS-028: a row that was given up is appended as soon as th
   expect(entries.map(entry => entry['inbox_id'])).toEqual(rows.map(({ id }) => id));
 });
 
+test('BUS-014: what a store forgot is on its stream again before anything new is, in the order of its acceptance', async () => {
+  const env = newEnv();
+  await bus.clock.advance('2s');
+  for (let n = 1; n <= 30; n++) await bus.produce(shop, env, n, { idempotency_key: `k-${n}` });
+  await eventually(() => unmarked(env)).toBe(0);
+  await killStore();
+  // As a producer does: again until it is taken, and nobody moves the clock of the poll.
+  const next = () =>
+    bus.produce(shop, env, 31, { idempotency_key: 'k-31' }).then(
+      () => 'taken',
+      (error: { code: string }) => error.code,
+    );
+  await eventually(next).toBe('taken');
+  const seen = (await bus.drain(mail, { env_id: env })).map(({ payload }) => payload.n);
+  expect([...new Set(seen)]).toEqual(Array.from({ length: 31 }, (_, n) => n + 1));
+});
+
 test('a batch that is sent again overtakes nothing: rows whose appender says nothing are appended before the ones behind them', async () => {
   const env = newEnv();
   await leaveBehind(env, 2, '10 s');
