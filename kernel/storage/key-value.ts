@@ -21,7 +21,11 @@ export class KeyValue {
   /** A connection of its own that repeats nothing: commands under way when it breaks fail at once. */
   async once(): Promise<Redis> {
     const { client } = this;
-    return this.#connected(isCluster(client) ? onceOf(client as unknown as Cluster) : client.duplicate({ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true }));
+    if (!isCluster(client)) return this.#connected(client.duplicate({ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true }));
+    const copy = await this.#connected(onceOf(client as unknown as Cluster));
+    // Servers are connected to when they are first asked, and nothing of the copy waits for that.
+    await Promise.all((copy as unknown as Cluster).nodes('master').map(node => node.ping()));
+    return copy;
   }
 
   async #connected(made: Redis): Promise<Redis> {
