@@ -3,7 +3,6 @@ import { EVENT_TYPE, LEGACY_EVENTS, MAX_PAYLOAD_BYTES, type ProduceRequest } fro
 import type { Admission } from './admission.ts';
 import { type EventBusContext, familyOf } from './context.ts';
 import type { EventContracts } from './contracts/event-contracts.ts';
-import { newId } from './ids.ts';
 import type { InboxRow } from './inbox.ts';
 
 /** An event as it came, before anything is known of it. */
@@ -26,7 +25,7 @@ export class Acceptance {
 
   /** The checks that need nothing but the request. */
   read(event: Given, caller: Caller, correlationId: string): InboxRow {
-    const { problem } = this.#ctx;
+    const { problem, platform } = this.#ctx;
     if (typeof event !== 'object' || event === null || Array.isArray(event)) throw problem('invalid_event', { detail: 'An event is a JSON object.' });
     const { event_type, stream_family, payload, idempotency_key, correlation_id, created_at, publisher_id_token } = event;
     if (typeof event_type !== 'string' || !(EVENT_TYPE.test(event_type) || LEGACY_EVENTS[event_type] === caller.service)) {
@@ -42,7 +41,7 @@ export class Acceptance {
     this.#contracts.check(event_type, payload);
     const now = this.#ctx.clock.now().toISOString();
     return {
-      id: newId(),
+      id: platform.newId(),
       env,
       family: stream_family as string,
       sub: caller.subject,
@@ -55,7 +54,7 @@ export class Acceptance {
         publisher_subject: caller.subject,
         ...(publisher_id_token === undefined ? {} : { publisher_id_token }),
         correlation_id: correlation_id ?? correlationId,
-        idempotency_key: idempotency_key ?? newId(),
+        idempotency_key: idempotency_key ?? platform.newId(),
       },
     };
   }

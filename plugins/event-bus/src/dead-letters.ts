@@ -4,7 +4,7 @@ import type { Attempt, DeadLetter, DeadLetterFilter } from '../contract/schema/d
 import { environmentOf, type EventBusContext } from './context.ts';
 import type { Counters } from './counters.ts';
 import { type Envelope, entryOf, type ReadEntry } from './entry.ts';
-import { lowestId, newId } from './ids.ts';
+import { lowestId } from './lowest-id.ts';
 import { HELD } from './leases.ts';
 import { deadLetterBodiesKey, deadLetterKey, QUEUED_KEY, retryKey, streamKey } from './names.ts';
 
@@ -58,7 +58,7 @@ export class DeadLetters {
   /** Takes a pending entry out of its group. False when it was not pending any more. */
   async bury(entry: ReadEntry, group: string, failure: Failure): Promise<boolean> {
     const { env } = entry.ref;
-    const dlqId = newId();
+    const dlqId = this.#ctx.platform.newId();
     await this.#ctx.kv.call('SADD', QUEUED_KEY, env);
     const body = this.#body(entry, group, failure);
     const moved = await this.#ctx.kv.call('EVAL', BURY, 3, streamKey(entry.ref), deadLetterKey(env), deadLetterBodiesKey(env), group, failure.consumer, entry.id, dlqId, body);
@@ -68,7 +68,7 @@ export class DeadLetters {
   /** Takes a record out of the retry queue. */
   async buryRetry(member: string, entry: ReadEntry, group: string, failure: Failure): Promise<boolean> {
     const { env } = entry.ref;
-    const dlqId = newId();
+    const dlqId = this.#ctx.platform.newId();
     const moved = await this.#ctx.kv.call('EVAL', BURY_RETRY, 3, retryKey(env), deadLetterKey(env), deadLetterBodiesKey(env), member, dlqId, this.#body(entry, group, failure));
     return this.#buried(Number(moved) === 1, entry, dlqId, failure.reason);
   }

@@ -3,7 +3,6 @@ import type { eventBus } from '../contract/index.ts';
 import { environmentOf, familyOf, groupOf } from './context.ts';
 import { type ConsumerParts, type Consumers, visibility } from './consumers.ts';
 import { entryOf, type ReadEntry } from './entry.ts';
-import { newId } from './ids.ts';
 import type { StreamRef } from './names.ts';
 
 const SWEEP_MS = 5_000;
@@ -38,7 +37,7 @@ export class EventStreams {
     const { query, caller, signal } = request;
     const ref = { family: familyOf(ctx, query.stream_family), env: environmentOf(ctx, request, query.env_id) };
     const group = groupOf(caller, query.consumer_group);
-    return this.#events({ ref, group, consumer: `sse-${newId()}`, sees: visibility(caller, group, false), deep: false }, signal);
+    return this.#events({ ref, group, consumer: `sse-${ctx.platform.newId()}`, sees: visibility(caller, group, false), deep: false }, signal);
   }
 
   /**

@@ -113,6 +113,12 @@ export class Inbox {
     );
   }
 
+  /** Whether there are rows whose appender gave up. */
+  async isDue(): Promise<boolean> {
+    const [row] = await this.#ctx.db.sql<{ due: boolean }[]>`select exists (select from event_inbox where message_id is null and append_by <= now()) as due`;
+    return row?.due === true;
+  }
+
   /** Takes up to `limit` rows whose appender gave up, oldest first. */
   async lease(limit: number): Promise<Leased[]> {
     const rows = await this.#ctx.db.sql<StoredRow[]>`

@@ -65,7 +65,7 @@ export class InboxRelay {
 
   async #inPasses(signal: AbortSignal): Promise<void> {
     if (!(await this.#life.isWhole())) return this.#mind(signal);
-    await this.#alone(keep => this.#append(signal, keep));
+    if (await this.#inbox.isDue()) await this.#alone(keep => this.#append(signal, keep));
     await this.#commit.flush();
   }
 
@@ -94,10 +94,14 @@ export class InboxRelay {
 
   /** Makes a new life of the store whole: what it may have lost is appended again, before anything else is. */
   async #mind(signal: AbortSignal): Promise<void> {
-    await this.#alone(async keep => {
-      // Our clock is the database's, read before the marker is written: a row marked earlier was appended earlier.
+    // Our clock is the database's, read before the marker is written: a row marked earlier was appended earlier.
+    const look = async () => {
       const now = await this.#inbox.now();
-      const begun = await this.#life.begun(now);
+      return { now, begun: await this.#life.begun(now) };
+    };
+    if ((await look()).begun.length === 0) return;
+    await this.#alone(async keep => {
+      const { now, begun } = await look();
       if (begun.length === 0) return;
       // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
       const from = begun.map(life => life.from).sort()[0] || undefined;

@@ -1,5 +1,4 @@
 import type { EventBusContext } from './context.ts';
-import { newId } from './ids.ts';
 import { APPENDED_CHANNEL, type StreamRef } from './names.ts';
 
 /**
@@ -8,14 +7,18 @@ import { APPENDED_CHANNEL, type StreamRef } from './names.ts';
  */
 export class Wake implements AsyncDisposable {
   /** Who says it, so that a process does not wake itself twice. */
-  readonly origin = newId();
+  readonly origin: string;
   readonly #waiters = new Map<string, Set<Waiter>>();
   readonly #heard = new Set<(ref: StreamRef) => void>();
   #subscription: AsyncDisposable | undefined;
   #closed = false;
 
-  static async open({ kv }: EventBusContext): Promise<Wake> {
-    const wake = new Wake();
+  private constructor(origin: string) {
+    this.origin = origin;
+  }
+
+  static async open({ kv, platform }: EventBusContext): Promise<Wake> {
+    const wake = new Wake(platform.newId());
     wake.#subscription = await kv.subscribe(APPENDED_CHANNEL, message => wake.#receive(message));
     return wake;
   }

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import type { AnyPlugin, Caller, Logger } from '@platform/sdk';
 import { kernelProblem } from '../../../kernel/base/kernel-problem.ts';
 import { ManualClock } from '../../../kernel/base/clock.ts';
+import { newId } from '../../../kernel/base/ids.ts';
 import { type Manifest, manifestOf } from '../../../kernel/base/manifest.ts';
 import { keyValuePort } from '../../../kernel/host/key-value-port.ts';
 import { consumerBus, deliveryTargets } from '../../../kernel/host/platform-calls.ts';
@@ -145,7 +146,7 @@ export class BusProcess implements AsyncDisposable {
         scopesOf: async () => SCOPES,
         workloadScopes: () => ({ vertical: 'platform', scopes: SCOPES }),
         manifests: () => [manifest, ...neighbours],
-        platform: {} as never,
+        platform: { newId } as never,
         instance: `test-${Math.random().toString(36).slice(2, 8)}`,
         build: 'test',
         failedPlugins: () => [],
