@@ -10,7 +10,7 @@ const args = process.argv.slice(2);
 const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
 if (args.includes('--help')) {
   process.stdout.write(
-    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, types, golden, unit, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
+    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, types, golden, unit, faults, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
   );
   process.exit(0);
 }
@@ -29,6 +29,7 @@ const steps = [
   { name: 'types', command: [node, join(root, 'scripts', 'types.ts')] },
   { name: 'golden', command: [node, ...quiet, join(root, 'scripts', 'golden.ts'), '--check'] },
   vitest('unit', []),
+  { name: 'faults', command: [node, ...quiet, join(root, 'scripts', 'faults', 'main.ts'), '--each'] },
   vitest('journey, one process', ['-c', 'vitest.e2e.config.ts']),
   vitest('journey, split', ['-c', 'vitest.e2e.config.ts'], { PLATFORM_E2E_MODE: 'split' }),
 ].filter(({ name }) => !only || name.startsWith(only));

@@ -13,6 +13,8 @@ const RETRY_MS = 20;
 const COMMIT_MS = 1_000;
 /** After this what was acknowledged and is not there counts as lost. */
 const SETTLE_MS = 90_000;
+/** After this work that does not go on never will. */
+const STUCK_MS = 120_000;
 
 export interface RunReport {
   readonly seed: number;
@@ -71,7 +73,11 @@ export class FaultRun {
   /** Until so many more were acknowledged: work goes on, whatever was done to it. */
   async #grow(count: number): Promise<void> {
     const { acknowledged } = this.#history;
-    for (const wanted = acknowledged.size + count; acknowledged.size < wanted; ) await delay(5);
+    const until = performance.now() + STUCK_MS;
+    for (const wanted = acknowledged.size + count; acknowledged.size < wanted; ) {
+      if (performance.now() > until) throw new Error(`seed ${this.#seed}: nothing is acknowledged any more`);
+      await delay(5);
+    }
   }
 
   async #produce(producer: string): Promise<void> {
