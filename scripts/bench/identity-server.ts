@@ -7,15 +7,13 @@ import { eventBus } from '@platform/event-bus/contract';
 import { gateway } from '@platform/gateway/contract';
 import { identity } from '@platform/identity/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
-import { manifestOf } from '@platform/kernel/base/manifest';
-import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
 import { connectKeyValue, type KeyValue } from '@platform/kernel/storage/key-value';
 import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import { registry } from '@platform/registry/contract';
 import { openTestStores, type TestStores, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
-import type { ProcessOrder } from '../fleet/service-process.ts';
+import { orderOf } from '../fleet/process-order.ts';
 
 const CHILD = fileURLToPath(new URL('../fleet/service-process.ts', import.meta.url));
 const PROFILE = process.env['BENCH_PROFILE'];
@@ -57,27 +55,18 @@ export class IdentityServer implements AsyncDisposable {
       await stores.stores.ensureService('auth');
       const key = join(dataDir, 'bench.kek');
       writeFileSync(key, randomBytes(32).toString('base64'), { mode: 0o600 });
-      const order: ProcessOrder = {
-        withoutBus: true,
+      const order = orderOf({
         service: 'auth',
-        alone: true,
-        environment: { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`, ...environment },
+        dataDir,
+        authority,
+        database: stores.stores.database,
+        keyValueUrl: stores.stores.keyValueUrl,
+        contracts: [identity, registry, gateway, eventBus],
         jwks: new TokenMint().jwks,
-        bootstrap: {
-          domain: 'localhost',
-          production: false,
-          dataDir,
-          build: 'bench',
-          logLevel: 'error',
-          edgePort: 8443,
-          pqMode: 'strict',
-          anchors: anchorsOf(authority),
-          database: stores.stores.database,
-          keyValueUrl: stores.stores.keyValueUrl,
-          manifests: [identity, registry, gateway, eventBus].map(contract => manifestOf(contract, '0.0.0-bench')),
-          enrollment: {},
-        },
-      };
+        environment: { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`, ...environment },
+        withoutBus: true,
+        alone: true,
+      });
       const child = fork(CHILD, [], {
         execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

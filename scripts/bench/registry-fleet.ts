@@ -4,15 +4,13 @@ import { join } from 'node:path';
 import { identity } from '@platform/identity/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { newId } from '@platform/kernel/base/ids';
-import { manifestOf } from '@platform/kernel/base/manifest';
-import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
 import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import { registry } from '@platform/registry/contract';
 import { SYSTEM } from '@platform/sdk';
 import { openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
+import { orderOf, type ProcessOrder } from '../fleet/process-order.ts';
 import { ServiceChild } from '../fleet/service-child.ts';
-import type { ProcessOrder } from '../fleet/service-process.ts';
 
 const TOKEN_MS = 600_000;
 
@@ -50,31 +48,10 @@ export class RegistryFleet implements AsyncDisposable {
   }
 
   #child(service: ProcessOrder['service']): ServiceChild {
-    return new ServiceChild(this.#order(service), this.#stores.authority.pq.files.rootCertificate);
-  }
-
-  #order(service: ProcessOrder['service']): ProcessOrder {
     const { dataDir, authority, stores } = this.#stores;
-    return {
-      service,
-      withoutBus: true,
-      environment: this.#environment,
-      jwks: this.#mint.jwks,
-      bootstrap: {
-        domain: 'localhost',
-        production: false,
-        dataDir,
-        build: 'bench',
-        logLevel: 'error',
-        edgePort: 8443,
-        pqMode: 'strict',
-        anchors: anchorsOf(authority),
-        database: stores.database,
-        keyValueUrl: stores.keyValueUrl,
-        manifests: [identity, registry].map(contract => manifestOf(contract, '0.0.0-bench')),
-        enrollment: {},
-      },
-    };
+    const { database, keyValueUrl } = stores;
+    const order = orderOf({ service, dataDir, authority, database, keyValueUrl, contracts: [identity, registry], jwks: this.#mint.jwks, environment: this.#environment, withoutBus: true });
+    return new ServiceChild(order, authority.pq.files.rootCertificate);
   }
 
   /** The tables of a service, as its own login sees them. */

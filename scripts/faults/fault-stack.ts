@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventBus } from '@platform/event-bus/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
-import { manifestOf } from '@platform/kernel/base/manifest';
-import { type Authority, anchorsOf, openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/embedded-postgres';
 import { type EmbeddedValkey, startEmbeddedValkey } from '@platform/kernel/storage/embedded-valkey';
 import { isAlive, type ProcessRecord, recordOf } from '@platform/kernel/storage/process-record';
@@ -14,6 +13,7 @@ import { ensureServiceSchema } from '@platform/kernel/storage/service-schema';
 import { defineContract, event, Type } from '@platform/sdk/contract';
 import { as, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
+import { orderOf } from '../fleet/process-order.ts';
 import { ServiceChild } from '../fleet/service-child.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { ShopChild } from './shop-child.ts';
@@ -87,7 +87,8 @@ export class FaultStack implements AsyncDisposable {
       for (const service of ['bus', 'shop']) await ensureServiceSchema(postgres.admin(), service);
       const database = { host: postgres.host, port: postgres.port, database: postgres.database };
       const mint = new TokenMint();
-      const buses = Array.from({ length: BUSES }, () => busChild(authority, { dataDir, database, keyValueUrl: valkey.url }, mint));
+      const order = orderOf({ service: 'bus', dataDir, authority, database, keyValueUrl: valkey.url, contracts: [eventBus, shop], jwks: mint.jwks, alone: true });
+      const buses = Array.from({ length: BUSES }, () => new ServiceChild(order, authority.pq.files.rootCertificate, { revived: true }));
       for (const bus of buses) {
         await bus.start();
         owned.defer(() => bus.stop());
@@ -151,36 +152,4 @@ export class FaultStack implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#owned[Symbol.asyncDispose]();
   }
-}
-
-function busChild(
-  authority: Authority,
-  { dataDir, database, keyValueUrl }: { dataDir: string; database: { host: string; port: number; database: string }; keyValueUrl: string },
-  mint: TokenMint,
-): ServiceChild {
-  return new ServiceChild(
-    {
-      service: 'bus',
-      withoutBus: false,
-      alone: true,
-      environment: {},
-      jwks: mint.jwks,
-      bootstrap: {
-        domain: 'localhost',
-        production: false,
-        dataDir,
-        build: 'faults',
-        logLevel: 'error',
-        edgePort: 8443,
-        pqMode: 'strict',
-        anchors: anchorsOf(authority),
-        database,
-        keyValueUrl,
-        manifests: [eventBus, shop].map(contract => manifestOf(contract, '0.0.0-faults')),
-        enrollment: {},
-      },
-    },
-    authority.pq.files.rootCertificate,
-    { revived: true },
-  );
 }

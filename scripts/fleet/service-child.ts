@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
-import type { ProcessOrder } from './service-process.ts';
+import type { ProcessOrder } from './process-order.ts';
 
 const CHILD = fileURLToPath(new URL('./service-process.ts', import.meta.url));
 const CONNECTIONS = 16;

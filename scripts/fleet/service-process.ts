@@ -1,22 +1,11 @@
 import { once } from 'node:events';
 import { manifestOf } from '@platform/kernel/base/manifest';
-import type { Bootstrap } from '@platform/kernel/host/bootstrap';
 import { readConfig } from '@platform/kernel/host/configuration';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import type { AnyPlugin } from '@platform/sdk';
-
-export interface ProcessOrder {
-  readonly service: 'auth' | 'bus' | 'sys';
-  /** Events go nowhere, so that only what is measured is measured. */
-  readonly withoutBus: boolean;
-  readonly bootstrap: Bootstrap;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly jwks: { keys: JsonWebKey[] };
-  /** Nobody else runs: the registry takes audit events and knows no policy. */
-  readonly alone?: boolean;
-}
+import type { ProcessOrder } from './process-order.ts';
 
 /** One service in a process of its own, as `--split` runs it; tokens are the bench's. */
 const [order] = (await once(process, 'message')) as [ProcessOrder];

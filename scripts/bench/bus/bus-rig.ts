@@ -1,12 +1,11 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { eventBus } from '@platform/event-bus/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
-import { manifestOf } from '@platform/kernel/base/manifest';
-import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
 import { SYSTEM } from '@platform/sdk';
 import { defineContract, event, Type } from '@platform/sdk/contract';
 import { as, openTestStores, type TestStores, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
+import { orderOf } from '../../fleet/process-order.ts';
 import { ServiceChild } from '../../fleet/service-child.ts';
 
 /** A platform service that produces and consumes: the bus knows its workload from the manifest, as it knows every service. */
@@ -49,27 +48,7 @@ export class BusRig implements AsyncDisposable {
       const mint = new TokenMint();
       const ca = authority.pq.files.rootCertificate;
       const bus = new ServiceChild(
-        {
-          service: 'bus',
-          withoutBus: false,
-          alone: true,
-          environment: {},
-          jwks: mint.jwks,
-          bootstrap: {
-            domain: 'localhost',
-            production: false,
-            dataDir,
-            build: 'bench',
-            logLevel: 'error',
-            edgePort: 8443,
-            pqMode: 'strict',
-            anchors: anchorsOf(authority),
-            database: stores.stores.database,
-            keyValueUrl: stores.stores.keyValueUrl,
-            manifests: [eventBus, bench].map(contract => manifestOf(contract, '0.0.0-bench')),
-            enrollment: {},
-          },
-        },
+        orderOf({ service: 'bus', dataDir, authority, database: stores.stores.database, keyValueUrl: stores.stores.keyValueUrl, contracts: [eventBus, bench], jwks: mint.jwks, alone: true }),
         ca,
       );
       await bus.start();
