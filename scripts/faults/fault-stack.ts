@@ -145,7 +145,9 @@ export class FaultStack implements AsyncDisposable {
   }
 
   async #restartPostgres(): Promise<void> {
+    const { port } = this.#postgres;
     this.#postgres = await this.#startPostgres();
+    if (this.#postgres.port !== port) throw new Error('somebody took the port of the database while it was down; run this seed again');
     this.#postgresRecord = recordOf(this.#postgres.pid);
   }
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BATCH, BODY, IN_FLIGHT, PRODUCERS, type PeerFigures, perSecond } from './figures.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '@platform/kernel/storage/free-port';
 import { peerPackage } from './peer-package.ts';
 
 interface Connection {

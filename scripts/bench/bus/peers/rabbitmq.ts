@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BATCH, BODY, IN_FLIGHT, PRODUCERS, type PeerFigures, perSecond } from './figures.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '@platform/kernel/storage/free-port';
 import { peerPackage } from './peer-package.ts';
 
 const SERVER = '/usr/sbin/rabbitmq-server';
