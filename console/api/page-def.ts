@@ -64,6 +64,8 @@ export interface StatItem {
   format?: Format;
   tone?: Tone;
   trend?: Path;
+  /** Draws what the figure was, or how it changed, with every reading of the page. */
+  history?: 'value' | 'change';
 }
 export type StatsSection = { kind: 'stats'; source: Source; items: StatItem[] };
 export type TableSection = {

@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'react';
 import type { StatsSection as Definition } from '../api/page-def.ts';
 import { formatted } from './format.ts';
 import { LoadedView } from './page-state.tsx';
@@ -9,24 +10,42 @@ export function StatsSection({ section, title }: { section: Definition; title?: 
   return (
     <section className="stats-section" aria-label={title ?? 'Figures'}>
       {title && <h2 className="section-title">{title}</h2>}
-      <LoadedView of={loaded}>
-        {data => (
-          <dl className="stats">
-            {section.items.map(({ label, value, format, tone, trend }) => (
-              <div key={label} className="figure-card" data-tone={tone}>
-                <dt>{label}</dt>
-                <dd>
-                  <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>
-                  {trend && <Trend value={valueAt(data, trend)} />}
-                </dd>
-              </div>
-            ))}
-          </dl>
-        )}
-      </LoadedView>
+      <LoadedView of={loaded}>{data => <Figures items={section.items} data={data} />}</LoadedView>
     </section>
   );
 }
+
+const READINGS = 60;
+
+function Figures({ items, data }: { items: Definition['items']; data: unknown }) {
+  const [readings, setReadings] = useState<readonly unknown[]>([]);
+  useEffect(() => setReadings(before => [...before.slice(1 - READINGS), data]), [data]);
+  return (
+    <dl className="stats">
+      {items.map(({ label, value, format, tone, trend, history }) => (
+        <div key={label} className="figure-card" data-tone={tone}>
+          <dt>{label}</dt>
+          <dd>
+            <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>
+            {trend && <Trend value={valueAt(data, trend)} />}
+            {history && (
+              <Trend
+                value={historyOf(
+                  history,
+                  readings.map(reading => Number(valueAt(reading, value))),
+                )}
+              />
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A counter that begins anew has not gone down: its process was started again. */
+const historyOf = (kind: 'value' | 'change', values: readonly number[]): readonly number[] =>
+  kind === 'value' ? values : values.slice(1).map((value, index) => Math.max(0, value - (values[index] as number)));
 
 /** A difference as a signed number, or a history as a small line. */
 function Trend({ value }: { value: unknown }) {

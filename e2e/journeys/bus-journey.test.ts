@@ -98,6 +98,8 @@ describe(`the event bus as an operator sees it, ${split ? 'one process per servi
     await shot('consumers');
     await open('bus/metrics');
     await ada.getByText('Event stream clients').waitFor();
+    // A second reading, and the figures have a history to draw.
+    await ada.locator('.spark').first().waitFor({ state: 'attached' });
     await shot('metrics');
     await open(`bus/policy?env=${ENV}`);
     await ada.getByRole('tab', { name: 'Relations' }).waitFor();

@@ -95,7 +95,7 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
         },
       ];
     case 'stats':
-      return [{ id: name, kind: 'stats', source: { resource: name }, items: page.items.map(column) }];
+      return [{ id: name, kind: 'stats', source: { resource: name }, items: page.items.map(item => ({ ...column(item), ...(item.history ? { history: item.history } : {}) })) }];
     case 'chart':
       return [
         {

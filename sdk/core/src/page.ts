@@ -7,6 +7,11 @@ export interface ColumnDecl {
   readonly tones?: Readonly<Record<string, 'ok' | 'warn' | 'bad' | 'info' | 'muted'>>;
 }
 
+/** A figure; with `history`, a line of what it was, or of how it changed, since somebody began to look. It needs a page that refreshes. */
+export interface FigureDecl extends ColumnDecl {
+  readonly history?: 'value' | 'change';
+}
+
 interface PageBase {
   readonly title: string;
   readonly description?: string;
@@ -62,7 +67,7 @@ export type PageDecl =
       })
   | (PageBase & { readonly kind: 'detail'; readonly source: string; readonly fields: readonly ColumnDecl[] })
   | (PageBase & { readonly kind: 'form'; readonly submit: string; readonly source?: string })
-  | (PageBase & { readonly kind: 'stats'; readonly source: string; readonly items: readonly ColumnDecl[] })
+  | (PageBase & { readonly kind: 'stats'; readonly source: string; readonly items: readonly FigureDecl[] })
   | (PageBase & {
       readonly kind: 'chart';
       readonly chart: 'line' | 'area' | 'bar' | 'pie';
