@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { TYPES } from './postgres-types.ts';
+import { RenewedDriver } from './renewed-driver.ts';
 import { type Sql, toSql } from './sql.ts';
 import { isUnavailable } from './unavailable.ts';
 
@@ -40,35 +41,43 @@ export class PostgresPool {
   /** The driver itself, for the kernel. */
   readonly raw: postgres.Sql;
   readonly #options: PostgresPoolOptions;
+  readonly #driver: RenewedDriver;
+  readonly #make: () => postgres.Sql;
+  /** Subscriptions have a client of their own: it takes them up again by itself, and nothing else is written on it. */
+  #listener: postgres.Sql | undefined;
   #transactions = 0;
 
   constructor(options: PostgresPoolOptions) {
     this.#options = options;
     const { host, port, database, user, password, schema, role, max = 6, onNotice } = options;
-    this.raw = postgres({
-      host,
-      port,
-      database,
-      user,
-      max,
-      ...(password !== undefined && { password }),
-      ssl: secured(options.ssl),
-      connect_timeout: 2,
-      idle_timeout: 300,
-      backoff: (tries: number) => Math.min(0.05 * 2 ** tries, 1),
-      types: TYPES,
-      onnotice: notice => onNotice?.(String(notice['message'])),
-      connection: {
-        application_name: `platform ${schema}`,
-        search_path: `"${schema}"`,
-        TimeZone: 'UTC',
-        DateStyle: 'ISO',
-        statement_timeout: options.statementTimeoutMs ?? 15_000,
-        idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 30_000,
-        ...(options.repeatable && { synchronous_commit: 'off' }),
-        ...(role !== undefined && { role }),
-      },
-    }) as unknown as postgres.Sql;
+    const make = () =>
+      postgres({
+        host,
+        port,
+        database,
+        user,
+        max,
+        ...(password !== undefined && { password }),
+        ssl: secured(options.ssl),
+        connect_timeout: 2,
+        idle_timeout: 300,
+        backoff: (tries: number) => Math.min(0.05 * 2 ** tries, 1),
+        types: TYPES,
+        onnotice: notice => onNotice?.(String(notice['message'])),
+        connection: {
+          application_name: `platform ${schema}`,
+          search_path: `"${schema}"`,
+          TimeZone: 'UTC',
+          DateStyle: 'ISO',
+          statement_timeout: options.statementTimeoutMs ?? 15_000,
+          idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 30_000,
+          ...(options.repeatable && { synchronous_commit: 'off' }),
+          ...(role !== undefined && { role }),
+        },
+      }) as unknown as postgres.Sql;
+    this.#make = make;
+    this.#driver = new RenewedDriver(make);
+    this.raw = this.#driver.sql;
     this.sql = toSql(this.raw);
   }
 
@@ -85,7 +94,8 @@ export class PostgresPool {
 
   /** Calls `heard` for every notification, and `listening` whenever the subscription is (again) in force. Ends with the answer's disposal. */
   async listen(channel: string, heard: (payload: string) => void, listening: () => void = () => {}): Promise<AsyncDisposable> {
-    const { unlisten } = await this.raw.listen(channel, heard, listening);
+    this.#listener ??= this.#make();
+    const { unlisten } = await this.#listener.listen(channel, heard, listening);
     return {
       [Symbol.asyncDispose]: () =>
         unlisten().then(
@@ -119,7 +129,8 @@ export class PostgresPool {
 
   /** Lets running statements finish for a moment, then cuts the connections. */
   async close(graceMs = 5_000): Promise<void> {
-    await this.raw.end({ timeout: graceMs / 1_000 });
+    const options = { timeout: graceMs / 1_000 };
+    await Promise.all([this.#driver.end(options), this.#listener?.end(options)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
