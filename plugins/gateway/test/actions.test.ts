@@ -148,7 +148,9 @@ describe('events of an operator', () => {
   const event = (more: object = {}) => ({ event_type: 'platform:desk:note:added', stream_family: 'desk', payload: { n: 1 }, ...more });
   const entries = async (envId: string) => {
     const reader = host.by(as.machine('desk', 'bus:consume'));
-    const answer = (await reader.consume({ body: { env_id: envId, stream_family: 'desk', consumer_group: `g-${produced.length}-${envId}`, count: 10, start: 'earliest' } })) as { entries: Record<string, unknown>[] };
+    const answer = (await reader.consume({ body: { env_id: envId, stream_family: 'desk', consumer_group: `g-${produced.length}-${envId}`, count: 10, start: 'earliest' } })) as {
+      entries: Record<string, unknown>[];
+    };
     return answer.entries;
   };
 

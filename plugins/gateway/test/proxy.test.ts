@@ -1,5 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { kernelProblem } from '@platform/kernel/base/kernel-problem';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { APP, type AskOptions, type Browser, codeOf, ENV, Store, World } from './fixtures/world.ts';
 
@@ -158,6 +159,15 @@ describe('what travels', () => {
     world.backend = () => Response.json({ code: 'unauthenticated' }, { status: 401 });
     const answer = await get('/proxy/lending/v1/loans');
     expect([answer.status, await codeOf(answer)]).toEqual([401, 'unauthenticated']);
+    expect((await get('/auth/session')).status).toBe(200);
+  });
+
+  test('GWY-075 a service that does not answer is 502, in words, and the session stays', async () => {
+    world.backend = () => {
+      throw kernelProblem('backend_unreachable', { detail: 'lending could not be reached.', cause: new Error('ECONNRESET') });
+    };
+    const answer = await get('/proxy/lending/v1/loans');
+    expect([answer.status, await answer.json()]).toEqual([502, expect.objectContaining({ code: 'backend_unreachable', detail: 'lending could not be reached.' })]);
     expect((await get('/auth/session')).status).toBe(200);
   });
 
