@@ -44,7 +44,8 @@ export class AppInstances {
     if (running) return running;
     const loading = this.#read(appInstanceId)
       .then(known => {
-        if (this.#loading.get(appInstanceId) === loading) {
+        // What is not there may be made the next moment.
+        if (known.app && this.#loading.get(appInstanceId) === loading) {
           this.#known.delete(appInstanceId);
           this.#known.set(appInstanceId, known);
           if (this.#known.size > LIMIT) this.#known.delete(this.#known.keys().next().value as string);

@@ -55,7 +55,7 @@ export function servicesOf(ctx: Ctx) {
   const proxy = new ServiceProxy(ctx, { apps, guard, rules, enablement, upstream, delegations });
   const dispatch = new ActionDispatch(ctx, { access, apps, enablement, guard, registry: actions, rules, upstream });
   const delegate = new DelegationEndpoints(ctx, { guard, staff, delegations });
-  const scim = new ScimProxy(ctx, { guard, staff, delegator, enablement, hosts, upstream });
+  const scim = new ScimProxy(ctx, { apps, rules, guard, staff, delegator, enablement, hosts, upstream });
   const door = new Door(ctx, apps);
   return { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, feeds, delegations, delegator };
 }

@@ -134,6 +134,7 @@ describe('events of an operator', () => {
     produced.length = 0;
     world.services.push({ service: 'bus', vertical: 'platform', actions: operatorActions(manifestOf(eventBus, 'test')) });
     world.scopesIn.set(`${PERSON} ${ENV}`, ['bus:produce']);
+    world.scopesIn.set(`${PERSON} ${SYSTEM.envId}`, ['bus:produce']);
     // The real bus judges both calls: the person's, as the exchanged token reads, and the producer's.
     world.backend = async ({ path, method, body }: Sent) => {
       const { status, text } = await host.fetch(path, { method, body, persona: as.delegated(ENV, 'bus:produce'), headers: { 'x-platform-correlation-id': 'operator-1' } });
@@ -174,6 +175,13 @@ describe('events of an operator', () => {
     world.backend = () => Response.json({ code: 'policy_denied' }, { status: 403 });
     expect(await codeOf(await dispatch('bus:produce', { params: event(), target_env_id: ENV }))).toBe('policy_denied');
     expect(produced).toEqual([]);
+  });
+
+  test('BUS-077 who may produce for a tenant only is no operator, and gets the refusal', async () => {
+    world.scopesIn.set(`${PERSON} ${SYSTEM.envId}`, ['sys:read']);
+    const answer = await dispatch('bus:produce', { params: event(), target_env_id: ENV });
+    expect([answer.status, await codeOf(answer)]).toEqual([403, 'event_ownership']);
+    expect([world.sent.length, produced.length]).toEqual([1, 0]);
   });
 
   test('BUS-079 go into the environment that the body names, and policy is asked there', async () => {

@@ -365,6 +365,21 @@ describe('the directory of an environment', () => {
     expect(world.identity.grants('client_credentials')).toHaveLength(2);
   });
 
+  test('GWY-066 GWY-041 is not in reach of an application of a tenant, and such a one asks customers of its own environment only', async () => {
+    const instance = '018f0000-0000-7000-8000-00000000f001';
+    const elsewhere = '018f0000-0000-7000-8000-00000000e002';
+    world.apps.set(instance, { auth_mode: 'open', auth_group: null, allow_signup: false, oauth_client_id: 'console', scope_whitelist: ['openid'], service_whitelist: ['auth', 'lending'] });
+    world.identity.access = { env_id: ENV, auth_env: ENV };
+    world.scopesIn.set(`${PERSON} ${elsewhere}`, ['delegate:write']);
+    const at = { host: 'bff.shop.localhost', tenant: { envId: ENV, appInstanceId: instance }, origin: 'https://shop.localhost:8443' };
+    browser = await world.signIn({}, at);
+    const refused = await world.ask('GET', '/delegate/scim/users', { ...at, headers: browser.headers });
+    expect([refused.status, await codeOf(refused)]).toEqual([403, 'not_whitelisted']);
+    const begin = async (envId: string) => (await post('/delegate/start', { env_id: envId, login_hint: 'customer@example.org' }, at)).status;
+    expect([await begin(ENV), await begin(elsewhere)]).toEqual([202, 403]);
+    expect(world.sent).toEqual([]);
+  });
+
   test.each(['.', '..', '%2e%2e'])('a person called %s is no way out of the directory', async id => {
     const answer = await world.ask('GET', `/delegate/scim/users/${id}`, { headers: browser.headers }).catch(() => undefined);
     expect(answer?.status ?? 404).toBeGreaterThanOrEqual(400);

@@ -30,7 +30,6 @@ interface Dispatch {
 }
 
 const BODY_LIMIT = 1_048_576;
-const REFUSAL_LIMIT = 65_536;
 const ENV = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** `POST /bff/action/{action}`: what a service registered as an action, called for the person of the session once policy allows it (GWY-029; G-BFF-06). */
@@ -55,7 +54,7 @@ export class ActionDispatch {
     const asked = this.#asked(def, await readJson(this.#ctx, exchange.request, BODY_LIMIT));
     const envId = asked.envId ?? session.env_id;
     const params = namesEnv(def) ? { ...asked.params, env_id: envId } : asked.params;
-    await this.#permit(session, def, envId);
+    if (!(await this.#permits(session, def, envId))) throw this.#ctx.problem('policy_denied', { detail: `You may not do this in the environment: ${def.service} asks for ${def.policy_action}.` });
     const app = await apps.of(visit);
     if (!app) throw this.#ctx.problem('not_whitelisted', { detail: 'The host belongs to no application.' });
     const call = actionCall(def, params);
@@ -90,7 +89,7 @@ export class ActionDispatch {
     return { params: params as Params, envId: target ?? (typeof named === 'string' ? named : undefined) };
   }
 
-  async #permit(session: SessionRecord, { policy_action: action, service }: RegisteredAction, envId: string): Promise<void> {
+  async #permits(session: SessionRecord, { policy_action: action }: RegisteredAction, envId: string): Promise<boolean> {
     const caller: UserCaller = {
       kind: 'user',
       subject: session.user_id,
@@ -107,15 +106,18 @@ export class ActionDispatch {
       emailVerified: false,
       sessionId: session.sid,
     };
-    if (!(await this.#ctx.policy.allows(caller, action))) throw this.#ctx.problem('policy_denied', { detail: `You may not do this in the environment: ${service} asks for ${action}.` });
+    return this.#ctx.policy.allows(caller, action);
   }
 
-  /** What a person may not say, the platform says for an operator: once, with the producer's identity, into the environment of the request (BUS-077..079). */
+  /**
+   * What a person may not say, the platform says for an operator: once, with the producer's identity, into the environment of the request
+   * (BUS-077..079). An operator may produce on the platform itself: a tenant that gives out this right speaks for nobody but the tenant.
+   */
   async #retried(dispatch: Dispatch, response: Response): Promise<Response> {
     const { def, session, envId, params, exchange } = dispatch;
     if (response.status !== 403 || !isProduce(def)) return response;
-    const text = await shortText(response);
-    if (codeOf(text) !== 'event_ownership') return new Response(text, response);
+    const text = await response.text();
+    if (codeOf(text) !== 'event_ownership' || !(await this.#permits(session, def, SYSTEM.envId))) return new Response(text, response);
     const fields = { action: def.action, user_id: session.user_id, env_id: envId, event_type: params['event_type'], correlation_id: exchange.correlationId };
     try {
       const produced = await this.#ctx.services.bus.produce({ body: { correlation_id: exchange.correlationId, ...params, env_id: envId } as never });
@@ -134,11 +136,6 @@ export class ActionDispatch {
 const isProduce = ({ vertical, service, method, path }: RegisteredAction): boolean => vertical === 'platform' && service === 'bus' && method === 'POST' && path === '/v1/produce';
 
 const namesEnv = ({ params_schema: schema }: RegisteredAction): boolean => 'env_id' in ((schema as { properties?: object }).properties ?? {});
-
-async function shortText(response: Response): Promise<string> {
-  const text = await response.text();
-  return text.slice(0, REFUSAL_LIMIT);
-}
 
 function codeOf(text: string): unknown {
   try {

@@ -1,4 +1,4 @@
-import type { RawExchange } from '@platform/sdk';
+import { type RawExchange, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { json, type Methods, readJson, visitOf } from '../door.ts';
 import type { Guard } from '../guard.ts';
@@ -31,6 +31,9 @@ export class DelegationEndpoints {
     POST: async exchange => {
       const { session, body } = await this.#asked(exchange, ['env_id', 'login_hint', 'scope', 'binding_message']);
       const request = this.#request(body);
+      // An application of a tenant is at work in its own environment, whatever else its people may do elsewhere.
+      if (session.app_instance_id !== SYSTEM.consoleAppId && request.env_id !== session.env_id)
+        throw this.#ctx.problem('target_denied', { detail: 'This application acts in its own environment only.' });
       await this.#parts.staff.require(session, request.env_id, WRITE);
       await this.#limit.take(session.user_id);
       const { delegation_id, state, expires_at, interval } = await this.#parts.delegations.start(session, request);

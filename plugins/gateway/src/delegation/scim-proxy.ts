@@ -1,15 +1,20 @@
 import { isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
+import type { Apps } from '../apps.ts';
 import type { AuthHosts } from '../auth-hosts.ts';
 import type { Ctx } from '../context.ts';
 import { type Methods, visitOf } from '../door.ts';
 import type { Guard } from '../guard.ts';
+import type { ProxyRules } from '../proxy-rules.ts';
 import type { ServiceEnablement } from '../service-enablement.ts';
+import type { SessionRecord } from '../session-store.ts';
 import { tooLarge, uploadOf } from '../upload.ts';
 import { forwarded, type Upstream } from '../upstream.ts';
 import { DELEGATOR, type Delegator } from './delegator.ts';
 import type { Staff } from './staff.ts';
 
 interface Parts {
+  readonly apps: Apps;
+  readonly rules: ProxyRules;
   readonly guard: Guard;
   readonly staff: Staff;
   readonly delegator: Delegator;
@@ -36,14 +41,14 @@ export class ScimProxy {
 
   async #read(exchange: RawExchange): Promise<Response> {
     const session = await this.#parts.guard.session(visitOf(exchange));
-    const envId = this.#env(exchange, session.env_id);
+    const envId = await this.#env(exchange, session);
     await this.#parts.staff.require(session, envId, ['scim:read', 'scim:write']);
     return this.#forward(exchange, envId);
   }
 
   async #write(exchange: RawExchange): Promise<Response> {
     const session = await this.#parts.guard.mutation(visitOf(exchange), 'csrf');
-    const envId = this.#env(exchange, session.env_id);
+    const envId = await this.#env(exchange, session);
     await this.#parts.staff.require(session, envId, ['scim:write']);
     this.#ctx.log.info({ user_id: session.user_id, env_id: envId, method: exchange.request.method, target: exchange.params['id'] }, 'directory change');
     return this.#forward(exchange, envId);
@@ -85,9 +90,14 @@ export class ScimProxy {
     return response;
   }
 
-  #env({ request }: RawExchange, own: string): string {
+  /** The environment that is meant. An application that may not reach the identity service does not reach it this way either (GWY-066). */
+  async #env(exchange: RawExchange, session: SessionRecord): Promise<string> {
+    const { request } = exchange;
+    const app = await this.#parts.apps.of(visitOf(exchange));
+    if (!app) throw this.#ctx.problem('not_whitelisted', { detail: 'The host belongs to no application.' });
+    this.#parts.rules.require(app, { service: 'auth', method: request.method, path: USERS, scopes: session.scopes });
     const named = request.headers.get('x-bff-target-env-id');
-    if (named === null) return own;
+    if (named === null) return session.env_id;
     if (!ENV.test(named)) throw this.#ctx.problem('target_denied');
     return named;
   }
