@@ -5,6 +5,7 @@ import { operatorActions } from '@platform/kernel/host/operator-actions';
 import { SYSTEM } from '@platform/sdk';
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { lending } from '../../../e2e/verticals/lending/contract/index.ts';
 import { PERSON } from './fixtures/fake-identity.ts';
 import { type AskOptions, type Browser, codeOf, ENV, type Sent, Store, World } from './fixtures/world.ts';
 
@@ -40,6 +41,13 @@ const dispatch = (action: string, body: unknown, more: AskOptions = {}) =>
 const decide = (params: object = { loan_id: 'l 1', approve: true }, more: object = { target_env_id: ENV }) => dispatch('lending:decideLoan', { params, ...more });
 
 describe('an action', () => {
+  test('GWY-029 is a route that says so, with the members of its path and body as parameters and its gate as the question to policy', () => {
+    const [decideLoan, ...others] = operatorActions(manifestOf(lending, 'test')) as (typeof DECIDE)[];
+    expect(others).toEqual([]);
+    expect(decideLoan).toMatchObject({ ...DECIDE, params_schema: { type: 'object', required: ['loan_id', 'approve'], additionalProperties: false } });
+    expect(Object.keys(decideLoan?.params_schema.properties ?? {}).sort()).toEqual(['approve', 'loan_id']);
+  });
+
   test('GWY-029 is the call its service registered, for the person and environment of the request, and its answer comes back unchanged', async () => {
     world.backend = () => Response.json({ state: 'approved' }, { status: 202, headers: { etag: '"1"' } });
     const answer = await decide();

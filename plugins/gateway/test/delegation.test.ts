@@ -1,10 +1,8 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeIdentity, PERSON } from './fixtures/fake-identity.ts';
+import { PERSON } from './fixtures/fake-identity.ts';
 import { type AskOptions, type Browser, codeOf, ENV, Store, World } from './fixtures/world.ts';
 
 const CIBA = 'urn:openid:params:grant-type:ciba';
@@ -48,71 +46,6 @@ async function listening(): Promise<{ text: () => string; end: () => void }> {
   })().catch(() => undefined);
   return { text: () => text, end: () => aborted.abort() };
 }
-
-describe('the delegator', () => {
-  const file = () => join(world.dataDir, 'bff', 'delegator.json');
-
-  test('GWY-086 registers itself when the gateway starts, and leaves a file that only its user reads', async () => {
-    await eventually(async () => world.identity.registrations.length).toBe(1);
-    expect(world.identity.registrations[0]).toMatchObject({ as: 'delegator', metadata: { token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_subject_dn: 'CN=m2m-bff-delegator' } });
-    await eventually(async () => JSON.parse(readFileSync(file(), 'utf8')) as object).toMatchObject({ client_id: 'bff-delegator', issuer: 'https://auth.ops.sys.localhost:8443' });
-    expect(statSync(file()).mode & 0o777).toBe(0o600);
-  });
-
-  test('GWY-086 is who the file says it is, without asking again, unless the file is of somebody else', async () => {
-    await eventually(async () => readFileSync(file(), 'utf8')).toContain('bff-delegator');
-    await world.behaviour.ready();
-    await get('/proxy/lending/v1/loans', { 'x-bff-target-env-id': ENV });
-    expect(world.identity.registrations).toHaveLength(1);
-    writeFileSync(file(), JSON.stringify({ client_id: 'bff-delegator', issuer: 'https://auth.ops.sys.elsewhere' }));
-    await world.behaviour.ready();
-    await eventually(async () => world.identity.registrations.length).toBe(2);
-  });
-
-  test('GWY-087 GWY-081 that cannot register tries 30 times, 3 seconds apart; the gateway serves, delegation is 502 and readiness says why', async () => {
-    const identity = new FakeIdentity();
-    identity.refusals.set('register', 'down');
-    await using lost = await World.start(store, { identity });
-    await eventually(() => lost.tick('3s')).toBe(1);
-    for (let n = 1; n < 30; n++) await lost.tick('3s');
-    expect(identity.registrations).toHaveLength(31);
-    expect(await lost.tick('3s')).toBe(0);
-    expect(await lost.behaviour.checks.delegator()).toBe(false);
-    const person = await lost.signIn();
-    expect((await lost.ask('GET', '/proxy/sys/v1/o', { headers: { cookie: person.cookie } })).status).toBe(200);
-    const answer = await lost.ask('GET', '/proxy/sys/v1/o', { headers: { cookie: person.cookie, 'x-bff-target-env-id': ENV } });
-    expect([answer.status, await codeOf(answer)]).toEqual([502, 'delegator_unavailable']);
-    identity.refusals.clear();
-    expect((await lost.ask('GET', '/proxy/sys/v1/o', { headers: { cookie: person.cookie, 'x-bff-target-env-id': ENV } })).status).toBe(200);
-    expect(await lost.behaviour.checks.delegator()).toBe(true);
-  });
-
-  test('GWY-071 GWY-072 gets its own token with its certificate, and for its four scopes', async () => {
-    await get('/proxy/sys/v1/o', { 'x-bff-target-env-id': ENV });
-    const [own] = world.identity.grants('client_credentials');
-    expect(own).toMatchObject({ path: '/mtls/oauth/token', as: 'delegator', hostname: 'auth.ops.sys.localhost' });
-    expect(own?.form).toMatchObject({ client_id: 'bff-delegator', scope: 'platform:delegate:read platform:scim:read platform:scim:write platform:sys:instances:read' });
-    const manifest = (await import('../contract/index.ts')).gateway.base.workloads.delegator;
-    expect(Object.values(manifest).flat().sort()).toEqual(['delegate:read', 'scim:read', 'scim:write', 'sys:instances:read']);
-  });
-
-  test('GWY-013 an exchanged token is kept for its life and no longer, and not beyond the session', async () => {
-    const exchanges = () => world.identity.grants('urn:ietf:params:oauth:grant-type:token-exchange').length;
-    const call = () => get('/proxy/sys/v1/o', { 'x-bff-target-env-id': ENV });
-    await call();
-    later(560);
-    await call();
-    expect(exchanges()).toBe(1);
-    later(20);
-    await call();
-    expect(exchanges()).toBe(2);
-    await world.ask('POST', '/auth/sign-out', { headers: browser.headers });
-    world.offsetMs = 0;
-    browser = await world.signIn();
-    await call();
-    expect(exchanges()).toBe(3);
-  });
-});
 
 describe('acting for a customer', () => {
   test("GWY-036 GWY-037 asks at the customer's own identity service, in the name of the person of the session", async () => {
@@ -306,83 +239,5 @@ describe('acting for a customer', () => {
     expect(world.logged).toContainEqual(expect.objectContaining({ delegation_id: id, channel: 'sms' }));
     expect(world.sent).toEqual([]);
     expect((await world.ask('POST', '/delegate/send-link', { body: '{}', headers: { cookie: browser.cookie } })).status).toBe(403);
-  });
-});
-
-describe('the directory of an environment', () => {
-  const USER = 'u-1';
-  const scim = (method: string, path = '', body?: object) =>
-    world.ask(method, `/delegate/scim/users${path}`, {
-      ...(body ? { body: JSON.stringify(body) } : {}),
-      headers: { ...browser.headers, 'x-bff-target-env-id': ENV, ...(body ? { 'content-type': 'application/scim+json', 'content-length': String(JSON.stringify(body).length) } : {}) },
-    });
-
-  test("GWY-041 is asked in six ways at the environment's identity service, with the delegator's certificate and token", async () => {
-    world.backend = ({ method }) => (method === 'DELETE' ? new Response(null, { status: 204 }) : Response.json({ id: USER }, { status: method === 'POST' ? 201 : 200, headers: { etag: 'W/"1"' } }));
-    const answers = [
-      await scim('GET', '?filter=userName%20eq%20%22a%22&count=5'),
-      await scim('POST', '', { userName: 'a' }),
-      await scim('GET', `/${USER}`),
-      await scim('PUT', `/${USER}`, { userName: 'b' }),
-      await scim('PATCH', `/${USER}`, { Operations: [] }),
-      await scim('DELETE', `/${USER}`),
-    ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 201, 200, 200, 200, 204]);
-    expect(answers[0]?.headers.get('etag')).toBe('W/"1"');
-    expect(world.sent.map(({ method, path, body }) => [method, path, body])).toEqual([
-      ['GET', '/scim/v2/Users?filter=userName%20eq%20%22a%22&count=5', ''],
-      ['POST', '/scim/v2/Users', '{"userName":"a"}'],
-      ['GET', `/scim/v2/Users/${USER}`, ''],
-      ['PUT', `/scim/v2/Users/${USER}`, '{"userName":"b"}'],
-      ['PATCH', `/scim/v2/Users/${USER}`, '{"Operations":[]}'],
-      ['DELETE', `/scim/v2/Users/${USER}`, ''],
-    ]);
-    const own = world.identity.grants('client_credentials');
-    expect(own).toHaveLength(1);
-    for (const sent of world.sent) {
-      expect(sent).toMatchObject({ service: 'auth', as: 'delegator', hostname: 'auth.prod.shop.localhost' });
-      expect(sent.headers['authorization']).toBe(`Bearer ${world.identity.issued.find(token => token.startsWith('m2m.'))}`);
-    }
-  });
-
-  test('GWY-041 GWY-082 is read and changed only by who may there, and never with the token of the staff', async () => {
-    world.scopesIn.set(`${PERSON} ${ENV}`, ['scim:read']);
-    expect([(await scim('GET')).status, (await scim('DELETE', `/${USER}`)).status]).toEqual([200, 403]);
-    world.scopesIn.set(`${PERSON} ${ENV}`, []);
-    const refused = await scim('GET');
-    expect([refused.status, await codeOf(refused)]).toEqual([403, 'target_denied']);
-    expect((await world.ask('POST', '/delegate/scim/users', { body: '{}', headers: { cookie: browser.cookie } })).status).toBe(403);
-    expect(world.sent.map(({ method }) => method)).toEqual(['GET']);
-    expect(world.sent[0]?.headers['authorization']).not.toContain(world.identity.issued[0]);
-  });
-
-  test('GWY-081 that does not believe the delegator is 502, the session stays, and the next call brings a new token', async () => {
-    world.backend = () => new Response(null, { status: 401 });
-    const answer = await scim('GET');
-    expect([answer.status, await codeOf(answer)]).toEqual([502, 'delegator_unavailable']);
-    world.backend = () => Response.json({});
-    expect((await scim('GET')).status).toBe(200);
-    expect(world.identity.grants('client_credentials')).toHaveLength(2);
-  });
-
-  test('GWY-066 GWY-041 is not in reach of an application of a tenant, and such a one asks customers of its own environment only', async () => {
-    const instance = '018f0000-0000-7000-8000-00000000f001';
-    const elsewhere = '018f0000-0000-7000-8000-00000000e002';
-    world.apps.set(instance, { auth_mode: 'open', auth_group: null, allow_signup: false, oauth_client_id: 'console', scope_whitelist: ['openid'], service_whitelist: ['auth', 'lending'] });
-    world.identity.access = { env_id: ENV, auth_env: ENV };
-    world.scopesIn.set(`${PERSON} ${elsewhere}`, ['delegate:write']);
-    const at = { host: 'bff.shop.localhost', tenant: { envId: ENV, appInstanceId: instance }, origin: 'https://shop.localhost:8443' };
-    browser = await world.signIn({}, at);
-    const refused = await world.ask('GET', '/delegate/scim/users', { ...at, headers: browser.headers });
-    expect([refused.status, await codeOf(refused)]).toEqual([403, 'not_whitelisted']);
-    const begin = async (envId: string) => (await post('/delegate/start', { env_id: envId, login_hint: 'customer@example.org' }, at)).status;
-    expect([await begin(ENV), await begin(elsewhere)]).toEqual([202, 403]);
-    expect(world.sent).toEqual([]);
-  });
-
-  test.each(['.', '..', '%2e%2e'])('a person called %s is no way out of the directory', async id => {
-    const answer = await world.ask('GET', `/delegate/scim/users/${id}`, { headers: browser.headers }).catch(() => undefined);
-    expect(answer?.status ?? 404).toBeGreaterThanOrEqual(400);
-    expect(world.sent).toEqual([]);
   });
 });
