@@ -73,6 +73,8 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
       add('E032', `${where}.gate`, 'A route for every signed-in person needs a reason.', 'Write why no action is asked.');
     for (const code of options.problems ?? []) if (!(code in manifest.problems)) add('E033', `${where}.problems`, `No problem '${code}'.`, 'Declare it under `problems`.');
     for (const event of options.emits ?? []) if (!(event in manifest.events)) add('E034', `${where}.emits`, `No event '${event}'.`, 'Declare it under `events`.');
+    if (options.dispatch && (door !== 'request' || typeof gate !== 'string'))
+      add('E037', `${where}.dispatch`, 'An action of operators is a request whose gate names one action.', 'Name one action in the gate, or take `dispatch` away.');
     if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
     if (!platform && PLATFORM_DOORS.has(door)) add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, stream or socket.');
     const key = `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`;

@@ -11,6 +11,7 @@ import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';
 import { catalogActions } from './catalog-actions.ts';
+import { operatorActions } from './operator-actions.ts';
 
 /*
  * What the kernel itself asks of services. It knows them by wire path, as any client would; it imports no contract.
@@ -131,7 +132,7 @@ function registration(vertical: string, members: readonly Manifest[]): object {
       base_path: '/',
       nav: Object.entries(manifest.pages).flatMap(([page, { title, nav, scope }], index) => (nav === false ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env' }])),
       pages: Object.keys(manifest.pages),
-      actions: [],
+      actions: operatorActions(manifest),
       stream_families: [...new Set(Object.values(manifest.events).map(({ family }) => family ?? manifest.family))],
     })),
     admin_scopes: actions.filter(({ admin }) => admin).map(({ scope }) => scope),

@@ -1,4 +1,5 @@
 import { defineContract, get, raw, socket, subscribe, Type } from '@platform/sdk/contract';
+import { delegationRoutes } from './routes/delegation-routes.ts';
 
 const cookie = 'The session cookie is checked by the gateway itself, before anything else';
 const nobody = 'A person without a session begins or ends one here';
@@ -11,7 +12,12 @@ export const gateway = defineContract({
   placement: { tier: 50 },
   capabilities: ['key-value', 'backends'],
   uses: { sys: ['sys:read', 'sys:instances:read'], auth: ['auth:membership:read'] },
-  workloads: { delegator: { auth: ['auth:membership:read'], sys: ['sys:instances:read'] } },
+  workloads: {
+    /** Acts for people in other environments (GWY-072). */
+    delegator: { bff: ['delegate:read'], auth: ['scim:read', 'scim:write'], sys: ['sys:instances:read'] },
+    /** Says for an operator what only the platform may say (BUS-077). */
+    producer: { bus: ['bus:produce'] },
+  },
   aliases: { '/readiness': '/v1/readiness', '/metrics': '/v1/metrics' },
   config: Type.Object({
     encryptionKey: Type.String({ env: 'PLATFORM_BFF_ENCRYPTION_KEY', secret: true, pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Key of stored sessions: 32 bytes in base64' }),
@@ -29,7 +35,10 @@ export const gateway = defineContract({
     partitionedCookie: Type.Boolean({ env: 'PLATFORM_BFF_PARTITIONED_COOKIE', default: false, description: 'Whether the session cookie is kept apart per embedding site (CHIPS)' }),
   }),
 
-  actions: {},
+  actions: {
+    'delegate:read': { title: 'See who is acted for', grants: 'admin' },
+    'delegate:write': { title: 'Ask customers to be acted for', grants: 'admin' },
+  },
   problems: {
     malformed: { status: 400, title: 'The request is malformed', retry: 'never' },
     bad_return_to: { status: 400, title: 'return_to is not a path of the application', retry: 'never' },
@@ -47,10 +56,17 @@ export const gateway = defineContract({
     not_whitelisted: { status: 403, title: 'The application may not call this', retry: 'never' },
     service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
     target_denied: { status: 403, title: 'This environment is not open to you', retry: 'never' },
+    policy_denied: { status: 403, title: 'Policy does not allow this', retry: 'never' },
+    delegation_not_approved: { status: 403, title: 'The customer has not allowed this, or no longer does', retry: 'never' },
+    delegation_refused: { status: 403, title: 'Nobody can be acted for here', retry: 'never' },
     app_unknown: { status: 404, title: 'No application answers on this host', retry: 'never' },
     session_not_found: { status: 404, title: 'No such session', retry: 'never' },
+    action_not_found: { status: 404, title: 'No such action', retry: 'never' },
+    delegation_not_found: { status: 404, title: 'No such delegation', retry: 'never' },
+    customer_not_found: { status: 404, title: 'No such customer', retry: 'never' },
     method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
     no_live_stream: { status: 409, title: 'The session has no live stream', retry: 'never' },
+    too_many_devices: { status: 409, title: 'The session has too many devices', retry: 'never' },
     body_too_large: { status: 413, title: 'The body is too large', retry: 'never' },
     rate_limited: { status: 429, title: 'Too many requests', retry: 'later' },
     internal: { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' },
@@ -86,13 +102,16 @@ export const gateway = defineContract({
     proxyRoot: raw('/proxy/{service}', { summary: 'Call the root of a service', gate: { public: cookie }, hidden: true }),
     proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', gate: { public: cookie } }),
     subscription: raw('/subscribe', { summary: 'Live events as a stream', gate: { public: cookie } }),
+    push: raw('/subscribe/push', { summary: 'Register a device of the session', gate: { public: cookie } }),
     live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
+    ...delegationRoutes,
     audit: raw('/audit', { summary: "A line for the gateway's log", gate: { public: 'Browsers report faults before anybody is signed in' } }),
     metrics: get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' }, returns: Type.String() }),
   },
 
   jobs: {
     heartbeat: { summary: 'Keep live connections warm, and end those whose session is gone', every: '15s', runs: 'process' },
+    pollDelegations: { summary: 'Ask whether customers have decided', every: '2s', runs: 'process' },
     followFamilies: { summary: 'Hear the event families that verticals brought', every: '30s', runs: 'process' },
   },
 });

@@ -1,4 +1,5 @@
 import { SYSTEM } from '@platform/sdk';
+import type { AppInstances } from './app-instances.ts';
 import type { Ctx } from './context.ts';
 
 /** What an exchange says about where it was sent, whatever its transport. */
@@ -16,8 +17,8 @@ export interface App {
   readonly clientId: string;
   /** Host of the identity service that the application's people sign in at. */
   readonly issuerHost: string;
-  /** `self_service`: everybody with an account of the environment; otherwise the name of a group. */
-  readonly gate: 'self_service' | { readonly group: string };
+  /** `open`: everybody with an account of the environment; otherwise only members of a group (F-A, G-SYS-08). */
+  readonly gate: 'open' | { readonly group: string };
   readonly allowSignup: boolean;
   /** Services it may call; the console's are all that exist (C11). */
   readonly services: 'all' | ReadonlySet<string>;
@@ -26,12 +27,14 @@ export interface App {
 
 const CONSOLE_CLIENT = 'console';
 
-/** Which application a host belongs to. The console is a constant; the app store names the others. */
+/** Which application a host belongs to. The console is a constant (C11); the registry knows the others. */
 export class Apps {
   readonly #ctx: Ctx;
+  readonly #instances: AppInstances;
 
-  constructor(ctx: Ctx) {
+  constructor(ctx: Ctx, instances: AppInstances) {
     this.#ctx = ctx;
+    this.#instances = instances;
   }
 
   /** The application instance of a visit: the ingress's word, or the host's own where that is allowed (G-BFF-05). */
@@ -47,14 +50,14 @@ export class Apps {
     return instance === undefined ? undefined : this.byInstance(instance);
   }
 
-  byInstance(appInstanceId: string): App | undefined {
-    if (appInstanceId !== SYSTEM.consoleAppId) return undefined;
+  async byInstance(appInstanceId: string): Promise<App | undefined> {
+    if (appInstanceId !== SYSTEM.consoleAppId) return this.#instances.find(appInstanceId);
     return {
       appInstanceId,
       envId: SYSTEM.envId,
       clientId: CONSOLE_CLIENT,
       issuerHost: `auth.ops.sys.${this.#ctx.platform.domain}`,
-      gate: 'self_service',
+      gate: 'open',
       allowSignup: false,
       services: 'all',
       scopes: undefined,

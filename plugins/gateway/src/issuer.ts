@@ -16,6 +16,20 @@ export interface TokenRefusal {
   readonly description: string | undefined;
 }
 
+/** What the gateway shows beside the request: the certificate of one of its workloads, a proof of possession (RFC 9449). */
+export interface Presented {
+  readonly as?: string;
+  readonly proof?: string;
+}
+export interface BackchannelAnswer {
+  readonly auth_req_id: string;
+  readonly expires_in: number;
+  readonly interval: number;
+}
+
+const TOKEN_PATH = '/mtls/oauth/token';
+/** OpenID CIBA 7.3. */
+const DEFAULT_INTERVAL_S = 5;
 const TIMEOUT_MS = 10_000;
 const KEYS_FRESH_MS = 300_000;
 const KEYS_RETRY_MS = 10_000;
@@ -43,12 +57,35 @@ export class Issuer {
     return requestUri;
   }
 
-  async token(host: string, form: Record<string, string>, as?: string): Promise<TokenAnswer | TokenRefusal> {
-    const answer = await this.#post(host, '/mtls/oauth/token', form, as);
+  async token(host: string, form: Record<string, string>, by: Presented = {}): Promise<TokenAnswer | TokenRefusal> {
+    const answer = await this.#post(host, TOKEN_PATH, form, by);
     if ('refused' in answer) return answer;
     const body = answer.body as Partial<TokenAnswer>;
     if (typeof body.access_token !== 'string') throw this.#away('The token endpoint answered without a token.');
     return { ...body, access_token: body.access_token, expires_in: Number(body.expires_in ?? 0) };
+  }
+
+  /** Where a proof of possession for the token endpoint of a host is good (RFC 9449 4.2). */
+  tokenEndpoint(host: string): string {
+    return this.identifier(host) + TOKEN_PATH;
+  }
+
+  /** OpenID CIBA: asks somebody at the identity service of a host for consent. */
+  async backchannel(host: string, form: Record<string, string>, by: Presented): Promise<BackchannelAnswer | TokenRefusal> {
+    const answer = await this.#post(host, '/mtls/oauth/bc-authorize', form, by);
+    if ('refused' in answer) return answer;
+    const { auth_req_id: id, expires_in: expires, interval } = answer.body as Record<string, unknown>;
+    if (typeof id !== 'string' || typeof expires !== 'number') throw this.#away('The backchannel request was answered without auth_req_id.');
+    return { auth_req_id: id, expires_in: expires, interval: typeof interval === 'number' ? interval : DEFAULT_INTERVAL_S };
+  }
+
+  /** RFC 7591 over mutual TLS: a workload is told the client that its certificate makes it. */
+  async register(host: string, metadata: object, by: Presented): Promise<string | TokenRefusal> {
+    const answer = await this.#send(host, '/mtls/oauth/register', { 'content-type': 'application/json' }, JSON.stringify(metadata), by);
+    if ('refused' in answer) return answer;
+    const { client_id: clientId } = answer.body as { client_id?: unknown };
+    if (typeof clientId !== 'string') throw this.#away('The registration was answered without client_id.');
+    return clientId;
   }
 
   /** RFC 7009. Never throws: a session ends whether or not the identity service heard of it. */
@@ -94,18 +131,22 @@ export class Issuer {
     return set;
   }
 
-  async #post(host: string, path: string, form: Record<string, string>, as?: string): Promise<{ body: unknown } | TokenRefusal> {
+  #post(host: string, path: string, form: Record<string, string>, by: Presented = {}): Promise<{ body: unknown } | TokenRefusal> {
+    return this.#send(host, path, { 'content-type': 'application/x-www-form-urlencoded' }, new URLSearchParams(form).toString(), by);
+  }
+
+  async #send(host: string, path: string, headers: Record<string, string>, body: string, { as, proof }: Presented): Promise<{ body: unknown } | TokenRefusal> {
     const response = await this.#fetch(host, path, {
       method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-      body: new URLSearchParams(form).toString(),
+      headers: { ...headers, accept: 'application/json', ...(proof ? { dpop: proof } : {}) },
+      body,
       ...(as ? { as } : {}),
     });
     const text = await response.text();
     if (response.status >= 500 || response.status === 429) throw this.#away(`${path} answered ${response.status}.`);
-    const body = parsed(text);
-    if (response.ok) return { body };
-    const { error, error_description: description, code, detail } = body as Record<string, unknown>;
+    const answered = parsed(text);
+    if (response.ok) return { body: answered };
+    const { error, error_description: description, code, detail } = answered as Record<string, unknown>;
     const said = (value: unknown) => (typeof value === 'string' ? value : undefined);
     return { refused: said(error) ?? said(code) ?? 'invalid_request', status: response.status, description: said(description) ?? said(detail) };
   }
@@ -123,7 +164,7 @@ export class Issuer {
   }
 }
 
-export const isRefusal = (answer: TokenAnswer | TokenRefusal | string): answer is TokenRefusal => typeof answer === 'object' && 'refused' in answer;
+export const isRefusal = (answer: object | string): answer is TokenRefusal => typeof answer === 'object' && 'refused' in answer;
 
 /** Claims of a token that came straight from its issuer; whoever receives it verifies it. */
 export function claimsOf(token: string): Record<string, unknown> | undefined {

@@ -81,6 +81,12 @@ export class LiveHub {
     for (const listener of this.listeners) if (listener.session.session_id_hash === sessionHash) listener.expire();
   }
 
+  /** Tells every connection of a session what the gateway itself knows, whatever types it asked for (GWY-088). */
+  notify(sessionHash: string, { type, payload, envId }: { type: string; payload: Readonly<Record<string, unknown>>; envId: string }): void {
+    const event: LiveEvent = { type, payload, env_id: envId, created_at: this.#ctx.clock.now().toISOString(), idempotency_key: this.#ctx.platform.newId() };
+    for (const listener of this.listeners) if (listener.session.session_id_hash === sessionHash) listener.channel.push({ kind: 'event', event });
+  }
+
   /** One event after the other, so that every reader sees them in the order they came. */
   publish(heard: HeardEvent): Promise<void> {
     const delivery = this.#delivering.then(() => this.#deliver(heard));

@@ -1,47 +1,18 @@
+import { eventBus } from '@platform/event-bus/contract';
 import { identity } from '@platform/identity/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin, type Delivery, reply } from '@platform/sdk';
 import { gateway } from '../contract/index.ts';
-import { Apps } from './apps.ts';
 import { auditSink } from './audit-sink.ts';
-import { DelegatedTokens } from './delegated-tokens.ts';
-import { Door } from './door.ts';
-import { FamilyFeeds } from './family-feeds.ts';
 import { gauges } from './gauges.ts';
-import { Guard } from './guard.ts';
-import { Issuer } from './issuer.ts';
-import { LiveAccess } from './live-access.ts';
-import { LiveHub } from './live-hub.ts';
-import { LiveSockets } from './live-socket.ts';
-import { ServiceProxy } from './service-proxy.ts';
-import { ProxyRules } from './proxy-rules.ts';
-import { Reaper } from './reaper.ts';
-import { Rooms } from './rooms.ts';
-import { ServiceEnablement } from './service-enablement.ts';
-import { SessionEndpoints } from './session-endpoints.ts';
-import { Sessions } from './sessions.ts';
-import { SignIn } from './sign-in.ts';
+import { PushDevices } from './push-devices.ts';
+import { servicesOf } from './services.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 export default definePlugin(gateway, {
-  uses: { registry, identity },
+  uses: { registry, identity, bus: eventBus },
   setup(ctx) {
-    const apps = new Apps(ctx);
-    const issuer = new Issuer(ctx);
-    const sessions = new Sessions(ctx, issuer);
-    const guard = new Guard(ctx, { apps, sessions });
-    const access = new LiveAccess(ctx);
-    const hub = new LiveHub(ctx, access);
-    const rooms = ctx.own(new Rooms(ctx));
-    const sockets = new LiveSockets(ctx, { guard, hub, rooms });
-    const delegated = new DelegatedTokens(ctx, { issuer, sessions });
-    const enablement = new ServiceEnablement(ctx);
-    const feeds = ctx.own(new FamilyFeeds(ctx, { hub, declared: Object.values(gateway.base.consumes).map(({ family }) => family) }));
-    const reaper = new Reaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds });
-    const signIn = new SignIn(ctx, { apps, issuer, sessions });
-    const endpoints = new SessionEndpoints(ctx, { guard, sessions, access, signIn });
-    const proxy = new ServiceProxy(ctx, { apps, guard, rules: new ProxyRules(ctx), enablement, delegated, sessions });
-    const door = new Door(ctx, apps);
+    const { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, feeds, delegations, delegator } = servicesOf(ctx);
     const live = (delivery: Delivery<Readonly<Record<string, unknown>>>) => hub.publish(delivery);
     return {
       routes: {
@@ -56,6 +27,14 @@ export default definePlugin(gateway, {
         proxyRoot: door.open(proxy.methods),
         proxy: door.open(proxy.methods),
         subscription: door.open(new Subscriptions(ctx, { guard, hub }).methods),
+        push: door.open(new PushDevices(ctx, guard).methods),
+        action: door.open(dispatch.methods),
+        delegateStart: door.open(delegate.start),
+        delegatePoll: door.open(delegate.poll),
+        delegateStatus: door.open(delegate.status),
+        delegateSendLink: door.open(delegate.sendLink),
+        scimUsers: door.open(scim.users),
+        scimUser: door.open(scim.user),
         live: (connection, request) => sockets.serve(connection, request),
         audit: door.open(auditSink(ctx, sessions)),
         metrics: async () => reply(gauges(ctx.platform.build), { headers: { 'content-type': 'text/plain; version=0.0.4' } }),
@@ -72,9 +51,12 @@ export default definePlugin(gateway, {
         accessChanged: async ({ payload }) => reaper.accessChanged(payload.subject_ids),
         'bff-session-reaper': ({ payload }) => reaper.identitySessionEnded(payload.session_id),
       },
-      jobs: { heartbeat: () => reaper.heartbeat(), followFamilies: () => feeds.follow() },
-      checks: { delegator: async () => delegated.healthy },
-      ready: () => reaper.listen(),
+      jobs: { heartbeat: () => reaper.heartbeat(), pollDelegations: () => delegations.pollDue(), followFamilies: () => feeds.follow() },
+      checks: { delegator: async () => delegator.healthy },
+      ready: () => {
+        delegator.begin();
+        return reaper.listen();
+      },
     };
   },
 });

@@ -1,6 +1,9 @@
-import type { Delivery } from '@platform/sdk';
+import { type Delivery, SYSTEM } from '@platform/sdk';
+import type { ActionRegistry } from './actions/action-registry.ts';
+import type { AppInstances } from './app-instances.ts';
 import type { Ctx } from './context.ts';
 import type { DelegatedTokens } from './delegated-tokens.ts';
+import { DECIDED_CHANNEL } from './delegation/delegations.ts';
 import type { FamilyFeeds } from './family-feeds.ts';
 import type { LiveAccess } from './live-access.ts';
 import type { LiveHub } from './live-hub.ts';
@@ -16,10 +19,15 @@ interface Parts {
   readonly access: LiveAccess;
   readonly enablement: ServiceEnablement;
   readonly feeds: FamilyFeeds;
+  readonly instances: AppInstances;
+  readonly actions: ActionRegistry;
 }
 type SysEvent = Delivery<Readonly<Record<string, unknown>>>;
 
 const DOMAIN_CHANNEL = 'platform:sys:domain:changed';
+/** What the statistics service rolled up in the last minute (GWY-093). */
+const ROLLUP_CHANNEL = 'stat:rollups:minute';
+const ROLLUP_EVENT = 'platform:stat:traffic:snapshot';
 
 /** Takes back what is no longer true: sessions that ended elsewhere, access that was withdrawn, services that were switched off. */
 export class Reaper {
@@ -35,7 +43,9 @@ export class Reaper {
   async listen(): Promise<void> {
     const { kv } = this.#ctx;
     this.#ctx.own(await kv.subscribe(ENDED_CHANNEL, text => this.#ended((JSON.parse(text) as { hash: string }).hash)));
-    this.#ctx.own(await kv.subscribe(DOMAIN_CHANNEL, text => this.#parts.enablement.forget((JSON.parse(text) as { env_id?: string }).env_id)));
+    this.#ctx.own(await kv.subscribe(DOMAIN_CHANNEL, text => this.#domainChanged(JSON.parse(text) as { env_id?: string; app_instance_id?: string })));
+    this.#ctx.own(await kv.subscribe(DECIDED_CHANNEL, text => this.#delegationEnded(JSON.parse(text) as { session: string; delegation_id: string; state: string; env_id: string })));
+    this.#ctx.own(await kv.subscribe(ROLLUP_CHANNEL, text => this.#rolledUp(text)));
     // Verticals may come later; the job follows them.
     await this.#parts.feeds.follow().catch(error => this.#ctx.log.debug({ err: error }, 'families of verticals are not known yet'));
   }
@@ -49,7 +59,11 @@ export class Reaper {
 
   async registryChanged(delivery: SysEvent, relay: (delivery: SysEvent) => Promise<void>): Promise<void> {
     if (delivery.event === 'platform:sys:service:updated') this.#parts.enablement.forget(delivery.envId);
-    if (delivery.event === 'platform:sys:vertical:registered') void this.#parts.feeds.follow().catch(error => this.#ctx.log.warn({ err: error }, 'families of verticals could not be read'));
+    if (delivery.event.startsWith('platform:sys:app:')) this.#parts.instances.forget({ env_id: delivery.envId });
+    if (delivery.event === 'platform:sys:vertical:registered') {
+      this.#parts.actions.forget();
+      void this.#parts.feeds.follow().catch(error => this.#ctx.log.warn({ err: error }, 'families of verticals could not be read'));
+    }
     await relay(delivery);
   }
 
@@ -67,6 +81,27 @@ export class Reaper {
     if (hashes.length === 0) return;
     const alive = await sessions.store.alive(hashes);
     for (const hash of hashes) if (!alive.has(hash)) this.#ended(hash);
+  }
+
+  #domainChanged(change: { env_id?: string; app_instance_id?: string }): void {
+    this.#parts.enablement.forget(change.env_id);
+    this.#parts.instances.forget(change);
+  }
+
+  #delegationEnded({ session, delegation_id, state, env_id: envId }: { session: string; delegation_id: string; state: string; env_id: string }): void {
+    const told = state === 'expired' ? { type: 'platform:delegation:expired', payload: { delegation_id } } : { type: 'platform:delegation:result', payload: { delegation_id, state } };
+    this.#parts.hub.notify(session, { ...told, envId });
+  }
+
+  /** To every connection that asked for it and may see it: the hub's filters are those of any event. */
+  #rolledUp(text: string): void {
+    try {
+      const payload = JSON.parse(text) as Record<string, unknown>;
+      const envId = typeof payload['env_id'] === 'string' ? payload['env_id'] : SYSTEM.envId;
+      void this.#parts.hub.publish({ id: this.#ctx.platform.newId(), event: ROLLUP_EVENT, envId, payload });
+    } catch (error) {
+      this.#ctx.log.warn({ err: error }, 'a rollup could not be read');
+    }
   }
 
   #ended(hash: string): void {

@@ -1,28 +1,32 @@
 import { isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
 import type { Apps } from './apps.ts';
 import type { Ctx } from './context.ts';
-import type { DelegatedToken, DelegatedTokens } from './delegated-tokens.ts';
+import type { Delegations } from './delegation/delegations.ts';
 import { type Methods, visitOf } from './door.ts';
 import type { Guard } from './guard.ts';
 import type { ProxyRules } from './proxy-rules.ts';
 import type { ServiceEnablement } from './service-enablement.ts';
-import type { SessionRecord } from './session-store.ts';
-import type { Sessions } from './sessions.ts';
 import { tooLarge, uploadOf } from './upload.ts';
+import { forwarded, type Upstream } from './upstream.ts';
 
-const TIMEOUT_MS = 60_000;
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** Everything else a browser sends stays here, the cookie first of all (GWY-064). */
-const REQUEST_HEADERS = ['accept', 'accept-encoding', 'accept-language', 'content-type', 'content-length', 'if-match', 'if-none-match', 'range', 'idempotency-key', 'last-event-id'] as const;
-const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie'] as const;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+interface Parts {
+  readonly apps: Apps;
+  readonly guard: Guard;
+  readonly rules: ProxyRules;
+  readonly enablement: ServiceEnablement;
+  readonly upstream: Upstream;
+  readonly delegations: Delegations;
+}
 
 /** `/proxy/{service}/…`: session, binding, CSRF, whitelist, enablement, token, forward, in this order (GWY-051). */
 export class ServiceProxy {
   readonly #ctx: Ctx;
-  readonly #parts: { apps: Apps; guard: Guard; rules: ProxyRules; enablement: ServiceEnablement; delegated: DelegatedTokens; sessions: Sessions };
+  readonly #parts: Parts;
 
-  constructor(ctx: Ctx, parts: { apps: Apps; guard: Guard; rules: ProxyRules; enablement: ServiceEnablement; delegated: DelegatedTokens; sessions: Sessions }) {
+  constructor(ctx: Ctx, parts: Parts) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -30,7 +34,7 @@ export class ServiceProxy {
   readonly methods: Methods = { ANY: exchange => this.#forward(exchange) };
 
   async #forward(exchange: RawExchange): Promise<Response> {
-    const { guard, rules, enablement } = this.#parts;
+    const { guard, rules, enablement, upstream, delegations } = this.#parts;
     const { request } = exchange;
     const visit = visitOf(exchange);
     const session = SAFE.has(request.method) ? await guard.session(visit) : await guard.mutation(visit, 'csrf');
@@ -38,26 +42,28 @@ export class ServiceProxy {
     const app = await this.#parts.apps.of(visit);
     if (!app) throw this.#ctx.problem('not_whitelisted', { detail: 'The host belongs to no application.' });
     rules.require(app, { service, method: request.method, path, scopes: session.scopes });
-    const target = this.#target(request, query);
+    const named = this.#target(request, query);
+    // Whoever acts for a customer does so with the customer's token or not at all (GWY-080).
+    const delegation = request.headers.get('x-bff-delegation-id');
+    const customer = delegation === null ? undefined : await delegations.use(session, delegation);
+    if (customer && named !== undefined && named !== customer.envId) throw this.#ctx.problem('target_mismatch', { detail: 'The delegation is for another environment.' });
+    const target = customer?.envId ?? named;
     const tenant = target ?? (session.env_id === SYSTEM.envId ? undefined : session.env_id);
     if (tenant !== undefined) await enablement.require(tenant, service);
-    const { token, as } = await this.#token(session, target, service);
+    const bearer = customer?.bearer ?? (await upstream.bearerFor(session, target, service));
     const upload = await uploadOf(this.#ctx, request);
     try {
-      const response = await this.#ctx.backends.fetch(service, `${path}${search()}`, {
+      return await upstream.call({
+        service,
+        path: `${path}${search()}`,
         method: request.method,
-        headers: {
-          ...forwarded(request.headers),
-          authorization: `Bearer ${token}`,
-          'x-platform-correlation-id': exchange.correlationId,
-          ...(target === undefined ? {} : { 'x-bff-target-env-id': target }),
-        },
+        headers: forwarded(request.headers),
+        bearer,
+        correlationId: exchange.correlationId,
+        target,
         body: upload.body,
         signal: upload.signal,
-        timeoutMs: TIMEOUT_MS,
-        ...(as === undefined ? {} : { as }),
       });
-      return answered(response);
     } catch (error) {
       if (upload.exceeded()) throw tooLarge(this.#ctx);
       // The browser is gone; nobody reads this answer.
@@ -94,22 +100,4 @@ export class ServiceProxy {
     }
     return undefined;
   }
-
-  async #token(session: SessionRecord, target: string | undefined, service: string): Promise<DelegatedToken> {
-    if (target !== undefined && target !== session.env_id) return this.#parts.delegated.tokenFor(session, target, service);
-    return { token: await this.#parts.sessions.accessToken(session), as: undefined };
-  }
-}
-
-export function forwarded(given: Headers): Record<string, string> {
-  return Object.fromEntries(REQUEST_HEADERS.flatMap(name => (given.get(name) === null ? [] : [[name, given.get(name) as string]])));
-}
-
-/** The backend's answer, less what belongs to one connection or one host. What it sends is data here, never a page of this host. */
-function answered(response: Response): Response {
-  const headers = new Headers(response.headers);
-  for (const name of HOP_BY_HOP) headers.delete(name);
-  headers.set('content-security-policy', "default-src 'none'; sandbox");
-  headers.set('x-content-type-options', 'nosniff');
-  return new Response(response.body, { status: response.status, headers });
 }

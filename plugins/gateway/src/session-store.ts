@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Sealed } from '@platform/sdk';
 import type { Ctx } from './context.ts';
+import { replaceVersion } from './versioned-record.ts';
 
 /** One session as it is stored (G-BFF-02). Tokens are inside `tokens_enc` and nowhere else. */
 export interface SessionRecord {
@@ -30,12 +31,6 @@ export interface SessionRecord {
 }
 
 const SCAN_MAX = 1_000;
-const REPLACE = `
-local current = redis.call('GET', KEYS[1])
-if not current then return -1 end
-if cjson.decode(current).version ~= tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-return 1`;
 const REMOVE = `
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('SREM', KEYS[3], ARGV[1])
@@ -73,9 +68,8 @@ export class SessionStore {
   }
 
   /** Writes the successor of a version: `stale` when another write came first, `gone` when the session ended. */
-  async replace(record: SessionRecord): Promise<'written' | 'stale' | 'gone'> {
-    const answer = Number(await this.#ctx.kv.call('EVAL', REPLACE, 1, sessionKey(record.session_id_hash), record.version - 1, JSON.stringify(record), this.#ttl(record)));
-    return answer === 1 ? 'written' : answer === 0 ? 'stale' : 'gone';
+  replace(record: SessionRecord): Promise<'written' | 'stale' | 'gone'> {
+    return replaceVersion(this.#ctx.kv, sessionKey(record.session_id_hash), record, this.#ttl(record));
   }
 
   /** Whether this call was the one that removed it. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SealedBox } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from './issuer.ts';
+import { pushKey } from './push-devices.ts';
 import { RefreshLock } from './refresh-lock.ts';
 import { hashOf, type SessionRecord, SessionStore, sessionKey } from './session-store.ts';
 
@@ -104,6 +105,7 @@ export class Sessions {
   async end(record: SessionRecord, reason: string, options: { revoke: boolean }): Promise<void> {
     if (!(await this.store.remove(record))) return;
     this.#ctx.log.info({ session_id: record.session_id, user_id: record.user_id, reason }, 'session ended');
+    await this.#ctx.kv.call('DEL', pushKey(record.session_id_hash)).catch(error => this.#ctx.log.warn({ err: error }, 'devices of a session not forgotten; they run out with its time'));
     // Whoever misses this finds the session gone at the next heartbeat.
     await this.#ctx.kv
       .call('PUBLISH', ENDED_CHANNEL, JSON.stringify({ hash: record.session_id_hash, session_id: record.session_id, reason }))

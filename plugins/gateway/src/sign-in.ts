@@ -138,7 +138,7 @@ export class SignIn {
       if (!id || !userId || id.sub !== userId || !envId || !authEnv || !sid) throw this.#ctx.problem('claims_undecodable');
       // D3
       if (authEnv !== app.envId) throw this.#ctx.problem('auth_env_mismatch');
-      if (app.gate !== 'self_service') await this.#requireGroup(userId, app.gate.group);
+      if (app.gate !== 'open') await this.#requireGroup(userId, app.gate.group);
       return await this.#sessions.open({
         tokens,
         user_id: userId,

@@ -115,6 +115,16 @@ describe('events on a socket', () => {
     expect(events(connection)).toHaveLength(seen ? 2 : 1);
   });
 
+  test('GWY-093 a rollup of the statistics reaches who asked for it and may see it', async () => {
+    await grant(world, `platform:env:${ENV}:viewers`);
+    world.scopes.set(PERSON, ['stat:traffic:read']);
+    const [asked, other] = [await connect(['platform:stat:traffic:snapshot']), await connect(['platform:sys:env:*'])];
+    await world.ctx.kv.call('PUBLISH', 'stat:rollups:minute', 'no rollup');
+    await world.ctx.kv.call('PUBLISH', 'stat:rollups:minute', JSON.stringify({ env_id: ENV, requests: 7 }));
+    await eventually(() => events(asked)).toMatchObject([{ type: 'platform:stat:traffic:snapshot', env_id: ENV, payload: { requests: 7 } }]);
+    expect(events(other)).toEqual([]);
+  });
+
   test('access that was withdrawn counts for the next event', async () => {
     await grant(world, `platform:env:${ENV}:viewers`);
     const connection = await connect();
@@ -202,8 +212,26 @@ describe('rooms', () => {
   });
 });
 
+describe('a slow member of a room', () => {
+  test('GWY-101 has 64 messages waiting, and hears how many were lost', async () => {
+    const [ada, bob] = [await connect(), await connect()];
+    for (const who of [ada, bob]) who.say({ action: 'join', room: 'desk' });
+    const key = `bff:room:${SYSTEM.envId}:${SYSTEM.consoleAppId}:desk`;
+    await eventually(async () => (await world.ctx.kv.call('PUBSUB', 'NUMSUB', key)) as unknown[]).toEqual([key, 1]);
+    bob.bufferedBytes = Number.MAX_SAFE_INTEGER;
+    for (let n = 0; n < 80; n++) ada.say({ action: 'message', room: 'desk', body: `${n}` });
+    await eventually(() => ada.received.filter(({ type }) => type === 'chat:message').length).toBe(80);
+    bob.bufferedBytes = 0;
+    await eventually(() => bob.types()).toContain('lag');
+    const heard = bob.received.filter(({ type }) => type === 'chat:message');
+    // One was on its way already.
+    expect(heard).toHaveLength(65);
+    expect(bob.received.find(({ type }) => type === 'lag')).toMatchObject({ skipped: 15 });
+  });
+});
+
 describe('events as a stream', () => {
-  test('GWY-042 begins with its id, carries events, and is steered and ended by the page', async () => {
+  test('GWY-042 GWY-044 begins with its id, carries events, and is steered and ended by the page', async () => {
     world.scopes.set(PERSON, ['sys:sys:admin']);
     const opened = await world.ask('GET', '/subscribe?types=platform:sys:*', { headers: { cookie: browser.cookie } });
     expect([opened.status, opened.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);

@@ -1,5 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { kernelProblem } from '@platform/kernel/base/kernel-problem';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { APP, type AskOptions, type Browser, codeOf, ENV, Store, World } from './fixtures/world.ts';
 
@@ -154,10 +155,29 @@ describe('what travels', () => {
     expect([silent.status, await codeOf(silent), aborted]).toEqual([413, 'body_too_large', true]);
   });
 
+  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])('GWY-030 GWY-078 %s goes to the service for who brings the cookie, and for nobody with a token of the own', async method => {
+    const body = method === 'GET' ? {} : { body: '{"n":1}' };
+    const bearer = { authorization: `Bearer ${world.identity.issued[0]}` };
+    expect((await world.ask(method, '/proxy/lending/v1/loans/7?x=%20', { ...body, headers: bearer })).status).toBe(401);
+    expect(world.sent).toEqual([]);
+    expect((await world.ask(method, '/proxy/lending/v1/loans/7?x=%20', { ...body, headers: { ...browser.headers, authorization: 'Bearer mine' } })).status).toBe(200);
+    expect(world.sent).toEqual([expect.objectContaining({ service: 'lending', method, path: '/v1/loans/7?x=%20', body: body.body ?? '' })]);
+    expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);
+  });
+
   test('GWY-074 a 401 of the service passes through, and the session stays', async () => {
     world.backend = () => Response.json({ code: 'unauthenticated' }, { status: 401 });
     const answer = await get('/proxy/lending/v1/loans');
     expect([answer.status, await codeOf(answer)]).toEqual([401, 'unauthenticated']);
+    expect((await get('/auth/session')).status).toBe(200);
+  });
+
+  test('GWY-075 a service that does not answer is 502, in words, and the session stays', async () => {
+    world.backend = () => {
+      throw kernelProblem('backend_unreachable', { detail: 'lending could not be reached.', cause: new Error('ECONNRESET') });
+    };
+    const answer = await get('/proxy/lending/v1/loans');
+    expect([answer.status, await answer.json()]).toEqual([502, expect.objectContaining({ code: 'backend_unreachable', detail: 'lending could not be reached.' })]);
     expect((await get('/auth/session')).status).toBe(200);
   });
 

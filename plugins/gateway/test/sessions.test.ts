@@ -51,6 +51,28 @@ describe('the stored session', () => {
     expect(await sessions.replace({ ...next, version: 3 })).toBe('gone');
   });
 
+  test('GWY-008 has its sealed tokens, CSRF token, person, application, scopes and ends', async () => {
+    world.identity.access = { scope: 'openid sys:read' };
+    browser = await world.signIn();
+    expect(await stored()).toMatchObject({
+      tokens_enc: { v: 1, kid: expect.any(String), iv: expect.any(String), ct: expect.any(String), tag: expect.any(String) },
+      csrf_token: browser.csrf,
+      user_id: PERSON,
+      app_instance_id: SYSTEM.consoleAppId,
+      scopes: ['openid', 'sys:read'],
+      idle_expires_at: expect.stringMatching(/Z$/),
+      absolute_expires_at: expect.stringMatching(/Z$/),
+    });
+  });
+
+  test('GWY-032 of one person a thousand are listed at most', async () => {
+    const sessions = new SessionStore(world.ctx);
+    const [record] = await sessions.ofUser(PERSON);
+    for (let n = 0; n < 1_005; n++) await sessions.insert({ ...(record as NonNullable<typeof record>), session_id_hash: `h-${n}`, session_id: `s-${n}` });
+    const { items } = (await (await get(world, '/v1/auth/sessions')).json()) as { items: unknown[] };
+    expect(items).toHaveLength(1_000);
+  });
+
   test('GWY-085 is written again with the current key, and stays readable with an old one until then', async () => {
     const newKey = Buffer.alloc(32, 7).toString('base64');
     const stranger = await sibling({ encryptionKey: newKey });
@@ -137,6 +159,34 @@ describe('a refresh', () => {
 });
 
 describe('endings', () => {
+  const minutes = (n: number) => n * 60_000;
+  const endings: [string, () => Promise<unknown>][] = [
+    ['signing out', () => world.ask('POST', '/auth/sign-out', { headers: browser.headers })],
+    [
+      'its own deletion',
+      async () => {
+        const { items } = (await (await get(world, '/v1/auth/sessions')).json()) as { items: { session_id: string; current: boolean }[] };
+        await world.ask('DELETE', `/v1/auth/sessions/${items.find(({ current }) => current)?.session_id}`, { headers: browser.headers });
+      },
+    ],
+    ['a revocation', () => world.behaviour.on['bff-session-reaper']({ payload: { session_id: 'identity-session-1' } })],
+    ['a week without use', async () => void (world.offsetMs = minutes(60 * 24 * 7 + 1))],
+    [
+      'a refused refresh',
+      async () => {
+        world.offsetMs = minutes(15);
+        world.identity.refusals.set('refresh_token', { status: 400, error: 'invalid_grant' });
+        await get(world);
+      },
+    ],
+  ];
+  test.each(endings)('GWY-019 after %s there is no session', async (_, end) => {
+    expect((await get(world, '/auth/session')).status).toBe(200);
+    await end();
+    const answer = await get(world, '/auth/session');
+    expect([answer.status, await codeOf(answer)]).toEqual([401, 'session_required']);
+  });
+
   test('GWY-027 GWY-020 signing out revokes the refresh token and clears both cookies, even when the identity service is away', async () => {
     world.identity.refusals.set('/mtls/oauth/revoke', 'down');
     const answer = await world.ask('POST', '/auth/sign-out', { headers: browser.headers });
@@ -152,7 +202,7 @@ describe('endings', () => {
     expect(await world.ctx.kv.call('KEYS', 'bff:session:*')).toEqual([]);
   });
 
-  test("GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else's", async () => {
+  test("GWY-011 GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else's", async () => {
     const second = await world.signIn();
     world.identity.access = { sub: 'somebody-else' };
     world.identity.id = { sub: 'somebody-else' };

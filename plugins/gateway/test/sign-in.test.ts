@@ -130,7 +130,7 @@ describe('a callback that is in doubt makes no session', () => {
     { what: 'an id token for another client', id: { aud: 'other' }, answer: [401, 'claims_undecodable'], revokes: true },
     { what: 'GWY-068 a person of another environment', access: { auth_env: ENV }, answer: [403, 'auth_env_mismatch'], revokes: true },
   ];
-  test.each(cases)('$what: $answer.1', async ({ query = {}, cookies, access, id, refusal, later, answer, revokes }) => {
+  test.each(cases)('GWY-026 GWY-067 GWY-068 $what: $answer.1', async ({ query = {}, cookies, access, id, refusal, later, answer, revokes }) => {
     const begun = await begin();
     Object.assign(world.identity.access, access);
     Object.assign(world.identity.id, id);

@@ -40,6 +40,8 @@ export const identity = defineContract({
     'auth:keys:admin': { title: 'See and rotate the signing keys' },
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
+    'scim:read': { title: 'Read the directory of an environment', grants: 'admin' },
+    'scim:write': { title: 'Change the directory of an environment', grants: 'admin' },
   },
 
   problems,

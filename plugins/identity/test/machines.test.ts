@@ -19,7 +19,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
 
 describe('a workload', () => {
-  test('IDN-022 IDN-026 IDN-027 gets a token bound to its certificate, in its own name, with its vertical and at most its scopes', async () => {
+  test('GWY-072 IDN-022 IDN-026 IDN-027 gets a token bound to its certificate, in its own name, with its vertical and at most its scopes', async () => {
     const answer = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff-delegator' }, 'bff-delegator');
     expect(answer.status).toBe(200);
     const claims = claimsOf(String(answer.json['access_token']));
@@ -33,7 +33,7 @@ describe('a workload', () => {
       cnf: { 'x5t#S256': expect.stringMatching(/^[\w-]{43}$/) },
     });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBe(900);
-    expect(String(claims['scope']).split(' ').sort()).toEqual(['auth:membership:read', 'sys:instances:read']);
+    expect(String(claims['scope']).split(' ').sort()).toEqual(['delegate:read', 'scim:read', 'scim:write', 'sys:instances:read']);
     expect(answer.json['scope']).toBe(claims['scope']);
   });
 

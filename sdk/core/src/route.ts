@@ -20,6 +20,8 @@ export interface RouteOptions {
   readonly limit?: number;
   /** `required`: a request without `target_env_id` is 400 `target_env_required` (G-K-11). */
   readonly target?: 'required' | 'optional';
+  /** Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action. */
+  readonly dispatch?: boolean;
   /** Served, but left out of `/openapi.json`. */
   readonly hidden?: boolean;
 }

@@ -52,6 +52,7 @@ export const lending = defineContract({
     decideLoan: post('/v1/loans/{loan_id}/decision', {
       summary: 'Decide',
       gate: 'lending:decide',
+      dispatch: true,
       body: Type.Object({ approve: Type.Boolean({ title: 'Approve', description: 'Off declines the loan' }) }),
       returns: Loan,
       problems: ['loan_not_found', 'already_decided'],

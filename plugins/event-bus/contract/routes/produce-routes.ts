@@ -20,6 +20,7 @@ export const produceRoutes = {
   produce: post('/v1/produce', {
     summary: 'Publish one event',
     gate: 'bus:produce',
+    dispatch: true,
     body: ProduceRequest,
     returns: Produced,
     problems: [...refusedEvent, 'inbox_failed', 'append_failed', 'append_pending', 'overloaded'],

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { boot, type BootedHost, describeConformance } from '@platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { gateway } from '../contract/index.ts';
+import plugin from '../src/plugin.ts';
+
+const environment = { PLATFORM_BFF_ENCRYPTION_KEY: randomBytes(32).toString('base64') };
+const stubs = { registry: { listVerticals: async () => ({ items: [], next_cursor: null }) } };
+let host: BootedHost<typeof gateway>;
+beforeAll(async () => {
+  host = (await boot(plugin, { environment, stubs })) as BootedHost<typeof gateway>;
+}, 120_000);
+afterAll(() => host[Symbol.asyncDispose]());
+
+describeConformance(plugin, { environment, stubs });
+
+test('GWY-047 health is for everybody, and names the build', async () => {
+  expect(await host.fetch('/v1/health')).toMatchObject({ status: 200, json: { status: 'ok', build: 'test' } });
+});
+
+test('GWY-048 readiness is for everybody, and asks the key-value store', async () => {
+  expect((await host.fetch('/readiness')).json).toMatchObject({ checks: { key_value: { ok: true }, delegator: { ok: true } } });
+});
+
+test('GWY-049 the gauges are for everybody, and say what was promised', async () => {
+  const { status, text } = await host.fetch('/metrics');
+  expect([status, text.trim().split('\n')]).toEqual([200, ['bff_up 1', 'bff_build_info{build="test"} 1', 'bff_session_scan_max 1000', 'bff_subscription_buffer 256', 'bff_chat_buffer 64']]);
+});
+
+test('GWY-005 no event is declared, so none can be emitted', () => {
+  expect(gateway.events).toEqual({});
+});
+
+test('GWY-102 every path is under /v1 or one of those that browsers know', () => {
+  const paths = Object.values(gateway.routes).map(({ path }) => path);
+  expect(paths.filter(path => !/^\/(v1\/|auth\/|delegate\/|subscribe(\/|$)|ws$|proxy\/|bff\/action\/|audit$)/.test(path))).toEqual([]);
+  expect(Object.keys(gateway.base.aliases).sort()).toEqual(['/metrics', '/readiness']);
+});
