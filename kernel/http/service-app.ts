@@ -182,6 +182,7 @@ export class ServiceApp {
           correlationId: exchange.correlationId,
           tenant: exchange.tenant,
           caller: request.caller,
+          targetEnvId: request.targetEnvId,
         });
         context.respond = false;
         await writeResponse(res, response);

@@ -11,7 +11,7 @@ export const gateway = defineContract({
   placement: { tier: 50 },
   capabilities: ['key-value', 'backends'],
   uses: { sys: ['sys:read', 'sys:instances:read'], auth: ['auth:membership:read'] },
-  workloads: { delegator: { auth: ['auth:membership:read'], sys: ['sys:instances:read'] } },
+  workloads: { delegator: { auth: ['auth:membership:read', 'scim:read', 'scim:write'], sys: ['sys:instances:read'] } },
   aliases: { '/readiness': '/v1/readiness', '/metrics': '/v1/metrics' },
   config: Type.Object({
     encryptionKey: Type.String({ env: 'PLATFORM_BFF_ENCRYPTION_KEY', secret: true, pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Key of stored sessions: 32 bytes in base64' }),

@@ -2,6 +2,7 @@ import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, 
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
+import { directoryRoutes } from './routes/directory-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -31,6 +32,8 @@ export const identity = defineContract({
     'auth:membership:write': { title: 'Change roles and groups', principals: ['machine'], bound: true },
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
+    'scim:read': { title: 'Read users as a directory (SCIM)' },
+    'scim:write': { title: 'Provision users from a directory (SCIM)' },
   },
 
   problems,
@@ -48,6 +51,7 @@ export const identity = defineContract({
     ),
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
+    'platform:auth:user:deleted': event('An account is gone', Type.Object({ user_id: Id, env_id: Id })),
   },
 
   routes: {
@@ -197,6 +201,7 @@ export const identity = defineContract({
     }),
 
     ...accountRoutes,
+    ...directoryRoutes,
 
     branding: get('/v1/branding', {
       summary: 'How the sign-in pages look',

@@ -5,6 +5,7 @@ export const problems = {
   target_env_missing: { status: 400, title: 'X-Platform-Target-Env-Id is missing', retry: 'never' },
   user_id_missing: { status: 400, title: 'The user id is empty', retry: 'never' },
   name_invalid: { status: 400, title: 'Not a name or id of that kind', retry: 'never' },
+  keyset_incomplete: { status: 400, title: 'after_ts and after_id come together', retry: 'never' },
   invalid_cursor: { status: 400, title: 'The cursor is not one of ours', retry: 'never' },
   weak_password: { status: 400, title: 'Choose a stronger password', retry: 'never' },
   session_required: { status: 401, title: 'Sign in first', retry: 'never' },

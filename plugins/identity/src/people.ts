@@ -16,6 +16,9 @@ export interface Person {
   readonly last_sign_in_at: string | null;
 }
 
+/** Whether an account has an e-mail address. One that a directory or a wallet opened may have none: then its name stands in the column. */
+export const isAddress = (email: string): boolean => email.includes('@');
+
 /** People of the realms. */
 export class People {
   readonly #ctx: Ctx;

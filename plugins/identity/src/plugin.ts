@@ -4,6 +4,7 @@ import { definePlugin } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
+import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
@@ -13,7 +14,8 @@ export default definePlugin(identity, {
   migrations: new URL('../migrations/', import.meta.url),
 
   async setup(ctx) {
-    const { access, accounts, authorizations, holders, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads } = await servicesOf(ctx);
+    const { access, accounts, authorizations, directory, holders, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads } =
+      await servicesOf(ctx);
     return {
       routes: {
         putRole: request => model.putRole(request),
@@ -42,6 +44,7 @@ export default definePlugin(identity, {
         listSessions: request => sessions.list(request),
         revokeSession: request => sessions.revoke(request),
         ...accountHandlers(accounts),
+        ...directoryHandlers(directory),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),

@@ -1,5 +1,6 @@
 import { AccountAdministration } from './account/account-administration.ts';
 import { AccountMailbox } from './account/account-mail.ts';
+import { AccountRemoval } from './account/account-removal.ts';
 import { AccountRequests } from './account/account-requests.ts';
 import { AccountVisit } from './account/account-visit.ts';
 import { Arrival } from './account/arrival.ts';
@@ -18,6 +19,7 @@ import { AuthorizationSteps } from './authorization-steps.ts';
 import { BrowserSession } from './browser-session.ts';
 import { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
+import { OwnAudit } from './directory/own-audit.ts';
 import { EffectiveAccess } from './effective-access.ts';
 import { HostedPages } from './hosted-pages.ts';
 import { MfaChallenge } from './mfa/mfa-challenge.ts';
@@ -30,6 +32,8 @@ import { Protocol } from './protocol.ts';
 import { Realms } from './realms.ts';
 import { ScopeHolders } from './scope-holders.ts';
 import { Sessions } from './sessions.ts';
+import { ScimService } from './scim/scim-service.ts';
+import { ScimUsers } from './scim/scim-users.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { TokenExchange } from './token-exchange.ts';
@@ -76,6 +80,9 @@ export async function servicesOf(ctx: Ctx) {
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
+  const removal = new AccountRemoval(ctx, { sessions });
+  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, removal, sessions, steps }) });
+  const directory = { audit: new OwnAudit(ctx), people, removal, scim };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
-  return { access, accounts, authorizations, holders, keys, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads };
+  return { access, accounts, authorizations, directory, holders, keys, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads };
 }

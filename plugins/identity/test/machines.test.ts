@@ -33,7 +33,7 @@ describe('a workload', () => {
       cnf: { 'x5t#S256': expect.stringMatching(/^[\w-]{43}$/) },
     });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBe(900);
-    expect(String(claims['scope']).split(' ').sort()).toEqual(['auth:membership:read', 'sys:instances:read']);
+    expect(String(claims['scope']).split(' ').sort()).toEqual(['auth:membership:read', 'scim:read', 'scim:write', 'sys:instances:read']);
     expect(answer.json['scope']).toBe(claims['scope']);
   });
 

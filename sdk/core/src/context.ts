@@ -233,6 +233,8 @@ export interface RawExchange {
   readonly correlationId: string;
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
   readonly caller: Caller | undefined;
+  /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
+  readonly targetEnvId: string | undefined;
 }
 
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;

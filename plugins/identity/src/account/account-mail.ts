@@ -1,6 +1,6 @@
 import { MailQueue, type SealedBox } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { Person } from '../people.ts';
+import { isAddress, type Person } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 
 interface AccountMail {
@@ -65,13 +65,21 @@ export class AccountMailbox {
     await this.#enqueue(tx, realm, person, { subject: 'Reset your password', text }, expires);
   }
 
+  /** For an account that somebody else opened. The link lives as long as that of any reset; another one is to be had at any time. */
+  async welcome(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: { token: string; expires: Date }): Promise<void> {
+    const text = `An account was opened for you. Choose a password to sign in with:\n${this.#link(realm, '/password-reset/confirm', token)}\n\nThe link works once, for 30 minutes. Afterwards, ask for another one:\n${this.#link(realm, '/password-reset')}`;
+    await this.#enqueue(tx, realm, person, { subject: 'Choose a password for your account', text }, expires);
+  }
+
   async tell(tx: QueueTx, realm: Realm, person: Recipient, notice: Notice): Promise<void> {
     const { subject, text } = NOTICES[notice];
     await this.#enqueue(tx, realm, person, { subject, text: `${text}\n\nIf it was not you, reset your password:\n${this.#link(realm, '/password-reset')}\nand tell an administrator.` });
   }
 
-  #enqueue(tx: QueueTx, realm: Realm, { user_id, email }: Recipient, { subject, text }: Letter, until?: Date): Promise<void> {
-    return this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${text}\n`, ...(until ? { until: until.toISOString() } : {}) });
+  async #enqueue(tx: QueueTx, realm: Realm, { user_id, email }: Recipient, { subject, text }: Letter, until?: Date): Promise<void> {
+    // A directory, or a wallet, may have opened an account that no mail reaches.
+    if (!isAddress(email)) return;
+    await this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${text}\n`, ...(until ? { until: until.toISOString() } : {}) });
   }
 
   #link(realm: Realm, path: string, token?: string, clientId?: string): string {
