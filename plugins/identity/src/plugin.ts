@@ -8,13 +8,14 @@ import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
+import { walletHandlers } from './wallet/wallet-handlers.ts';
 
 export default definePlugin(identity, {
   uses: { notification, registry },
   migrations: new URL('../migrations/', import.meta.url),
 
   async setup(ctx) {
-    const { access, accounts, authorizations, directory, holders, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads } =
+    const { access, accounts, authorizations, directory, holders, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, wallets, workloads } =
       await servicesOf(ctx);
     return {
       routes: {
@@ -45,6 +46,7 @@ export default definePlugin(identity, {
         revokeSession: request => sessions.revoke(request),
         ...accountHandlers(accounts),
         ...directoryHandlers(directory),
+        ...walletHandlers(wallets),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),

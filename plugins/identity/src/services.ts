@@ -38,6 +38,9 @@ import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { TokenExchange } from './token-exchange.ts';
 import { TokenVerifier } from './token-verifier.ts';
+import { OwnWallets } from './wallet/own-wallets.ts';
+import { WalletChallenges } from './wallet/wallet-challenges.ts';
+import { WalletSignIn } from './wallet/wallet-sign-in.ts';
 import { Workloads } from './workloads.ts';
 
 /** Everything of this service, put together by hand (house 20). */
@@ -83,6 +86,8 @@ export async function servicesOf(ctx: Ctx) {
   const removal = new AccountRemoval(ctx, { sessions });
   const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, removal, sessions, steps }) });
   const directory = { audit: new OwnAudit(ctx), people, removal, scim };
+  const challenges = new WalletChallenges(ctx, { realms });
+  const wallets = { own: new OwnWallets(ctx, { attempts, challenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges }) };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
-  return { access, accounts, authorizations, directory, holders, keys, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, workloads };
+  return { access, accounts, authorizations, directory, holders, keys, mailbox, model, pages, passwords, people, protocol, realms, requests, sessions, signIn, templates, wallets, workloads };
 }

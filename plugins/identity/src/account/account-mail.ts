@@ -24,6 +24,8 @@ const NOTICES = {
   mfa_removed: { subject: 'The authenticator app was removed', text: 'Signing in to your account no longer asks for a code.' },
   recovery_code_used: { subject: 'A recovery code was used', text: 'Somebody signed in to your account with a recovery code. It is void now.' },
   recovery_codes_renewed: { subject: 'New recovery codes were made', text: 'Your account has new recovery codes. The old ones are void.' },
+  wallet_linked: { subject: 'A wallet was linked to your account', text: 'Whoever holds this wallet can sign in to your account now.' },
+  wallet_unlinked: { subject: 'A wallet was removed from your account', text: 'The wallet does not sign in to your account any more.' },
 } as const satisfies Record<string, Letter>;
 export type Notice = keyof typeof NOTICES;
 
