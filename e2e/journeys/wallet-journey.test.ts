@@ -1,16 +1,14 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Wallet } from '../../plugins/identity/test/fixtures/wallet.ts';
 import { CHOSEN, World } from '../../plugins/identity/test/fixtures/world.ts';
 import { findChromium } from '../fixtures/chromium.ts';
 import { serveOrigin } from '../fixtures/service-origin.ts';
+import { shoot } from '../fixtures/shots.ts';
 
 const HOST = 'auth.prod.wallets.localhost';
 const ORIGIN = `https://${HOST}:8443`;
 const OWNER = 'vitalia@example.org';
-const SHOTS = process.env['PLATFORM_E2E_SHOTS'];
 
 describe('a wallet in a browser', () => {
   const wallet = new Wallet();
@@ -51,18 +49,6 @@ describe('a wallet in a browser', () => {
     );
     return page;
   };
-  const shoot = async (page: Page, name: string) => {
-    if (!SHOTS) return;
-    mkdirSync(SHOTS, { recursive: true });
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of [360, 1440]) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.screenshot({ path: join(SHOTS, `${name}-${colorScheme}-${width}.png`), fullPage: true });
-      }
-    }
-  };
-
   test('1 is linked on the account page with the password', async () => {
     const page = await windowOf(await browser.newContext());
     await page.goto(`${ORIGIN}/sign-in?return_to=/account`);
