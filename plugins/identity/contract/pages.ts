@@ -54,8 +54,6 @@ export const pages = {
     columns: [
       { field: 'ts', label: 'Time', as: 'datetime' },
       { field: 'action', label: 'Action' },
-      { field: 'actor', label: 'Actor', as: 'json' },
-      { field: 'resource', label: 'Resource', as: 'json' },
       { field: 'outcome', label: 'Outcome', as: 'status', tones: { success: 'ok', denied: 'warn', error: 'bad' } },
       { field: 'correlation_id', label: 'Correlation id', as: 'code' },
     ],

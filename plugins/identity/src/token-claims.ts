@@ -3,7 +3,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
-import type { People } from './people.ts';
+import { addressClaims, type People } from './people.ts';
 import type { Realm } from './realms.ts';
 import { scopeList } from './scope-name.ts';
 import type { Workloads } from './workloads.ts';
@@ -57,8 +57,7 @@ async function personClaims({ people, access, realm }: ClaimParts, context: KoaC
     auth_env: realm.env_id,
     ...(clientId === CONSOLE_CLIENT ? { app_instance_id: SYSTEM.consoleAppId } : {}),
     ...(sessionUid ? { sid: sessionUid } : {}),
-    email: person.email,
-    email_verified: person.email_verified,
+    ...addressClaims(person),
     amr: source?.amr ?? ['pwd'],
     auth_time: source?.authTime ?? Math.floor(Date.now() / 1_000),
     // What the person may do now; a client that names actions gets no others.

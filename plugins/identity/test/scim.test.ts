@@ -1,7 +1,7 @@
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Directory, ENTERPRISE, type ScimUser, USER } from './fixtures/directory.ts';
-import { World } from './fixtures/world.ts';
+import { claimsOf, World } from './fixtures/world.ts';
 
 let world: World;
 let directory: Directory;
@@ -165,6 +165,15 @@ describe('an account of a directory', () => {
     expect((await signIn('another sentence of theirs'))['status']).toBe('verification_required');
     const sensitive = await directory.send('GET', `/Users?filter=${encodeURIComponent('password sw "a"')}`);
     expect([sensitive.status, sensitive.json['scimType']]).toEqual([400, 'sensitive']);
+  });
+
+  test('without any address signs in by its name, and its tokens claim no address', async () => {
+    const userName = `bjensen-${(count += 1)}`;
+    const user = await directory.create({ userName, password: 'a sentence of theirs' });
+    expect(user['emails']).toBe(undefined);
+    const { access_token } = await world.tokens(world.browser(), userName, 'a sentence of theirs');
+    expect(Object.keys(claimsOf(access_token)).filter(claim => claim.startsWith('email'))).toEqual([]);
+    expect(await world.mails(userName)).toEqual([]);
   });
 
   test('that is set inactive ends its sessions with the event in the same transaction, and nobody signs in', async () => {
