@@ -54,6 +54,11 @@ describe('a patch', () => {
       { op: 'replace', value: { 'name.familyName': 'J.', active: 'False', id: 'x', unheard: 1 } },
       { name: { familyName: 'J.', givenName: 'Barbara' }, active: false },
     ],
+    [
+      'replaces without a path, also by paths with filters',
+      { op: 'replace', value: { 'emails[type eq "home"].value': 'h2@example.org', meta: {} } },
+      { emails: [work, { ...home, value: 'h2@example.org' }] },
+    ],
     ['replaces what an extension knows', { op: 'replace', path: `${ENTERPRISE}:department`, value: 'Sales' }, { [ENTERPRISE]: { department: 'Sales' } }],
     [
       'adds to an extension as a whole',

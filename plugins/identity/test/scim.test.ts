@@ -99,6 +99,10 @@ describe('a directory', () => {
       expect((await nobody.send(method, path, body)).status).toBe(403);
     }
     expect((await writer.send('POST', '/Users', { schemas: [USER], userName: name() })).status).toBe(201);
+    // Whoever may write, and shows a token for reading, reads.
+    const narrowed = directory.narrowed('scim:read');
+    expect([(await narrowed.send('GET', `/Users/${id}`)).status, (await narrowed.send('DELETE', `/Users/${id}`)).status]).toEqual([200, 403]);
+    expect((await directory.narrowed('scim:write').send('DELETE', `/Users/${id}`)).status).toBe(204);
     expect((await world.host.fetch('/scim/v2/Users')).status).toBe(401);
   });
 

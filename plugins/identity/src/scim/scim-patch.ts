@@ -36,9 +36,9 @@ function apply(resource: ScimDocument, operation: Json): void {
   if (op === 'remove') throw new ScimError(400, 'remove needs a path.', 'noTarget');
   if (!isDocument(value)) throw new ScimError(400, `Without a path, ${op} takes an object.`, 'invalidValue');
   for (const [name, each] of Object.entries(value)) {
-    // Every message may name its schemas and the resource; neither is changed by that.
-    if (/^(schemas|id|meta)$/i.test(name) || pathOf(name)?.attribute?.mutability === 'readOnly') continue;
-    if (!pathOf(name)) continue;
+    const known = pathOf(PATH.exec(name)?.groups?.['attribute'] ?? '');
+    // Every message may name its schemas and the resource; neither is changed by that. What the schema does not know is left out.
+    if (!known || known.attribute?.mutability === 'readOnly' || known.attribute?.name === 'schemas') continue;
     change(resource, op, targetOf(name), each);
   }
 }

@@ -1,4 +1,4 @@
-import { type Caller, isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
+import { isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { type BulkOperation, type BulkOutcome, runBulk } from './scim-bulk.ts';
@@ -14,10 +14,10 @@ const TYPE = 'application/scim+json; charset=utf-8';
 
 interface Asked {
   readonly request: Request;
-  readonly caller: Caller;
   readonly realm: Realm;
   readonly base: string;
   readonly call: ScimCall;
+  readonly permits: RawExchange['permits'];
 }
 
 /** SCIM 2.0 for users (RFC 7644). Reading needs `scim:read` or `scim:write`, changing `scim:write`; the realm is the token's, or the target's. */
@@ -41,14 +41,14 @@ export class ScimService {
     }
   }
 
-  async #route({ request, params, caller, targetEnvId, hostname }: RawExchange): Promise<Response> {
+  async #route({ request, params, caller, targetEnvId, hostname, permits }: RawExchange): Promise<Response> {
     if (!caller) throw new ScimError(401, 'Send an access token.');
     const realm = await this.#realms.ofEnv(targetEnvId ?? caller.envId ?? SYSTEM.envId);
     if (!realm) throw new ScimError(404, 'Nobody signs in to this environment.');
     const base = `${this.#ctx.platform.publicOrigin(hostname)}/scim/v2`;
     const [kind = '', id, ...more] = (params['rest'] ?? '').split('/');
     const { method } = request;
-    const asked: Asked = { request, caller, realm, base, call: { caller, realm, ifMatch: request.headers.get('if-match') ?? undefined } };
+    const asked: Asked = { request, realm, base, permits, call: { caller, realm, ifMatch: request.headers.get('if-match') ?? undefined } };
     if (more.length > 0) throw new ScimError(404, 'Nothing is here.');
     if (isDiscovery(kind)) {
       allow(method, 'GET');
@@ -59,7 +59,7 @@ export class ScimService {
     if (kind === 'Me') throw new ScimError(501, 'There is no /Me here; the account page is the person’s own.');
     if (kind === 'Bulk' && id === undefined) {
       allow(method, 'POST');
-      await this.#mayWrite(caller);
+      await mayWrite(asked);
       return answer(200, await runBulk(await this.#body(request), operation => this.#operate(asked, operation)));
     }
     if (id === '.search' && kind === 'Users') {
@@ -71,17 +71,17 @@ export class ScimService {
   }
 
   async #collection(asked: Asked): Promise<Response> {
-    const { request, base, call, caller } = asked;
+    const { request, base, call } = asked;
     allow(request.method, 'GET', 'POST');
     const query = readScimQuery(Object.fromEntries(new URL(request.url).searchParams));
     if (request.method === 'GET') return this.#list(asked, query);
-    await this.#mayWrite(caller);
+    await mayWrite(asked);
     const record = await this.#users.create(call, await this.#body(request));
     return answer(201, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
   }
 
   async #one(asked: Asked, id: string): Promise<Response> {
-    const { request, base, call, caller, realm } = asked;
+    const { request, base, call, realm } = asked;
     allow(request.method, 'GET', 'PUT', 'PATCH', 'DELETE');
     const query = readScimQuery(Object.fromEntries(new URL(request.url).searchParams));
     const shown = (record: ScimRecord) => answer(200, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
@@ -90,7 +90,7 @@ export class ScimService {
       const known = request.headers.get('if-none-match');
       return known !== null && names(known, record) ? new Response(null, { status: 304, headers: { etag: tagOf(record) } }) : shown(record);
     }
-    await this.#mayWrite(caller);
+    await mayWrite(asked);
     if (request.method === 'DELETE') {
       await this.#users.remove(call, id);
       return new Response(null, { status: 204 });
@@ -127,10 +127,6 @@ export class ScimService {
       const { status, body } = this.#refusal(error);
       return { status, error: body };
     }
-  }
-
-  async #mayWrite(caller: Caller): Promise<void> {
-    if (!(await this.#ctx.policy.allows(caller, 'scim:write'))) throw new ScimError(403, 'Changing users needs the scope scim:write.');
   }
 
   async #body(request: Request): Promise<unknown> {
@@ -172,6 +168,10 @@ const listOf = (resources: readonly object[], total: number, startIndex: number)
   itemsPerPage: resources.length,
   Resources: resources,
 });
+
+async function mayWrite({ permits }: Asked): Promise<void> {
+  if (!(await permits('scim:write'))) throw new ScimError(403, 'Changing users needs the scope scim:write.');
+}
 
 function allow(method: string, ...methods: readonly string[]): void {
   if (!methods.includes(method) && !(method === 'HEAD' && methods.includes('GET'))) throw new ScimError(405, `Here: ${methods.join(', ')}.`, undefined, { allow: methods.join(', ') });
