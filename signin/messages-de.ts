@@ -77,6 +77,7 @@ export const de: Messages = {
   wallet_sign_in: 'Mit einer Wallet anmelden',
   wallets: 'Wallets',
   wallets_text: 'Melden Sie sich mit einer Wallet statt mit dem Passwort an.',
+  wallet_password: 'Ihr Passwort, um eine zu verknüpfen oder zu entfernen',
   wallet_link: 'Wallet verknüpfen',
   wallet_remove: 'Entfernen',
   recovery: 'Konto wiederherstellen',

@@ -77,6 +77,7 @@ const en = {
   wallet_sign_in: 'Sign in with a wallet',
   wallets: 'Wallets',
   wallets_text: 'Sign in with a wallet in place of the password.',
+  wallet_password: 'Your password, to link or remove one',
   wallet_link: 'Link a wallet',
   wallet_remove: 'Remove',
   recovery: 'Recover your account',

@@ -58,10 +58,10 @@ describe('a wallet in a browser', () => {
     await page.waitForURL(`${ORIGIN}/account`);
     const section = page.locator('[data-wallets-section]');
     await section.getByRole('heading', { name: 'Wallets' }).waitFor();
-    await section.getByLabel('Password', { exact: true }).fill('not the password');
+    await section.getByLabel('Your password, to link or remove one').fill('not the password');
     await section.getByRole('button', { name: 'Link a wallet' }).click();
     await section.getByText('This is not the password of your account.').waitFor();
-    await section.getByLabel('Password', { exact: true }).fill(CHOSEN);
+    await section.getByLabel('Your password, to link or remove one').fill(CHOSEN);
     await section.getByRole('button', { name: 'Link a wallet' }).click();
     await section.getByText(`${wallet.address.slice(0, 8)}…${wallet.address.slice(-6)}`).waitFor();
     await shoot(page, 'account-wallets');
@@ -100,7 +100,7 @@ describe('a wallet in a browser', () => {
     await page.getByRole('button', { name: 'Connect wallet' }).click();
     await page.waitForURL(`${ORIGIN}/account`);
     const section = page.locator('[data-wallets-section]');
-    await section.getByLabel('Password', { exact: true }).fill(CHOSEN);
+    await section.getByLabel('Your password, to link or remove one').fill(CHOSEN);
     await section.getByRole('button', { name: `Remove ${wallet.address}` }).click();
     await expect.poll(() => section.getByRole('listitem').count()).toBe(0);
     expect(await world.sql`select 1 from wallets`).toHaveLength(0);
