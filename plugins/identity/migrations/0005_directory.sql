@@ -37,6 +37,7 @@ create table own_audit (
   entry    jsonb not null
 );
 create index own_audit_env on own_audit (env_id, audit_id);
+create index own_audit_age on own_audit (ts);
 create index own_audit_correlation on own_audit ((entry ->> 'correlation_id'));
 create function keep_own_audit() returns trigger language plpgsql as $$
 begin
