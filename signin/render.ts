@@ -19,6 +19,8 @@ export interface RenderInput {
   readonly branding?: { readonly logo_url?: string | null; readonly theme_mode?: string | null } | undefined;
   /** Hides the way to sign-up; shown when absent. */
   readonly allowSignUp?: boolean | undefined;
+  /** Shows the way to the wallet page; hidden when absent. */
+  readonly walletSignIn?: boolean | undefined;
 }
 
 const PAGES: Record<Step, StepPage> = {
@@ -43,9 +45,9 @@ const PAGES: Record<Step, StepPage> = {
 };
 
 /** The whole document of a step; readable before any script has run. */
-export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp }: RenderInput): string {
+export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, walletSignIn }: RenderInput): string {
   const m = messagesOf(locale);
-  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp });
+  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, walletSignIn });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>

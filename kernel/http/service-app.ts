@@ -5,6 +5,7 @@ import Koa, { type Context } from 'koa';
 import type { Clock } from '../base/clock.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
+import { actionKey } from '../identity/scope-name.ts';
 import type { Identity, Verifier } from '../identity/verifier.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inScope } from '../telemetry/request-scope.ts';
@@ -186,6 +187,8 @@ export class ServiceApp {
           correlationId: exchange.correlationId,
           tenant: exchange.tenant,
           caller: request.caller,
+          targetEnvId: request.targetEnvId,
+          permits: async action => request.caller !== undefined && this.#permits(await incoming.identity(), action, request.targetEnvId, exchange.correlationId),
         });
         context.respond = false;
         await writeResponse(res, response);
@@ -221,6 +224,11 @@ export class ServiceApp {
         socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
       }
     });
+  }
+
+  #permits(identity: Identity, action: string, targetEnvId: string | undefined, correlationId: string): Promise<boolean> {
+    const { engine, manifest } = this.#options;
+    return engine.allows({ identity, action: actionKey(manifest.vertical, action), envId: targetEnvId ?? identity.caller.envId, correlationId });
   }
 
   /** Aborts when the client goes before its answer, or the service stops. Made when first asked for: most handlers never do. */

@@ -2,6 +2,7 @@ import { filled } from '../messages.ts';
 import { AttachedForm } from './attached-form.ts';
 import { type Account, ApiProblem, type ConsentClient } from './identity-api.ts';
 import type { Page } from './page.ts';
+import { signedByWallet } from './wallet-provider.ts';
 
 const decisionOf = (value: string) => (value === 'approve' ? 'approve' : 'deny');
 
@@ -130,18 +131,9 @@ export function attachCiba(page: Page, element_: HTMLFormElement): AttachedForm 
   return form;
 }
 
-interface Wallet {
-  request(call: { method: string; params?: unknown[] }): Promise<unknown>;
-}
-
 export function attachWallet(page: Page, element_: HTMLFormElement): AttachedForm {
   return new AttachedForm(element_, page.m, async () => {
-    const wallet = (window as { ethereum?: Wallet }).ethereum;
-    if (!wallet) throw new ApiProblem(0, { code: 'no_wallet', detail: page.m.wallet_missing }, '');
-    const [address] = (await wallet.request({ method: 'eth_requestAccounts' })) as string[];
-    const { challenge_id, message } = await page.api.walletChallenge(address ?? '');
-    const signature = String(await wallet.request({ method: 'personal_sign', params: [message, address] }));
-    const { next } = await page.api.walletVerify({ challenge_id, signature });
+    const { next } = await page.api.walletVerify(await signedByWallet(page, address => page.api.walletChallenge(address, page.oauth)));
     page.go(next);
   });
 }

@@ -60,6 +60,10 @@ export interface Authenticator {
 interface RecoveryCodes {
   readonly recovery_codes: readonly string[];
 }
+interface WalletChallenge {
+  readonly challenge_id: string;
+  readonly message: string;
+}
 type Decision = 'approve' | 'deny';
 
 /** The identity service of this very origin; there is no other host to talk to. */
@@ -100,8 +104,12 @@ export class IdentityApi {
   decideDevice = (user_code: string, decision: Decision) => this.#send('POST', '/v1/device/decision', { user_code, decision });
   ciba = (id: string) => this.#send<{ client: { name: string }; actor_display: string; binding_message?: string; expires_at: string }>('GET', `/v1/ciba/${encodeURIComponent(id)}`);
   decideCiba = (id: string, decision: Decision) => this.#send('POST', `/v1/ciba/${encodeURIComponent(id)}/decision`, { decision });
-  walletChallenge = (address: string) => this.#send<{ challenge_id: string; message: string }>('POST', '/v1/wallet/challenge', { address });
+  walletChallenge = (address: string, oauth?: OAuthContext) => this.#send<WalletChallenge>('POST', '/v1/wallet/challenge', { address, ...(oauth ? { oauth } : {}) });
   walletVerify = (body: { challenge_id: string; signature: string }) => this.#authenticate('/v1/wallet/verify', body);
+  wallets = () => this.#send<{ enabled: boolean; items: readonly { address: string }[] }>('GET', '/v1/account/wallets');
+  beginWalletLink = (address: string, password: string) => this.#send<WalletChallenge>('POST', '/v1/account/wallets/challenge', { address, password });
+  linkWallet = (body: { challenge_id: string; signature: string }) => this.#send('POST', '/v1/account/wallets', body);
+  unlinkWallet = (address: string, password: string) => this.#send('POST', `/v1/account/wallets/${encodeURIComponent(address)}/remove`, { password });
   /** No page calls it; applications embedding this client may. */
   signOut = () => this.#send('POST', '/v1/sign-out');
 

@@ -2,6 +2,7 @@ import { filled } from '../messages.ts';
 import { AttachedForm, textOf } from './attached-form.ts';
 import { ApiProblem, type Authenticator, type OwnSession } from './identity-api.ts';
 import type { Page } from './page.ts';
+import { signedByWallet } from './wallet-provider.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -42,8 +43,9 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
     if (others) others.hidden = others.disabled = items.every(({ current }) => current);
   };
   page.find('[data-end-others]')?.addEventListener('click', () => void api.endOtherSessions().then(devices).catch(refused));
+  const wallets = attachWallets(page);
   void arrive(page, '/account', async () => {
-    const [own] = await Promise.all([api.account(), devices()]);
+    const [own] = await Promise.all([api.account(), devices(), wallets()]);
     put(page, '[data-email]', own.email);
     put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : m.second_factor_off);
     const username = page.find<HTMLInputElement>('[data-username]');
@@ -73,6 +75,42 @@ function deviceRow({ m }: Page, { device, current, last_seen_at }: OwnSession, e
   button.textContent = m.end_device;
   button.addEventListener('click', end);
   row.append(button);
+  return row;
+}
+
+/** Wallets of the account, in a form of their own: its password is for adding one, and for removing any. @returns what shows them. */
+function attachWallets(page: Page): () => Promise<void> {
+  const { api, m } = page;
+  const element = page.find<HTMLFormElement>('[data-wallets]');
+  const load = async () => {
+    const { enabled, items } = await api.wallets();
+    show(page, '[data-wallets-section]', enabled || items.length > 0);
+    show(page, '[data-wallet-add]', enabled);
+    page.find('[data-wallet-list]')?.replaceChildren(...items.map(({ address }) => walletRow(page, address)));
+  };
+  if (element) {
+    new AttachedForm(element, m, async ({ wallet_password = '' }, decision) => {
+      if (decision === 'add') await api.linkWallet(await signedByWallet(page, address => api.beginWalletLink(address, wallet_password)));
+      else await api.unlinkWallet(decision, wallet_password);
+      await load();
+    });
+  }
+  return load;
+}
+
+function walletRow({ m }: Page, address: string): HTMLElement {
+  const row = document.createElement('li');
+  row.className = 'device';
+  const name = document.createElement('code');
+  name.textContent = `${address.slice(0, 8)}…${address.slice(-6)}`;
+  name.title = address;
+  const button = document.createElement('button');
+  button.type = 'submit';
+  button.className = 'link';
+  button.value = address;
+  button.textContent = m.wallet_remove;
+  button.setAttribute('aria-label', `${m.wallet_remove} ${address}`);
+  row.append(name, button);
   return row;
 }
 

@@ -19,8 +19,11 @@ export function textField({ name, label, type = 'text', autocomplete, value, req
 }
 
 /** A password with its reveal button and caps-lock hint; a new one also says how long it is. */
-export function passwordField(m: Messages, { fresh, focus, name = 'password' }: { fresh: boolean; focus?: boolean; name?: string }): Markup {
-  return html`<div class="field" data-password><label for="${name}">${fresh ? m.new_password : m.password}</label><div class="reveal"><input class="input" id="${name}" name="${name}" type="password" autocomplete="${fresh ? 'new-password' : 'current-password'}" aria-describedby="${name}-fault${fresh && ` ${name}-meter`} ${name}-caps" required${focus && html` autofocus`}><button type="button" class="reveal-button" data-reveal aria-pressed="false" aria-controls="${name}" aria-label="${m.show_password}"></button></div><p class="fault" id="${name}-fault" hidden></p>${fresh && html`<p class="sub" id="${name}-meter" data-meter role="status">${m.meter_empty}</p>`}<p class="hint" id="${name}-caps" data-caps role="status" hidden>${m.caps_lock}</p></div>`;
+export function passwordField(
+  m: Messages,
+  { fresh, focus, name = 'password', label = fresh ? m.new_password : m.password }: { fresh: boolean; focus?: boolean; name?: string; label?: string },
+): Markup {
+  return html`<div class="field" data-password><label for="${name}">${label}</label><div class="reveal"><input class="input" id="${name}" name="${name}" type="password" autocomplete="${fresh ? 'new-password' : 'current-password'}" aria-describedby="${name}-fault${fresh && ` ${name}-meter`} ${name}-caps" required${focus && html` autofocus`}><button type="button" class="reveal-button" data-reveal aria-pressed="false" aria-controls="${name}" aria-label="${m.show_password}"></button></div><p class="fault" id="${name}-fault" hidden></p>${fresh && html`<p class="sub" id="${name}-meter" data-meter role="status">${m.meter_empty}</p>`}<p class="hint" id="${name}-caps" data-caps role="status" hidden>${m.caps_lock}</p></div>`;
 }
 
 /** Disabled until the script is there, so that no browser ever submits a password by itself. */

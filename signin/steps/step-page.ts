@@ -7,6 +7,7 @@ export interface StepInput {
   readonly query: Query;
   readonly displayName: string;
   readonly allowSignUp: boolean | undefined;
+  readonly walletSignIn: boolean | undefined;
 }
 
 export interface StepContent {

@@ -3,6 +3,9 @@ import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
+import { directoryRoutes } from './routes/directory-routes.ts';
+import { walletRoutes } from './routes/wallet-routes.ts';
+import { WalletSignIn } from './schema/wallet.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -61,6 +64,7 @@ export const identity = defineContract({
     'platform:auth:client:deleted': event('An application cannot be signed in to any more', Type.Object({ client_id: Type.String(), env_id: Id })),
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
+    'platform:auth:user:deleted': event('An account is gone', Type.Object({ user_id: Id, env_id: Id })),
   },
 
   routes: {
@@ -169,8 +173,9 @@ export const identity = defineContract({
         host: Host,
         org_id: Id,
         verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
+        wallet_sign_in: Type.Optional(WalletSignIn),
       }),
-      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean() }),
+      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean(), wallet_sign_in: WalletSignIn }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,
     }),
@@ -210,6 +215,8 @@ export const identity = defineContract({
     }),
 
     ...accountRoutes,
+    ...directoryRoutes,
+    ...walletRoutes,
 
     branding: get('/v1/branding', {
       summary: 'How the sign-in pages look',

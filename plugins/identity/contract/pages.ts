@@ -7,7 +7,7 @@ export const pages = {
     title: 'People',
     source: 'listUsers',
     key: 'user_id',
-    live: ['platform:auth:user:created', 'platform:auth:user:updated'],
+    live: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted'],
     rowActions: [
       { route: 'unlockUser', label: 'Unlock', when: { field: 'status', is: 'locked' } },
       { route: 'enableUser', label: 'Open again', when: { field: 'status', is: 'disabled' } },
@@ -19,6 +19,7 @@ export const pages = {
         tone: 'warn',
         when: { field: 'mfa_enrolled', is: true },
       },
+      { route: 'deleteUser', label: 'Delete account', confirm: 'The account goes for good, with its memberships. To keep the person out for a while, close the account.', tone: 'bad' },
     ],
     columns: [
       { field: 'email', label: 'E-mail' },
@@ -40,6 +41,21 @@ export const pages = {
       { field: 'email', label: 'E-mail' },
       { field: 'created_at', label: 'Since', as: 'datetime' },
       { field: 'expires_at', label: 'Until', as: 'datetime' },
+    ],
+  },
+  audit: {
+    kind: 'table',
+    title: 'Recorded here',
+    description: 'What identity itself recorded in the last 30 days, newest first. The whole trail is on the page Audit.',
+    source: 'listOwnAudit',
+    key: 'audit_id',
+    filters: ['action', 'correlation_id'],
+    empty: 'Nothing was recorded in the last 30 days.',
+    columns: [
+      { field: 'ts', label: 'Time', as: 'datetime' },
+      { field: 'action', label: 'Action' },
+      { field: 'outcome', label: 'Outcome', as: 'status', tones: { success: 'ok', denied: 'warn', error: 'bad' } },
+      { field: 'correlation_id', label: 'Correlation id', as: 'code' },
     ],
   },
 } as const satisfies Readonly<Record<string, PageDecl>>;

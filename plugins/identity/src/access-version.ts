@@ -12,6 +12,12 @@ export async function bumpPeople(ctx: Ctx, userIds: Iterable<string>): Promise<v
   for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
 }
 
+/** Moves the version of people who are gone, and leaves nothing behind: no answer that knew them lives as long. */
+export async function forgetPeople(ctx: Ctx, userIds: Iterable<string>): Promise<void> {
+  const commands = [...userIds].flatMap(userId => [['INCR', `authz:person:{${userId}}`] as const, ['EXPIRE', `authz:person:{${userId}}`, 3_600] as const]);
+  for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
+}
+
 /** A process that died between its commit and its bump left a change nobody heard of; the next start tells everybody. */
 export async function bumpEveryRealm(ctx: Ctx): Promise<void> {
   const realms = await ctx.db.sql<{ env_id: string }[]>`select env_id from realms`;

@@ -10,5 +10,7 @@ export async function forgetExpired({ db }: Ctx): Promise<void> {
   await db.sql`delete from session_devices where opened_at < now() - interval '38 days'`;
   await db.sql`delete from consent_offers where expires_at < now()`;
   await db.sql`delete from grant_selections where expires_at < now()`;
+  await db.sql`delete from wallet_challenges where expires_at < now()`;
+  await db.sql`delete from own_audit where ts < now() - interval '30 days'`;
   await db.sql`delete from revocations where expires_at < now()`;
 }

@@ -59,6 +59,7 @@ export class HostedPages {
       assets: this.#assets,
       displayName: 'Platform',
       branding: this.#brandings.get(realm.env_id)?.branding,
+      walletSignIn: realm.wallet_sign_in !== 'off',
       allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
     });
     res.writeHead(step === 'not-found' ? 404 : 200, { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });

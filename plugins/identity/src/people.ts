@@ -16,6 +16,12 @@ export interface Person {
   readonly last_sign_in_at: string | null;
 }
 
+/** Whether an account has an e-mail address. One that a directory or a wallet opened may have none: then its name stands in the column. */
+export const isAddress = (email: string): boolean => email.includes('@');
+
+/** What tokens say of the address: nothing where there is none. */
+export const addressClaims = ({ email, email_verified }: Pick<Person, 'email' | 'email_verified'>) => (isAddress(email) ? { email, email_verified } : {});
+
 /** People of the realms. */
 export class People {
   readonly #ctx: Ctx;

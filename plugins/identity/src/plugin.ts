@@ -4,9 +4,11 @@ import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
+import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
+import { walletHandlers } from './wallet/wallet-handlers.ts';
 
 export default definePlugin(identity, {
   uses: { notification, registry },
@@ -14,8 +16,8 @@ export default definePlugin(identity, {
 
   async setup(ctx) {
     const made = await servicesOf(ctx);
-    const { access, accounts, authorizations, ciba, consents, device, holders, keys, mailbox, model, pages, passwords, people, protocol, realms } = made;
-    const { registration, requests, rotation, selection, sessions, signIn, templates, workloads } = made;
+    const { access, accounts, authorizations, ciba, consents, device, directory, holders, keys, mailbox, model, pages, passwords, people, protocol, realms } = made;
+    const { registration, requests, rotation, selection, sessions, signIn, templates, wallets, workloads } = made;
     const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {
       routes: {
@@ -45,6 +47,8 @@ export default definePlugin(identity, {
         listSessions: request => sessions.list(request),
         revokeSession: request => sessions.revoke(request),
         ...accountHandlers(accounts),
+        ...directoryHandlers(directory),
+        ...walletHandlers(wallets),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),

@@ -7,7 +7,7 @@ import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { pageOf, policyOf } from './interactions.ts';
-import type { People } from './people.ts';
+import { addressClaims, type People } from './people.ts';
 import { ProtocolState } from './protocol-state.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
@@ -186,7 +186,7 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
       const person = await people.byId(subject);
       // Only the realm's own people sign in at its host.
       if (person?.status !== 'active' || person.env_id !== realm.env_id) return undefined;
-      return { accountId: subject, claims: async () => ({ sub: subject, email: person.email, email_verified: person.email_verified, name: person.display_name ?? person.email }) };
+      return { accountId: subject, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
     },
     loadExistingGrant: context => consents.existing(context, realm),
     renderError: (context, out) => {

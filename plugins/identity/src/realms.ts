@@ -8,7 +8,10 @@ export interface Realm {
   readonly host: string;
   /** Whether people confirm their e-mail address before they sign in. */
   readonly verify_email: boolean;
+  /** Whether wallets sign in, and whether one that nobody has linked opens an account. */
+  readonly wallet_sign_in: 'off' | 'linked' | 'sign_up';
 }
+type Written = Pick<Realm, 'env_id' | 'org_id' | 'host'> & { readonly verify_email?: boolean | undefined; readonly wallet_sign_in?: Realm['wallet_sign_in'] | undefined };
 
 const LIMIT = 1_000;
 const NEGATIVE_MS = 5_000;
@@ -24,27 +27,29 @@ export class Realms {
   }
 
   get system(): Realm {
-    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}`, verify_email: true };
+    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}`, verify_email: true, wallet_sign_in: 'off' };
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
-    const verifyEmail = await this.write(this.#ctx.db.sql, { env_id: params.env_id, org_id: body.org_id, host: body.host.toLowerCase(), verify_email: body.verify_email });
+    const host = body.host.toLowerCase();
+    const settings = await this.write(this.#ctx.db.sql, { env_id: params.env_id, ...body, host });
     this.forget();
-    return { env_id: params.env_id, host: body.host.toLowerCase(), verify_email: verifyEmail };
+    return { env_id: params.env_id, host, ...settings };
   }
 
-  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns whether addresses are confirmed there: as said, or as before. */
-  async write(sql: Sql, { env_id: envId, org_id: orgId, host, verify_email: verify }: Omit<Realm, 'verify_email'> & { verify_email?: boolean | undefined }): Promise<boolean> {
+  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns its settings: as said, or as before. */
+  async write(sql: Sql, { env_id: envId, org_id: orgId, host, verify_email: verify, wallet_sign_in: wallets }: Written): Promise<Pick<Realm, 'verify_email' | 'wallet_sign_in'>> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
     if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
-      const [row] = await sql<[{ verify_email: boolean }]>`
-        insert into realms (env_id, org_id, host, verify_email) values (${envId}, ${orgId}, ${host}, ${verify ?? true})
-        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email)
-        returning verify_email`;
-      return row.verify_email;
+      const [row] = await sql<[Pick<Realm, 'verify_email' | 'wallet_sign_in'>]>`
+        insert into realms (env_id, org_id, host, verify_email, wallet_sign_in) values (${envId}, ${orgId}, ${host}, ${verify ?? true}, ${wallets ?? 'off'})
+        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email),
+          wallet_sign_in = coalesce(${wallets ?? null}::text, realms.wallet_sign_in)
+        returning verify_email, wallet_sign_in`;
+      return row;
     } catch (cause) {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
       throw cause;
@@ -63,7 +68,7 @@ export class Realms {
     const now = this.#ctx.clock.now().getTime();
     let known = this.#byHost.get(host);
     if (!known || known.until < now) {
-      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where host = ${host}`;
+      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in from realms where host = ${host}`;
       known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
       this.#byHost.set(host, known);
       if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
@@ -82,7 +87,7 @@ export class Realms {
   /** Nothing once the environment is gone. */
   async find(envId: string): Promise<Realm | undefined> {
     if (envId === SYSTEM.envId) return this.system;
-    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where env_id = ${envId}` : [];
+    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in from realms where env_id = ${envId}` : [];
     return realm;
   }
 

@@ -1,5 +1,6 @@
 import { AccountAdministration } from './account/account-administration.ts';
 import { AccountMailbox } from './account/account-mail.ts';
+import { AccountRemoval } from './account/account-removal.ts';
 import { AccountRequests } from './account/account-requests.ts';
 import { AccountVisit } from './account/account-visit.ts';
 import { Arrival } from './account/arrival.ts';
@@ -27,6 +28,7 @@ import { ClientRegistration } from './clients/client-registration.ts';
 import { RegisteredClients } from './clients/registered-clients.ts';
 import { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
+import { OwnAudit } from './directory/own-audit.ts';
 import { EffectiveAccess } from './effective-access.ts';
 import { HostedPages } from './hosted-pages.ts';
 import { KeyRotation } from './key-rotation.ts';
@@ -40,10 +42,15 @@ import { Protocol } from './protocol.ts';
 import { Realms } from './realms.ts';
 import { ScopeHolders } from './scope-holders.ts';
 import { Sessions } from './sessions.ts';
+import { ScimService } from './scim/scim-service.ts';
+import { ScimUsers } from './scim/scim-users.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { TokenExchange } from './token-exchange.ts';
 import { TokenVerifier } from './token-verifier.ts';
+import { OwnWallets } from './wallet/own-wallets.ts';
+import { WalletChallenges } from './wallet/wallet-challenges.ts';
+import { WalletSignIn } from './wallet/wallet-sign-in.ts';
 import { Workloads } from './workloads.ts';
 
 /** Everything of this service, put together by hand (house 20). */
@@ -95,6 +102,11 @@ export async function servicesOf(ctx: Ctx) {
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
+  const removal = new AccountRemoval(ctx, { sessions });
+  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, removal, sessions, steps }) });
+  const directory = { audit: new OwnAudit(ctx), people, removal, scim };
+  const challenges = new WalletChallenges(ctx, { realms });
+  const wallets = { own: new OwnWallets(ctx, { attempts, challenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges }) };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   const approvals = { ciba, consents, device, selection };
   const clientParts = { registration, registrationEndpoint };
@@ -104,6 +116,7 @@ export async function servicesOf(ctx: Ctx) {
     access,
     accounts,
     authorizations,
+    directory,
     holders,
     keys,
     mailbox,
@@ -118,6 +131,7 @@ export async function servicesOf(ctx: Ctx) {
     sessions,
     signIn,
     templates,
+    wallets,
     workloads,
   };
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Ctx } from './context.ts';
-import type { People } from './people.ts';
+import { addressClaims, type People } from './people.ts';
 import type { Realm } from './realms.ts';
 import type { Sessions } from './sessions.ts';
 import type { TokenVerifier } from './token-verifier.ts';
@@ -44,7 +44,7 @@ export async function userinfo(ctx: Ctx, { people, tokens }: { people: People; t
       { 'www-authenticate': `Bearer realm="platform"${token ? ', error="invalid_token"' : ''}` },
     );
   }
-  answer(res, 200, { sub: person.user_id, email: person.email, email_verified: person.email_verified, name: person.display_name ?? person.email });
+  answer(res, 200, { sub: person.user_id, ...addressClaims(person), name: person.display_name ?? person.email });
 }
 
 function answer(res: ServerResponse, status: number, value: object, headers: Record<string, string> = {}): void {

@@ -5,7 +5,7 @@ import type { Consents } from './approvals/consents.ts';
 import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
-import type { People } from './people.ts';
+import { addressClaims, type People } from './people.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope, scopeList } from './scope-name.ts';
 import type { Workloads } from './workloads.ts';
@@ -76,8 +76,7 @@ async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { ac
     ...(instance ? { app_instance_id: instance } : {}),
     ...(sessionUid ? { sid: sessionUid } : {}),
     ...(selected ? { selected_account_ids: selected } : {}),
-    email: person.email,
-    email_verified: person.email_verified,
+    ...addressClaims(person),
     amr: source?.amr ?? ['pwd'],
     auth_time: source?.authTime ?? Math.floor(Date.now() / 1_000),
   };

@@ -239,6 +239,10 @@ export interface RawExchange {
   readonly correlationId: string;
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
   readonly caller: Caller | undefined;
+  /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
+  readonly targetEnvId: string | undefined;
+  /** Whether the caller may do more than the gate asked for: with this very token, in the environment of this request. */
+  readonly permits: (action: string) => Promise<boolean>;
 }
 
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;

@@ -1,6 +1,6 @@
 import { MailQueue, type SealedBox } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { Person } from '../people.ts';
+import { isAddress, type Person } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 
 interface AccountMail {
@@ -24,6 +24,8 @@ const NOTICES = {
   mfa_removed: { subject: 'The authenticator app was removed', text: 'Signing in to your account no longer asks for a code.' },
   recovery_code_used: { subject: 'A recovery code was used', text: 'Somebody signed in to your account with a recovery code. It is void now.' },
   recovery_codes_renewed: { subject: 'New recovery codes were made', text: 'Your account has new recovery codes. The old ones are void.' },
+  wallet_linked: { subject: 'A wallet was linked to your account', text: 'Whoever holds this wallet can sign in to your account now.' },
+  wallet_unlinked: { subject: 'A wallet was removed from your account', text: 'The wallet does not sign in to your account any more.' },
 } as const satisfies Record<string, Letter>;
 export type Notice = keyof typeof NOTICES;
 
@@ -65,13 +67,21 @@ export class AccountMailbox {
     await this.#enqueue(tx, realm, person, { subject: 'Reset your password', text }, expires);
   }
 
+  /** For an account that somebody else opened. The link lives as long as that of any reset; another one is to be had at any time. */
+  async welcome(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: { token: string; expires: Date }): Promise<void> {
+    const text = `An account was opened for you. Choose a password to sign in with:\n${this.#link(realm, '/password-reset/confirm', token)}\n\nThe link works once, for 30 minutes. Afterwards, ask for another one:\n${this.#link(realm, '/password-reset')}`;
+    await this.#enqueue(tx, realm, person, { subject: 'Choose a password for your account', text }, expires);
+  }
+
   async tell(tx: QueueTx, realm: Realm, person: Recipient, notice: Notice): Promise<void> {
     const { subject, text } = NOTICES[notice];
     await this.#enqueue(tx, realm, person, { subject, text: `${text}\n\nIf it was not you, reset your password:\n${this.#link(realm, '/password-reset')}\nand tell an administrator.` });
   }
 
-  #enqueue(tx: QueueTx, realm: Realm, { user_id, email }: Recipient, { subject, text }: Letter, until?: Date): Promise<void> {
-    return this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${text}\n`, ...(until ? { until: until.toISOString() } : {}) });
+  async #enqueue(tx: QueueTx, realm: Realm, { user_id, email }: Recipient, { subject, text }: Letter, until?: Date): Promise<void> {
+    // A directory, or a wallet, may have opened an account that no mail reaches.
+    if (!isAddress(email)) return;
+    await this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${text}\n`, ...(until ? { until: until.toISOString() } : {}) });
   }
 
   #link(realm: Realm, path: string, token?: string, clientId?: string): string {

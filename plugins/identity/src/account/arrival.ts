@@ -3,7 +3,7 @@ import type { AuthorizationSteps } from '../authorization-steps.ts';
 import type { BrowserSession, Headers } from '../browser-session.ts';
 import type { Ctx } from '../context.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
-import type { Person } from '../people.ts';
+import { isAddress, type Person } from '../people.ts';
 import type { Realm } from '../realms.ts';
 import { deviceOf } from './device.ts';
 import type { OAuthContext, StepTokens } from './step-tokens.ts';
@@ -29,7 +29,7 @@ export class Arrival {
   async proceed(realm: Realm, person: Arriving, { oauth, headers, amr }: Proven) {
     const { authorizations, factor, steps } = this.#parts;
     const { sql } = this.#ctx.db;
-    if (realm.verify_email && !person.email_verified) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
+    if (realm.verify_email && !person.email_verified && isAddress(person.email)) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
     const methods = amr.includes('mfa') ? [] : await factor.methodsOf(person.user_id);
     if (methods.length > 0) {
       const { token, stepId } = await steps.issue(sql, 'mfa', person.user_id, { amr, context: oauth });

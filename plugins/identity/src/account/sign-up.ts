@@ -63,7 +63,7 @@ export class SignUp {
     const { mailbox, people, steps } = this.#parts;
     const userId = this.#ctx.platform.newId();
     const row = { user_id: userId, env_id: realm.env_id, email: asked.email, email_ci: asked.email.toLowerCase(), display_name: asked.display_name ?? null };
-    const [made] = await tx.sql<object[]>`insert into users ${tx.sql.row(row)} on conflict (env_id, email_ci) do nothing returning 1`;
+    const [made] = await tx.sql<object[]>`insert into users ${tx.sql.row(row)} on conflict do nothing returning 1`;
     if (!made) {
       const person = await people.byEmail(realm.env_id, asked.email, tx.sql);
       if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked.client_id);

@@ -1,0 +1,181 @@
+import { isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
+import type { Ctx } from '../context.ts';
+import type { Realm, Realms } from '../realms.ts';
+import { type BulkOperation, type BulkOutcome, runBulk } from './scim-bulk.ts';
+import { BULK, discovered, isDiscovery } from './scim-discovery.ts';
+import { projected } from './scim-document.ts';
+import { ScimError } from './scim-error.ts';
+import { readScimQuery, readSearch, type ScimQuery } from './scim-listing.ts';
+import { resourceOf, type ScimRecord, tagOf } from './scim-record.ts';
+import { names, type ScimCall, type ScimUsers } from './scim-users.ts';
+
+const LIST = 'urn:ietf:params:scim:api:messages:2.0:ListResponse';
+const TYPE = 'application/scim+json; charset=utf-8';
+
+interface Asked {
+  readonly request: Request;
+  readonly realm: Realm;
+  readonly base: string;
+  readonly call: ScimCall;
+  readonly permits: RawExchange['permits'];
+}
+
+/** SCIM 2.0 for users (RFC 7644). Reading needs `scim:read` or `scim:write`, changing `scim:write`; the realm is the token's, or the target's. */
+export class ScimService {
+  readonly #ctx: Ctx;
+  readonly #realms: Realms;
+  readonly #users: ScimUsers;
+
+  constructor(ctx: Ctx, { realms, users }: { realms: Realms; users: ScimUsers }) {
+    this.#ctx = ctx;
+    this.#realms = realms;
+    this.#users = users;
+  }
+
+  async handle(exchange: RawExchange): Promise<Response> {
+    try {
+      return await this.#route(exchange);
+    } catch (error) {
+      const { status, body, headers } = this.#refusal(error);
+      return answer(status, body, headers);
+    }
+  }
+
+  async #route({ request, params, caller, targetEnvId, hostname, permits }: RawExchange): Promise<Response> {
+    if (!caller) throw new ScimError(401, 'Send an access token.');
+    const realm = await this.#realms.ofEnv(targetEnvId ?? caller.envId ?? SYSTEM.envId);
+    if (!realm) throw new ScimError(404, 'Nobody signs in to this environment.');
+    const base = `${this.#ctx.platform.publicOrigin(hostname)}/scim/v2`;
+    const [kind = '', id, ...more] = (params['rest'] ?? '').split('/');
+    const { method } = request;
+    const asked: Asked = { request, realm, base, permits, call: { caller, realm, ifMatch: request.headers.get('if-match') ?? undefined } };
+    if (more.length > 0) throw new ScimError(404, 'Nothing is here.');
+    if (isDiscovery(kind)) {
+      allow(method, 'GET');
+      if (new URL(request.url).searchParams.has('filter')) throw new ScimError(403, 'What the service can do is not filtered.');
+      const found = discovered(base, kind, id);
+      return answer(200, Array.isArray(found) ? listOf(found, found.length, 1) : found);
+    }
+    if (kind === 'Me') throw new ScimError(501, 'There is no /Me here; the account page is the person’s own.');
+    if (kind === 'Bulk' && id === undefined) {
+      allow(method, 'POST');
+      await mayWrite(asked);
+      return answer(200, await runBulk(await this.#body(request), operation => this.#operate(asked, operation)));
+    }
+    if (id === '.search' && kind === 'Users') {
+      allow(method, 'POST');
+      return this.#list(asked, readSearch(await this.#body(request)));
+    }
+    if (kind !== 'Users') throw new ScimError(404, 'Nothing is here.');
+    return id === undefined ? this.#collection(asked) : this.#one(asked, id);
+  }
+
+  async #collection(asked: Asked): Promise<Response> {
+    const { request, base, call } = asked;
+    allow(request.method, 'GET', 'POST');
+    const query = readScimQuery(Object.fromEntries(new URL(request.url).searchParams));
+    if (request.method === 'GET') return this.#list(asked, query);
+    await mayWrite(asked);
+    const record = await this.#users.create(call, await this.#body(request));
+    return answer(201, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
+  }
+
+  async #one(asked: Asked, id: string): Promise<Response> {
+    const { request, base, call, realm } = asked;
+    allow(request.method, 'GET', 'PUT', 'PATCH', 'DELETE');
+    const query = readScimQuery(Object.fromEntries(new URL(request.url).searchParams));
+    const shown = (record: ScimRecord) => answer(200, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
+    if (request.method === 'GET') {
+      const record = await this.#users.get(realm, id);
+      const known = request.headers.get('if-none-match');
+      return known !== null && names(known, record) ? new Response(null, { status: 304, headers: { etag: tagOf(record) } }) : shown(record);
+    }
+    await mayWrite(asked);
+    if (request.method === 'DELETE') {
+      await this.#users.remove(call, id);
+      return new Response(null, { status: 204 });
+    }
+    const body = await this.#body(request);
+    return shown(await (request.method === 'PUT' ? this.#users.replace(call, id, body) : this.#users.patch(call, id, body)));
+  }
+
+  async #list({ realm, base }: Asked, query: ScimQuery): Promise<Response> {
+    const { total, records } = await this.#users.list(realm, query);
+    return answer(
+      200,
+      listOf(
+        records.map(record => projected(resourceOf(record, base), query)),
+        total,
+        query.startIndex,
+      ),
+    );
+  }
+
+  async #operate({ base, call }: Asked, { method, path, ifMatch, data }: BulkOperation): Promise<BulkOutcome> {
+    try {
+      const [, id] = /^\/?Users(?:\/([^/?]+))?$/.exec(path) ?? [undefined, undefined];
+      if (!/^\/?Users(\/|$)/.test(path) || (method === 'POST') !== (id === undefined)) throw new ScimError(404, `Nothing is at ${path}.`, 'invalidPath');
+      const meant = { ...call, ifMatch };
+      if (method === 'DELETE') {
+        await this.#users.remove(meant, id as string);
+        return { status: 204, location: `${base}/Users/${id}` };
+      }
+      const record =
+        method === 'POST' ? await this.#users.create(meant, data) : await (method === 'PUT' ? this.#users.replace(meant, id as string, data) : this.#users.patch(meant, id as string, data));
+      return { status: method === 'POST' ? 201 : 200, location: `${base}/Users/${record.user_id}`, version: tagOf(record) };
+    } catch (error) {
+      const { status, body } = this.#refusal(error);
+      return { status, error: body };
+    }
+  }
+
+  async #body(request: Request): Promise<unknown> {
+    const type = request.headers.get('content-type') ?? '';
+    if (!/^application\/(scim\+)?json\s*(;|$)/i.test(type)) throw new ScimError(415, 'Send application/scim+json.');
+    const tooLarge = () => new ScimError(413, `A request has at most ${BULK.bytes} bytes.`, undefined, { connection: 'close' });
+    if (Number(request.headers.get('content-length') ?? 0) > BULK.bytes) throw tooLarge();
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of request.body ?? []) {
+      size += chunk.length;
+      if (size > BULK.bytes) throw tooLarge();
+      chunks.push(chunk);
+    }
+    try {
+      return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    } catch {
+      throw new ScimError(400, 'The body is not JSON.', 'invalidSyntax');
+    }
+  }
+
+  #refusal(error: unknown): { status: number; body: object; headers: Readonly<Record<string, string>> } {
+    if (error instanceof ScimError) return { status: error.status, body: error.body, headers: error.headers };
+    if (isProblem(error) && error.status < 500) {
+      const told = new ScimError(error.status, error.detail ?? error.title, error.status === 400 ? 'invalidValue' : undefined);
+      return { status: told.status, body: told.body, headers: error.headers };
+    }
+    // Whose fault it is not, is told no more than that; but when it may be tried again.
+    const status = isProblem(error) ? error.status : 500;
+    this.#ctx.log.error({ err: error }, 'a SCIM request failed');
+    return { status, body: new ScimError(status, isProblem(error) ? error.title : 'Something failed on our side.').body, headers: isProblem(error) ? error.headers : {} };
+  }
+}
+
+const listOf = (resources: readonly object[], total: number, startIndex: number): object => ({
+  schemas: [LIST],
+  totalResults: total,
+  startIndex,
+  itemsPerPage: resources.length,
+  Resources: resources,
+});
+
+async function mayWrite({ permits }: Asked): Promise<void> {
+  if (!(await permits('scim:write'))) throw new ScimError(403, 'Changing users needs the scope scim:write.');
+}
+
+function allow(method: string, ...methods: readonly string[]): void {
+  if (!methods.includes(method) && !(method === 'HEAD' && methods.includes('GET'))) throw new ScimError(405, `Here: ${methods.join(', ')}.`, undefined, { allow: methods.join(', ') });
+}
+
+const answer = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': TYPE, 'cache-control': 'no-store', ...headers } });
