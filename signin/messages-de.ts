@@ -1,6 +1,7 @@
 import type { Messages } from './messages.ts';
 
 export const de: Messages = {
+  language: 'Sprache',
   sign_in: 'Anmelden',
   sign_in_to: 'weiter zu {name}',
   email: 'E-Mail',
@@ -111,6 +112,12 @@ export const de: Messages = {
   last_seen: 'Zuletzt benutzt {time}',
   end_device: 'Abmelden',
   end_others: 'Alle anderen Geräte abmelden',
+  applications: 'Anwendungen, die für Sie handeln',
+  applications_none: 'Keine Anwendung handelt für Sie.',
+  application_since: 'Seit {time}',
+  withdraw: 'Zurücknehmen',
+  withdraw_from: 'Zurücknehmen, was {name} darf',
+  withdrawn: '{name} handelt nicht mehr für Sie.',
   change_password: 'Passwort ändern',
   back_to_account: 'Zurück zum Konto',
   no_script: 'Die Anmeldung braucht JavaScript. Ohne es wird Ihr Passwort nie gesendet.',

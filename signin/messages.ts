@@ -1,6 +1,8 @@
+import { ar } from './messages-ar.ts';
 import { de } from './messages-de.ts';
 
 const en = {
+  language: 'Language',
   sign_in: 'Sign in',
   sign_in_to: 'to continue to {name}',
   email: 'Email',
@@ -111,6 +113,12 @@ const en = {
   last_seen: 'Last used {time}',
   end_device: 'Sign out',
   end_others: 'Sign out all other devices',
+  applications: 'Applications that act for you',
+  applications_none: 'No application acts for you.',
+  application_since: 'Since {time}',
+  withdraw: 'Take back',
+  withdraw_from: 'Take back what {name} may do',
+  withdrawn: '{name} may not act for you any more.',
   change_password: 'Change the password',
   back_to_account: 'Back to your account',
   no_script: 'Signing in needs JavaScript. Your password is never sent without it.',
@@ -155,23 +163,41 @@ const en = {
 };
 
 export type Messages = typeof en;
-export type Locale = 'en' | 'de';
+export type Locale = 'en' | 'de' | 'ar';
 
-const CATALOG: Record<Locale, Messages> = { en, de };
-
-export function messagesOf(locale: string): Messages {
-  return CATALOG[locale === 'de' ? 'de' : 'en'];
+interface Language {
+  readonly messages: Messages;
+  readonly dir: 'ltr' | 'rtl';
+  /** As its speakers call it. */
+  readonly name: string;
 }
 
-/** The first language of an `Accept-Language` header that there is a catalog for. */
-export function localeOf(header: string | undefined): Locale {
+export const LANGUAGES: Readonly<Record<Locale, Language>> = {
+  en: { messages: en, dir: 'ltr', name: 'English' },
+  de: { messages: de, dir: 'ltr', name: 'Deutsch' },
+  ar: { messages: ar, dir: 'rtl', name: 'العربية' },
+};
+
+const known = (tag: string | undefined): Locale | undefined => {
+  const language = (tag ?? '').toLowerCase().split('-')[0] as string;
+  return Object.hasOwn(LANGUAGES, language) ? (language as Locale) : undefined;
+};
+
+export function messagesOf(locale: string): Messages {
+  return LANGUAGES[known(locale) ?? 'en'].messages;
+}
+
+/** What the address asks for (`ui_locales`, most wanted first: OpenID Connect Core 3.1.2.1), else what the browser does. */
+export function localeOf(header: string | undefined, uiLocales = ''): Locale {
+  const asked = uiLocales.split(' ').find(known);
+  if (asked) return known(asked) as Locale;
   const wanted = (header ?? '').split(',').map(part => {
-    const [tag = '', ...params] = part.trim().toLowerCase().split(';');
-    const q = params.find(param => param.trim().startsWith('q='));
-    return { language: tag.split('-')[0], weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
+    const [tag = '', ...params] = part.trim().split(';');
+    const q = params.find(param => param.trim().toLowerCase().startsWith('q='));
+    return { locale: known(tag.trim()), weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
   });
-  const known = wanted.filter(({ language }) => language === 'en' || language === 'de').sort((a, b) => b.weight - a.weight);
-  return (known[0]?.language as Locale | undefined) ?? 'en';
+  const [best] = wanted.filter(({ locale, weight }) => locale && weight > 0).sort((a, b) => b.weight - a.weight);
+  return best?.locale ?? 'en';
 }
 
 export function filled(text: string, values: Readonly<Record<string, string | number>>): string {

@@ -1,7 +1,7 @@
 import type { Assets } from './assets.ts';
-import { html } from './markup.ts';
-import { type Locale, messagesOf } from './messages.ts';
-import type { Query } from './oauth-context.ts';
+import { html, type Markup } from './markup.ts';
+import { LANGUAGES, type Locale } from './messages.ts';
+import { inLanguage, type Query } from './oauth-context.ts';
 import type { Step } from './step.ts';
 import { mfa, passwordChange, passwordReset, passwordResetConfirm, signIn, signUp, verifyEmail } from './steps/account-steps.ts';
 import { account, accountMfa } from './steps/own-account-steps.ts';
@@ -44,12 +44,12 @@ const PAGES: Record<Step, StepPage> = {
 
 /** The whole document of a step; readable before any script has run. */
 export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp }: RenderInput): string {
-  const m = messagesOf(locale);
+  const { messages: m, dir } = LANGUAGES[locale];
   const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>
-<html lang="${locale}" dir="ltr"${theme && html` data-theme="${theme}"`}>
+<html lang="${locale}" dir="${dir}"${theme && html` data-theme="${theme}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -62,14 +62,24 @@ export function renderStep(step: Step, { locale, query, assets, displayName, bra
 </head>
 <body data-step="${step}">
 <main class="sheet"${wide && html` data-wide`}>
-<header class="brand"><span class="logo" data-logo>${logo && html`<img src="${logo}" alt="">`}</span><span class="brand-name" data-brand-name>${displayName}</span></header>
+<header class="brand"><span class="logo" data-logo>${logo && html`<img src="${logo}" alt="">`}</span><span class="brand-name" dir="auto" data-brand-name>${displayName}</span></header>
 <h1 tabindex="-1">${title}</h1>
 ${lead && html`<p class="lead">${lead}</p>`}
 ${body}
 <noscript><p class="notice">${m.no_script}</p></noscript>
 ${foot && html`<p class="foot">${foot}</p>`}
 </main>
+<nav class="languages" aria-label="${m.language}" data-languages>${languages(locale, query)}</nav>
 </body>
 </html>
 `.text;
+}
+
+/** A link per language, no script needed; the one that is shown is no link. */
+function languages(shown: Locale, query: Query): Markup[] {
+  return Object.entries(LANGUAGES).map(([locale, { name, dir }]) =>
+    locale === shown
+      ? html`<span lang="${locale}" dir="${dir}" aria-current="true">${name}</span>`
+      : html`<a href="${inLanguage(locale, query)}" lang="${locale}" hreflang="${locale}" dir="${dir}">${name}</a>`,
+  );
 }

@@ -52,6 +52,10 @@ export interface OwnSession {
   readonly current: boolean;
   readonly last_seen_at: string;
 }
+export interface OwnConsent extends ConsentClient {
+  readonly client_id: string;
+  readonly granted_at: string;
+}
 export interface Authenticator {
   readonly secret: string;
   readonly otpauth_uri: string;
@@ -87,6 +91,8 @@ export class IdentityApi {
   sessions = () => this.#send<{ items: readonly OwnSession[] }>('GET', '/v1/account/sessions');
   endSession = (id: string) => this.#send('POST', `/v1/account/sessions/${encodeURIComponent(id)}/revoke`);
   endOtherSessions = () => this.#send('POST', '/v1/account/sessions/revoke-others');
+  consents = () => this.#send<{ items: readonly OwnConsent[] }>('GET', '/v1/account/consents');
+  withdrawConsent = (clientId: string) => this.#send('POST', `/v1/account/consents/${encodeURIComponent(clientId)}/withdraw`);
   changeOwnPassword = (body: { current_password: string; password: string }) => this.#authenticate('/v1/account/password', body);
   beginMfa = (password: string) => this.#send<Authenticator>('POST', '/v1/account/mfa/begin', { password });
   confirmMfa = (code: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/confirm', { code });

@@ -35,6 +35,8 @@ page.api.branding().then(
   () => undefined,
 );
 
+// A mail's token stands behind `#`, and goes along into another language.
+for (const link of document.querySelectorAll<HTMLAnchorElement>('[data-languages] a')) link.hash = location.hash;
 for (const field of document.querySelectorAll<HTMLElement>('[data-password]')) attachPasswordField(field, page.m);
 const element = page.find<HTMLFormElement>('[data-form]');
 const form = element ? FLOWS[step]?.(page, element) : undefined;

@@ -18,7 +18,7 @@ export const signUp: StepPage = ({ m, query, allowSignUp }) => ({
     allowSignUp === false
       ? html``
       : form(
-          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
+          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, latin: false, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
         ),
   foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
 });

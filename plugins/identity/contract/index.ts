@@ -2,6 +2,7 @@ import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, 
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
+import { consentRoutes } from './routes/consent-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
@@ -259,6 +260,7 @@ export const identity = defineContract({
       returns: Type.Object({ redirect_to: Type.String() }),
       problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'interaction_not_found', 'session_required', 'account_not_offered'],
     }),
+    ...consentRoutes,
     ...protocolRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),

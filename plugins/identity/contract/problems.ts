@@ -23,6 +23,7 @@ export const problems = {
   workload_not_found: { status: 404, title: 'No such workload', retry: 'never' },
   session_not_found: { status: 404, title: 'No such session', retry: 'never' },
   interaction_not_found: { status: 404, title: 'No such authorization is under way', retry: 'never' },
+  consent_not_found: { status: 404, title: 'Nothing was allowed to this application', retry: 'never' },
   client_not_found: { status: 404, title: 'No such application', retry: 'never' },
   approval_not_found: { status: 404, title: 'Nothing to decide', retry: 'never' },
   realm_not_found: { status: 404, title: 'Nobody signs in on this host', retry: 'never' },

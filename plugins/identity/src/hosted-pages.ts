@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type NodeExchange, type RequestOf, SYSTEM } from '@platform/sdk';
 import { ASSETS_PREFIX, type Assets, assetsOf } from '../../../signin/assets.ts';
 import { localeOf } from '../../../signin/messages.ts';
+import { pathWith } from '../../../signin/oauth-context.ts';
 import { renderStep } from '../../../signin/render.ts';
 import { stepOf } from '../../../signin/step.ts';
 import type { SignUpPolicy } from './account/sign-up-policy.ts';
@@ -50,11 +51,11 @@ export class HostedPages {
         .end(req.method === 'HEAD' ? undefined : file.bytes);
     const realm = await this.#realms.onHost(hostname);
     // The root is where a sign-in without an application ends.
-    if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm), 'cache-control': 'no-store' }).end();
+    if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm, url.searchParams.get('ui_locales')), 'cache-control': 'no-store' }).end();
     const step = stepOf(url.pathname);
     const query = Object.fromEntries(url.searchParams);
     const body = renderStep(step, {
-      locale: localeOf(req.headers['accept-language']),
+      locale: localeOf(req.headers['accept-language'], query['ui_locales']),
       query,
       assets: this.#assets,
       displayName: 'Platform',
@@ -83,8 +84,8 @@ export class HostedPages {
   }
 
   /** The platform's people go on to the console; a tenant's to their account, for which of its applications they came is not known. */
-  #home(realm: Realm): string {
-    return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : '/account';
+  #home(realm: Realm, uiLocales: string | null): string {
+    return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : pathWith('/account', { ui_locales: uiLocales ?? undefined });
   }
 
   async #read(envId: string): Promise<Record<string, string>> {

@@ -14,7 +14,7 @@ export default definePlugin(identity, {
 
   async setup(ctx) {
     const made = await servicesOf(ctx);
-    const { access, accounts, authorizations, ciba, consents, device, holders, keys, mailbox, model, pages, passwords, people, protocol, realms } = made;
+    const { access, accounts, authorizations, ciba, consents, device, holders, keys, mailbox, model, ownConsents, pages, passwords, people, protocol, realms } = made;
     const { registration, requests, rotation, selection, sessions, signIn, templates, workloads } = made;
     const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {
@@ -52,6 +52,8 @@ export default definePlugin(identity, {
         continueAuthorization: request => authorizations.decide(request),
         consent: request => consents.describe(request),
         consentAccounts: request => selection.accounts(request),
+        ownConsents: request => ownConsents.list(request),
+        withdrawConsent: request => ownConsents.withdraw(request),
         device: request => device.show(request),
         decideDevice: request => device.decide(request),
         ciba: request => ciba.show(request),

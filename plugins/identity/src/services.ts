@@ -18,6 +18,7 @@ import { AccountSource } from './approvals/account-source.ts';
 import { CibaApproval } from './approvals/ciba-approval.ts';
 import { Consents } from './approvals/consents.ts';
 import { DeviceApproval } from './approvals/device-approval.ts';
+import { OwnConsents } from './approvals/own-consents.ts';
 import { PollPace } from './approvals/poll-pace.ts';
 import { Attempts } from './attempts.ts';
 import { AuthorizationSteps } from './authorization-steps.ts';
@@ -85,6 +86,7 @@ export async function servicesOf(ctx: Ctx) {
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
   const arrival = new Arrival(ctx, { authorizations, browser, factor, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
+  const ownConsents = new OwnConsents(ctx, { clients: registered, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
   const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });
@@ -96,7 +98,7 @@ export async function servicesOf(ctx: Ctx) {
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
-  const approvals = { ciba, consents, device, selection };
+  const approvals = { ciba, consents, device, ownConsents, selection };
   const clientParts = { registration, registrationEndpoint };
   return {
     ...approvals,

@@ -1,0 +1,29 @@
+interface RowContent {
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly action?: { readonly label: string; /** Says of which row it is, for whoever hears the button alone. */ readonly spoken: string; readonly run: () => void };
+}
+
+/** One line of a list of the own account: what it is, and one thing to do with it. */
+export function listRow({ title, lines, action }: RowContent): HTMLElement {
+  const row = document.createElement('li');
+  row.className = 'device';
+  const words = document.createElement('div');
+  for (const [index, text] of [title, ...lines].entries()) {
+    const line = document.createElement('span');
+    line.textContent = text;
+    line.dir = 'auto';
+    if (index) line.className = 'sub';
+    words.append(line);
+  }
+  row.append(words);
+  if (!action) return row;
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'link';
+  button.textContent = action.label;
+  button.setAttribute('aria-label', action.spoken);
+  button.addEventListener('click', action.run);
+  row.append(button);
+  return row;
+}
