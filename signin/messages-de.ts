@@ -66,6 +66,7 @@ export const de: Messages = {
   device_denied: 'Das Gerät wurde nicht verbunden. Sie können diese Seite schließen.',
   ciba: 'Begleitete Anmeldung erlauben?',
   ciba_text: '{actor} von {name} möchte für Sie handeln.',
+  ciba_own: '{name} möchte für Sie handeln.',
   ciba_message: 'Vergleichen Sie diesen Text mit dem, der Ihnen genannt wurde',
   ciba_until: 'Diese Anfrage endet um {time}.',
   ciba_approved: 'Erlaubt. Sie können diese Seite schließen.',
@@ -127,6 +128,12 @@ export const de: Messages = {
   unreachable: 'Der Dienst war nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es noch einmal.',
   reference: 'Kennung: {id}',
   missing_link: 'Dieser Link ist nicht vollständig. Fordern Sie einen neuen an.',
+  scopes: {
+    openid: 'Wissen, dass Sie es sind',
+    email: 'Ihre E-Mail-Adresse sehen',
+    profile: 'Ihren Namen sehen',
+    offline_access: 'Angemeldet bleiben, wenn Sie nicht da sind',
+  },
   errors: {
     access_denied: 'Der Zugriff wurde abgelehnt oder die Anfrage abgebrochen.',
     invalid_request: 'Die Anfrage der Anwendung ist nicht gültig.',

@@ -67,6 +67,7 @@ const en = {
   device_denied: 'The device was not connected. You can close this page.',
   ciba: 'Allow assisted sign-in?',
   ciba_text: '{actor} of {name} wants to act for you.',
+  ciba_own: '{name} wants to act for you.',
   ciba_message: 'Compare this text with what you were told',
   ciba_until: 'This request ends at {time}.',
   ciba_approved: 'Allowed. You can close this page.',
@@ -128,6 +129,13 @@ const en = {
   unreachable: 'The service could not be reached. Check your connection and try again.',
   reference: 'Reference: {id}',
   missing_link: 'This link is not complete. Ask for a new one.',
+  /** What the scopes of OpenID mean; those of services say it themselves. */
+  scopes: {
+    openid: 'Know that it is you',
+    email: 'See your e-mail address',
+    profile: 'See your name',
+    offline_access: 'Stay signed in when you are away',
+  } as Record<string, string>,
   errors: {
     access_denied: 'Access was denied, or the request was cancelled.',
     invalid_request: 'The request of the application is not valid.',

@@ -37,7 +37,7 @@ function consentRow({ m }: Page, { client, scopes, granted_at }: OwnConsent, run
   const time = new Date(granted_at).toLocaleDateString(document.documentElement.lang);
   return listRow({
     title: client.name,
-    lines: [scopes.map(({ title }) => title).join(' · '), filled(m.application_since, { time })],
+    lines: [scopes.map(({ scope, title }) => m.scopes[scope] ?? title).join(' · '), filled(m.application_since, { time })],
     action: { label: m.withdraw, spoken: filled(m.withdraw_from, { name: client.name }), run },
   });
 }

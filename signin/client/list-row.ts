@@ -1,7 +1,7 @@
 interface RowContent {
   readonly title: string;
   readonly lines: readonly string[];
-  readonly action?: { readonly label: string; /** Says of which row it is, for whoever hears the button alone. */ readonly spoken: string; readonly run: () => void };
+  readonly action?: { readonly label: string /** Says of which row it is, for whoever hears the button alone. */; readonly spoken: string; readonly run: () => void };
 }
 
 /** One line of a list of the own account: what it is, and one thing to do with it. */
@@ -11,8 +11,10 @@ export function listRow({ title, lines, action }: RowContent): HTMLElement {
   const words = document.createElement('div');
   for (const [index, text] of [title, ...lines].entries()) {
     const line = document.createElement('span');
-    line.textContent = text;
-    line.dir = 'auto';
+    // A Latin name keeps its own direction and the place of the sentence.
+    const isolated = document.createElement('bdi');
+    isolated.textContent = text;
+    line.append(isolated);
     if (index) line.className = 'sub';
     words.append(line);
   }
