@@ -17,6 +17,8 @@ export interface RenderInput {
   readonly displayName: string;
   /** What the server already knows, so that the first paint is right; the rest arrives with `GET /v1/branding`. */
   readonly branding?: { readonly logo_url?: string | null; readonly theme_mode?: string | null } | undefined;
+  /** Shows passkeys on the sign-in page and at the account. */
+  readonly passkeys?: boolean | undefined;
   /** Hides the way to sign-up; shown when absent. */
   readonly allowSignUp?: boolean | undefined;
 }
@@ -43,9 +45,9 @@ const PAGES: Record<Step, StepPage> = {
 };
 
 /** The whole document of a step; readable before any script has run. */
-export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp }: RenderInput): string {
+export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, passkeys = false }: RenderInput): string {
   const { messages: m, dir } = LANGUAGES[locale];
-  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp });
+  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, passkeys });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>

@@ -1,5 +1,6 @@
 interface RowContent {
-  readonly title: string;
+  /** What it is, or a field in which it is written. */
+  readonly title: string | HTMLElement;
   readonly lines: readonly string[];
   readonly action?: { readonly label: string /** Says of which row it is, for whoever hears the button alone. */; readonly spoken: string; readonly run: () => void };
 }
@@ -13,7 +14,7 @@ export function listRow({ title, lines, action }: RowContent): HTMLElement {
     const line = document.createElement('span');
     // A Latin name keeps its own direction and the place of the sentence.
     const isolated = document.createElement('bdi');
-    isolated.textContent = text;
+    isolated.append(text);
     line.append(isolated);
     if (index) line.className = 'sub';
     words.append(line);

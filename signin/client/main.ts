@@ -7,7 +7,7 @@ import { applyBranding, safeBranding } from './branding.ts';
 import { correlation } from './correlation.ts';
 import { IdentityApi } from './identity-api.ts';
 import { Page } from './page.ts';
-import { attachPasskey } from './passkey-flows.ts';
+import { attachPasskeys } from './passkey-flows.ts';
 import { attachPasswordField } from './password-field.ts';
 
 const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm> = {
@@ -40,5 +40,5 @@ for (const link of document.querySelectorAll<HTMLAnchorElement>('[data-languages
 for (const field of document.querySelectorAll<HTMLElement>('[data-password]')) attachPasswordField(field, page.m);
 const element = page.find<HTMLFormElement>('[data-form]');
 const form = element ? FLOWS[step]?.(page, element) : undefined;
-if (step.startsWith('passkey-')) attachPasskey(page);
+if (step === 'sign-in' && form) attachPasskeys(page, form);
 exposeAutomation(page, step, form);

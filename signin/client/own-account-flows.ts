@@ -4,6 +4,7 @@ import { showConsents } from './consent-list.ts';
 import { ApiProblem, type Authenticator, type OwnSession } from './identity-api.ts';
 import { listRow } from './list-row.ts';
 import type { Page } from './page.ts';
+import { PasskeyList } from './passkey-list.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -44,8 +45,10 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
     if (others) others.hidden = others.disabled = items.every(({ current }) => current);
   };
   page.find('[data-end-others]')?.addEventListener('click', () => void api.endOtherSessions().then(devices).catch(refused));
+  const passkeyForm = page.find<HTMLFormElement>('[data-passkey-form]');
+  const passkeys = passkeyForm && new PasskeyList(page, passkeyForm);
   void arrive(page, '/account', async () => {
-    const [own] = await Promise.all([api.account(), devices(), showConsents(page)]);
+    const [own] = await Promise.all([api.account(), devices(), showConsents(page), passkeys?.show()]);
     put(page, '[data-email]', own.email);
     put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : m.second_factor_off);
     const username = page.find<HTMLInputElement>('[data-username]');

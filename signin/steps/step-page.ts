@@ -6,6 +6,7 @@ export interface StepInput {
   readonly m: Messages;
   readonly query: Query;
   readonly displayName: string;
+  readonly passkeys: boolean;
   readonly allowSignUp: boolean | undefined;
 }
 

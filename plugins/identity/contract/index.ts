@@ -3,6 +3,7 @@ import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
 import { consentRoutes } from './routes/consent-routes.ts';
+import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
@@ -31,6 +32,7 @@ export const identity = defineContract({
       description: 'Signature of tokens that only services of the platform read; applications get EdDSA or ES256, as they registered',
     }),
     keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
+    passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
   }),
 
@@ -168,8 +170,9 @@ export const identity = defineContract({
         host: Host,
         org_id: Id,
         verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
+        passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
       }),
-      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean() }),
+      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean(), passkeys: Type.Boolean() }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,
     }),
@@ -261,6 +264,7 @@ export const identity = defineContract({
       problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'interaction_not_found', 'session_required', 'account_not_offered'],
     }),
     ...consentRoutes,
+    ...passkeyRoutes,
     ...protocolRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),

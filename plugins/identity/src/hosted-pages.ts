@@ -75,6 +75,7 @@ export class HostedPages {
       assets: this.#assets,
       displayName: 'Platform',
       branding: this.#brandings.get(realm.env_id)?.branding,
+      passkeys: realm.passkeys,
       allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
     });
     answer({ req, res }, step === 'not-found' ? 404 : 200, encodings(Buffer.from(body)), { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });

@@ -5,6 +5,7 @@ import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
 import { forgetExpired } from './expiry.ts';
+import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
 
@@ -45,6 +46,7 @@ export default definePlugin(identity, {
         listSessions: request => sessions.list(request),
         revokeSession: request => sessions.revoke(request),
         ...accountHandlers(accounts),
+        ...passkeyHandlers(made.passkeys),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),

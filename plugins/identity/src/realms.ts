@@ -8,7 +8,12 @@ export interface Realm {
   readonly host: string;
   /** Whether people confirm their e-mail address before they sign in. */
   readonly verify_email: boolean;
+  /** Whether people may sign in with passkeys. */
+  readonly passkeys: boolean;
 }
+
+type Settings = Pick<Realm, 'verify_email' | 'passkeys'>;
+type Named = Omit<Realm, keyof Settings>;
 
 const LIMIT = 1_000;
 const NEGATIVE_MS = 5_000;
@@ -24,27 +29,29 @@ export class Realms {
   }
 
   get system(): Realm {
-    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}`, verify_email: true };
+    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}`, verify_email: true, passkeys: this.#ctx.config.passkeys };
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
-    const verifyEmail = await this.write(this.#ctx.db.sql, { env_id: params.env_id, org_id: body.org_id, host: body.host.toLowerCase(), verify_email: body.verify_email });
+    const realm = { ...body, env_id: params.env_id, host: body.host.toLowerCase() };
+    const settings = await this.write(this.#ctx.db.sql, realm);
     this.forget();
-    return { env_id: params.env_id, host: body.host.toLowerCase(), verify_email: verifyEmail };
+    return { env_id: realm.env_id, host: realm.host, ...settings };
   }
 
-  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns whether addresses are confirmed there: as said, or as before. */
-  async write(sql: Sql, { env_id: envId, org_id: orgId, host, verify_email: verify }: Omit<Realm, 'verify_email'> & { verify_email?: boolean | undefined }): Promise<boolean> {
+  /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns its settings: as said, or as before. */
+  async write(sql: Sql, { env_id: envId, org_id: orgId, host, verify_email: verify, passkeys }: Named & { [Name in keyof Settings]?: boolean | undefined }): Promise<Settings> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
     if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
-      const [row] = await sql<[{ verify_email: boolean }]>`
-        insert into realms (env_id, org_id, host, verify_email) values (${envId}, ${orgId}, ${host}, ${verify ?? true})
-        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email)
-        returning verify_email`;
-      return row.verify_email;
+      const [row] = await sql<[Settings]>`
+        insert into realms (env_id, org_id, host, verify_email, passkeys) values (${envId}, ${orgId}, ${host}, ${verify ?? true}, ${passkeys ?? false})
+        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email),
+          passkeys = coalesce(${passkeys ?? null}::boolean, realms.passkeys)
+        returning verify_email, passkeys`;
+      return row;
     } catch (cause) {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
       throw cause;
@@ -63,7 +70,7 @@ export class Realms {
     const now = this.#ctx.clock.now().getTime();
     let known = this.#byHost.get(host);
     if (!known || known.until < now) {
-      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where host = ${host}`;
+      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, passkeys from realms where host = ${host}`;
       known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
       this.#byHost.set(host, known);
       if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
@@ -82,7 +89,7 @@ export class Realms {
   /** Nothing once the environment is gone. */
   async find(envId: string): Promise<Realm | undefined> {
     if (envId === SYSTEM.envId) return this.system;
-    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email from realms where env_id = ${envId}` : [];
+    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, passkeys from realms where env_id = ${envId}` : [];
     return realm;
   }
 

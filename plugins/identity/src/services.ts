@@ -35,6 +35,9 @@ import { MfaChallenge } from './mfa/mfa-challenge.ts';
 import { MfaEnrolment } from './mfa/mfa-enrolment.ts';
 import { SecondFactor } from './mfa/second-factor.ts';
 import { PageGuard } from './page-guard.ts';
+import { OwnPasskeys } from './passkeys/own-passkeys.ts';
+import { PasskeyChallenges } from './passkeys/passkey-challenges.ts';
+import { PasskeySignIn } from './passkeys/passkey-sign-in.ts';
 import { Passwords } from './passwords.ts';
 import { People } from './people.ts';
 import { Protocol } from './protocol.ts';
@@ -95,6 +98,8 @@ export async function servicesOf(ctx: Ctx) {
   const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers: { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send } }));
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
+  const challenges = new PasskeyChallenges(ctx);
+  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
@@ -111,6 +116,7 @@ export async function servicesOf(ctx: Ctx) {
     mailbox,
     model,
     pages,
+    passkeys,
     passwords,
     people,
     protocol,

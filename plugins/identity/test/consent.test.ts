@@ -113,7 +113,7 @@ describe('consent', () => {
     // Somebody else's is as unknown as none.
     await world.person('mallory@example.org', { envId: tenant });
     const eve = world.browser(HOST);
-    await eve.post('/v1/sign-in', { email: 'eve@example.org', password: CHOSEN, oauth: {} });
+    await eve.post('/v1/sign-in', { email: 'mallory@example.org', password: CHOSEN, oauth: {} });
     expect((await eve.get('/v1/account/consents')).json['items']).toEqual([]);
     expect((await eve.post(`/v1/account/consents/${kept.context['client_id']}/withdraw`, {})).json['code']).toBe('consent_not_found');
     expect(await list()).toHaveLength(1);
@@ -197,7 +197,7 @@ describe('accounts', () => {
     const { context } = await toConsent(await bank(), world.browser(HOST));
     const nobody = await world.browser(HOST).get(`/v1/consent/accounts?consent_flow=${String(context['consent_flow'])}`);
     expect([nobody.status, nobody.json['code']]).toEqual([401, 'session_required']);
-    await world.person('mallory@example.org', { envId: tenant });
+    await world.person('eve@example.org', { envId: tenant });
     const eve = world.browser(HOST);
     await eve.post('/v1/sign-in', { email: 'eve@example.org', password: CHOSEN, oauth: {} });
     const other = await eve.get(`/v1/consent/accounts?consent_flow=${String(context['consent_flow'])}`);

@@ -24,6 +24,9 @@ const NOTICES = {
   mfa_removed: { subject: 'The authenticator app was removed', text: 'Signing in to your account no longer asks for a code.' },
   recovery_code_used: { subject: 'A recovery code was used', text: 'Somebody signed in to your account with a recovery code. It is void now.' },
   recovery_codes_renewed: { subject: 'New recovery codes were made', text: 'Your account has new recovery codes. The old ones are void.' },
+  passkey_added: { subject: 'A passkey was added', text: 'Somebody can sign in to your account with a new passkey, without the password.' },
+  passkey_removed: { subject: 'A passkey was removed', text: 'One of the passkeys of your account is not accepted any more.' },
+  passkey_suspended: { subject: 'A passkey was stopped', text: 'A copy of one of your passkeys was used. It is not accepted any more: remove it, and add another one.' },
 } as const satisfies Record<string, Letter>;
 export type Notice = keyof typeof NOTICES;
 
