@@ -3,7 +3,7 @@ import { html, type Markup } from './markup.ts';
 import { LANGUAGES, type Locale } from './messages.ts';
 import { inLanguage, type Query } from './oauth-context.ts';
 import type { Step } from './step.ts';
-import { mfa, passwordChange, passwordReset, passwordResetConfirm, signIn, signUp, verifyEmail } from './steps/account-steps.ts';
+import { mfa, passwordChange, passwordReset, passwordResetConfirm, signIn, signUp, ssoReturn, verifyEmail } from './steps/account-steps.ts';
 import { account, accountMfa } from './steps/own-account-steps.ts';
 import { ciba, consent, device, wallet } from './steps/approval-steps.ts';
 import { accountRecovery, error, notFound, passkeyEnroll, passkeyVerify } from './steps/static-steps.ts';
@@ -19,6 +19,8 @@ export interface RenderInput {
   readonly branding?: { readonly logo_url?: string | null; readonly theme_mode?: string | null } | undefined;
   /** Shows passkeys on the sign-in page and at the account. */
   readonly passkeys?: boolean | undefined;
+  /** The provider of single sign-on, by its name. */
+  readonly sso?: string | undefined;
   /** Hides the way to sign-up; shown when absent. */
   readonly allowSignUp?: boolean | undefined;
 }
@@ -37,6 +39,7 @@ const PAGES: Record<Step, StepPage> = {
   wallet,
   error,
   'account-recovery': accountRecovery,
+  sso: ssoReturn,
   account,
   'account/mfa': accountMfa,
   'not-found': notFound,
@@ -45,9 +48,9 @@ const PAGES: Record<Step, StepPage> = {
 };
 
 /** The whole document of a step; readable before any script has run. */
-export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, passkeys = false }: RenderInput): string {
+export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, passkeys = false, sso }: RenderInput): string {
   const { messages: m, dir } = LANGUAGES[locale];
-  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, passkeys });
+  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, passkeys, sso });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>

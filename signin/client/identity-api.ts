@@ -117,6 +117,8 @@ export class IdentityApi {
   finishPasskey = (body: { credential: object; name: string }) => this.#send<OwnPasskey>('POST', '/v1/account/passkeys/finish', body);
   renamePasskey = (id: string, name: string) => this.#send('POST', `/v1/account/passkeys/${encodeURIComponent(id)}/rename`, { name });
   removePasskey = (id: string) => this.#send('POST', `/v1/account/passkeys/${encodeURIComponent(id)}/remove`);
+  beginSso = (oauth: OAuthContext) => this.#send<{ redirect_to: string }>('POST', '/v1/sso/begin', { oauth });
+  finishSso = (body: { state: string; code?: string; error?: string; iss?: string }) => this.#authenticate('/v1/sso/finish', body);
   changeOwnPassword = (body: { current_password: string; password: string }) => this.#authenticate('/v1/account/password', body);
   beginMfa = (password: string) => this.#send<Authenticator>('POST', '/v1/account/mfa/begin', { password });
   confirmMfa = (code: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/confirm', { code });

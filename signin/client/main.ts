@@ -1,5 +1,5 @@
 import { attachAccount, attachAccountMfa } from './own-account-flows.ts';
-import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachVerifyEmail } from './account-flows.ts';
+import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachSsoReturn, attachVerifyEmail } from './account-flows.ts';
 import { attachCiba, attachConsent, attachDevice, attachWallet } from './approval-flows.ts';
 import type { AttachedForm } from './attached-form.ts';
 import { exposeAutomation } from './automation.ts';
@@ -22,6 +22,7 @@ const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm>
   device: attachDevice,
   ciba: attachCiba,
   wallet: attachWallet,
+  sso: attachSsoReturn,
   account: attachAccount,
   'account/mfa': attachAccountMfa,
 };

@@ -21,7 +21,7 @@ export async function createPasskey({ challenge, rp_id: id, rp_name, timeout_ms:
 }
 
 /** Asks for a passkey of this page: in a window of the browser, or, with `conditional`, among what it offers to fill in. */
-export async function usePasskey({ challenge, rp_id: rpId, timeout_ms: timeout }: PasskeyChallenge, signal: AbortSignal, conditional = false): Promise<object> {
+export async function askPasskey({ challenge, rp_id: rpId, timeout_ms: timeout }: PasskeyChallenge, signal: AbortSignal, conditional = false): Promise<object> {
   const used = (await navigator.credentials.get({
     publicKey: { challenge: bytes(challenge), rpId, userVerification: 'required', timeout },
     signal,

@@ -1,7 +1,7 @@
 import type { AttachedForm } from './attached-form.ts';
 import { ApiProblem } from './identity-api.ts';
 import type { Page } from './page.ts';
-import { usePasskey } from './passkey-ceremony.ts';
+import { askPasskey } from './passkey-ceremony.ts';
 
 /** Passkeys on the sign-in page: what the browser offers in the e-mail field, and a button. Only one of them can wait at a time. */
 export function attachPasskeys(page: Page, form: AttachedForm): void {
@@ -13,7 +13,7 @@ export function attachPasskeys(page: Page, form: AttachedForm): void {
     waiting.abort();
     waiting = new AbortController();
     const { signal } = waiting;
-    const credential = await usePasskey(await page.api.passkeyChallenge(), signal, conditional);
+    const credential = await askPasskey(await page.api.passkeyChallenge(), signal, conditional);
     page.go((await page.api.passkeySignIn({ credential, oauth: page.oauth })).next);
   };
   const offer = async () => {

@@ -5,6 +5,7 @@ import { accountRoutes } from './routes/account-routes.ts';
 import { consentRoutes } from './routes/consent-routes.ts';
 import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
+import { ssoRoutes } from './routes/sso-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -266,6 +267,7 @@ export const identity = defineContract({
     ...consentRoutes,
     ...passkeyRoutes,
     ...protocolRoutes,
+    ...ssoRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
     protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),

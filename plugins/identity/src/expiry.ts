@@ -9,6 +9,7 @@ export async function forgetExpired({ db }: Ctx): Promise<void> {
   // Seven days of a session and thirty of its refresh token.
   await db.sql`delete from session_devices where opened_at < now() - interval '38 days'`;
   await db.sql`delete from passkey_challenges where expires_at < now()`;
+  await db.sql`delete from upstream_flows where expires_at < now()`;
   await db.sql`delete from consent_offers where expires_at < now()`;
   await db.sql`delete from grant_selections where expires_at < now()`;
   await db.sql`delete from revocations where expires_at < now()`;

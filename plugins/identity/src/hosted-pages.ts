@@ -11,6 +11,7 @@ import { stepOf } from '../../../signin/step.ts';
 import type { SignUpPolicy } from './account/sign-up-policy.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { Realm, Realms } from './realms.ts';
+import type { UpstreamProviders } from './sso/upstream-providers.ts';
 
 const BUNDLE = fileURLToPath(new URL('../../../signin/dist', import.meta.url));
 const TYPES: Readonly<Record<string, string>> = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
@@ -41,15 +42,17 @@ export class HostedPages {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
   readonly #signUp: SignUpPolicy;
+  readonly #providers: UpstreamProviders;
   readonly #assets: Assets;
   readonly #files = new Map<string, Encodings & { type: string }>();
   readonly #brandings = new Map<string, { at: number; branding: Record<string, string> }>();
 
-  constructor(ctx: Ctx, { realms, signUp }: { realms: Realms; signUp: SignUpPolicy }) {
+  constructor(ctx: Ctx, { providers, realms, signUp }: { providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy }) {
     if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
     this.#ctx = ctx;
     this.#realms = realms;
     this.#signUp = signUp;
+    this.#providers = providers;
     this.#assets = assetsOf(JSON.parse(readFileSync(join(BUNDLE, 'manifest.json'), 'utf8')) as Record<string, { file: string }>);
     for (const name of readdirSync(BUNDLE, { recursive: true }) as string[]) {
       const type = TYPES[extname(name)];
@@ -76,6 +79,7 @@ export class HostedPages {
       displayName: 'Platform',
       branding: this.#brandings.get(realm.env_id)?.branding,
       passkeys: realm.passkeys,
+      sso: step === 'sign-in' ? await this.#providers.labelOf(realm) : undefined,
       allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
     });
     answer({ req, res }, step === 'not-found' ? 404 : 200, encodings(Buffer.from(body)), { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });

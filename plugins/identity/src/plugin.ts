@@ -8,6 +8,7 @@ import { forgetExpired } from './expiry.ts';
 import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
+import { ssoHandlers } from './sso/sso-handlers.ts';
 
 export default definePlugin(identity, {
   uses: { notification, registry },
@@ -47,6 +48,7 @@ export default definePlugin(identity, {
         revokeSession: request => sessions.revoke(request),
         ...accountHandlers(accounts),
         ...passkeyHandlers(made.passkeys),
+        ...ssoHandlers(made.sso),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),

@@ -46,6 +46,9 @@ import { ScopeHolders } from './scope-holders.ts';
 import { Sessions } from './sessions.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
+import { SsoSignIn } from './sso/sso-sign-in.ts';
+import { UpstreamProtocol } from './sso/upstream-protocol.ts';
+import { UpstreamProviders } from './sso/upstream-providers.ts';
 import { TokenExchange } from './token-exchange.ts';
 import { TokenVerifier } from './token-verifier.ts';
 import { Workloads } from './workloads.ts';
@@ -81,7 +84,9 @@ export async function servicesOf(ctx: Ctx) {
   const ciba = new CibaApproval(ctx, { browser, clients, consents, guard, people, protocol, realms });
   const rotation = new KeyRotation(ctx, keys);
   const policy = new SignUpPolicy(ctx);
-  const pages = new HostedPages(ctx, { realms, signUp: policy });
+  const upstream = new UpstreamProtocol(ctx);
+  const providers = new UpstreamProviders(ctx, { box, protocol: upstream, realms });
+  const pages = new HostedPages(ctx, { providers, realms, signUp: policy });
   const steps = new StepTokens(ctx);
   const mailbox = new AccountMailbox(ctx, { box, realms });
   const factor = new SecondFactor(ctx, box);
@@ -100,6 +105,7 @@ export async function servicesOf(ctx: Ctx) {
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const challenges = new PasskeyChallenges(ctx);
   const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
+  const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
@@ -125,6 +131,7 @@ export async function servicesOf(ctx: Ctx) {
     rotation,
     sessions,
     signIn,
+    sso,
     templates,
     workloads,
   };

@@ -20,6 +20,7 @@ const STEPS = [
   'wallet',
   'error',
   'account-recovery',
+  'sso',
   'account',
   'account/mfa',
 ];
