@@ -44,7 +44,12 @@ describe('what a person decides about applications', () => {
   };
   const pressed = (value: 'approve' | 'deny') => page.locator(`button[value=${value}]:visible`).click();
 
-  test('SGN-007 SGN-026 SGN-029 SGN-043 consent shows what is asked and the accounts, all chosen, and forwards the choice', async () => {
+  test('SGN-007 SGN-026 SGN-029 SGN-036 SGN-043 consent shows what is asked and the accounts, all chosen, and forwards the choice', async () => {
+    const called: string[] = [];
+    page.on('request', request => {
+      const { origin, pathname } = new URL(request.url());
+      if (origin === platform.ready.auth) called.push(`${request.method()} ${pathname}`);
+    });
     await page.goto(application.authorizeUrl());
     await signIn();
     await page.waitForURL('**/consent?**');
@@ -66,6 +71,11 @@ describe('what a person decides about applications', () => {
     const home = page.waitForRequest(request => request.url().startsWith(REDIRECT));
     await pressed('approve');
     expect(Object.fromEntries(new URL((await home).url()).searchParams)).toMatchObject({ state: 's1', code: expect.any(String), iss: platform.ready.auth });
+    // The protocol interrupts for a page and is continued by it; everything else a page asks for is under /v1.
+    expect(called).toContain('POST /oauth/authorize/continue');
+    expect(called.filter(call => /^GET \/oauth\/authorize\/[\w-]+$/.test(call))).toHaveLength(2);
+    expect(called.filter(call => !/^(GET \/(sign-in|consent|signin-assets\/[\w.-]+)|(GET|POST) \/(v1|oauth)\/[\w/-]+)$/.test(call))).toEqual([]);
+    page.removeAllListeners('request');
     const kept = await inDatabaseOf(platform.dataDir, 'auth', sql => sql<{ account_ids: string[] }[]>`select account_ids from consents where client_id = ${application.clientId}`);
     expect(kept.map(({ account_ids }) => account_ids)).toEqual([['a0', 'a2']]);
   }, 60_000);

@@ -74,15 +74,20 @@ export class UpstreamProviders {
     return secret;
   }
 
-  /** What the button on the sign-in page says; nothing where there is no provider. */
+  /** What the button on the sign-in page says; nothing where there is no provider. Never fails the page: what was last known is said. */
   async labelOf({ env_id }: Realm): Promise<string | undefined> {
     const now = this.#ctx.clock.now().getTime();
     const known = this.#labels.get(env_id);
     if (known && known.until > now) return known.label;
-    const [row] = await this.#ctx.db.sql<{ label: string }[]>`select label from upstream_providers where env_id = ${env_id}`;
-    this.#labels.set(env_id, { label: row?.label, until: now + KNOWN_MS });
+    const rows = await this.#ctx.db.sql<{ label: string }[]>`select label from upstream_providers where env_id = ${env_id}`.catch(error => {
+      this.#ctx.log.debug({ err: error }, 'whether there is a provider is not to be had');
+      return [{ label: known?.label }];
+    });
+    const label = rows[0]?.label;
+    this.#labels.delete(env_id);
+    this.#labels.set(env_id, { label, until: now + KNOWN_MS });
     if (this.#labels.size > KNOWN) this.#labels.delete(this.#labels.keys().next().value as string);
-    return row?.label;
+    return label;
   }
 
   #realm({ caller, targetEnvId }: Asked): Promise<Realm> {
