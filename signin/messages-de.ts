@@ -174,6 +174,7 @@ export const de: Messages = {
     passkey_cancelled: 'Es wurde kein Passkey benutzt. Versuchen Sie es noch einmal oder nutzen Sie Ihr Passwort.',
     too_many_passkeys: 'Mehr Passkeys sind nicht möglich. Entfernen Sie zuerst einen.',
     passkey_not_found: 'Dieser Passkey ist schon entfernt. Laden Sie die Seite neu.',
+    sso_off: 'Single Sign-on ist hier nicht eingerichtet. Nutzen Sie E-Mail und Passwort.',
     sso_refused: 'Ihre Organisation hat Sie nicht eingelassen. Versuchen Sie es noch einmal oder nutzen Sie Ihr Passwort.',
     sso_no_account: 'Hier gibt es noch kein Konto für Sie. Lassen Sie sich von jemandem einladen, der schon dabei ist.',
     sso_unavailable: 'Die Anmeldung Ihrer Organisation ist nicht erreichbar. Versuchen Sie es gleich noch einmal.',

@@ -176,6 +176,7 @@ const en = {
     passkey_cancelled: 'No passkey was used. Try again, or use your password.',
     too_many_passkeys: 'There are as many passkeys as there may be. Remove one first.',
     passkey_not_found: 'This passkey was removed already. Reload the page.',
+    sso_off: 'Single sign-on is not set up here. Use your email and password.',
     sso_refused: 'Your organization did not let you in. Try again, or use your password.',
     sso_no_account: 'There is no account for you here yet. Ask somebody who is already there to invite you.',
     sso_unavailable: 'Your organization’s sign-in cannot be reached. Try again in a moment.',
