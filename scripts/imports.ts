@@ -14,7 +14,7 @@ const layerOf = (name: string) => LAYERS.findIndex(layer => layer.includes(name)
 const KERNEL_ONLY = ['koa', 'ioredis', 'tsyringe', 'postgres', 'pino', 'undici', 'ws', '@koa/router', '@cedar-policy/cedar-wasm'];
 /** What a plugin may use of npm, by plugin (house 3: «listed per plugin»). */
 const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  identity: ['oidc-provider', 'jose', '@node-rs/argon2', '@noble/curves', '@noble/hashes', '@zxcvbn-ts/language-common', 'scim2-parse-filter', 'uqr'],
+  identity: ['oidc-provider', 'jose', '@node-rs/argon2', '@noble/curves', '@noble/hashes', '@simplewebauthn/server', '@zxcvbn-ts/language-common', 'scim2-parse-filter', 'uqr'],
   ingress: ['@peculiar/x509'],
   gateway: ['jose'],
 };

@@ -1,6 +1,8 @@
+import { ar } from './messages-ar.ts';
 import { de } from './messages-de.ts';
 
 const en = {
+  language: 'Language',
   sign_in: 'Sign in',
   sign_in_to: 'to continue to {name}',
   email: 'Email',
@@ -10,6 +12,7 @@ const en = {
   optional: 'optional',
   forgot: 'Forgot your password?',
   sso: 'Single sign-on',
+  sso_with: 'Sign in with {name}',
   sso_note: 'Single sign-on is not set up here yet. Use your email and password.',
   no_account: 'No account yet?',
   create_account: 'Create an account',
@@ -65,6 +68,7 @@ const en = {
   device_denied: 'The device was not connected. You can close this page.',
   ciba: 'Allow assisted sign-in?',
   ciba_text: '{actor} of {name} wants to act for you.',
+  ciba_own: '{name} wants to act for you.',
   ciba_message: 'Compare this text with what you were told',
   ciba_until: 'This request ends at {time}.',
   ciba_approved: 'Allowed. You can close this page.',
@@ -95,6 +99,17 @@ const en = {
   passkey_enroll: 'Add a passkey',
   passkey_verify: 'Sign in with a passkey',
   passkey_text: 'Passkeys are not available here yet.',
+  passkeys: 'Passkeys',
+  passkeys_text: 'Sign in with your fingerprint, face or device PIN instead of the password.',
+  passkey_name: 'Name of the new passkey',
+  passkey_added: 'The passkey is set up.',
+  passkey_used: 'Last used {time}',
+  passkey_unused: 'Not used yet',
+  passkey_suspended: 'Stopped: a copy of it was used.',
+  passkey_remove: 'Remove',
+  passkey_remove_named: 'Remove {name}',
+  passkey_removed: '{name} is removed.',
+  passkey_rename: 'Rename {name}',
   loading: 'Loading…',
   sign_up_closed: 'New accounts are not opened here. Ask somebody who is already there to invite you.',
   account: 'Your account',
@@ -118,6 +133,12 @@ const en = {
   last_seen: 'Last used {time}',
   end_device: 'Sign out',
   end_others: 'Sign out all other devices',
+  applications: 'Applications that act for you',
+  applications_none: 'No application acts for you.',
+  application_since: 'Since {time}',
+  withdraw: 'Take back',
+  withdraw_from: 'Take back what {name} may do',
+  withdrawn: '{name} may not act for you any more.',
   change_password: 'Change the password',
   back_to_account: 'Back to your account',
   no_script: 'Signing in needs JavaScript. Your password is never sent without it.',
@@ -127,6 +148,13 @@ const en = {
   unreachable: 'The service could not be reached. Check your connection and try again.',
   reference: 'Reference: {id}',
   missing_link: 'This link is not complete. Ask for a new one.',
+  /** What the scopes of OpenID mean; those of services say it themselves. */
+  scopes: {
+    openid: 'Know that it is you',
+    email: 'See your e-mail address',
+    profile: 'See your name',
+    offline_access: 'Stay signed in when you are away',
+  } as Record<string, string>,
   errors: {
     access_denied: 'Access was denied, or the request was cancelled.',
     invalid_request: 'The request of the application is not valid.',
@@ -156,6 +184,15 @@ const en = {
     wallet_taken: 'This wallet is linked to an account already.',
     wallet_limit: 'Your account has ten wallets. Remove one first.',
     wallet_not_found: 'This wallet is not linked to your account. Reload the page.',
+    passkey_refused: 'This passkey is not accepted here. Use another one, or your password.',
+    passkeys_off: 'Passkeys are not used here.',
+    passkey_cancelled: 'No passkey was used. Try again, or use your password.',
+    too_many_passkeys: 'There are as many passkeys as there may be. Remove one first.',
+    passkey_not_found: 'This passkey was removed already. Reload the page.',
+    sso_off: 'Single sign-on is not set up here. Use your email and password.',
+    sso_refused: 'Your organization did not let you in. Try again, or use your password.',
+    sso_no_account: 'There is no account for you here yet. Ask somebody who is already there to invite you.',
+    sso_unavailable: 'Your organization’s sign-in cannot be reached. Try again in a moment.',
     mfa_enrolled: 'An authenticator app is set up already. Reload the page.',
     mfa_not_enrolled: 'No authenticator app is set up. Reload the page.',
   } as Record<string, string>,
@@ -168,23 +205,41 @@ const en = {
 };
 
 export type Messages = typeof en;
-export type Locale = 'en' | 'de';
+export type Locale = 'en' | 'de' | 'ar';
 
-const CATALOG: Record<Locale, Messages> = { en, de };
-
-export function messagesOf(locale: string): Messages {
-  return CATALOG[locale === 'de' ? 'de' : 'en'];
+interface Language {
+  readonly messages: Messages;
+  readonly dir: 'ltr' | 'rtl';
+  /** As its speakers call it. */
+  readonly name: string;
 }
 
-/** The first language of an `Accept-Language` header that there is a catalog for. */
-export function localeOf(header: string | undefined): Locale {
+export const LANGUAGES: Readonly<Record<Locale, Language>> = {
+  en: { messages: en, dir: 'ltr', name: 'English' },
+  de: { messages: de, dir: 'ltr', name: 'Deutsch' },
+  ar: { messages: ar, dir: 'rtl', name: 'العربية' },
+};
+
+const known = (tag: string | undefined): Locale | undefined => {
+  const language = (tag ?? '').toLowerCase().split('-')[0] as string;
+  return Object.hasOwn(LANGUAGES, language) ? (language as Locale) : undefined;
+};
+
+export function messagesOf(locale: string): Messages {
+  return LANGUAGES[known(locale) ?? 'en'].messages;
+}
+
+/** What the address asks for (`ui_locales`, most wanted first: OpenID Connect Core 3.1.2.1), else what the browser does. */
+export function localeOf(header: string | undefined, uiLocales = ''): Locale {
+  const asked = uiLocales.split(' ').find(known);
+  if (asked) return known(asked) as Locale;
   const wanted = (header ?? '').split(',').map(part => {
-    const [tag = '', ...params] = part.trim().toLowerCase().split(';');
-    const q = params.find(param => param.trim().startsWith('q='));
-    return { language: tag.split('-')[0], weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
+    const [tag = '', ...params] = part.trim().split(';');
+    const q = params.find(param => param.trim().toLowerCase().startsWith('q='));
+    return { locale: known(tag.trim()), weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
   });
-  const known = wanted.filter(({ language }) => language === 'en' || language === 'de').sort((a, b) => b.weight - a.weight);
-  return (known[0]?.language as Locale | undefined) ?? 'en';
+  const [best] = wanted.filter(({ locale, weight }) => locale && weight > 0).sort((a, b) => b.weight - a.weight);
+  return best?.locale ?? 'en';
 }
 
 export function filled(text: string, values: Readonly<Record<string, string | number>>): string {

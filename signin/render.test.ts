@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { assetsOf } from './assets.ts';
-import { type Locale, localeOf, messagesOf } from './messages.ts';
+import { LANGUAGES, type Locale, localeOf, messagesOf } from './messages.ts';
 import { renderStep } from './render.ts';
 import { ROUTED, type Step, stepOf } from './step.ts';
 
@@ -56,11 +56,11 @@ test('SGN-042 the account list is only on the page when a consent flow is', () =
 
 test('nothing is inline, so the content policy needs no exception', () => {
   for (const step of [...ROUTED, 'not-found' as const]) {
-    for (const locale of ['en', 'de'] as const) {
+    for (const locale of Object.keys(LANGUAGES) as Locale[]) {
       const page = render(step, context, locale);
       expect(page).not.toMatch(/\sstyle=|<style|\son[a-z]+=|javascript:/i);
       expect(page.match(/<script/g)).toHaveLength(1);
-      expect(page).toContain(`<html lang="${locale}"`);
+      expect(page).toContain(`<html lang="${locale}" dir="${LANGUAGES[locale].dir}"`);
     }
   }
 });
@@ -80,7 +80,7 @@ test('the submit button waits for the script, so a browser never posts a passwor
   expect(render('sign-in')).toMatch(/<button type="submit"[^>]* disabled>/);
 });
 
-test('both languages say everything', () => {
+test('every language says everything', () => {
   const shape = (value: object): unknown =>
     Object.entries(value).map(([name, inner]) =>
       typeof inner === 'object'
@@ -92,8 +92,16 @@ test('both languages say everything', () => {
               ?.sort() ?? [],
           ],
     );
-  expect(shape(messagesOf('de'))).toEqual(shape(messagesOf('en')));
+  for (const locale of Object.keys(LANGUAGES)) expect([locale, shape(messagesOf(locale))]).toEqual([locale, shape(messagesOf('en'))]);
   expect([localeOf('de-CH,de;q=0.9,en;q=0.8'), localeOf('fr,en;q=0.5,de;q=0.7'), localeOf(undefined), localeOf('fr')]).toEqual(['de', 'de', 'en', 'en']);
+  // What the application or the person asks for comes before what the browser does.
+  expect([localeOf('de', 'fr ar-EG en'), localeOf('de', 'fr'), localeOf('ar;q=0, de;q=0.1', ''), localeOf('constructor', '__proto__')]).toEqual(['ar', 'de', 'de', 'en']);
+});
+
+test('SGN-028 another language is a link on the page itself, with the whole context and the step of the moment', () => {
+  const page = render('mfa', { ...context, challenge_id: 'c-1', methods: 'totp,recovery_code', other: 'x' }, 'ar');
+  const links = [...page.matchAll(/href="(\?[^"]*)" lang="(\w+)"/g)].map(([, href, lang]) => [lang, Object.fromEntries(new URLSearchParams((href as string).replaceAll('&amp;', '&')))]);
+  expect(links).toEqual(['en', 'de'].map(ui_locales => [ui_locales, { ...context, challenge_id: 'c-1', methods: 'totp,recovery_code', ui_locales }]));
 });
 
 test('hashed names come from the manifest', () => {

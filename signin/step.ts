@@ -12,6 +12,7 @@ export type Step =
   | 'wallet'
   | 'error'
   | 'account-recovery'
+  | 'sso'
   | 'account'
   | 'account/mfa'
   | 'not-found'
@@ -33,6 +34,7 @@ export const ROUTED: readonly Step[] = [
   'wallet',
   'error',
   'account-recovery',
+  'sso',
   'account',
   'account/mfa',
 ];

@@ -1,42 +1,27 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { request } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { newId } from '@platform/kernel/base/ids';
-import { SYSTEM } from '@platform/sdk';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
+import { Application, REDIRECT } from '../fixtures/application.ts';
 import { openBrowser } from '../fixtures/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { Platform } from '../fixtures/platform.ts';
 
 const EMAIL = 'ada@example.org';
 const PASSWORD = 'a long walk by the sea 7';
-const REDIRECT = 'https://ledger.example.org/callback';
-const SECRET = 'the application alone knows it';
-const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
-const CIBA = 'urn:openid:params:grant-type:ciba';
 const shots = process.env['PLATFORM_E2E_SHOTS'];
 
 describe('what a person decides about applications', () => {
   const platform = new Platform({ split: false, pluginDirs: '' });
-  const keeper = createServer((_req, res) => {
-    const accounts = ['Everyday', 'Savings', 'Card'].map((name, index) => ({ id: `a${index}`, name, mask: `••${index}`, type: 'checking' }));
-    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ accounts }));
-  });
+  let application: Application;
   let browser: Browser;
   let page: Page;
-  let clientId: string;
 
   beforeAll(async () => {
-    await new Promise<void>(resolve => keeper.listen(0, '127.0.0.1', resolve));
     await platform.start();
     await openAccount(platform.dataDir, EMAIL, PASSWORD);
-    clientId = await anApplication(`http://127.0.0.1:${(keeper.address() as AddressInfo).port}/accounts`);
+    application = await Application.register(platform);
     browser = await openBrowser(platform);
     page = await (await browser.newContext({ viewport: { width: 900, height: 900 } })).newPage();
   }, 180_000);
@@ -44,33 +29,9 @@ describe('what a person decides about applications', () => {
   afterAll(async () => {
     await browser?.close();
     await platform[Symbol.asyncDispose]();
-    await new Promise(resolve => keeper.close(resolve));
+    await application[Symbol.asyncDispose]();
   }, 60_000);
 
-  /** As an install registers it. */
-  async function anApplication(accounts: string): Promise<string> {
-    const id = newId();
-    const metadata = {
-      client_name: 'Ledger',
-      redirect_uris: [REDIRECT],
-      grant_types: ['authorization_code', DEVICE, CIBA],
-      response_types: ['code'],
-      token_endpoint_auth_method: 'client_secret_basic',
-      application_type: 'web',
-      id_token_signed_response_alg: 'EdDSA',
-      scope: 'openid email',
-      first_party: false,
-      consent_accounts_uri: accounts,
-      dpop_bound_access_tokens: true,
-      backchannel_token_delivery_mode: 'poll',
-    };
-    const hash = (text: string) => createHash('sha256').update(text).digest();
-    await inDatabaseOf(platform.dataDir, 'auth', async sql => {
-      await sql`insert into oauth_clients (env_id, client_id, metadata, secret_hash, registration_hash, registered_by)
-        values (${SYSTEM.envId}, ${id}, ${sql.json(metadata)}, ${hash(SECRET)}, ${hash(randomBytes(32).toString('hex'))}, 'app')`;
-    });
-    return id;
-  }
   const shot = async (name: string) => {
     if (!shots) return;
     mkdirSync(shots, { recursive: true });
@@ -81,40 +42,15 @@ describe('what a person decides about applications', () => {
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   };
-  /** The application's own call, from its server. */
-  const asApplication = (path: string, fields: Record<string, string>) => {
-    const { hostname, host, port } = new URL(platform.ready.auth);
-    const authorization = `Basic ${Buffer.from(`${clientId}:${encodeURIComponent(SECRET)}`).toString('base64')}`;
-    const options = {
-      host: '127.0.0.1',
-      port,
-      path,
-      method: 'POST',
-      servername: hostname,
-      agent: false as const,
-      ca: readFileSync(join(platform.dataDir, 'ca', 'classical', 'root.crt')),
-      headers: { host, authorization, 'content-type': 'application/x-www-form-urlencoded' },
-    };
-    return new Promise<Record<string, string>>((resolve, reject) => {
-      request(options, answer => text(answer).then(body => resolve(JSON.parse(body) as Record<string, string>), reject))
-        .on('error', reject)
-        .end(new URLSearchParams(fields).toString());
-    });
-  };
   const pressed = (value: 'approve' | 'deny') => page.locator(`button[value=${value}]:visible`).click();
 
-  test('SGN-007 SGN-026 SGN-029 SGN-043 consent shows what is asked and the accounts, all chosen, and forwards the choice', async () => {
-    const query = {
-      client_id: clientId,
-      response_type: 'code',
-      redirect_uri: REDIRECT,
-      scope: 'openid email',
-      state: 's1',
-      code_challenge: createHash('sha256').update('v'.repeat(43)).digest('base64url'),
-      code_challenge_method: 'S256',
-      consent_flow: 'fdx',
-    };
-    await page.goto(`${platform.ready.auth}/oauth/authorize?${new URLSearchParams(query)}`);
+  test('SGN-007 SGN-026 SGN-029 SGN-036 SGN-043 consent shows what is asked and the accounts, all chosen, and forwards the choice', async () => {
+    const called: string[] = [];
+    page.on('request', request => {
+      const { origin, pathname } = new URL(request.url());
+      if (origin === platform.ready.auth) called.push(`${request.method()} ${pathname}`);
+    });
+    await page.goto(application.authorizeUrl());
     await signIn();
     await page.waitForURL('**/consent?**');
     await page.getByText('Ledger asks to:').waitFor();
@@ -135,12 +71,17 @@ describe('what a person decides about applications', () => {
     const home = page.waitForRequest(request => request.url().startsWith(REDIRECT));
     await pressed('approve');
     expect(Object.fromEntries(new URL((await home).url()).searchParams)).toMatchObject({ state: 's1', code: expect.any(String), iss: platform.ready.auth });
-    const kept = await inDatabaseOf(platform.dataDir, 'auth', sql => sql<{ account_ids: string[] }[]>`select account_ids from consents where client_id = ${clientId}`);
+    // The protocol interrupts for a page and is continued by it; everything else a page asks for is under /v1.
+    expect(called).toContain('POST /oauth/authorize/continue');
+    expect(called.filter(call => /^GET \/oauth\/authorize\/[\w-]+$/.test(call))).toHaveLength(2);
+    expect(called.filter(call => !/^(GET \/(sign-in|consent|signin-assets\/[\w.-]+)|(GET|POST) \/(v1|oauth)\/[\w/-]+)$/.test(call))).toEqual([]);
+    page.removeAllListeners('request');
+    const kept = await inDatabaseOf(platform.dataDir, 'auth', sql => sql<{ account_ids: string[] }[]>`select account_ids from consents where client_id = ${application.clientId}`);
     expect(kept.map(({ account_ids }) => account_ids)).toEqual([['a0', 'a2']]);
   }, 60_000);
 
   test('SGN-008 a device is let in by its code, after a sign-in on the way', async () => {
-    const started = await asApplication('/oauth/device_authorization', { scope: 'openid' });
+    const started = await application.post('/oauth/device_authorization', { scope: 'openid' });
     expect(started).toMatchObject({ user_code: expect.any(String) });
     await page.context().clearCookies();
     await page.goto(String(started['verification_uri_complete']));
@@ -157,7 +98,7 @@ describe('what a person decides about applications', () => {
   }, 60_000);
 
   test('SGN-009 an assisted sign-in shows who asks and its message, and ends with the decision', async () => {
-    const started = await asApplication('/oauth/bc-authorize', { scope: 'openid', login_hint: EMAIL, binding_message: 'Order 4711' });
+    const started = await application.post('/oauth/bc-authorize', { scope: 'openid', login_hint: EMAIL, binding_message: 'Order 4711' });
     await page.goto(`${platform.ready.auth}/ciba?${new URLSearchParams({ auth_req_id: String(started['auth_req_id']) })}`);
     await page.getByText('Order 4711').waitFor();
     await shot('ciba');
@@ -166,5 +107,18 @@ describe('what a person decides about applications', () => {
     // Decided is decided.
     await page.reload();
     await page.locator('[data-alert]:visible').waitFor();
+  }, 60_000);
+
+  test('SGN-007 what was allowed stands at the account and is taken back there; the application has to ask again', async () => {
+    await page.goto(`${platform.ready.auth}/account`);
+    const row = page.locator('[data-applications] li');
+    await row.getByText('Ledger').waitFor();
+    expect(await row.count()).toBe(1);
+    await shot('account-applications');
+    await page.getByRole('button', { name: 'Take back what Ledger may do' }).click();
+    await page.getByText('Ledger may not act for you any more.').waitFor();
+    await page.getByText('No application acts for you.').waitFor();
+    await page.goto(application.authorizeUrl());
+    await page.waitForURL('**/consent?**');
   }, 60_000);
 });

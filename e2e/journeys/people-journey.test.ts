@@ -179,8 +179,8 @@ describe(`somebody opens an account and keeps it, ${split ? 'one process per ser
     await grace.getByText('This device').waitFor();
     await grace.getByText(/10 recovery codes/).waitFor();
     await shot(grace, 'account-devices');
-    await grace.getByRole('button', { name: 'Sign out', exact: true }).click();
-    await grace.getByRole('button', { name: 'Sign out', exact: true }).waitFor({ state: 'hidden' });
+    await grace.getByRole('button', { name: /^Sign out: / }).click();
+    await grace.getByRole('button', { name: /^Sign out: / }).waitFor({ state: 'hidden' });
     await page.goto(auth('/account'));
     await stepIs(page, 'sign-in');
     // And back to where it was wanted, with a recovery code.

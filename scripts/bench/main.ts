@@ -11,6 +11,7 @@ import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
 import { resolveRows } from './resolve.ts';
 import { type Row, table } from './row.ts';
+import { signInPageRows } from './signin.ts';
 
 const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
   policy: policyRows,
@@ -21,6 +22,7 @@ const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
   registry: registryRows,
   bus: busRows,
   platform: platformRows,
+  signin: signInPageRows,
 };
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');
 

@@ -14,7 +14,11 @@ const sample = (path: string) => path.replaceAll(/\{\*?[A-Za-z_]+\}/g, DUMMY_ID)
  * What every plugin must do, in-house or not (house 19): refuse the nameless, the wrong kind and the unscoped on every gated route, refuse
  * unknown members, answer in the declared shapes, describe itself truly, migrate twice, finish requests while draining, say when it is not ready.
  */
-export function describeConformance<C extends AnyContract, U extends Uses>(plugin: { readonly contract: C; readonly uses: U } & object, options: BootOptions<U> = {}): void {
+export function describeConformance<C extends AnyContract, U extends Uses>(
+  plugin: { readonly contract: C; readonly uses: U } & object,
+  options: BootOptions<U> = {},
+  { ownsAccess = false } = {},
+): void {
   const { base, actions } = plugin.contract;
   const routes = Object.entries(plugin.contract.routes as Record<string, AnyRoute>);
   const gated = routes.filter(([, { door, options: route }]) => door === 'request' && gateActions(route.gate) !== undefined);
@@ -71,6 +75,14 @@ export function describeConformance<C extends AnyContract, U extends Uses>(plugi
           const [action = ''] = gateActions(route.gate) ?? [];
           if (actions[action]?.principals?.every((kind: string) => kind === 'machine')) continue;
           const persona = as.user(...(gateActions(route.gate) ?? []).map(scope => (base.vertical && base.vertical !== 'platform' ? `${base.vertical}:${scope}` : scope)));
+          // Whoever says itself what people hold has never heard of this one: it is asked with the scopes in hand.
+          if (ownsAccess) {
+            const call = (host.by(persona) as unknown as Record<string, (input: object) => Promise<unknown>>)[name];
+            const refused = await call?.({ targetEnvId: persona.envId, body: { no_such_member: 1 } }).catch((error: unknown) => error);
+            expect([name, refused]).toEqual([name, expect.objectContaining({ status: 400, code: 'validation_failed' })]);
+            expect((refused as { extra: { errors: { pointer: string }[] } }).extra.errors.map(({ pointer }) => pointer)).toContain('/no_such_member');
+            continue;
+          }
           const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, { method, persona, body: JSON.stringify({ no_such_member: 1 }) });
           expect([name, answer.status, answer.json['code']]).toEqual([name, 400, 'validation_failed']);
           expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toContain('/no_such_member');

@@ -23,13 +23,30 @@ type Attach = (page: Page, form: HTMLFormElement) => AttachedForm;
 export const attachSignIn: Attach = (page, form) => {
   const sso = page.find<HTMLButtonElement>('[data-sso]');
   const note = page.find('[data-sso-note]');
-  if (sso && note) {
-    sso.disabled = false;
-    sso.addEventListener('click', () => {
-      note.hidden = false;
-    });
-  }
-  return new AttachedForm(form, page.m, ({ email = '', password = '' }) => signIn(page, { email, password }));
+  const form_ = new AttachedForm(form, page.m, ({ email = '', password = '' }) => signIn(page, { email, password }));
+  if (!sso || !note) return form_;
+  sso.disabled = false;
+  sso.addEventListener('click', () => {
+    // Until somebody has set up a provider, the button says so.
+    if (sso.dataset['ssoOn'] === undefined) note.hidden = false;
+    else void form_.during(sso, async () => page.leave((await page.api.beginSso(page.oauth)).redirect_to)).catch(() => undefined);
+  });
+  return form_;
+};
+
+/** Back from the provider of the organization: what it answered goes to the service at once, and out of the address. */
+export const attachSsoReturn: Attach = (page, form) => {
+  const attached = new AttachedForm(form, page.m, async () => {
+    const { state = '', code, error, iss } = page.query;
+    history.replaceState(null, '', location.pathname);
+    if (!state) throw incomplete(page);
+    await follow(page, await page.api.finishSso({ state, ...(code ? { code } : {}), ...(error ? { error } : {}), ...(iss ? { iss } : {}) }));
+  });
+  void attached
+    .submit()
+    .catch(() => undefined)
+    .finally(() => page.find('[data-pending]')?.setAttribute('hidden', ''));
+  return attached;
 };
 
 export const attachSignUp: Attach = (page, form) => new AttachedForm(form, page.m, ({ email = '', password = '', display_name = '' }) => signUp(page, { email, password, display_name }));

@@ -1,4 +1,4 @@
-import { filled } from '../messages.ts';
+import { filled, type Messages } from '../messages.ts';
 import { AttachedForm } from './attached-form.ts';
 import { type Account, ApiProblem, type ConsentClient } from './identity-api.ts';
 import type { Page } from './page.ts';
@@ -13,10 +13,10 @@ function element(tag: string, text: string, className = ''): HTMLElement {
   return made;
 }
 
-function showClient(root: HTMLElement, { client, scopes }: ConsentClient, sentence: string, unknown: string): void {
+function showClient(m: Messages, root: HTMLElement, { client, scopes }: ConsentClient, sentence: string): void {
   const place = root.querySelector('[data-client]');
-  if (place) place.textContent = filled(sentence, { name: client.name || unknown });
-  root.querySelector('[data-scopes]')?.replaceChildren(...scopes.map(({ scope, title }) => element('li', title || scope)));
+  if (place) place.textContent = filled(sentence, { name: client.name || m.consent_unknown });
+  root.querySelector('[data-scopes]')?.replaceChildren(...scopes.map(({ scope, title }) => element('li', m.scopes[scope] ?? (title || scope))));
 }
 
 /** Whoever is not signed in does so first, and comes back to this very step. */
@@ -55,7 +55,7 @@ export function attachConsent(page: Page, element_: HTMLFormElement): AttachedFo
   });
   void reveal(form, async () => {
     const [consent, accounts] = await Promise.all([page.api.consent(page.oauth.client_id ?? '', page.oauth.scope ?? ''), flow ? page.api.consentAccounts(flow) : undefined]);
-    showClient(element_, consent, page.m.consent_text, page.m.consent_unknown);
+    showClient(page.m, element_, consent, page.m.consent_text);
     if (accounts) showAccounts(element_, accounts.accounts, accounts.message);
   });
   return form;
@@ -99,7 +99,7 @@ export function attachDevice(page: Page, element_: HTMLFormElement): AttachedFor
   return new AttachedForm(element_, page.m, async ({ user_code = '' }) => {
     const letters = user_code.toUpperCase().replace(/[^A-Z0-9]/g, '');
     code = letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : letters;
-    showClient(second, await signedIn(page, `/device?${new URLSearchParams({ user_code: code })}`, () => page.api.device(code)), page.m.device_found, page.m.consent_unknown);
+    showClient(page.m, second, await signedIn(page, `/device?${new URLSearchParams({ user_code: code })}`, () => page.api.device(code)), page.m.device_found);
     element_.hidden = true;
     second.hidden = false;
     second.querySelector<HTMLButtonElement>('[value=deny]')?.focus();
@@ -117,7 +117,7 @@ export function attachCiba(page: Page, element_: HTMLFormElement): AttachedForm 
   void reveal(form, async () => {
     const { client, actor_display, binding_message, expires_at } = await signedIn(page, `/ciba?${new URLSearchParams({ auth_req_id: id })}`, () => page.api.ciba(id));
     const place = page.find('[data-client]');
-    if (place) place.textContent = filled(page.m.ciba_text, { actor: actor_display, name: client.name });
+    if (place) place.textContent = filled(actor_display === client.name ? page.m.ciba_own : page.m.ciba_text, { actor: actor_display, name: client.name });
     const binding = page.find('[data-binding]');
     const text = page.find('[data-binding-text]');
     if (binding && text && binding_message) {

@@ -29,6 +29,13 @@ export class AttachedForm {
     if (!this.#valid()) throw new ApiProblem(0, { code: 'invalid_input' }, '');
     const values: Values = {};
     for (const control of this.element.querySelectorAll<HTMLInputElement>('input[name]')) if (control.type !== 'checkbox') values[control.name] = control.value;
+    return this.during(button, () => this.#send(values, button?.value ?? ''));
+  }
+
+  /** One piece of work at a time, of this form or of a button beside it. */
+  async during(button: HTMLButtonElement | undefined, work: () => Promise<void>): Promise<void> {
+    if (this.#busy) return;
+    this.#clear();
     const label = button?.textContent ?? '';
     this.#busy = true;
     if (button) {
@@ -36,7 +43,7 @@ export class AttachedForm {
       button.textContent = this.#m.working;
     }
     try {
-      await this.#send(values, button?.value ?? '');
+      await work();
     } catch (error) {
       this.show(error instanceof ApiProblem ? error : new ApiProblem(0, { code: 'unexpected' }, ''));
       throw error;

@@ -52,6 +52,27 @@ export interface OwnSession {
   readonly current: boolean;
   readonly last_seen_at: string;
 }
+export interface OwnConsent extends ConsentClient {
+  readonly client_id: string;
+  readonly granted_at: string;
+}
+export interface PasskeyChallenge {
+  readonly challenge: string;
+  readonly rp_id: string;
+  readonly timeout_ms: number;
+}
+export interface PasskeyCreation extends PasskeyChallenge {
+  readonly rp_name: string;
+  readonly user: { readonly id: string; readonly name: string; readonly display_name: string };
+  readonly algorithms: readonly number[];
+  readonly exclude: readonly string[];
+}
+export interface OwnPasskey {
+  readonly passkey_id: string;
+  readonly name: string;
+  readonly suspended: boolean;
+  readonly last_used_at: string | null;
+}
 export interface Authenticator {
   readonly secret: string;
   readonly otpauth_uri: string;
@@ -91,6 +112,17 @@ export class IdentityApi {
   sessions = () => this.#send<{ items: readonly OwnSession[] }>('GET', '/v1/account/sessions');
   endSession = (id: string) => this.#send('POST', `/v1/account/sessions/${encodeURIComponent(id)}/revoke`);
   endOtherSessions = () => this.#send('POST', '/v1/account/sessions/revoke-others');
+  consents = () => this.#send<{ items: readonly OwnConsent[] }>('GET', '/v1/account/consents');
+  withdrawConsent = (clientId: string) => this.#send('POST', `/v1/account/consents/${encodeURIComponent(clientId)}/withdraw`);
+  passkeyChallenge = () => this.#send<PasskeyChallenge>('POST', '/v1/passkey/challenge');
+  passkeySignIn = (body: { credential: object; oauth: OAuthContext }) => this.#authenticate('/v1/passkey/sign-in', body);
+  passkeys = () => this.#send<{ items: readonly OwnPasskey[] }>('GET', '/v1/account/passkeys');
+  beginPasskey = (password: string) => this.#send<PasskeyCreation>('POST', '/v1/account/passkeys/begin', { password });
+  finishPasskey = (body: { credential: object; name: string }) => this.#send<OwnPasskey>('POST', '/v1/account/passkeys/finish', body);
+  renamePasskey = (id: string, name: string) => this.#send('POST', `/v1/account/passkeys/${encodeURIComponent(id)}/rename`, { name });
+  removePasskey = (id: string) => this.#send('POST', `/v1/account/passkeys/${encodeURIComponent(id)}/remove`);
+  beginSso = (oauth: OAuthContext) => this.#send<{ redirect_to: string }>('POST', '/v1/sso/begin', { oauth });
+  finishSso = (body: { state: string; code?: string; error?: string; iss?: string }) => this.#authenticate('/v1/sso/finish', body);
   changeOwnPassword = (body: { current_password: string; password: string }) => this.#authenticate('/v1/account/password', body);
   beginMfa = (password: string) => this.#send<Authenticator>('POST', '/v1/account/mfa/begin', { password });
   confirmMfa = (code: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/confirm', { code });

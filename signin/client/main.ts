@@ -1,5 +1,5 @@
 import { attachAccount, attachAccountMfa } from './own-account-flows.ts';
-import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachVerifyEmail } from './account-flows.ts';
+import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachSsoReturn, attachVerifyEmail } from './account-flows.ts';
 import { attachCiba, attachConsent, attachDevice, attachWallet } from './approval-flows.ts';
 import type { AttachedForm } from './attached-form.ts';
 import { exposeAutomation } from './automation.ts';
@@ -7,7 +7,7 @@ import { applyBranding, safeBranding } from './branding.ts';
 import { correlation } from './correlation.ts';
 import { IdentityApi } from './identity-api.ts';
 import { Page } from './page.ts';
-import { attachPasskey } from './passkey-flows.ts';
+import { attachPasskeys } from './passkey-flows.ts';
 import { attachPasswordField } from './password-field.ts';
 
 const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm> = {
@@ -22,6 +22,7 @@ const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm>
   device: attachDevice,
   ciba: attachCiba,
   wallet: attachWallet,
+  sso: attachSsoReturn,
   account: attachAccount,
   'account/mfa': attachAccountMfa,
 };
@@ -35,8 +36,10 @@ page.api.branding().then(
   () => undefined,
 );
 
+// A mail's token stands behind `#`, and goes along into another language.
+for (const link of document.querySelectorAll<HTMLAnchorElement>('[data-languages] a')) link.hash = location.hash;
 for (const field of document.querySelectorAll<HTMLElement>('[data-password]')) attachPasswordField(field, page.m);
 const element = page.find<HTMLFormElement>('[data-form]');
 const form = element ? FLOWS[step]?.(page, element) : undefined;
-if (step.startsWith('passkey-')) attachPasskey(page);
+if (step === 'sign-in' && form) attachPasskeys(page, form);
 exposeAutomation(page, step, form);

@@ -1,7 +1,10 @@
 import { filled } from '../messages.ts';
 import { AttachedForm, textOf } from './attached-form.ts';
+import { showConsents } from './consent-list.ts';
 import { ApiProblem, type Authenticator, type OwnSession } from './identity-api.ts';
+import { listRow } from './list-row.ts';
 import type { Page } from './page.ts';
+import { PasskeyList } from './passkey-list.ts';
 import { signedByWallet } from './wallet-provider.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -44,8 +47,10 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
   };
   page.find('[data-end-others]')?.addEventListener('click', () => void api.endOtherSessions().then(devices).catch(refused));
   const wallets = attachWallets(page);
+  const passkeyForm = page.find<HTMLFormElement>('[data-passkey-form]');
+  const passkeys = passkeyForm && new PasskeyList(page, passkeyForm);
   void arrive(page, '/account', async () => {
-    const [own] = await Promise.all([api.account(), devices(), wallets()]);
+    const [own] = await Promise.all([api.account(), devices(), wallets(), showConsents(page), passkeys?.show()]);
     put(page, '[data-email]', own.email);
     put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : m.second_factor_off);
     const username = page.find<HTMLInputElement>('[data-username]');
@@ -57,25 +62,10 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
   });
 }
 
-function deviceRow({ m }: Page, { device, current, last_seen_at }: OwnSession, end: () => void): HTMLElement {
-  const row = document.createElement('li');
-  row.className = 'device';
-  const about = document.createElement('span');
-  about.textContent = device || m.unknown_device;
-  const seen = document.createElement('span');
-  seen.className = 'sub';
-  seen.textContent = current ? m.this_device : filled(m.last_seen, { time: new Date(last_seen_at).toLocaleString(document.documentElement.lang) });
-  const words = document.createElement('div');
-  words.append(about, seen);
-  row.append(words);
-  if (current) return row;
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.className = 'link';
-  button.textContent = m.end_device;
-  button.addEventListener('click', end);
-  row.append(button);
-  return row;
+function deviceRow({ m }: Page, { device, current, last_seen_at }: OwnSession, run: () => void): HTMLElement {
+  const title = device || m.unknown_device;
+  const seen = current ? m.this_device : filled(m.last_seen, { time: new Date(last_seen_at).toLocaleString(document.documentElement.lang) });
+  return listRow({ title, lines: [seen], ...(current ? {} : { action: { label: m.end_device, spoken: `${m.end_device}: ${title}`, run } }) });
 }
 
 /** Wallets of the account, in a form of their own: its password is for adding one, and for removing any. @returns what shows them. */

@@ -4,11 +4,19 @@ import { pathWith } from '../oauth-context.ts';
 import { form, notice, passwordField, submitButton, textField } from './controls.ts';
 import type { StepPage } from './step-page.ts';
 
-export const signIn: StepPage = ({ m, query, displayName, allowSignUp, walletSignIn }) => ({
+export const signIn: StepPage = ({ m, query, displayName, allowSignUp, walletSignIn, passkeys, sso }) => ({
   title: m.sign_in,
   lead: displayName ? filled(m.sign_in_to, { name: displayName }) : undefined,
-  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: !query['login_hint'] })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint']) })}<p class="aside"><a href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div class="stack after"><button type="button" class="btn" data-sso disabled>${m.sso}</button><p class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p>${walletSignIn && html`<a class="btn" href="${pathWith('/wallet', query)}">${m.wallet_sign_in}</a>`}</div>`,
+  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: passkeys ? 'username webauthn' : 'username', inputmode: 'email', value: query['login_hint'], focus: !query['login_hint'] })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint']) })}<p class="aside"><a href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div class="stack after">${passkeys && html`<button type="button" class="btn" data-passkey disabled>${m.passkey_verify}</button>`}<button type="button" class="btn" data-sso${sso && html` data-sso-on`} disabled>${sso ? filled(m.sso_with, { name: sso }) : m.sso}</button><p class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p>${walletSignIn && html`<a class="btn" href="${pathWith('/wallet', query)}">${m.wallet_sign_in}</a>`}</div>`,
   foot: allowSignUp === false ? undefined : html`${m.no_account} <a href="${pathWith('/sign-up', query)}">${m.create_account}</a>`,
+});
+
+/** Where the provider of the organization sends the browser back to. It shows; the script takes the answer to the service (H-08). */
+export const ssoReturn: StepPage = ({ m, query }) => ({
+  title: m.sso,
+  body: form(html`<p class="sub" role="status" data-pending>${m.working}</p>`),
+  // The state in the address is the provider's, not the application's.
+  foot: html`<a href="${pathWith('/sign-in', { ui_locales: query['ui_locales'] })}">${m.back_to_sign_in}</a>`,
 });
 
 export const signUp: StepPage = ({ m, query, allowSignUp }) => ({
@@ -18,7 +26,7 @@ export const signUp: StepPage = ({ m, query, allowSignUp }) => ({
     allowSignUp === false
       ? html``
       : form(
-          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
+          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, latin: false, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
         ),
   foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
 });

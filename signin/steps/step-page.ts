@@ -6,6 +6,9 @@ export interface StepInput {
   readonly m: Messages;
   readonly query: Query;
   readonly displayName: string;
+  /** What the provider of the organization is called; without one the button explains itself. */
+  readonly sso: string | undefined;
+  readonly passkeys: boolean;
   readonly allowSignUp: boolean | undefined;
   readonly walletSignIn: boolean | undefined;
 }

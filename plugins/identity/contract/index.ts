@@ -2,10 +2,13 @@ import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, 
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
+import { consentRoutes } from './routes/consent-routes.ts';
+import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { directoryRoutes } from './routes/directory-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
 import { WalletSignIn } from './schema/wallet.ts';
+import { ssoRoutes } from './routes/sso-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
@@ -33,6 +36,7 @@ export const identity = defineContract({
       description: 'Signature of tokens that only services of the platform read; applications get EdDSA or ES256, as they registered',
     }),
     keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
+    passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
   }),
 
@@ -174,8 +178,9 @@ export const identity = defineContract({
         org_id: Id,
         verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
         wallet_sign_in: Type.Optional(WalletSignIn),
+        passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
       }),
-      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean(), wallet_sign_in: WalletSignIn }),
+      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean(), wallet_sign_in: WalletSignIn, passkeys: Type.Boolean() }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,
     }),
@@ -268,7 +273,10 @@ export const identity = defineContract({
       returns: Type.Object({ redirect_to: Type.String() }),
       problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'interaction_not_found', 'session_required', 'account_not_offered'],
     }),
+    ...consentRoutes,
+    ...passkeyRoutes,
     ...protocolRoutes,
+    ...ssoRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
     protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),

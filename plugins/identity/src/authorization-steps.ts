@@ -30,14 +30,16 @@ export class AuthorizationSteps {
   }
 
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */
-  async nextAfterSignIn(realm: Realm, { uid, return_to }: { uid?: string | undefined; return_to?: string | undefined }): Promise<string> {
+  async nextAfterSignIn(realm: Realm, { uid, return_to, ui_locales }: { uid?: string | undefined; return_to?: string | undefined; ui_locales?: string | undefined }): Promise<string> {
     const interaction = uid ? await this.#parts.protocol.provider(realm).Interaction.find(uid) : undefined;
-    if (!interaction) return return_to ?? '/';
-    if (interaction.session) {
-      // The session it began under is replaced by the new one.
-      interaction.session = undefined;
-      await interaction.persist();
-    }
+    if (!interaction) return inLanguage(return_to ?? '/', ui_locales);
+    const asked = ui_locales !== undefined && ui_locales !== interaction.params['ui_locales'];
+    // A language chosen on the way is the one of the pages that follow.
+    if (asked) interaction.params['ui_locales'] = ui_locales;
+    // The session it began under is replaced by the new one.
+    const replaced = interaction.session !== undefined;
+    if (replaced) interaction.session = undefined;
+    if (asked || replaced) await interaction.persist();
     return pathOf(interaction.returnTo);
   }
 
@@ -74,6 +76,10 @@ export class AuthorizationSteps {
     for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {})) grant.addResourceScope(resource, scopes.join(' '));
     return { grant, grantId: await grant.save() };
   }
+}
+
+function inLanguage(path: string, uiLocales: string | undefined): string {
+  return uiLocales === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ ui_locales: uiLocales })}`;
 }
 
 function pathOf(url: string): string {

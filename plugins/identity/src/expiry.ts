@@ -8,6 +8,8 @@ export async function forgetExpired({ db }: Ctx): Promise<void> {
   await db.sql`delete from authenticators where confirmed_at is null and begun_at < now() - interval '1 day'`;
   // Seven days of a session and thirty of its refresh token.
   await db.sql`delete from session_devices where opened_at < now() - interval '38 days'`;
+  await db.sql`delete from passkey_challenges where expires_at < now()`;
+  await db.sql`delete from upstream_flows where expires_at < now()`;
   await db.sql`delete from consent_offers where expires_at < now()`;
   await db.sql`delete from grant_selections where expires_at < now()`;
   await db.sql`delete from wallet_challenges where expires_at < now()`;

@@ -1,14 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { type NodeExchange, type RequestOf, SYSTEM } from '@platform/sdk';
 import { ASSETS_PREFIX, type Assets, assetsOf } from '../../../signin/assets.ts';
 import { localeOf } from '../../../signin/messages.ts';
+import { pathWith } from '../../../signin/oauth-context.ts';
 import { renderStep } from '../../../signin/render.ts';
 import { stepOf } from '../../../signin/step.ts';
 import type { SignUpPolicy } from './account/sign-up-policy.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { Realm, Realms } from './realms.ts';
+import type { UpstreamProviders } from './sso/upstream-providers.ts';
 
 const BUNDLE = fileURLToPath(new URL('../../../signin/dist', import.meta.url));
 const TYPES: Readonly<Record<string, string>> = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
@@ -19,24 +22,41 @@ const SECURITY = {
 };
 const BRANDING_MS = 30_000;
 
+interface Encodings {
+  readonly plain: Buffer;
+  readonly brotli: Buffer;
+}
+
+/** Pages hold no secret that a person has not typed into the address, so their size tells nothing (BREACH). */
+const encodings = (plain: Buffer): Encodings => ({ plain, brotli: brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: plain.length > 16_384 ? 11 : 5 } }) });
+
+function answer({ req, res }: Pick<NodeExchange, 'req' | 'res'>, status: number, { plain, brotli }: Encodings, headers: Readonly<Record<string, string>>): void {
+  const compressed = /\bbr\b(?!;\s*q=0(?:\.0*)?(?:,|$))/.test(String(req.headers['accept-encoding'] ?? ''));
+  const bytes = compressed ? brotli : plain;
+  res.writeHead(status, { ...SECURITY, ...headers, vary: 'accept-encoding', 'content-length': bytes.length, ...(compressed ? { 'content-encoding': 'br' } : {}) });
+  res.end(req.method === 'HEAD' ? undefined : bytes);
+}
+
 /** The hosted sign-in pages: rendered here, readable before any script, one path a step (G-SGN-01). */
 export class HostedPages {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
   readonly #signUp: SignUpPolicy;
+  readonly #providers: UpstreamProviders;
   readonly #assets: Assets;
-  readonly #files = new Map<string, { bytes: Buffer; type: string }>();
+  readonly #files = new Map<string, Encodings & { type: string }>();
   readonly #brandings = new Map<string, { at: number; branding: Record<string, string> }>();
 
-  constructor(ctx: Ctx, { realms, signUp }: { realms: Realms; signUp: SignUpPolicy }) {
+  constructor(ctx: Ctx, { providers, realms, signUp }: { providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy }) {
     if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
     this.#ctx = ctx;
     this.#realms = realms;
     this.#signUp = signUp;
+    this.#providers = providers;
     this.#assets = assetsOf(JSON.parse(readFileSync(join(BUNDLE, 'manifest.json'), 'utf8')) as Record<string, { file: string }>);
     for (const name of readdirSync(BUNDLE, { recursive: true }) as string[]) {
       const type = TYPES[extname(name)];
-      if (type) this.#files.set(ASSETS_PREFIX + name.replaceAll('\\', '/'), { bytes: readFileSync(join(BUNDLE, name)), type });
+      if (type) this.#files.set(ASSETS_PREFIX + name.replaceAll('\\', '/'), { ...encodings(readFileSync(join(BUNDLE, name))), type });
     }
   }
 
@@ -44,26 +64,26 @@ export class HostedPages {
     const url = new URL(req.url ?? '/', 'https://pages');
     if (req.method !== 'GET' && req.method !== 'HEAD') return void res.writeHead(405, { allow: 'GET, HEAD' }).end();
     const file = this.#files.get(url.pathname);
-    if (file)
-      return void res
-        .writeHead(200, { ...SECURITY, 'content-type': file.type, 'content-length': file.bytes.length, 'cache-control': 'public, max-age=31536000, immutable' })
-        .end(req.method === 'HEAD' ? undefined : file.bytes);
+    if (file) return answer({ req, res }, 200, file, { 'content-type': file.type, 'cache-control': 'public, max-age=31536000, immutable' });
+    // Browsers ask for it by themselves; the mark of the page is drawn by its style.
+    if (url.pathname === '/favicon.ico') return void res.writeHead(204, { ...SECURITY, 'cache-control': 'public, max-age=86400' }).end();
     const realm = await this.#realms.onHost(hostname);
     // The root is where a sign-in without an application ends.
-    if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm), 'cache-control': 'no-store' }).end();
+    if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm, url.searchParams.get('ui_locales')), 'cache-control': 'no-store' }).end();
     const step = stepOf(url.pathname);
     const query = Object.fromEntries(url.searchParams);
     const body = renderStep(step, {
-      locale: localeOf(req.headers['accept-language']),
+      locale: localeOf(req.headers['accept-language'], query['ui_locales']),
       query,
       assets: this.#assets,
       displayName: 'Platform',
       branding: this.#brandings.get(realm.env_id)?.branding,
       walletSignIn: realm.wallet_sign_in !== 'off',
+      passkeys: realm.passkeys,
+      sso: step === 'sign-in' ? await this.#providers.labelOf(realm) : undefined,
       allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
     });
-    res.writeHead(step === 'not-found' ? 404 : 200, { ...SECURITY, 'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });
-    res.end(req.method === 'HEAD' ? undefined : body);
+    answer({ req, res }, step === 'not-found' ? 404 : 200, encodings(Buffer.from(body)), { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
   }
 
   /** Never fails a page: without the registry the platform's defaults show (doc1, sign-in 5). */
@@ -84,8 +104,8 @@ export class HostedPages {
   }
 
   /** The platform's people go on to the console; a tenant's to their account, for which of its applications they came is not known. */
-  #home(realm: Realm): string {
-    return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : '/account';
+  #home(realm: Realm, uiLocales: string | null): string {
+    return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : pathWith('/account', { ui_locales: uiLocales ?? undefined });
   }
 
   async #read(envId: string): Promise<Record<string, string>> {

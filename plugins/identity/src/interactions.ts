@@ -4,7 +4,7 @@ import { type Consents, flowOf } from './approvals/consents.ts';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Realm } from './realms.ts';
 
-const CARRIED = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'login_hint'];
+const CARRIED = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'login_hint', 'ui_locales'];
 
 /** The page on which an interrupted authorization goes on, with its context in the query (SGN-017, SGN-029). */
 export async function pageOf({ clients }: { clients: ClientDirectory }, realm: Realm, context: KoaContextWithOIDC, { params, uid, prompt }: Interaction): Promise<string> {

@@ -6,9 +6,11 @@ import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
+import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
 import { walletHandlers } from './wallet/wallet-handlers.ts';
+import { ssoHandlers } from './sso/sso-handlers.ts';
 
 export default definePlugin(identity, {
   uses: { notification, registry },
@@ -16,7 +18,7 @@ export default definePlugin(identity, {
 
   async setup(ctx) {
     const made = await servicesOf(ctx);
-    const { access, accounts, authorizations, ciba, consents, device, directory, holders, keys, mailbox, model, pages, passwords, people, protocol, realms } = made;
+    const { access, accounts, authorizations, ciba, consents, device, directory, holders, keys, mailbox, model, ownConsents, pages, passwords, people, protocol, realms } = made;
     const { registration, requests, rotation, selection, sessions, signIn, templates, wallets, workloads } = made;
     const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {
@@ -49,6 +51,8 @@ export default definePlugin(identity, {
         ...accountHandlers(accounts),
         ...directoryHandlers(directory),
         ...walletHandlers(wallets),
+        ...passkeyHandlers(made.passkeys),
+        ...ssoHandlers(made.sso),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),
@@ -56,6 +60,8 @@ export default definePlugin(identity, {
         continueAuthorization: request => authorizations.decide(request),
         consent: request => consents.describe(request),
         consentAccounts: request => selection.accounts(request),
+        ownConsents: request => ownConsents.list(request),
+        withdrawConsent: request => ownConsents.withdraw(request),
         device: request => device.show(request),
         decideDevice: request => device.decide(request),
         ciba: request => ciba.show(request),

@@ -10,8 +10,12 @@ export interface Realm {
   readonly verify_email: boolean;
   /** Whether wallets sign in, and whether one that nobody has linked opens an account. */
   readonly wallet_sign_in: 'off' | 'linked' | 'sign_up';
+  /** Whether people may sign in with passkeys. */
+  readonly passkeys: boolean;
 }
-type Written = Pick<Realm, 'env_id' | 'org_id' | 'host'> & { readonly verify_email?: boolean | undefined; readonly wallet_sign_in?: Realm['wallet_sign_in'] | undefined };
+
+type Settings = Pick<Realm, 'verify_email' | 'wallet_sign_in' | 'passkeys'>;
+type Named = Omit<Realm, keyof Settings>;
 
 const LIMIT = 1_000;
 const NEGATIVE_MS = 5_000;
@@ -27,28 +31,32 @@ export class Realms {
   }
 
   get system(): Realm {
-    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${this.#ctx.platform.domain}`, verify_email: true, wallet_sign_in: 'off' };
+    const { platform, config } = this.#ctx;
+    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${platform.domain}`, verify_email: true, wallet_sign_in: 'off', passkeys: config.passkeys };
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
-    const host = body.host.toLowerCase();
-    const settings = await this.write(this.#ctx.db.sql, { env_id: params.env_id, ...body, host });
+    const realm = { ...body, env_id: params.env_id, host: body.host.toLowerCase() };
+    const settings = await this.write(this.#ctx.db.sql, realm);
     this.forget();
-    return { env_id: params.env_id, host, ...settings };
+    return { env_id: realm.env_id, host: realm.host, ...settings };
   }
 
   /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns its settings: as said, or as before. */
-  async write(sql: Sql, { env_id: envId, org_id: orgId, host, verify_email: verify, wallet_sign_in: wallets }: Written): Promise<Pick<Realm, 'verify_email' | 'wallet_sign_in'>> {
+  async write(
+    sql: Sql,
+    { env_id: envId, org_id: orgId, host, verify_email: verify, wallet_sign_in: wallets, passkeys }: Named & { [Name in keyof Settings]?: Settings[Name] | undefined },
+  ): Promise<Settings> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
     if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
-      const [row] = await sql<[Pick<Realm, 'verify_email' | 'wallet_sign_in'>]>`
-        insert into realms (env_id, org_id, host, verify_email, wallet_sign_in) values (${envId}, ${orgId}, ${host}, ${verify ?? true}, ${wallets ?? 'off'})
+      const [row] = await sql<[Settings]>`
+        insert into realms (env_id, org_id, host, verify_email, wallet_sign_in, passkeys) values (${envId}, ${orgId}, ${host}, ${verify ?? true}, ${wallets ?? 'off'}, ${passkeys ?? false})
         on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email),
-          wallet_sign_in = coalesce(${wallets ?? null}::text, realms.wallet_sign_in)
-        returning verify_email, wallet_sign_in`;
+          wallet_sign_in = coalesce(${wallets ?? null}::text, realms.wallet_sign_in), passkeys = coalesce(${passkeys ?? null}::boolean, realms.passkeys)
+        returning verify_email, wallet_sign_in, passkeys`;
       return row;
     } catch (cause) {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
@@ -68,7 +76,7 @@ export class Realms {
     const now = this.#ctx.clock.now().getTime();
     let known = this.#byHost.get(host);
     if (!known || known.until < now) {
-      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in from realms where host = ${host}`;
+      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in, passkeys from realms where host = ${host}`;
       known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
       this.#byHost.set(host, known);
       if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
@@ -87,7 +95,7 @@ export class Realms {
   /** Nothing once the environment is gone. */
   async find(envId: string): Promise<Realm | undefined> {
     if (envId === SYSTEM.envId) return this.system;
-    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in from realms where env_id = ${envId}` : [];
+    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in, passkeys from realms where env_id = ${envId}` : [];
     return realm;
   }
 

@@ -19,6 +19,7 @@ import { AccountSource } from './approvals/account-source.ts';
 import { CibaApproval } from './approvals/ciba-approval.ts';
 import { Consents } from './approvals/consents.ts';
 import { DeviceApproval } from './approvals/device-approval.ts';
+import { OwnConsents } from './approvals/own-consents.ts';
 import { PollPace } from './approvals/poll-pace.ts';
 import { Attempts } from './attempts.ts';
 import { AuthorizationSteps } from './authorization-steps.ts';
@@ -36,6 +37,9 @@ import { MfaChallenge } from './mfa/mfa-challenge.ts';
 import { MfaEnrolment } from './mfa/mfa-enrolment.ts';
 import { SecondFactor } from './mfa/second-factor.ts';
 import { PageGuard } from './page-guard.ts';
+import { OwnPasskeys } from './passkeys/own-passkeys.ts';
+import { PasskeyChallenges } from './passkeys/passkey-challenges.ts';
+import { PasskeySignIn } from './passkeys/passkey-sign-in.ts';
 import { Passwords } from './passwords.ts';
 import { People } from './people.ts';
 import { Protocol } from './protocol.ts';
@@ -46,6 +50,9 @@ import { ScimService } from './scim/scim-service.ts';
 import { ScimUsers } from './scim/scim-users.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
+import { SsoSignIn } from './sso/sso-sign-in.ts';
+import { UpstreamProtocol } from './sso/upstream-protocol.ts';
+import { UpstreamProviders } from './sso/upstream-providers.ts';
 import { TokenExchange } from './token-exchange.ts';
 import { TokenVerifier } from './token-verifier.ts';
 import { OwnWallets } from './wallet/own-wallets.ts';
@@ -84,7 +91,9 @@ export async function servicesOf(ctx: Ctx) {
   const ciba = new CibaApproval(ctx, { browser, clients, consents, guard, people, protocol, realms });
   const rotation = new KeyRotation(ctx, keys);
   const policy = new SignUpPolicy(ctx);
-  const pages = new HostedPages(ctx, { realms, signUp: policy });
+  const upstream = new UpstreamProtocol(ctx);
+  const providers = new UpstreamProviders(ctx, { box, protocol: upstream, realms });
+  const pages = new HostedPages(ctx, { providers, realms, signUp: policy });
   const steps = new StepTokens(ctx);
   const mailbox = new AccountMailbox(ctx, { box, realms });
   const factor = new SecondFactor(ctx, box);
@@ -92,6 +101,7 @@ export async function servicesOf(ctx: Ctx) {
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
   const arrival = new Arrival(ctx, { authorizations, browser, factor, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
+  const ownConsents = new OwnConsents(ctx, { clients: registered, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
   const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });
@@ -100,15 +110,18 @@ export async function servicesOf(ctx: Ctx) {
   const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers: { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send } }));
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
+  const challenges = new PasskeyChallenges(ctx);
+  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
+  const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
   const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
   const removal = new AccountRemoval(ctx, { sessions });
   const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, removal, sessions, steps }) });
   const directory = { audit: new OwnAudit(ctx), people, removal, scim };
-  const challenges = new WalletChallenges(ctx, { realms });
-  const wallets = { own: new OwnWallets(ctx, { attempts, challenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges }) };
+  const walletChallenges = new WalletChallenges(ctx, { realms });
+  const wallets = { own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }) };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
-  const approvals = { ciba, consents, device, selection };
+  const approvals = { ciba, consents, device, ownConsents, selection };
   const clientParts = { registration, registrationEndpoint };
   return {
     ...approvals,
@@ -122,6 +135,7 @@ export async function servicesOf(ctx: Ctx) {
     mailbox,
     model,
     pages,
+    passkeys,
     passwords,
     people,
     protocol,
@@ -130,6 +144,7 @@ export async function servicesOf(ctx: Ctx) {
     rotation,
     sessions,
     signIn,
+    sso,
     templates,
     wallets,
     workloads,

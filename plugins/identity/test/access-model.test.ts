@@ -271,7 +271,13 @@ describe('sign-in hosts', () => {
     await expect(world.environment('auth.ops.sys.localhost')).rejects.toMatchObject({ code: 'host_taken' });
     await expect(world.environment('console.ops.sys.localhost')).rejects.toMatchObject({ code: 'host_taken' });
     await expect(world.registry.putRealm({ params: { env_id: SYSTEM.envId }, body: { host: 'evil.example', org_id: SYSTEM.orgId } })).rejects.toMatchObject({ code: 'host_taken' });
-    expect(await world.registry.putRealm({ params: { env_id: first }, body: { host, org_id: world.org } })).toEqual({ env_id: first, host, verify_email: true, wallet_sign_in: 'off' });
+    expect(await world.registry.putRealm({ params: { env_id: first }, body: { host, org_id: world.org } })).toEqual({
+      env_id: first,
+      host,
+      verify_email: true,
+      wallet_sign_in: 'off',
+      passkeys: false,
+    });
   });
 });
 

@@ -5,4 +5,4 @@ import { describeConformance } from '@platform/testing';
 import plugin from '../src/plugin.ts';
 import { World } from './fixtures/world.ts';
 
-describeConformance(plugin, { environment: World.environment(mkdtempSync(join(tmpdir(), 'platform-identity-'))) });
+describeConformance(plugin, { environment: World.environment(mkdtempSync(join(tmpdir(), 'platform-identity-'))) }, { ownsAccess: true });

@@ -80,6 +80,45 @@ describe('consent', () => {
     expect((await authorize(config, browser, { scope: 'openid email profile' })).page.location).toContain(REDIRECT);
   });
 
+  test('IDN-005 what was allowed is listed at the account and taken back there: nothing of it can be renewed, and the next time asks', async () => {
+    const config = await application(world, { grant_types: ['authorization_code', 'refresh_token'] }, HOST);
+    const browser = world.browser(HOST);
+    const { context, redeem } = await toConsent(config, browser);
+    const client = context['client_id'] as string;
+    const tokens = await redeem((await browser.get(String((await decide(browser, context, { decision: 'approve' })).json['redirect_to']))).location);
+    const other = await application(world, { client_name: 'Abacus' }, HOST);
+    const kept = await toConsent(other, browser);
+    await decide(browser, kept.context, { decision: 'approve' });
+    const list = async () => ((await browser.get('/v1/account/consents')).json['items'] as { client_id: string }[]).filter(({ client_id }) => [client, kept.context['client_id']].includes(client_id));
+    expect((await list()).map(({ client_id }) => client_id)).toEqual([kept.context['client_id'], client]);
+    expect((await list())[1]).toMatchObject({
+      client: { name: 'Ledger' },
+      scopes: [{ scope: 'openid', title: 'Know that it is you' }, { scope: 'email' }],
+      granted_at: expect.stringMatching(/^\d{4}-/),
+    });
+    // Neither a stranger nor somebody else's page takes it back.
+    expect((await world.browser(HOST).post(`/v1/account/consents/${client}/withdraw`, {})).json['code']).toBe('session_required');
+    const own = browser.origin;
+    browser.origin = 'https://evil.example';
+    expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).json['code']).toBe('bad_origin');
+    browser.origin = own;
+    expect(await list()).toHaveLength(2);
+    expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).status).toBe(204);
+    expect((await list()).map(({ client_id }) => client_id)).toEqual([kept.context['client_id']]);
+    await expect(refreshTokenGrant(config, tokens.refresh_token as string)).rejects.toMatchObject({ error: 'invalid_grant' });
+    expect((await authorize(config, browser)).page.location).toMatch(/^\/consent/);
+    expect((await authorize(other, browser)).page.location).toContain(REDIRECT);
+    expect(await world.audited('auth.consent.withdrawn', client)).toMatchObject({ details: { user_id: ada } });
+    expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).json['code']).toBe('consent_not_found');
+    // Somebody else's is as unknown as none.
+    await world.person('mallory@example.org', { envId: tenant });
+    const eve = world.browser(HOST);
+    await eve.post('/v1/sign-in', { email: 'mallory@example.org', password: CHOSEN, oauth: {} });
+    expect((await eve.get('/v1/account/consents')).json['items']).toEqual([]);
+    expect((await eve.post(`/v1/account/consents/${kept.context['client_id']}/withdraw`, {})).json['code']).toBe('consent_not_found');
+    expect(await list()).toHaveLength(1);
+  });
+
   test('who declines sends the application away, and is asked the next time', async () => {
     const config = await application(world, {}, HOST);
     const browser = world.browser(HOST);

@@ -20,6 +20,7 @@ const STEPS = [
   'wallet',
   'error',
   'account-recovery',
+  'sso',
   'account',
   'account/mfa',
 ];
@@ -64,6 +65,26 @@ describe('the hosted pages', () => {
       expect([asset, file.status, file.headers['cache-control']]).toEqual([asset, 200, 'public, max-age=31536000, immutable']);
       expect(file.headers['content-type']).toMatch(/^text\/(javascript|css)/);
     }
+  });
+
+  test('come compressed to whoever takes it, with the same words', async () => {
+    for (const path of ['/sign-in', '/nowhere', [...(await world.browser().get('/sign-in')).text.matchAll(/src="([^"]+)"/g)][0]?.[1] as string]) {
+      const raw = await world.reach(path);
+      const head = await world.reach(path, { method: 'HEAD', headers: { 'accept-encoding': 'gzip, br' } });
+      const refused = await world.reach(path, { method: 'HEAD', headers: { 'accept-encoding': 'br;q=0' } });
+      expect([path, raw.headers['content-encoding'], head.headers['content-encoding'], refused.headers['content-encoding']]).toEqual([path, undefined, 'br', undefined]);
+      expect(head.headers['vary']).toBe('accept-encoding');
+      expect(Number(head.headers['content-length'])).toBeLessThan(Number(raw.headers['content-length']) / 2);
+    }
+  });
+
+  test('SGN-017 speak the language of the authorization, of the address, or of the browser, and turn around with it', async () => {
+    const shown = async (path: string, accept: string) => /<html lang="(\w+)" dir="(\w+)"/.exec((await world.reach(path, { headers: { 'accept-language': accept } })).text)?.slice(1);
+    expect(await shown('/sign-in', 'ar-EG,ar;q=0.9')).toEqual(['ar', 'rtl']);
+    expect(await shown('/sign-in?ui_locales=de', 'ar')).toEqual(['de', 'ltr']);
+    const begun = await world.begin(world.browser(), { ui_locales: 'fr ar' });
+    expect(begun.oauth['ui_locales']).toBe('fr ar');
+    expect(await shown(begun.page.location, 'en')).toEqual(['ar', 'rtl']);
   });
 
   test('an unknown path is the static 404 page, also below the assets and above the root', async () => {

@@ -26,6 +26,9 @@ const NOTICES = {
   recovery_codes_renewed: { subject: 'New recovery codes were made', text: 'Your account has new recovery codes. The old ones are void.' },
   wallet_linked: { subject: 'A wallet was linked to your account', text: 'Whoever holds this wallet can sign in to your account now.' },
   wallet_unlinked: { subject: 'A wallet was removed from your account', text: 'The wallet does not sign in to your account any more.' },
+  passkey_added: { subject: 'A passkey was added', text: 'Somebody can sign in to your account with a new passkey, without the password.' },
+  passkey_removed: { subject: 'A passkey was removed', text: 'One of the passkeys of your account is not accepted any more.' },
+  passkey_suspended: { subject: 'A passkey was stopped', text: 'A copy of one of your passkeys was used. It is not accepted any more: remove it, and add another one.' },
 } as const satisfies Record<string, Letter>;
 export type Notice = keyof typeof NOTICES;
 
