@@ -137,6 +137,16 @@ test('a lost connection is told as such, and the pool finds back', async () => {
   await pool.close();
 });
 
+test('of statements whose connections are cut again and again every one ends, and what follows is answered at once with its own answer', async () => {
+  await using pool = await cluster.pool('billing', { max: 3 });
+  for (let cut = 0; cut < 25; cut++) {
+    const asked = Array.from({ length: 12 }, (_, n) => pool.raw<{ n: number }[]>`select ${n}::int as n, pg_sleep(0.002)`.then(([row]) => row?.n === n, isUnavailable));
+    await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'platform_billing'`;
+    expect(await Promise.all(asked)).toEqual(asked.map(() => true));
+    await eventually(() => pool.healthy()).toBe(true);
+  }
+});
+
 test('a server that is away makes statements fail at once and recognisably, and is not healthy', async () => {
   const away = new PostgresPool({ host: '127.0.0.1', port: 1, database: 'platform', user: 'x', schema: 'x' });
   const error: unknown = await away.sql`select 1`.catch((failure: unknown) => failure);

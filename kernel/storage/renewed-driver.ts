@@ -2,7 +2,8 @@ import type postgres from 'postgres';
 
 /** What a connection that broke says, to queries that were under way or waited for it. A server that is not there breaks nothing. */
 const BROKEN = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|CONNECT_TIMEOUT|EPIPE|ECONNRESET|ETIMEDOUT|ERR_STREAM_.*|57P0[123])$/;
-const RETIRING_S = 60;
+/** As long as a statement may run. */
+const RETIRING_S = 15;
 
 /** A query of the driver, which it rejects by a member of its own. */
 interface Rejectable {
@@ -18,7 +19,6 @@ export class RenewedDriver {
   /** Always the client of the moment. */
   readonly sql: postgres.Sql;
   readonly #make: () => postgres.Sql;
-  readonly #retiring = new Set<Promise<void>>();
   #current: postgres.Sql;
   #ended = false;
 
@@ -34,7 +34,8 @@ export class RenewedDriver {
 
   async end(options: { timeout: number }): Promise<void> {
     this.#ended = true;
-    await Promise.all([this.#current.end(options), ...this.#retiring]);
+    // Old clients end by themselves, and what holds them up is what they were left for.
+    await this.#current.end(options);
   }
 
   #member(name: string | symbol): unknown {
@@ -61,8 +62,6 @@ export class RenewedDriver {
   #failed(of: postgres.Sql, error: unknown): void {
     if (this.#ended || of !== this.#current || !BROKEN.test(String((error as { code?: unknown } | undefined)?.code))) return;
     this.#current = this.#make();
-    const retired = of.end({ timeout: RETIRING_S }).catch(() => undefined);
-    this.#retiring.add(retired);
-    void retired.then(() => this.#retiring.delete(retired));
+    void of.end({ timeout: RETIRING_S }).catch(() => undefined);
   }
 }
