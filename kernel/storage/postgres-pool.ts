@@ -66,6 +66,8 @@ export class PostgresPool {
         onnotice: notice => onNotice?.(String(notice['message'])),
         connection: {
           application_name: `platform ${schema}`,
+          // Services ask by key. A table that has grown since it was last counted must not be read whole for it.
+          enable_seqscan: 'off',
           search_path: `"${schema}"`,
           TimeZone: 'UTC',
           DateStyle: 'ISO',
