@@ -2,7 +2,7 @@ import type { Appender } from './appender.ts';
 import type { EventBusContext } from './context.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Inbox } from './inbox.ts';
-import type { StoreLife } from './store-life.ts';
+import type { Begun, StoreLife } from './store-life.ts';
 
 const ROWS_PER_PASS = 1_000;
 const PASSES_PER_DRAIN = 1_000;
@@ -103,19 +103,27 @@ export class InboxRelay {
     await this.#alone(async keep => {
       const { now, begun } = await look();
       if (begun.length === 0) return;
-      // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
-      const from = begun.map(life => life.from).sort()[0] || undefined;
+      // Also what an earlier try gave up for a moment: nothing new may come before it.
       await this.#inbox.fenceUnmarked();
-      let rows = 0;
-      for (let reopened = -1; reopened !== 0; rows += Math.max(0, reopened)) {
-        reopened = await this.#inbox.reopen(from, now);
-        await keep();
-        if (signal.aborted) return;
-      }
-      // Nothing to say on a first start: the life is new, but nothing was lost.
-      if (rows > 0) this.#ctx.log.warn({ servers: begun.length, from: from ?? 'the beginning', rows }, 'the store has begun a new life; what it may have lost is appended again');
+      if (!(await this.#life.isMending(begun)) && !(await this.#reopen(begun, now, { keep, signal }))) return;
       if (await this.#append(signal, keep, { mending: true })) await this.#life.settle(begun, now);
     });
+  }
+
+  /** Makes everything due again that these lives may have lost. False when it was cut short. */
+  async #reopen(begun: readonly Begun[], now: string, { keep, signal }: { keep: () => Promise<unknown>; signal: AbortSignal }): Promise<boolean> {
+    // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
+    const from = begun.map(life => life.from).sort()[0] || undefined;
+    let rows = 0;
+    for (let reopened = -1; reopened !== 0; rows += Math.max(0, reopened)) {
+      reopened = await this.#inbox.reopen(from, now);
+      await keep();
+      if (signal.aborted) return false;
+    }
+    // Nothing to say on a first start: the life is new, but nothing was lost.
+    if (rows > 0) this.#ctx.log.warn({ servers: begun.length, from: from ?? 'the beginning', rows }, 'the store has begun a new life; what it may have lost is appended again');
+    await this.#life.mend(begun);
+    return true;
   }
 
   /** While no other process does. `keep` keeps the claim alive through long work. */

@@ -64,6 +64,16 @@ export class StoreLife {
     return this.#ask('advance', now);
   }
 
+  /** Whether what these lives may have lost is already due to be appended again: a mending that was cut short goes on, and does not begin anew. */
+  async isMending(lives: readonly Begun[]): Promise<boolean> {
+    const runs = await this.#kv.pipeline(lives.map(({ marker }) => ['GET', mendingKey(marker)]));
+    return lives.every(({ run }, index) => runs[index] === run);
+  }
+
+  async mend(lives: readonly Begun[]): Promise<void> {
+    for (const { marker, run } of lives) await this.#kv.call('SET', mendingKey(marker), run);
+  }
+
   /** These lives are whole. One that has ended meanwhile is not, and is found by the next look. */
   async settle(lives: readonly Begun[], now: string): Promise<void> {
     for (const { marker, run } of lives) await this.#kv.call('EVAL', MARKER, 1, marker, 'settle', now, run);
@@ -79,3 +89,6 @@ export class StoreLife {
     return begun;
   }
 }
+
+/** In the store itself, like the marker: the next life has lost it, or finds another run in it. */
+const mendingKey = (marker: string): string => `${marker}:mending`;
