@@ -3,7 +3,7 @@ import { EVENT_TYPE, LEGACY_EVENTS, MAX_PAYLOAD_BYTES, type ProduceRequest } fro
 import type { Admission } from './admission.ts';
 import { type EventBusContext, familyOf } from './context.ts';
 import type { EventContracts } from './contracts/event-contracts.ts';
-import type { InboxRow } from './inbox.ts';
+import type { InboxRow } from './inbox-group.ts';
 
 /** An event as it came, before anything is known of it. */
 export type Given = ProduceRequest | { readonly [K in keyof ProduceRequest]?: ProduceRequest[K] | undefined };

@@ -4,7 +4,9 @@ import type { Appender } from './appender.ts';
 import type { EventBusContext } from './context.ts';
 import { brief } from './context.ts';
 import type { Counters } from './counters.ts';
-import { type Inbox, type InboxRow, type JournalEntry, type Leased, type Mark, rowKey } from './inbox.ts';
+import type { Inbox, JournalEntry } from './inbox.ts';
+import { type InboxGroup, type InboxRow, keyOf } from './inbox-group.ts';
+import { stageOf } from './inbox-stage.ts';
 import type { StreamRef } from './names.ts';
 
 export interface Receipt extends StreamRef {
@@ -18,11 +20,23 @@ interface Waiting {
   readonly resolve: (receipt: Receipt) => void;
   readonly reject: (error: Error) => void;
 }
+/** A group that is ours to append, and who waits for which of its positions. */
+interface Held {
+  readonly group: InboxGroup;
+  readonly waiting: ReadonlyMap<number, Waiting>;
+  readonly takenOver: boolean;
+}
+/** A group that was appended, and the keys that may be forgotten when that is written. */
+interface Mark {
+  readonly group: InboxGroup;
+  readonly keys: readonly string[];
+}
 
 const ROWS_PER_COMMIT = 256;
 const BYTES_PER_COMMIT = 4 * 1_048_576;
 const MOST_WAITING = 20_000;
 const MOST_NOTES = 50_000;
+const MOST_MARKS = 5_000;
 
 /**
  * What arrives while a commit is under way rides the next: one statement, one pipeline. While a group is appended the next is committed,
@@ -58,7 +72,7 @@ export class GroupCommit {
     if (this.#waiting + rows.length > MOST_WAITING) throw this.#ctx.problem('overloaded', { headers: { 'retry-after': '1' } });
     const unit: Waiting[] = [];
     const receipts = rows.map(row => {
-      const key = rowKey(row);
+      const key = keyOf(row);
       const first = this.#known.get(key);
       if (first) return first.then(receipt => this.#copyOf(row, receipt));
       const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
@@ -74,9 +88,10 @@ export class GroupCommit {
     return Promise.allSettled(receipts);
   }
 
-  /** Notes that rows leased elsewhere were appended. */
-  appended(row: Leased, message_id: string): void {
-    this.#note(row, row.attempt, message_id, 'relayed');
+  /** Notes that a group leased elsewhere was appended, `positions` of it just now. */
+  appended(group: InboxGroup, positions: readonly number[]): void {
+    for (const position of positions) this.#journal.push(this.#entry(group.rows[position] as InboxRow, group.messageIds[position] as string, 'relayed'));
+    this.#marks.push({ group, keys: [] });
     this.#start();
   }
 
@@ -109,10 +124,10 @@ export class GroupCommit {
         break;
       }
       const flushes = this.#flushes.splice(0);
-      const { ours, written } = await this.#commit(group);
+      const { held, written } = await this.#commit(group);
       for (const flushed of flushes) flushed();
       await appending;
-      appending = this.#append(ours);
+      appending = this.#append(held);
       if (written) continue;
       // The database is away: what is noted waits for the next arrival or the relay's poll.
       await appending;
@@ -134,62 +149,67 @@ export class GroupCommit {
     return group;
   }
 
-  async #commit(group: readonly Waiting[]): Promise<{ ours: { waiting: Waiting; row: InboxRow; attempt: number }[]; written: boolean }> {
-    const [marks, journal] = [this.#marks.splice(0, MOST_NOTES), this.#journal.splice(0, MOST_NOTES)];
-    const committed: { waiting: Waiting; lease: { id: string; attempt: number } | undefined }[] = [];
-    const accept = (members: readonly Waiting[], leases: Map<string, { id: string; attempt: number }>): void => {
-      for (const waiting of members) committed.push({ waiting, lease: leases.get(waiting.key) });
-    };
-    let written = true;
+  async #commit(members: readonly Waiting[]): Promise<{ held: Held[]; written: boolean }> {
+    const [marks, journal] = [this.#marks.splice(0), this.#journal.splice(0)];
+    const held: Held[] = [];
+    const keep = async (waiting: readonly Waiting[], group: InboxGroup | undefined): Promise<void> => void held.push(...(await this.#sort(waiting, group)));
     try {
-      accept(
-        group,
-        await this.#inbox.commit(
-          group.map(({ row, inBatch }) => ({ ...row, inBatch })),
-          marks,
-          journal,
-        ),
-      );
+      const group = await this.#inbox.commit(members.map(rowOf), members.map(keyOfWaiting), marks.map(groupOf), journal);
       this.#written(marks, journal);
+      await keep(members, group);
+      return { held, written: true };
     } catch (error) {
       // One bad row fails the statement: each for itself, so that it fails alone.
-      written = await this.#writeNotes(marks, journal);
-      let gone = isConnection(error) ? error : undefined;
-      for (const waiting of group) {
-        if (gone === undefined) {
-          try {
-            accept([waiting], await this.#inbox.commit([{ ...waiting.row, inBatch: waiting.inBatch }], [], []));
-            continue;
-          } catch (cause) {
-            if (isConnection(cause)) gone = cause;
-            else {
-              this.#fail(waiting, this.#refusal(cause));
-              continue;
-            }
-          }
+      const written = await this.#writeNotes(marks, journal);
+      let fault: unknown = isGone(error) ? error : undefined;
+      for (const waiting of members) {
+        try {
+          if (fault !== undefined) throw fault;
+          await keep([waiting], await this.#inbox.commit([waiting.row], [waiting.key]));
+        } catch (cause) {
+          this.#fail(waiting, this.#refusal(cause));
+          if (isGone(cause)) fault = cause;
         }
-        this.#fail(waiting, this.#refusal(gone));
       }
+      return { held, written };
     }
-    return { ours: await this.#sort(committed), written };
   }
 
-  /** Rows that are ours go on; of the others the first copy's answer is looked up. */
-  async #sort(committed: readonly { waiting: Waiting; lease: { id: string; attempt: number } | undefined }[]): Promise<{ waiting: Waiting; row: InboxRow; attempt: number }[]> {
-    const ours: { waiting: Waiting; row: InboxRow; attempt: number }[] = [];
-    const copies = committed.filter(({ lease }) => lease === undefined).map(({ waiting }) => waiting);
-    const takenOver = committed.flatMap(({ waiting, lease }) => (lease && lease.id !== waiting.row.id ? [lease.id] : []));
+  /** What is ours to append of these: copies of what nobody finished come first, as they came first; of the others the first copy's answer is looked up. */
+  async #sort(members: readonly Waiting[], group: InboxGroup | undefined): Promise<Held[]> {
+    const waiting = new Map((group?.positions ?? []).map(position => [position, members[position] as Waiting]));
+    const own: Held[] = group ? [{ group, waiting, takenOver: false }] : [];
+    if (waiting.size === members.length) return own;
     try {
-      const [found, loaded] = await Promise.all([copies.length > 0 ? this.#inbox.find(copies.map(({ row }) => row)) : undefined, takenOver.length > 0 ? this.#inbox.load(takenOver) : undefined]);
-      for (const { waiting, lease } of committed) {
-        if (lease) ours.push({ waiting, row: loaded?.get(lease.id) ?? waiting.row, attempt: lease.attempt });
-        else this.#answerCopy(waiting, found?.get(waiting.key));
-      }
+      return [...(await this.#settleCopies(members.filter((_, position) => !waiting.has(position)))), ...own];
     } catch (error) {
       // Stored all the same: the relay appends what is left.
-      for (const { waiting } of committed) this.#fail(waiting, this.#refusal(error));
+      for (const member of members) this.#fail(member, this.#refusal(error));
+      return [];
     }
-    return ours;
+  }
+
+  async #settleCopies(copies: readonly Waiting[]): Promise<Held[]> {
+    const known = await this.#inbox.find(copies.map(keyOfWaiting));
+    const open = copies.filter(({ key }) => known.get(key)?.message_id === null);
+    const holderOf = ({ key }: Waiting): string => (known.get(key) as { group: string }).group;
+    const groups = open.length === 0 ? [] : await this.#inbox.takeOver(open.map(holderOf), open.filter(({ inBatch }) => inBatch).map(holderOf));
+    const taken = new Set(groups.map(({ id }) => id));
+    const left = open.filter(copy => !taken.has(holderOf(copy)));
+    // Their appender may have finished them meanwhile.
+    const later = left.length === 0 ? known : new Map([...known, ...(await this.#inbox.find(left.map(keyOfWaiting)))]);
+    const held = groups.map(group => ({ group, waiting: new Map<number, Waiting>(), takenOver: true }));
+    for (const copy of copies) {
+      const first = later.get(copy.key);
+      const holder = first && held.find(({ group }) => group.id === first.group);
+      const message_id = holder ? holder.group.messageIds[first.position] : first?.message_id;
+      if (holder && message_id === '') holder.waiting.set(first.position, copy);
+      else if (first && message_id) {
+        this.#known.delete(copy.key);
+        copy.resolve(this.#copyOf(copy.row, { ...first, message_id }));
+      } else this.#fail(copy, this.#ctx.problem('append_pending', { headers: { 'retry-after': '1' } }));
+    }
+    return held;
   }
 
   #copyOf(row: InboxRow, { env, family, message_id }: Omit<Receipt, 'replayed'>): Receipt {
@@ -197,33 +217,29 @@ export class GroupCommit {
     return { env, family, message_id, replayed: true };
   }
 
-  #answerCopy(waiting: Waiting, first: { env: string; family: string; message_id: string | null } | undefined): void {
-    if (!first?.message_id) return this.#fail(waiting, this.#ctx.problem('append_pending', { headers: { 'retry-after': '1' } }));
-    this.#known.delete(waiting.key);
-    waiting.resolve(this.#copyOf(waiting.row, { ...first, message_id: first.message_id }));
-  }
-
-  async #append(ours: readonly { waiting: Waiting; row: InboxRow; attempt: number }[]): Promise<void> {
-    if (ours.length === 0) return;
-    const answers = await this.#appender.append(ours.map(({ row }) => row));
-    const failed: { id: string; attempt: number }[] = [];
-    for (const [index, { waiting, row, attempt }] of ours.entries()) {
+  async #append(held: readonly Held[]): Promise<void> {
+    const members = held.flatMap(({ group, waiting, takenOver }) =>
+      group.open.map(position => ({ group, position, waiting: waiting.get(position), row: takenOver ? group.relayed(position) : (group.rows[position] as InboxRow) })),
+    );
+    if (members.length === 0) return;
+    const answers = await this.#appender.append(members.map(({ row }) => row));
+    for (const [index, { group, position, waiting, row }] of members.entries()) {
       const answer = answers[index];
-      if (typeof answer === 'string') {
-        this.#note(row, attempt, answer, 'accepted');
-        this.#counters.produced += 1;
-        waiting.resolve({ message_id: answer, env: row.env, family: row.family, replayed: false });
-      } else {
-        failed.push({ id: row.id, attempt });
-        this.#fail(waiting, this.#ctx.problem('append_failed', { detail: `XADD failed: ${brief(answer)}`, cause: answer }));
+      if (typeof answer !== 'string') {
+        if (waiting) this.#fail(waiting, this.#ctx.problem('append_failed', { detail: `XADD failed: ${brief(answer)}`, cause: answer }));
+        continue;
       }
+      group.messageIds[position] = answer;
+      this.#journal.push(this.#entry(row, answer, waiting ? 'accepted' : 'relayed'));
+      if (!waiting) continue;
+      this.#counters.produced += 1;
+      waiting.resolve({ message_id: answer, env: row.env, family: row.family, replayed: false });
     }
-    if (failed.length > 0) await this.#inbox.release(failed, { tell: true }).catch(error => this.#ctx.log.warn({ err: error }, 'rows wait for their lease to end'));
-  }
-
-  #note(row: InboxRow, attempt: number, message_id: string, outcome: string): void {
-    this.#marks.push({ id: row.id, attempt, message_id, key: rowKey(row) });
-    this.#journal.push(this.#entry(row, message_id, outcome));
+    const broken = held.filter(({ group }) => group.open.length > 0);
+    for (const { group, waiting } of held) if (group.open.length === 0) this.#marks.push({ group, keys: keysOf(waiting) });
+    if (broken.length === 0) return;
+    await this.#inbox.release(broken.map(groupOf), { tell: true }).catch(error => this.#ctx.log.warn({ err: error }, 'rows wait for their lease to end'));
+    for (const { waiting } of broken) this.#forget(keysOf(waiting));
   }
 
   #entry({ env, family, sub, envelope }: InboxRow, message_id: string, outcome: string): JournalEntry {
@@ -233,7 +249,7 @@ export class GroupCommit {
   async #writeNotes(marks: Mark[], journal: JournalEntry[]): Promise<boolean> {
     if (marks.length + journal.length === 0) return true;
     try {
-      await this.#inbox.commit([], marks, journal);
+      await this.#inbox.commit([], [], marks.map(groupOf), journal);
       this.#written(marks, journal);
       return true;
     } catch (error) {
@@ -241,19 +257,19 @@ export class GroupCommit {
       this.#marks = [...marks, ...this.#marks];
       this.#journal = [...journal, ...this.#journal].slice(-MOST_NOTES);
       // What is forgotten here is appended a second time by the relay, which consumers must bear anyway.
-      this.#forget(this.#marks.splice(0, Math.max(0, this.#marks.length - MOST_NOTES)));
+      for (const { keys } of this.#marks.splice(0, Math.max(0, this.#marks.length - MOST_MARKS))) this.#forget(keys);
       return false;
     }
   }
 
   /** One line per group: a line per event would be most of the log (day-one, Limits). */
   #written(marks: readonly Mark[], journal: readonly JournalEntry[]): void {
-    this.#forget(marks);
+    for (const { keys } of marks) this.#forget(keys);
     if (journal.length > 0) this.#ctx.log.info({ target: 'bus.audit', entries: journal }, 'audit');
   }
 
-  #forget(marks: readonly Mark[]): void {
-    for (const { key } of marks) this.#known.delete(key);
+  #forget(keys: readonly string[]): void {
+    for (const key of keys) this.#known.delete(key);
   }
 
   #fail(waiting: Waiting, error: Error): void {
@@ -261,18 +277,14 @@ export class GroupCommit {
     waiting.reject(error);
   }
 
-  /** Before a connection: `pool`; lost on the way, so that nobody knows: `inbox commit`; refused: `inbox persist`. */
   #refusal(cause: unknown): Error {
-    const code = (cause as { code?: string }).code ?? '';
-    const at = UNREACHED.has(code) ? 'pool' : isConnection(cause) ? 'inbox commit' : 'inbox persist';
-    return this.#ctx.problem('inbox_failed', { detail: `${at}: ${brief(cause)}`, cause });
+    return this.#ctx.problem('inbox_failed', { detail: `${stageOf(cause)}: ${brief(cause)}`, cause });
   }
 }
 
-const UNREACHED = new Set(['ECONNREFUSED', 'CONNECT_TIMEOUT', 'POOL_BUSY', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT', '53300', '57P03', 'CONNECTION_ENDED']);
-
-/** Whether the database was not reached or went away, which says nothing about the rows. */
-function isConnection(error: unknown): boolean {
-  const { code } = error as { code?: string };
-  return code !== undefined && (UNREACHED.has(code) || /^(CONNECTION_|ECONN|EPIPE|ETIMEDOUT|08|57P)/.test(code));
-}
+/** The database was not reached or went away, which says nothing about the rows. */
+const isGone = (error: unknown): boolean => stageOf(error) !== 'inbox persist';
+const rowOf = ({ row }: Waiting): InboxRow => row;
+const keyOfWaiting = ({ key }: Waiting): string => key;
+const groupOf = ({ group }: { readonly group: InboxGroup }): InboxGroup => group;
+const keysOf = (waiting: Held['waiting']): string[] => [...waiting.values()].map(keyOfWaiting);

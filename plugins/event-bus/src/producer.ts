@@ -4,7 +4,7 @@ import { MAX_BATCH } from '../contract/schema/event.ts';
 import type { Acceptance } from './acceptance.ts';
 import type { EventBusContext } from './context.ts';
 import type { GroupCommit, Receipt } from './group-commit.ts';
-import type { InboxRow } from './inbox.ts';
+import type { InboxRow } from './inbox-group.ts';
 import { shownStream } from './names.ts';
 
 type Produced = { message_id: string; stream: string };

@@ -2,6 +2,7 @@ import type { Appender } from './appender.ts';
 import type { EventBusContext } from './context.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Inbox } from './inbox.ts';
+import type { InboxGroup } from './inbox-group.ts';
 import type { Begun, StoreLife } from './store-life.ts';
 
 const ROWS_PER_PASS = 1_000;
@@ -73,20 +74,27 @@ export class InboxRelay {
   async #append(signal: AbortSignal, keep: () => Promise<unknown>, { mending = false } = {}): Promise<boolean> {
     for (let pass = 0; pass < PASSES_PER_DRAIN && !signal.aborted && !this.#closing.signal.aborted; pass++) {
       this.#again = false;
-      const rows = await this.#inbox.lease(ROWS_PER_PASS);
-      const answers = await this.#appender.append(rows, { mending });
-      const failed = rows.filter((row, index) => {
+      const groups = await this.#inbox.lease(ROWS_PER_PASS);
+      const members = groups.flatMap(group => group.open.map(position => ({ group, position })));
+      const answers = await this.#appender.append(
+        members.map(({ group, position }) => group.relayed(position)),
+        { mending },
+      );
+      const placed = new Map<InboxGroup, number[]>(groups.map(group => [group, []]));
+      for (const [index, { group, position }] of members.entries()) {
         const answer = answers[index];
-        if (typeof answer !== 'string') return true;
-        this.#commit.appended(row, answer);
-        return false;
-      });
+        if (typeof answer !== 'string') continue;
+        group.messageIds[position] = answer;
+        placed.get(group)?.push(position);
+      }
+      const failed = groups.filter(group => group.open.length > 0);
+      for (const [group, positions] of placed) if (!failed.includes(group)) this.#commit.appended(group, positions);
       if (failed.length > 0) {
-        this.#ctx.log.warn({ rows: failed.length, err: answers.find(answer => answer instanceof Error) }, 'rows are not appended yet');
+        this.#ctx.log.warn({ groups: failed.length, err: answers.find(answer => answer instanceof Error) }, 'rows are not appended yet');
         await this.#inbox.release(failed, { afterMs: RETRY_MS });
         return false;
       }
-      if (rows.length < ROWS_PER_PASS && !this.#again) return true;
+      if (groups.length === 0 && !this.#again) return true;
       await keep();
     }
     return !signal.aborted && !this.#closing.signal.aborted;
@@ -114,14 +122,14 @@ export class InboxRelay {
   async #reopen(begun: readonly Begun[], now: string, { keep, signal }: { keep: () => Promise<unknown>; signal: AbortSignal }): Promise<boolean> {
     // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
     const from = begun.map(life => life.from).sort()[0] || undefined;
-    let rows = 0;
-    for (let reopened = -1; reopened !== 0; rows += Math.max(0, reopened)) {
+    let groups = 0;
+    for (let reopened = -1; reopened !== 0; groups += Math.max(0, reopened)) {
       reopened = await this.#inbox.reopen(from, now);
       await keep();
       if (signal.aborted) return false;
     }
     // Nothing to say on a first start: the life is new, but nothing was lost.
-    if (rows > 0) this.#ctx.log.warn({ servers: begun.length, from: from ?? 'the beginning', rows }, 'the store has begun a new life; what it may have lost is appended again');
+    if (groups > 0) this.#ctx.log.warn({ servers: begun.length, from: from ?? 'the beginning', groups }, 'the store has begun a new life; what it may have lost is appended again');
     await this.#life.mend(begun);
     return true;
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { leaveBehind } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, Stores, workload } from './harness.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -25,13 +26,6 @@ async function killStore(): Promise<void> {
   await eventually(() => stores.valkey.restarts).toBeGreaterThan(restarts);
   await eventually(() => bus.store.healthy()).toBe(true);
 }
-/** Accepted, and on no stream: as a process leaves it that dies in between. */
-async function leaveBehind(env: string, count: number, lease = '0 s'): Promise<void> {
-  await bus.pool.raw`
-    insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, correlation_id, append_by)
-    select uuidv7(), ${env}, 'shop', 'left-' || n, 'platform:shop:order:created', 'app', '{"n":' || n || '}', '2026-01-01T00:00:00.000Z', now(), 'shop', 'c', now() + ${lease}::interval from generate_series(1, ${count}) n order by n`;
-}
-
 test('BUS-020: nothing that was acknowledged is lost when the store is killed twice in the middle of it', async () => {
   const env = newEnv();
   const acknowledged: string[] = [];
@@ -86,7 +80,7 @@ test('BUS-014 BUS-021: events whose stream was lost are appended again under the
 
 test('BUS-009 BUS-010 BUS-028: a row that was given up is appended as soon as the database says so, with the id of the inbox row', async () => {
   const env = newEnv();
-  await leaveBehind(env, 3);
+  await leaveBehind(bus.pool, env, 3);
   await bus.pool.raw`select pg_notify('bus_inbox', '')`;
   await eventually(() => unmarked(env)).toBe(0);
   const entries = await bus.drain(mail, { env_id: env });
@@ -114,7 +108,7 @@ test('BUS-014: what a store forgot is on its stream again before anything new is
 
 test('a batch that is sent again overtakes nothing: rows whose appender says nothing are appended before the ones behind them', async () => {
   const env = newEnv();
-  await leaveBehind(env, 2, '10 s');
+  await leaveBehind(bus.pool, env, 2, { lease: '10 s' });
   const events = [1, 2, 3].map(n => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `left-${n}` }));
   const { results } = (await bus.call('produceBatch', shop, { body: { events } })).value as { results: { message_id?: string }[] };
   expect(results.every(({ message_id }) => message_id !== undefined)).toBe(true);
@@ -123,7 +117,7 @@ test('a batch that is sent again overtakes nothing: rows whose appender says not
 
 test('BUS-011 BUS-012: without being told, the poll finds it after two seconds; thousands leave in passes', async () => {
   const env = newEnv();
-  await leaveBehind(env, 2_500);
+  await leaveBehind(bus.pool, env, 2_500);
   await bus.clock.advance('2s');
   expect(await unmarked(env)).toBe(0);
   expect(await bus.store.client.xlen(`bus:{${env}}:app`)).toBe(2_500);
@@ -131,7 +125,7 @@ test('BUS-011 BUS-012: without being told, the poll finds it after two seconds; 
 
 test('BUS-013: a bus that starts drains the inbox before it is ready', async () => {
   const env = newEnv();
-  await leaveBehind(env, 1_200);
+  await leaveBehind(bus.pool, env, 1_200);
   await using other = await BusProcess.start(stores);
   expect(await other.store.client.xlen(`bus:{${env}}:app`)).toBe(1_200);
 });
@@ -139,7 +133,7 @@ test('BUS-013: a bus that starts drains the inbox before it is ready', async () 
 test('several processes relay the same rows once', async () => {
   const env = newEnv();
   await using other = await BusProcess.start(stores);
-  await leaveBehind(env, 2_000);
+  await leaveBehind(bus.pool, env, 2_000);
   await Promise.all([bus.pool.raw`select pg_notify('bus_inbox', '')`, bus.clock.advance('2s'), other.clock.advance('2s')]);
   await eventually(() => unmarked(env)).toBe(0);
   expect(await bus.store.client.xlen(`bus:{${env}}:app`)).toBe(2_000);

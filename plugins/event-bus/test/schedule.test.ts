@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { newId } from '../../../kernel/base/ids.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { Inbox } from '../src/inbox.ts';
+import { rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, person, Stores, workload } from './harness.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -153,10 +156,8 @@ test('a process that dies between the move and the append leaves the event to th
   const env = newEnv();
   const { schedule_id } = await schedule(env, 0, { idempotency_key: 'moved' });
   // As it stands after the moving statement and before any append.
-  await bus.pool.raw`
-    with due as (update scheduled_events set delivered_at = now() where schedule_id = ${schedule_id} returning *)
-    insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, correlation_id, append_by)
-    select schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at, produced_by, correlation_id, now() from due`;
+  const [due] = await bus.pool.raw<{ sub: string }[]>`update scheduled_events set delivered_at = now() where schedule_id = ${schedule_id} returning sub`;
+  await Inbox.leave(bus.pool.raw as never, newId(), [{ ...rowOf(env, 1, { id: schedule_id, idempotency_key: 'moved' }), sub: (due as { sub: string }).sub }]);
   await using next = await BusProcess.start(stores);
   await next.clock.advance('20s');
   await bus.clock.advance('20s');

@@ -1,12 +1,28 @@
 import type { ScheduledRow } from '../../contract/schema/schedule.ts';
 import type { EventBusContext } from '../context.ts';
-import type { InboxRow } from '../inbox.ts';
+import { Inbox } from '../inbox.ts';
+import { type InboxRow, keyOf } from '../inbox-group.ts';
 
 const ROWS_PER_MOVE = 500;
 const ROWS_PER_SWEEP = 10_000;
 
 /** The row that stands for a key: made now, or by an earlier copy of the request; `published` when an event went out under that key. */
 export type Kept = { readonly schedule_id: string; readonly deliver_at: string; readonly replayed: boolean } | 'published';
+
+interface DueRow {
+  readonly schedule_id: string;
+  readonly env_id: string;
+  readonly sub: string;
+  readonly idempotency_key: string;
+  readonly event_type: string;
+  readonly stream_family: string;
+  readonly payload: string;
+  readonly created_at: string;
+  readonly accepted_at: string | Date;
+  readonly produced_by: string;
+  readonly publisher_id_token: string | null;
+  readonly correlation_id: string;
+}
 
 /** Delayed events in their table, durable before they are answered. Life: waiting → moved into the inbox, or taken back. */
 export class Schedule {
@@ -24,7 +40,7 @@ export class Schedule {
       insert into scheduled_events (schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at, produced_by, publisher_id_token, correlation_id, deliver_at)
       select ${id}::uuid, ${env}::uuid, ${sub}::text, ${key}::text, ${envelope.event_type}::text, ${family}::text, ${envelope.payload}::text, ${envelope.created_at}::text,
         ${envelope.produced_at}::text::timestamptz, ${envelope.produced_by}::text, ${envelope.publisher_id_token ?? null}::text, ${envelope.correlation_id}::text, ${deliverAt.toISOString()}::text::timestamptz
-      where not exists (select from event_inbox i where i.env_id = ${env}::uuid and i.sub = ${sub} and i.idempotency_key = ${key})
+      where not exists (select from event_keys where key = ${keyOf({ env, sub, envelope })}::text::uuid)
       on conflict on constraint scheduled_events_once do nothing
       returning schedule_id, deliver_at`;
     if (made[0]) return { ...made[0], replayed: false };
@@ -54,22 +70,20 @@ export class Schedule {
   }
 
   /**
-   * Moves rows whose time has come into the inbox, earliest first, and says how many. One statement: a crash leaves a row here or there.
+   * Moves rows whose time has come into the inbox, earliest first, and says how many. One transaction: a crash leaves a row here or there.
    * Under their keys: what was published under one meanwhile is not published again.
    */
   async moveDue(now: Date): Promise<number> {
-    const moved = await this.#ctx.db.sql<object[]>`
-      with due as (
+    const { db, platform } = this.#ctx;
+    return db.tx(async ({ sql }) => {
+      const due = await sql<DueRow[]>`
         select * from scheduled_events where delivered_at is null and deliver_at <= ${now.toISOString()}::text::timestamptz
-        order by deliver_at limit ${ROWS_PER_MOVE} for update skip locked
-      ), taken as (
-        insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, publisher_id_token, correlation_id, append_by)
-        select schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at, produced_by, publisher_id_token, correlation_id, now() from due
-        order by env_id, sub, idempotency_key
-        on conflict on constraint event_inbox_once do nothing
-      )
-      update scheduled_events s set delivered_at = now() from due where s.schedule_id = due.schedule_id returning 1`;
-    return moved.length;
+        order by deliver_at limit ${ROWS_PER_MOVE} for update skip locked`;
+      if (due.length === 0) return 0;
+      await Inbox.leave(sql, platform.newId(), due.map(inboxRowOf));
+      await sql`update scheduled_events set delivered_at = now() where schedule_id = any(${due.map(({ schedule_id }) => schedule_id)}::text[]::uuid[])`;
+      return due.length;
+    });
   }
 
   async count(env?: string): Promise<number> {
@@ -86,3 +100,21 @@ export class Schedule {
     return gone.length;
   }
 }
+
+const inboxRowOf = (row: DueRow): InboxRow => ({
+  id: row.schedule_id,
+  env: row.env_id,
+  family: row.stream_family,
+  sub: row.sub,
+  envelope: {
+    event_type: row.event_type,
+    payload: row.payload,
+    created_at: row.created_at,
+    produced_at: new Date(row.accepted_at).toISOString(),
+    produced_by: row.produced_by,
+    publisher_subject: row.sub,
+    ...(row.publisher_id_token === null ? {} : { publisher_id_token: row.publisher_id_token }),
+    correlation_id: row.correlation_id,
+    idempotency_key: row.idempotency_key,
+  },
+});

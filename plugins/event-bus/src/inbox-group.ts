@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto';
+import type { Envelope } from './entry.ts';
+import type { StreamRef } from './names.ts';
+
+/** An event on its way onto its stream. */
+export interface InboxRow extends StreamRef {
+  readonly id: string;
+  readonly sub: string;
+  readonly envelope: Envelope;
+}
+
+/** What makes two requests one: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
+export const keyOf = ({ env, sub, envelope }: Pick<InboxRow, 'env' | 'sub'> & { readonly envelope: Pick<Envelope, 'idempotency_key'> }): string =>
+  hash('sha256', `${env}\n${sub}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
+
+/** Rows that were committed together, and are ours to append: nobody else's mark counts while `attempt` is the newest. */
+export class InboxGroup {
+  readonly id: string;
+  readonly attempt: number;
+  /** As they were accepted; those at other positions than `positions` are copies of what another group holds. */
+  readonly rows: readonly InboxRow[];
+  readonly positions: readonly number[];
+  /** By position; empty where nothing was appended. */
+  readonly messageIds: string[];
+
+  constructor({ id, attempt, rows, positions, messageIds }: { id: string; attempt: number; rows: readonly InboxRow[]; positions: readonly number[]; messageIds?: readonly string[] | null }) {
+    this.id = id;
+    this.attempt = attempt;
+    this.rows = rows;
+    this.positions = positions;
+    this.messageIds = rows.map((_, position) => messageIds?.[position] ?? '');
+  }
+
+  /** Positions that are on no stream yet, in order. */
+  get open(): number[] {
+    return this.positions.filter(position => this.messageIds[position] === '');
+  }
+
+  /** The row as it goes onto its stream when it was read back from the inbox (BUS-028). */
+  relayed(position: number): InboxRow {
+    const row = this.rows[position] as InboxRow;
+    return { ...row, envelope: { ...row.envelope, inbox_id: row.id } };
+  }
+}
