@@ -4,9 +4,10 @@ import type { Appender } from './appender.ts';
 import type { EventBusContext } from './context.ts';
 import { brief } from './context.ts';
 import type { Counters } from './counters.ts';
-import type { Inbox, JournalEntry } from './inbox.ts';
+import type { Inbox } from './inbox.ts';
 import { type InboxGroup, type InboxRow, keyOf } from './inbox-group.ts';
 import { stageOf } from './inbox-stage.ts';
+import type { JournalEntry } from './journal.ts';
 import type { StreamRef } from './names.ts';
 
 export interface Receipt extends StreamRef {
@@ -34,6 +35,8 @@ interface Mark {
 
 const ROWS_PER_COMMIT = 256;
 const BYTES_PER_COMMIT = 4 * 1_048_576;
+const GATHER_MS = 4;
+const NOTES_WAIT_MS = 20;
 const MOST_WAITING = 20_000;
 const MOST_NOTES = 50_000;
 const MOST_MARKS = 5_000;
@@ -43,7 +46,7 @@ const MOST_MARKS = 5_000;
  * never more, so events leave in the order they came. Marks and journal of one group are written with the next one's rows.
  * Life of a row: waiting → committed → appended (answered) → marked.
  */
-export class GroupCommit {
+export class GroupCommit implements AsyncDisposable {
   readonly #ctx: EventBusContext;
   readonly #inbox: Inbox;
   readonly #appender: Appender;
@@ -59,6 +62,7 @@ export class GroupCommit {
   #journal: JournalEntry[] = [];
   #flushes: (() => void)[] = [];
   #running: Promise<void> | undefined;
+  #arrived: (() => void) | undefined;
 
   constructor(ctx: EventBusContext, inbox: Inbox, appender: Appender, counters: Counters) {
     this.#ctx = ctx;
@@ -84,6 +88,7 @@ export class GroupCommit {
       this.#queue.push(unit);
       this.#waiting += unit.length;
       this.#start();
+      this.#arrived?.();
     }
     return Promise.allSettled(receipts);
   }
@@ -106,6 +111,7 @@ export class GroupCommit {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#flushes.push(resolve);
     this.#start();
+    this.#arrived?.();
     await promise;
   }
 
@@ -116,12 +122,13 @@ export class GroupCommit {
   async #run(): Promise<void> {
     let appending: Promise<void> = Promise.resolve();
     for (;;) {
-      await turn();
+      await this.#gather();
       const group = this.#take();
-      if (group.length === 0 && this.#marks.length + this.#journal.length === 0) {
+      if (group.length === 0) {
         await appending;
-        if (this.#queue.length > 0 || this.#marks.length + this.#journal.length > 0) continue;
-        break;
+        if (this.#queue.length === 0 && this.#noted && this.#flushes.length === 0) await this.#arrival();
+        if (this.#queue.length > 0) continue;
+        if (!this.#noted) break;
       }
       const flushes = this.#flushes.splice(0);
       const { held, written } = await this.#commit(group);
@@ -136,6 +143,30 @@ export class GroupCommit {
     // In the same turn as the last look at the queue: nothing arrives in between.
     this.#running = undefined;
     for (const flushed of this.#flushes.splice(0)) flushed();
+  }
+
+  /** Whether there is something to write besides rows. */
+  get #noted(): boolean {
+    return this.#marks.length + this.#journal.length > 0;
+  }
+
+  /** Notes are written with the next rows, which cost a sync to disk anyway; when none come, by themselves. */
+  async #arrival(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#arrived = resolve;
+    const timer = setTimeout(resolve, NOTES_WAIT_MS);
+    await promise;
+    clearTimeout(timer);
+    this.#arrived = undefined;
+  }
+
+  /** As long as every turn of the loop brings more: a few larger groups cost less than many small ones. A lone event waits one turn. */
+  async #gather(): Promise<void> {
+    const until = performance.now() + GATHER_MS;
+    for (let seen = -1; seen < this.#waiting && this.#waiting < ROWS_PER_COMMIT && performance.now() < until; ) {
+      seen = this.#waiting;
+      await turn();
+    }
   }
 
   #take(): Waiting[] {
@@ -270,6 +301,11 @@ export class GroupCommit {
 
   #forget(keys: readonly string[]): void {
     for (const key of keys) this.#known.delete(key);
+  }
+
+  /** Writes what is noted: otherwise the next process appends it again. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.flush();
   }
 
   #fail(waiting: Waiting, error: Error): void {

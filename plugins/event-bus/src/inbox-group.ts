@@ -9,6 +9,9 @@ export interface InboxRow extends StreamRef {
   readonly envelope: Envelope;
 }
 
+/** A row without its layers, as it is written. */
+type Flat = Omit<Envelope, 'inbox_id'> & StreamRef & { readonly id: string };
+
 /** What makes two requests one: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
 export const keyOf = ({ env, sub, envelope }: Pick<InboxRow, 'env' | 'sub'> & { readonly envelope: Pick<Envelope, 'idempotency_key'> }): string =>
   hash('sha256', `${env}\n${sub}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
@@ -29,6 +32,28 @@ export class InboxGroup {
     this.rows = rows;
     this.positions = positions;
     this.messageIds = rows.map((_, position) => messageIds?.[position] ?? '');
+  }
+
+  /** Rows as text: what all of them have is said once. */
+  static write(rows: readonly InboxRow[]): string {
+    const flat = rows.map(({ id, env, family, envelope }): Record<string, unknown> => ({ id, env, family, ...envelope }));
+    const [first = {}, ...others] = flat;
+    const shared: Record<string, unknown> = {};
+    for (const name of Object.keys(first)) if (others.every(row => row[name] === first[name])) shared[name] = first[name];
+    const rest = flat.map(row => {
+      const left: Record<string, unknown> = {};
+      for (const name in row) if (!(name in shared)) left[name] = row[name];
+      return left;
+    });
+    return JSON.stringify({ shared, rows: rest });
+  }
+
+  static read(text: string): InboxRow[] {
+    const { shared, rows } = JSON.parse(text) as { shared: Partial<Flat>; rows: Partial<Flat>[] };
+    return rows.map(row => {
+      const { id, env, family, ...envelope } = { ...shared, ...row } as Flat;
+      return { id, env, family, sub: envelope.publisher_subject, envelope };
+    });
   }
 
   /** Positions that are on no stream yet, in order. */

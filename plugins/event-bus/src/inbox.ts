@@ -1,18 +1,8 @@
 import type { EventBusContext } from './context.ts';
 import { InboxGroup, type InboxRow, keyOf } from './inbox-group.ts';
+import { type JournalEntry, pageOf } from './journal.ts';
 import type { StreamRef } from './names.ts';
 
-export interface JournalEntry {
-  readonly at: string;
-  readonly action: 'produce' | 'ack' | 'replay';
-  readonly sub: string;
-  readonly env_id: string;
-  readonly stream_family: string;
-  readonly event_type: string | null;
-  readonly message_id: string | null;
-  readonly outcome: string;
-  readonly correlation_id: string;
-}
 /** Where a key was taken before. */
 export interface Known extends StreamRef {
   readonly group: string;
@@ -52,7 +42,7 @@ export class Inbox {
         from unnest(${listOf(marks.map(mark => mark.id))}::text::uuid[], ${listOf(marks.map(mark => mark.attempt))}::text::int[], ${marks.map(messageIdsOf)}::text[]) m(id, attempt, message_ids)
         where g.id = m.id and g.attempt = m.attempt
       ), journaled as (
-        insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? JSON.stringify(journal) : null}::text as entries) j where j.entries is not null
+        insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? pageOf(journal) : null}::text as entries) j where j.entries is not null
       ), taken as (
         insert into event_keys (key, group_id, position)
         -- One order for everybody: two processes with the same keys wait for each other instead of deadlocking.
@@ -60,7 +50,7 @@ export class Inbox {
         on conflict do nothing returning key, position
       )
       insert into event_groups (id, events, keys, positions, append_by)
-      select ${id}::text::uuid, ${JSON.stringify(rows)}::text, array_agg(key), array_agg(position order by position), now() + interval '10 s' from taken having count(*) > 0
+      select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array_agg(key), array_agg(position order by position), now() + interval '10 s' from taken having count(*) > 0
       returning positions`;
     return taken && new InboxGroup({ id, attempt: 1, rows, positions: taken.positions });
   }
@@ -74,14 +64,14 @@ export class Inbox {
         on conflict do nothing returning key, position
       )
       insert into event_groups (id, events, keys, positions, append_by)
-      select ${id}::text::uuid, ${JSON.stringify(rows)}::text, array_agg(key), array_agg(position order by position), now() from taken having count(*) > 0`;
+      select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array_agg(key), array_agg(position order by position), now() from taken having count(*) > 0`;
   }
 
   /** What was accepted before under these keys. */
   async find(keys: readonly string[]): Promise<Map<string, Known>> {
     const found = await this.#ctx.db.sql<{ key: string; group_id: string; position: number; env: string; family: string; message_id: string | null }[]>`
       select replace(k.key::text, '-', '') as key, k.group_id, k.position, r.row ->> 'env' as env, r.row ->> 'family' as family, nullif(g.message_ids[k.position + 1], '') as message_id
-      from event_keys k join event_groups g on g.id = k.group_id cross join lateral (select g.events::json -> k.position) r(row)
+      from event_keys k join event_groups g on g.id = k.group_id cross join lateral (select g.events::jsonb -> 'shared' || (g.events::jsonb -> 'rows' -> k.position)) r(row)
       where k.key = any(${listOf(keys)}::text::uuid[])`;
     return new Map(found.map(({ key, group_id, position, env, family, message_id }) => [key, { group: group_id, position, env, family, message_id }]));
   }
@@ -178,5 +168,5 @@ const messageIdsOf = ({ messageIds }: InboxGroup): string => listOf(messageIds);
 
 const inOrder = (groups: readonly Stored[]): InboxGroup[] =>
   groups
-    .map(({ id, attempt, events, positions, message_ids }) => new InboxGroup({ id, attempt, positions, rows: JSON.parse(events) as InboxRow[], messageIds: message_ids }))
+    .map(({ id, attempt, events, positions, message_ids }) => new InboxGroup({ id, attempt, positions, rows: InboxGroup.read(events), messageIds: message_ids }))
     .sort((left, right) => (left.id < right.id ? -1 : 1));

@@ -15,11 +15,22 @@ local function held(key, group, consumer, id)
   return consumer == '' or rows[1][2] == consumer
 end`;
 
+/** One look at the range of the ids and one acknowledgement, as a reader settles what it read; what that look did not show is asked for by itself. */
 const ACK = `${HELD}
-local answers = {}
+local key, group, consumer, asked = KEYS[1], ARGV[1], ARGV[2], #ARGV - 2
+local look = {'XPENDING', key, group, ARGV[3], ARGV[#ARGV], asked}
+if consumer ~= '' then look[#look + 1] = consumer end
+local ok, rows = pcall(redis.call, unpack(look))
+local seen = {}
+if ok and not rows.err then for _, row in ipairs(rows) do seen[row[1]] = true end end
+local answers, mine = {}, {'XACK', key, group}
 for i = 3, #ARGV do
-  answers[i - 2] = held(KEYS[1], ARGV[1], ARGV[2], ARGV[i]) and redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) or 0
+  local id = ARGV[i]
+  local done = seen[id] or ((not ok or rows.err or #rows == asked) and held(key, group, consumer, id))
+  answers[i - 2] = done and 1 or 0
+  if done then mine[#mine + 1] = id end
 end
+if #mine > 3 then redis.call(unpack(mine)) end
 return answers`;
 // The same consumer claims what it has: the entry is as fresh as when it was read, and its count of deliveries stays.
 const EXTEND = `${HELD}
@@ -54,7 +65,17 @@ export class Leases {
 
   async #each(script: string, ref: StreamRef, group: string, consumer: string, ids: readonly string[]): Promise<Settled> {
     if (ids.length === 0) return { done: [], lost: [] };
-    const answers = (await this.#kv.call('EVAL', script, 1, streamKey(ref), group, consumer, ...ids)) as number[];
-    return { done: ids.filter((_, index) => Number(answers[index]) > 0), lost: ids.filter((_, index) => !(Number(answers[index]) > 0)) };
+    const inOrder = [...ids].sort(byAge);
+    const answers = (await this.#kv.call('EVAL', script, 1, streamKey(ref), group, consumer, ...inOrder)) as number[];
+    const held = new Set(inOrder.filter((_, index) => Number(answers[index]) > 0));
+    return { done: ids.filter(id => held.has(id)), lost: ids.filter(id => !held.has(id)) };
   }
 }
+
+/** Ids of a stream, `{ms}-{sequence}`, oldest first: shorter numbers without leading zeros are smaller. */
+function byAge(left: string, right: string): number {
+  const [leftMs, leftSequence] = left.split('-') as [string, string];
+  const [rightMs, rightSequence] = right.split('-') as [string, string];
+  return smaller(leftMs, rightMs) || smaller(leftSequence, rightSequence);
+}
+const smaller = (left: string, right: string): number => left.length - right.length || (left < right ? -1 : left > right ? 1 : 0);

@@ -38,7 +38,7 @@ export default definePlugin(eventBus, {
     const { life, connection } = await StoreLife.open(ctx.kv);
     ctx.own(connection);
     const appender = new Appender(life, wake);
-    const commit = new GroupCommit(ctx, inbox, appender, counters);
+    const commit = ctx.own(new GroupCommit(ctx, inbox, appender, counters));
     const relay = new InboxRelay(ctx, { inbox, appender, commit, life });
     const deadLetters = new DeadLetters(ctx, counters);
     const replays = new Replays(ctx, wake, commit, deadLetters);

@@ -106,7 +106,7 @@ export class Settlement {
     const given = [...new Set([...(body.message_ids ?? []), ...(body.message_id === undefined ? [] : [body.message_id])])];
     if (given.length === 0) throw this.#ctx.problem('message_ids_required', { detail: 'Name message_ids or message_id.' });
     // What is no id names no entry, which is the same as an unknown one.
-    const isId = (id: string): boolean => /^\d{1,20}-\d{1,20}$/.test(id);
+    const isId = (id: string): boolean => /^(0|[1-9]\d{0,19})-(0|[1-9]\d{0,19})$/.test(id);
     return { ref: { env, family }, group: groupOf(caller, body.consumer_group), consumer: body.consumer ?? '', ids: given.filter(isId), nonsense: given.filter(id => !isId(id)) };
   }
 }
