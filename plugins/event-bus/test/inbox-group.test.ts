@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { InboxGroup, keyOf } from '../src/inbox-group.ts';
+import { pageOf } from '../src/journal.ts';
+import { rowOf } from './fixtures/left-behind.ts';
+import { BusProcess, newEnv, Stores, workload } from './harness.ts';
+
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
+
+describe('a group as text', () => {
+  test('comes back as it was, what all rows share and what one of them has alone', () => {
+    const [env, other] = [newEnv(), newEnv()];
+    const token = rowOf(env, 2);
+    const rows = [rowOf(env, 1), { ...token, envelope: { ...token.envelope, publisher_id_token: 'idt' } }, rowOf(other, 3)];
+    const text = InboxGroup.write(rows);
+    expect(InboxGroup.read(text)).toEqual(rows);
+    expect(text.match(/platform:shop:order:created/g)).toHaveLength(1);
+    expect(InboxGroup.read(InboxGroup.write(rows.slice(0, 1)))).toEqual(rows.slice(0, 1));
+  });
+
+  test('what is open are the new rows without an entry, in their order', () => {
+    const rows = [1, 2, 3, 4].map(n => rowOf('e', n));
+    const group = new InboxGroup({ id: 'g', attempt: 1, rows, positions: [0, 2, 3], messageIds: ['', '', '5-0'] });
+    expect(group.open).toEqual([0, 3]);
+    group.messageIds[0] = '6-0';
+    expect(group.open).toEqual([3]);
+    expect(group.relayed(3).envelope.inbox_id).toBe(rows[3]?.id);
+  });
+
+  test('environment, subject and key make one key, and none of them can be mistaken for another', () => {
+    const key = (env: string, sub: string, idempotency_key: string) => keyOf({ env, sub, envelope: { idempotency_key } });
+    expect(key('e', 's', 'k')).toMatch(/^[0-9a-f]{32}$/);
+    expect(new Set([key('e', 's', 'k'), key('f', 's', 'k'), key('e', 't', 'k'), key('e', 's', 'l'), key('es', '', 'k')]).size).toBe(5);
+  });
+});
+
+test('a page of the journal says once what was said of several messages in a row', () => {
+  const entry = { at: 't', action: 'produce', sub: 's', env_id: 'e', stream_family: 'app', event_type: 'a:b:c:d', outcome: 'accepted', correlation_id: 'c' } as const;
+  const page = JSON.parse(
+    pageOf([
+      { ...entry, message_id: '1-0' },
+      { ...entry, message_id: '1-1' },
+      { ...entry, outcome: 'duplicate', message_id: '1-0' },
+    ]),
+  ) as object[];
+  expect(page).toEqual([
+    { ...entry, message_ids: ['1-0', '1-1'] },
+    { ...entry, outcome: 'duplicate', message_ids: ['1-0'] },
+  ]);
+});
+
+describe('with its tables', () => {
+  let stores: Stores;
+  beforeAll(async () => {
+    stores = await Stores.start();
+  });
+  afterAll(async () => {
+    await stores[Symbol.asyncDispose]();
+  });
+
+  test('events that were accepted one by one are kept in groups: keys, entries and journal stay, and what was on no stream is appended', async () => {
+    const pool = await stores.cluster.pool('old');
+    const env = newEnv();
+    const migration = (name: string) => pool.raw.unsafe(readFileSync(new URL(`../migrations/${name}.sql`, import.meta.url), 'utf8'));
+    await migration('0001_inbox');
+    await migration('0002_schedule');
+    const insert = (n: number, message_id: string | null) => pool.raw`
+      insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, correlation_id, append_by, message_id, relayed_at)
+      values (uuidv7(), ${env}, 'shop', ${`left-${n}`}, 'platform:shop:order:created', 'app', ${JSON.stringify({ n })}, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.123Z', 'shop', 'c', now(),
+        ${message_id}, ${message_id === null ? null : '2026-01-01T00:00:01Z'})`;
+    await insert(1, '5-0');
+    await insert(2, null);
+    await pool.raw`insert into audit_journal (at, action, sub, env_id, stream_family, event_type, message_id, outcome, correlation_id)
+      values (now(), 'produce', 'shop', ${env}, 'app', 'a:b:c:d', '5-0', 'accepted', 'c')`;
+    await migration('0003_inbox_groups');
+    expect(await pool.raw`select idempotency_key, message_id from event_inbox order by id`).toEqual([
+      { idempotency_key: 'left-1', message_id: '5-0' },
+      { idempotency_key: 'left-2', message_id: null },
+    ]);
+    expect(await pool.raw`select message_id, outcome from audit_journal`).toEqual([{ message_id: '5-0', outcome: 'accepted' }]);
+    const groups = await pool.raw<{ events: string }[]>`select events from event_groups order by id`;
+    const rows = groups.flatMap(({ events }) => InboxGroup.read(events));
+    expect(rows.map(row => row.envelope)).toEqual([1, 2].map(n => ({ ...rowOf(env, n).envelope, produced_at: '2026-01-01T00:00:00.123Z' })));
+    const keys = await pool.raw<{ key: string }[]>`select replace(key::text, '-', '') as key from event_keys`;
+    expect(new Set(keys.map(({ key }) => key))).toEqual(new Set(rows.map(keyOf)));
+  });
+
+  test('of a group that reached only some of its streams, the others are appended later, and none twice', async () => {
+    await using bus = await BusProcess.start(stores);
+    const [broken, whole] = [newEnv(), newEnv()];
+    const shop = workload('shop');
+    await bus.store.client.set(`bus:{${broken}}:app`, 'no stream');
+    const event = (env: string, n: number) => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `k-${n}` });
+    const batch = async () =>
+      ((await bus.call('produceBatch', shop, { body: { events: [event(whole, 1), event(broken, 2), event(whole, 3)] } })).value as { results: { message_id?: string; error?: string }[] }).results;
+    const first = await batch();
+    expect(first.map(({ error }) => error ?? 'ok')).toEqual(['ok', 'append_failed', 'ok']);
+    await bus.store.client.del(`bus:{${broken}}:app`);
+    // The same request again takes the group over: what is there keeps its entry, what is not is appended.
+    const second = await batch();
+    expect(second.map(({ message_id }) => message_id)).toEqual([first[0]?.message_id, expect.any(String), first[2]?.message_id]);
+    await bus.clock.advance('2s');
+    expect([await bus.store.client.xlen(`bus:{${whole}}:app`), await bus.store.client.xlen(`bus:{${broken}}:app`)]).toEqual([2, 1]);
+    expect(((await bus.call('metrics', shop)).value as { inbox_unrelayed: number }).inbox_unrelayed).toBe(0);
+  });
+
+  test('a bus that is closed leaves nothing unmarked: the next one appends nothing again', async () => {
+    const env = newEnv();
+    {
+      await using bus = await BusProcess.start(stores);
+      await Promise.all(Array.from({ length: 20 }, (_, n) => bus.produce(workload('shop'), env, n)));
+    }
+    await using next = await BusProcess.start(stores);
+    expect(await next.pool.raw`select 1 from event_inbox where env_id = ${env} and message_id is null`).toHaveLength(0);
+    await next.pool.raw`update event_groups set append_by = now() where done_at is null`;
+    await next.clock.advance('2s');
+    expect(await next.store.client.xlen(`bus:{${env}}:app`)).toBe(20);
+  });
+});
