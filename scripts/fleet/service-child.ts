@@ -1,10 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
 import type { ProcessOrder } from './process-order.ts';
 
 const CHILD = fileURLToPath(new URL('./service-process.ts', import.meta.url));
 const CONNECTIONS = 16;
+const REVIVALS = 100;
+const REVIVAL_MS = 100;
 /** A directory that gets a CPU profile of every process that ends by itself. */
 const PROFILE = process.env['BENCH_PROFILE'];
 
@@ -63,9 +66,20 @@ export class ServiceChild {
       child.once('exit', code => reject(new Error(`the ${this.#order.service} process ended with ${code}`)));
     });
     child.once('exit', () => {
-      if (this.#revived && !this.#ending) void this.start().catch(() => undefined);
+      if (this.#revived && !this.#ending) void this.#revive();
     });
     this.#pool = new Pool(`https://127.0.0.1:${this.#port}`, { connections: CONNECTIONS, connect: { ca: this.#ca, servername: this.#hostname, minVersion: 'TLSv1.3' } });
+  }
+
+  /** Until it is up: what it died of, a database that is away for one, may last. */
+  async #revive(): Promise<void> {
+    for (let tries = 0; tries < REVIVALS && !this.#ending; tries++) {
+      try {
+        return await this.start();
+      } catch {
+        await delay(REVIVAL_MS);
+      }
+    }
   }
 
   /** Throws when the connection breaks: nobody knows then whether it was done. */
