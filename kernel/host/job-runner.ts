@@ -16,13 +16,16 @@ export class JobRunner implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #timers: Disposable[] = [];
   readonly #running = new Set<Promise<void>>();
+  /** Holds the locks of the fleet's jobs. A connection that were taken out of the pool for one could not be asked whether it still stands. */
+  readonly #session: PostgresPool | undefined;
 
   constructor(options: { service: string; jobs: readonly Job[]; clock: Clock; pool: PostgresPool; log: Logger }) {
     const { service, clock, log } = options;
+    if (options.jobs.some(({ runs }) => runs === 'fleet')) this.#session = options.pool.sibling({ max: 1, lasting: true });
     for (const job of options.jobs) {
       this.#timers.push(
         clock.every(milliseconds(job.every), async () => {
-          const run = inScope({ correlationId: `${service}-${newId()}`, service }, () => this.#run(options.pool, service, job)).catch(error => log.error({ job: job.name, err: error }, 'job failed'));
+          const run = inScope({ correlationId: `${service}-${newId()}`, service }, () => this.#run(service, job)).catch(error => log.error({ job: job.name, err: error }, 'job failed'));
           this.#running.add(run);
           await run.finally(() => this.#running.delete(run));
         }),
@@ -30,20 +33,17 @@ export class JobRunner implements AsyncDisposable {
     }
   }
 
-  async #run(pool: PostgresPool, service: string, job: Job): Promise<void> {
+  async #run(service: string, job: Job): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     if (job.runs === 'process') return job.work(this.#stopping.signal);
-    const connection = await pool.raw.reserve();
+    const { sql } = this.#session as PostgresPool;
+    const lock = `platform:job:${service}:${job.name}`;
+    const [row] = await sql<{ locked: boolean }[]>`select pg_try_advisory_lock(hashtextextended(${lock}, 0)) as locked`;
+    if (!row?.locked) return;
     try {
-      const [row] = await connection<{ locked: boolean }[]>`select pg_try_advisory_lock(hashtextextended(${`platform:job:${service}:${job.name}`}, 0)) as locked`;
-      if (!row?.locked) return;
-      try {
-        await job.work(this.#stopping.signal);
-      } finally {
-        await connection`select pg_advisory_unlock(hashtextextended(${`platform:job:${service}:${job.name}`}, 0))`;
-      }
+      await job.work(this.#stopping.signal);
     } finally {
-      connection.release();
+      await sql`select pg_advisory_unlock(hashtextextended(${lock}, 0))`;
     }
   }
 
@@ -51,5 +51,6 @@ export class JobRunner implements AsyncDisposable {
     this.#stopping.abort();
     for (const timer of this.#timers) timer[Symbol.dispose]();
     await Promise.all(this.#running);
+    await this.#session?.close();
   }
 }

@@ -5,6 +5,7 @@ import { ProblemError, type AnyPlugin } from '@platform/sdk';
 import { boot, type BootedHost, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '../base/clock.ts';
+import { eventually } from '../storage/fixtures/eventually.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { roleOf, schemaOf } from '../storage/service-schema.ts';
 import { newWorld, type probe, probePlugin } from '../test/probe.ts';
@@ -205,6 +206,22 @@ describe('a job', () => {
     await busy;
     await two.advance('1m');
     expect(ran).toEqual(['sweep one', 'count two', 'count one', 'sweep two', 'count two']);
+  });
+
+  test('whose database is cut while it works ends, and runs again where it was cut', async () => {
+    const clock = new ManualClock();
+    const runs: string[] = [];
+    const cut = async () => {
+      runs.push('run');
+      const holders = () =>
+        pool.raw`select pid from pg_locks where locktype = 'advisory' and granted and pid in (select pid from pg_stat_activity where usename = current_user and query like '%pg_try_advisory_lock%')`;
+      for (const { pid } of await holders()) await pool.raw`select pg_terminate_backend(${pid})`;
+      await eventually(async () => (await holders()).length).toBe(0);
+    };
+    await using _ = new JobRunner({ service: 'cut', clock, pool, log, jobs: [{ name: 'long', every: '1m', runs: 'fleet', work: cut }] });
+    await clock.advance('1m');
+    await clock.advance('1m');
+    expect(runs).toEqual(['run', 'run']);
   });
 
   test('that fails runs again the next time, and stops with its service', async () => {

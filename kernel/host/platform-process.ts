@@ -14,6 +14,7 @@ import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
+import { tolerateAbsence } from './stray-rejections.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
 import { keyValuePort } from './key-value-port.ts';
@@ -121,6 +122,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const telemetry = openLog({ level: bootstrap.logLevel, directory: `${dataDir}/logs`, build, pretty: options.pretty ?? false, process: options.processName });
   owned.defer(() => telemetry.flush());
   const log = telemetry.logger('kernel');
+  owned.own(tolerateAbsence(log));
   const instanceId = `${hostname()}-${process.pid}-${newId().slice(-6)}`.replaceAll(/[^a-zA-Z0-9._-]/g, '-').slice(0, 40);
 
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));

@@ -147,6 +147,31 @@ test('of statements whose connections are cut again and again every one ends, an
   }
 });
 
+describe.each(['in the middle of a statement', 'between two'])('a transaction whose connection is cut %s', where => {
+  test('fails, whatever it goes on to ask, and writes nothing on what is gone', async () => {
+    await using pool = await cluster.pool('billing', { max: 2 });
+    for (let cut = 0; cut < 10; cut++) {
+      const [begun, go] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+      const work = pool.tx(async sql => {
+        const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+        begun.resolve((row as { pid: number }).pid);
+        if (where === 'between two') await go.promise;
+        else await sql`select pg_sleep(30)`.catch(() => undefined);
+        // As code does that clears up after itself.
+        await sql`select 1`;
+      });
+      const failed = work.then(() => false, isUnavailable);
+      const pid = await begun.promise;
+      await cluster.postgres.admin()`select pg_terminate_backend(${pid})`;
+      await eventually(async () => (await cluster.postgres.admin()`select 1 from pg_stat_activity where pid = ${pid}`).length).toBe(0);
+      if (where === 'between two') await eventually(() => pool.healthy()).toBe(true);
+      go.resolve();
+      expect(await failed).toBe(true);
+      await eventually(() => pool.healthy()).toBe(true);
+    }
+  });
+});
+
 test('a server that is away makes statements fail at once and recognisably, and is not healthy', async () => {
   const away = new PostgresPool({ host: '127.0.0.1', port: 1, database: 'platform', user: 'x', schema: 'x' });
   const error: unknown = await away.sql`select 1`.catch((failure: unknown) => failure);

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { TYPES } from './postgres-types.ts';
+import { guardedTransaction } from './guarded-transaction.ts';
 import { RenewedDriver } from './renewed-driver.ts';
 import { type Sql, toSql } from './sql.ts';
 import { isUnavailable } from './unavailable.ts';
@@ -28,6 +29,8 @@ export interface PostgresPoolOptions {
   readonly idleInTransactionTimeoutMs?: number;
   /** Commits do not wait for the disk: only for what may be done again when the last moments before a crash are lost. */
   readonly repeatable?: boolean;
+  /** Connections stay open though nobody asks anything: for a session that holds a lock. */
+  readonly lasting?: boolean;
   readonly onNotice?: (message: string) => void;
 }
 
@@ -60,7 +63,7 @@ export class PostgresPool {
         ...(password !== undefined && { password }),
         ssl: secured(options.ssl),
         connect_timeout: 2,
-        idle_timeout: 300,
+        idle_timeout: options.lasting ? 0 : 300,
         backoff: (tries: number) => Math.min(0.05 * 2 ** tries, 1),
         types: TYPES,
         onnotice: notice => onNotice?.(String(notice['message'])),
@@ -88,7 +91,7 @@ export class PostgresPool {
     if (this.#transactions >= MAX_WAITING) throw Object.assign(new Error('too many transactions wait for the database'), { code: 'POOL_BUSY' });
     this.#transactions += 1;
     try {
-      return (await this.raw.begin(raw => work(toSql(raw), raw))) as T;
+      return await guardedTransaction(this.raw, raw => work(toSql(raw), raw));
     } finally {
       this.#transactions -= 1;
     }
@@ -125,7 +128,7 @@ export class PostgresPool {
   }
 
   /** A second pool of the same identity with other limits; the caller closes it. */
-  sibling(changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable'>>): PostgresPool {
+  sibling(changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable' | 'lasting'>>): PostgresPool {
     return new PostgresPool({ ...this.#options, ...changes });
   }
 

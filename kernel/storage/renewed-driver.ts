@@ -1,7 +1,7 @@
 import type postgres from 'postgres';
 
 /** What a connection that broke says, to queries that were under way or waited for it. A server that is not there breaks nothing. */
-const BROKEN = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|CONNECT_TIMEOUT|EPIPE|ECONNRESET|ETIMEDOUT|ERR_STREAM_.*|57P0[123])$/;
+export const BROKEN = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|CONNECT_TIMEOUT|EPIPE|ECONNRESET|ETIMEDOUT|ERR_STREAM_.*|57P0[123])$/;
 /** As long as a statement may run. */
 const RETIRING_S = 15;
 
