@@ -8,6 +8,8 @@ import { protocolRoutes } from './routes/protocol-routes.ts';
 import { directoryRoutes } from './routes/directory-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
 import { WalletSignIn } from './schema/wallet.ts';
+import { recoveryRoutes } from './routes/recovery-routes.ts';
+import { AccountRecovery, RecoveryWaitHours } from './schema/recovery.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
 import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
@@ -37,6 +39,18 @@ export const identity = defineContract({
     }),
     keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
     passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
+    accountRecovery: Type.Union(AccountRecovery.anyOf, {
+      env: 'PLATFORM_AUTH_ACCOUNT_RECOVERY',
+      default: 'off',
+      description: "Whether the platform's own people recover accounts they cannot sign in to, after a wait, by an administrator's approval, or both; an environment says so for its realm",
+    }),
+    recoveryWaitHours: Type.Integer({
+      env: 'PLATFORM_AUTH_RECOVERY_WAIT_HOURS',
+      default: 72,
+      minimum: 24,
+      maximum: 720,
+      description: "Hours that such a recovery waits, in which the account's owner can end it",
+    }),
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
   }),
 
@@ -47,6 +61,7 @@ export const identity = defineContract({
     'auth:keys:admin': { title: 'See and rotate the signing keys' },
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
+    'auth:recoveries:admin': { title: 'Decide on account recoveries', grants: 'admin', principals: ['user', 'delegated'] },
     'scim:read': { title: 'Read the directory of an environment', grants: 'admin' },
     'scim:write': { title: 'Change the directory of an environment', grants: 'admin' },
   },
@@ -69,6 +84,7 @@ export const identity = defineContract({
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:deleted': event('An account is gone', Type.Object({ user_id: Id, env_id: Id })),
+    'platform:auth:recovery:updated': event('The recovery of an account went on, or ended', Type.Object({ recovery_id: Id, user_id: Id, env_id: Id, status: Type.String() })),
   },
 
   routes: {
@@ -179,8 +195,18 @@ export const identity = defineContract({
         verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
         wallet_sign_in: Type.Optional(WalletSignIn),
         passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
+        account_recovery: Type.Optional(AccountRecovery),
+        recovery_wait_hours: Type.Optional(RecoveryWaitHours),
       }),
-      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean(), wallet_sign_in: WalletSignIn, passkeys: Type.Boolean() }),
+      returns: Type.Object({
+        env_id: Id,
+        host: Type.String(),
+        verify_email: Type.Boolean(),
+        wallet_sign_in: WalletSignIn,
+        passkeys: Type.Boolean(),
+        account_recovery: AccountRecovery,
+        recovery_wait_hours: RecoveryWaitHours,
+      }),
       problems: ['host_taken', 'name_invalid'],
       hidden: true,
     }),
@@ -276,6 +302,7 @@ export const identity = defineContract({
     ...consentRoutes,
     ...passkeyRoutes,
     ...protocolRoutes,
+    ...recoveryRoutes,
     ...ssoRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
@@ -287,6 +314,7 @@ export const identity = defineContract({
   jobs: {
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
     answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
+    advanceRecoveries: { summary: 'Offer recoveries whose time has come, and end those whose time is up', every: '1m', runs: 'fleet' },
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
     rotateKeys: { summary: 'Rotate the signing keys when they are old enough', every: '1h', runs: 'fleet' },
