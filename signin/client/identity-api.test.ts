@@ -51,6 +51,11 @@ test('SGN-011 SGN-012 every request stays on the own origin, under /v1 or /oauth
   expect(seen.some(({ url }) => url === '/v1/ciba/..%2Fx')).toBe(true);
 });
 
+test('requests say which language the page speaks, so that mail does too', async () => {
+  await api.requestReset('e');
+  expect(seen.map(({ headers }) => headers['accept-language'])).toEqual(['de']);
+});
+
 test('SGN-019 SGN-037 branding is asked for with credentials; requests carry a content type', async () => {
   await api.branding();
   expect(seen[0]).toMatchObject({ url: '/v1/branding', method: 'GET', credentials: 'include', headers: { 'content-type': 'application/json' } });

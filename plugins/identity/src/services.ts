@@ -17,6 +17,7 @@ import { AccessTemplates } from './access-templates.ts';
 import { AccountSelection } from './approvals/account-selection.ts';
 import { AccountSource } from './approvals/account-source.ts';
 import { CibaApproval } from './approvals/ciba-approval.ts';
+import { CibaNotice } from './approvals/ciba-notice.ts';
 import { Consents } from './approvals/consents.ts';
 import { DeviceApproval } from './approvals/device-approval.ts';
 import { OwnConsents } from './approvals/own-consents.ts';
@@ -83,7 +84,9 @@ export async function servicesOf(ctx: Ctx) {
   const registered = new RegisteredClients(ctx);
   const clients = new ClientDirectory(ctx, { workloads, registered });
   const consents = new Consents(ctx, { clients, realms });
-  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
+  const mailbox = new AccountMailbox(ctx, { box, realms });
+  const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
+  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
   const registration = new ClientRegistration(ctx, { clients: registered, realms, validate: (envId, metadata) => protocol.validate(envId, metadata) });
   const registrationEndpoint = new RegistrationEndpoint(ctx, { clients: registered, directory: clients, registration, realms, tokens, workloads });
   const browser = new BrowserSession(ctx, { protocol, box });
@@ -98,7 +101,6 @@ export async function servicesOf(ctx: Ctx) {
   const providers = new UpstreamProviders(ctx, { box, protocol: upstream, realms });
   const pages = new HostedPages(ctx, { providers, realms, signUp: policy });
   const steps = new StepTokens(ctx);
-  const mailbox = new AccountMailbox(ctx, { box, realms });
   const factor = new SecondFactor(ctx, box);
   const desk = new PasswordDesk(ctx, passwords);
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
