@@ -34,7 +34,8 @@ export const RecoveryRow = Type.Object({
   can_approve: Type.Boolean(),
   can_refuse: Type.Boolean(),
 });
+/** The pattern is of the whole text: a form holds it so. */
 export const RecoveryDecision = Type.Object({
-  reason: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S', title: 'Reason', description: 'How you know, or doubt, that it is this person. For the trail; the person does not read it' }),
+  reason: Type.String({ minLength: 1, maxLength: 500, pattern: '^[\\s\\S]*\\S[\\s\\S]*$', title: 'Reason', description: 'How you know, or doubt, that it is this person. For the trail; the person does not read it' }),
 });
 export type RecoveryRow = Static<typeof RecoveryRow>;
