@@ -107,6 +107,8 @@ describe('somebody lost the phone and gets the account back', () => {
     await inDatabaseOf(platform.dataDir, 'auth', sql => sql`update account_recoveries set wait_until = now()`);
     await row.getByRole('button', { name: 'Approve' }).click();
     await ada.getByRole('dialog').getByLabel('Reason').fill('She called, and everybody knows her voice.');
+    await ada.setViewportSize({ width: 320, height: 800 });
+    expect(await ada.getByRole('dialog').evaluate(dialog => dialog.scrollWidth <= dialog.clientWidth)).toBe(true);
     await shoot(ada, 'identity-recovery-approve');
     expect(await ofThePage(ada)).toEqual([]);
     await ada.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
