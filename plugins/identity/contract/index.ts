@@ -7,15 +7,14 @@ import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { directoryRoutes } from './routes/directory-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
-import { WalletSignIn } from './schema/wallet.ts';
+import { realmRoutes } from './routes/realm-routes.ts';
 import { recoveryRoutes } from './routes/recovery-routes.ts';
-import { AccountRecovery, RecoveryWaitHours } from './schema/recovery.ts';
+import { recoveryConfig } from './schema/recovery.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
-import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
+import { Host, Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
-const Host = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 const verbs = 'auth:membership:write';
 
 /** Identity: who people and workloads are, and what they may do at this moment (facts/identity; G-AUTH). */
@@ -39,18 +38,7 @@ export const identity = defineContract({
     }),
     keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
     passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
-    accountRecovery: Type.Union(AccountRecovery.anyOf, {
-      env: 'PLATFORM_AUTH_ACCOUNT_RECOVERY',
-      default: 'off',
-      description: "Whether the platform's own people recover accounts they cannot sign in to, after a wait, by an administrator's approval, or both; an environment says so for its realm",
-    }),
-    recoveryWaitHours: Type.Integer({
-      env: 'PLATFORM_AUTH_RECOVERY_WAIT_HOURS',
-      default: 72,
-      minimum: 24,
-      maximum: 720,
-      description: "Hours that such a recovery waits, in which the account's owner can end it",
-    }),
+    ...recoveryConfig,
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
   }),
 
@@ -186,30 +174,7 @@ export const identity = defineContract({
       problems: ['name_invalid'],
       hidden: true,
     }),
-    putRealm: put('/v1/admin/realms/{env_id}', {
-      summary: 'Say on which host an environment signs in',
-      gate: verbs,
-      body: Type.Object({
-        host: Host,
-        org_id: Id,
-        verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
-        wallet_sign_in: Type.Optional(WalletSignIn),
-        passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
-        account_recovery: Type.Optional(AccountRecovery),
-        recovery_wait_hours: Type.Optional(RecoveryWaitHours),
-      }),
-      returns: Type.Object({
-        env_id: Id,
-        host: Type.String(),
-        verify_email: Type.Boolean(),
-        wallet_sign_in: WalletSignIn,
-        passkeys: Type.Boolean(),
-        account_recovery: AccountRecovery,
-        recovery_wait_hours: RecoveryWaitHours,
-      }),
-      problems: ['host_taken', 'name_invalid'],
-      hidden: true,
-    }),
+    ...realmRoutes,
     putGrants: put('/v1/admin/grants/{vertical}', {
       summary: 'Replace what a vertical grants to built-in roles',
       gate: verbs,

@@ -136,6 +136,19 @@ describe('an administrator decides on a recovery', () => {
     expect([(await person.row()).status, (await person.subjects()).at(-1)]).toEqual(['expired', 'The recovery of your account has expired']);
   });
 
+  test('where recovery was turned off meanwhile nobody approves one, and anybody may refuse it', async () => {
+    const host = 'auth.prod.stopped.localhost';
+    const env = await world.environment(host);
+    const rule = (account_recovery: 'approval' | 'off') => world.registry.putRealm({ params: { env_id: env }, body: { host, org_id: world.org, account_recovery } });
+    await rule('approval');
+    const person = await Recoverer.open(world, { host, envId: env });
+    await person.begin();
+    const params = { recovery_id: (await person.row()).recovery_id };
+    await rule('off');
+    await expect(admin(env).approveRecovery({ params, body })).rejects.toMatchObject({ code: 'recovery_off' });
+    expect(await admin(env).refuseRecovery({ params, body })).toMatchObject({ status: 'refused' });
+  });
+
   test('an account that is closed meanwhile is not recovered', async () => {
     const person = await begun();
     await world.host.by(as.userIn(envId, 'auth:users:admin')).disableUser({ params: { user_id: person.userId } });

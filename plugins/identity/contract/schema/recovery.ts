@@ -5,6 +5,21 @@ import { nullable } from '../schema.ts';
 export const AccountRecovery = Type.Union([Type.Literal('off'), Type.Literal('wait'), Type.Literal('approval'), Type.Literal('wait_and_approval')]);
 export type AccountRecovery = Static<typeof AccountRecovery>;
 export const RecoveryWaitHours = Type.Integer({ minimum: 24, maximum: 720, description: 'Hours between the confirmed request and the new password' });
+/** For the platform's own people, whose realm is a constant. */
+export const recoveryConfig = {
+  accountRecovery: Type.Union(AccountRecovery.anyOf, {
+    env: 'PLATFORM_AUTH_ACCOUNT_RECOVERY',
+    default: 'off',
+    description: "Whether the platform's own people recover accounts they cannot sign in to, after a wait, by an administrator's approval, or both; an environment says so for its realm",
+  }),
+  recoveryWaitHours: Type.Integer({
+    env: 'PLATFORM_AUTH_RECOVERY_WAIT_HOURS',
+    default: 72,
+    minimum: 24,
+    maximum: 720,
+    description: "Hours that such a recovery waits, in which the account's owner can end it",
+  }),
+};
 /** What waits after the confirmation. */
 export const RecoveryOutlook = Type.Object({ needs_approval: Type.Boolean(), ready_at: Type.String() });
 const RecoveryStatus = Type.Union([
@@ -36,6 +51,12 @@ export const RecoveryRow = Type.Object({
 });
 /** The pattern is of the whole text: a form holds it so. */
 export const RecoveryDecision = Type.Object({
-  reason: Type.String({ minLength: 1, maxLength: 500, pattern: '^[\\s\\S]*\\S[\\s\\S]*$', title: 'Reason', description: 'How you know, or doubt, that it is this person. For the trail; the person does not read it' }),
+  reason: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    pattern: '^[\\s\\S]*\\S[\\s\\S]*$',
+    title: 'Reason',
+    description: 'How you know, or doubt, that it is this person. For the trail; the person does not read it',
+  }),
 });
 export type RecoveryRow = Static<typeof RecoveryRow>;

@@ -32,8 +32,9 @@ export class CibaNotice {
       const person = accountId ? await people.byId(accountId) : undefined;
       if (!person || !(await attempts.mayMail('ciba', attempts.account(realm.env_id, person.email)))) return;
       const client = await clients.find(clientId, realm.env_id);
+      const name = String(client?.client_name ?? clientId);
       const link = `${mailbox.link(realm, '/ciba')}?${new URLSearchParams({ auth_req_id: jti })}`;
-      await this.#ctx.db.tx(tx => mailbox.write(tx, realm, person, 'ciba', { link, name: String(client?.client_name ?? clientId) }, exp === undefined ? undefined : new Date(exp * 1_000)));
+      await this.#ctx.db.tx(tx => mailbox.write(tx, realm, person, 'ciba', { link, name }, exp === undefined ? undefined : new Date(exp * 1_000)));
     } catch (error) {
       this.#ctx.log.warn({ err: error }, 'nobody could be told by mail of an assisted sign-in');
     }

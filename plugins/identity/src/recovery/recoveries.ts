@@ -23,7 +23,7 @@ export interface Recovery extends Pick<Person, 'user_id' | 'env_id' | 'email' | 
 /** What ended a recovery before its time. */
 type Cause = 'link' | 'signed_in' | 'account_closed' | 'address_changed' | 'turned_off';
 
-/** As every link that is not a reset's, but for the days a decision may take and a weekend to read the last mail. */
+/** The first link lasts as long as a reset's; a decision may take two weeks, and the last mail may arrive on a Friday. */
 const ASKED_MINUTES = 30;
 const DECISION_DAYS = 14;
 const OFFERED_HOURS = 72;
@@ -138,7 +138,7 @@ export class Recoveries {
 
   /** @returns whether this call is the one that used it: the time is over, and whoever must approve has, by the rule of now too. */
   async complete(tx: IdentityTx, rule: RecoveryRule, userId: string, token: string): Promise<boolean> {
-    // In the order in which a sign-in takes them, so that neither waits for the other.
+    // Person first, as a sign-in locks them: the two never stand in each other's way.
     await tx.sql`select 1 from users where user_id = ${userId} for update`;
     const completed = await this.#move(
       tx,

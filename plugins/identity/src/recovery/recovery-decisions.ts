@@ -4,6 +4,7 @@ import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import { isId } from '../ids.ts';
 import type { Realms } from '../realms.ts';
 import type { Recoveries } from './recoveries.ts';
+import { ruleOf } from './recovery-rule.ts';
 
 type Asked = RequestOf<Contract, 'approveRecovery'>;
 type Row = Omit<RecoveryRow, 'can_approve' | 'can_refuse'> & { readonly env_id: string };
@@ -36,6 +37,7 @@ export class RecoveryDecisions {
     const row = await this.#reachable(request);
     if (isOwn(row, request.caller)) throw this.#ctx.problem('own_account', { detail: 'Somebody else approves the recovery of your account.' });
     const realm = await realms.ofEnv(row.env_id);
+    if (!ruleOf(realm)) throw this.#ctx.problem('recovery_off', { detail: 'Turn it on again before you approve one.' });
     return this.#decide(request, tx => recoveries.approve(tx, realm, row.recovery_id, { caller: request.caller, reason: request.body.reason }));
   }
 
