@@ -91,6 +91,19 @@ const en = {
     'Reset the password if you can still read your mail.',
     'Otherwise ask an owner of your organization. They can confirm who you are and invite you again.',
   ],
+  recovery_lead: 'Without your second factor the way back takes time.',
+  recovery_here: 'Otherwise enter your email here. We send a link; what follows takes time, so that a stranger can be stopped.',
+  recovery_ask: 'Recover the account',
+  recovery_sent: 'If this address belongs to an account and is confirmed, a link is on its way. It works for 30 minutes.',
+  recovery_confirm: 'Confirm the recovery',
+  recovery_confirm_text: 'At the end you choose a new password, and your authenticator app, recovery codes and passkeys are taken away. Signing in as usual ends the recovery.',
+  recovery_wait: 'Confirmed. From {time} on you can choose a new password. You get a mail with the link then.',
+  recovery_judged: 'Confirmed. An administrator decides now. You get a mail with the link when it is approved.',
+  recovery_wait_judged: 'Confirmed. An administrator decides now. Once it is approved, and not before {time}, you get a mail with the link.',
+  recovery_cancel: 'End the recovery',
+  recovery_cancel_text: 'Nothing of your account is changed then.',
+  recovery_cancelled: 'The recovery is ended. Nothing was changed.',
+  recovery_finish_text: 'Your authenticator app, recovery codes and passkeys are taken away, and every device is signed out.',
   error: 'This did not work',
   error_text: 'The application sent you here with a request that cannot be completed. Go back to it and start again.',
   error_reference: 'Reference',
@@ -195,10 +208,12 @@ const en = {
     sso_unavailable: 'Your organization’s sign-in cannot be reached. Try again in a moment.',
     mfa_enrolled: 'An authenticator app is set up already. Reload the page.',
     mfa_not_enrolled: 'No authenticator app is set up. Reload the page.',
+    recovery_off: 'Accounts are not recovered here. Ask an owner of your organization.',
   } as Record<string, string>,
   notices: {
     password_changed: 'Your password is changed.',
     password_reset: 'The password is saved. You can sign in with it now.',
+    account_recovered: 'Your account is recovered. Sign in with the new password, and set up a second factor again.',
     email_verified: 'Your email address is confirmed. You can sign in now.',
     signed_out: 'You are signed out.',
   } as Record<string, string>,
@@ -220,23 +235,24 @@ export const LANGUAGES: Readonly<Record<Locale, Language>> = {
   ar: { messages: ar, dir: 'rtl', name: 'العربية' },
 };
 
-const known = (tag: string | undefined): Locale | undefined => {
+/** The language of a tag (BCP 47), where it is one of ours. */
+export const spokenOf = (tag: string | null | undefined): Locale | undefined => {
   const language = (tag ?? '').toLowerCase().split('-')[0] as string;
   return Object.hasOwn(LANGUAGES, language) ? (language as Locale) : undefined;
 };
 
 export function messagesOf(locale: string): Messages {
-  return LANGUAGES[known(locale) ?? 'en'].messages;
+  return LANGUAGES[spokenOf(locale) ?? 'en'].messages;
 }
 
 /** What the address asks for (`ui_locales`, most wanted first: OpenID Connect Core 3.1.2.1), else what the browser does. */
 export function localeOf(header: string | undefined, uiLocales = ''): Locale {
-  const asked = uiLocales.split(' ').find(known);
-  if (asked) return known(asked) as Locale;
+  const asked = uiLocales.split(' ').find(spokenOf);
+  if (asked) return spokenOf(asked) as Locale;
   const wanted = (header ?? '').split(',').map(part => {
     const [tag = '', ...params] = part.trim().split(';');
     const q = params.find(param => param.trim().toLowerCase().startsWith('q='));
-    return { locale: known(tag.trim()), weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
+    return { locale: spokenOf(tag.trim()), weight: q ? Number(q.trim().slice(2)) || 0 : 1 };
   });
   const [best] = wanted.filter(({ locale, weight }) => locale && weight > 0).sort((a, b) => b.weight - a.weight);
   return best?.locale ?? 'en';

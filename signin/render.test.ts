@@ -41,7 +41,15 @@ test('SGN-017 SGN-028 links between steps carry the whole OAuth context', () => 
 
 test('SGN-022 SGN-024 the single sign-on button and the recovery explainer are there', () => {
   expect(render('sign-in')).toContain('data-sso');
-  expect(render('account-recovery')).not.toContain('<form');
+  for (const step of ['account-recovery', 'account-recovery/confirm', 'account-recovery/finish'] as const) expect(render(step)).not.toContain('<form');
+});
+
+test('where accounts are recovered, each of its pages has a form, and the way there stands on the page that resets the password', () => {
+  const shown = (step: Step) => renderStep(step, { locale: 'en', query: context, assets, displayName: 'Console', recovery: true });
+  for (const step of ['account-recovery', 'account-recovery/confirm', 'account-recovery/cancel', 'account-recovery/finish'] as const)
+    expect([step, shown(step).match(/data-form/g)?.length]).toEqual([step, 1]);
+  expect(shown('password-reset')).toContain('href="/account-recovery?client_id=c');
+  expect(render('password-reset', context)).not.toContain('/account-recovery');
 });
 
 test('SGN-023 the passkey pages exist and have no path', () => {

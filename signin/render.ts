@@ -6,7 +6,8 @@ import type { Step } from './step.ts';
 import { mfa, passwordChange, passwordReset, passwordResetConfirm, signIn, signUp, ssoReturn, verifyEmail } from './steps/account-steps.ts';
 import { account, accountMfa } from './steps/own-account-steps.ts';
 import { ciba, consent, device, wallet } from './steps/approval-steps.ts';
-import { accountRecovery, error, notFound, passkeyEnroll, passkeyVerify } from './steps/static-steps.ts';
+import { accountRecovery, recoveryCancel, recoveryConfirm, recoveryFinish } from './steps/recovery-steps.ts';
+import { error, notFound, passkeyEnroll, passkeyVerify } from './steps/static-steps.ts';
 import type { StepPage } from './steps/step-page.ts';
 
 export interface RenderInput {
@@ -19,6 +20,8 @@ export interface RenderInput {
   readonly branding?: { readonly logo_url?: string | null; readonly theme_mode?: string | null } | undefined;
   /** Shows passkeys on the sign-in page and at the account. */
   readonly passkeys?: boolean | undefined;
+  /** Lets people recover accounts here; explains who else helps when absent. */
+  readonly recovery?: boolean | undefined;
   /** The provider of single sign-on, by its name. */
   readonly sso?: string | undefined;
   /** Hides the way to sign-up; shown when absent. */
@@ -41,6 +44,9 @@ const PAGES: Record<Step, StepPage> = {
   wallet,
   error,
   'account-recovery': accountRecovery,
+  'account-recovery/confirm': recoveryConfirm,
+  'account-recovery/cancel': recoveryCancel,
+  'account-recovery/finish': recoveryFinish,
   sso: ssoReturn,
   account,
   'account/mfa': accountMfa,
@@ -50,9 +56,9 @@ const PAGES: Record<Step, StepPage> = {
 };
 
 /** The whole document of a step; readable before any script has run. */
-export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, walletSignIn, passkeys = false, sso }: RenderInput): string {
+export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, walletSignIn, passkeys = false, recovery = false, sso }: RenderInput): string {
   const { messages: m, dir } = LANGUAGES[locale];
-  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, walletSignIn, passkeys, sso });
+  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, walletSignIn, passkeys, recovery, sso });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>

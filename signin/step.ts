@@ -12,6 +12,9 @@ export type Step =
   | 'wallet'
   | 'error'
   | 'account-recovery'
+  | 'account-recovery/confirm'
+  | 'account-recovery/cancel'
+  | 'account-recovery/finish'
   | 'sso'
   | 'account'
   | 'account/mfa'
@@ -34,6 +37,9 @@ export const ROUTED: readonly Step[] = [
   'wallet',
   'error',
   'account-recovery',
+  'account-recovery/confirm',
+  'account-recovery/cancel',
+  'account-recovery/finish',
   'sso',
   'account',
   'account/mfa',

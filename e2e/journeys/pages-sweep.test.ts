@@ -1,19 +1,16 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LANGUAGES, type Locale } from '../../signin/messages.ts';
+import type { Locale } from '../../signin/messages.ts';
 import { ROUTED } from '../../signin/step.ts';
 import { openAccount } from '../fixtures/account.ts';
 import { Application } from '../fixtures/application.ts';
 import { openBrowser } from '../fixtures/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
-import { axeFindings, overhang, tabStops } from '../fixtures/page-sight.ts';
+import { lookAt } from '../fixtures/page-sight.ts';
 import { Platform } from '../fixtures/platform.ts';
 
 const EMAIL = 'hedy@example.org';
 const PASSWORD = 'frequencies hop like a pianola';
-const shots = process.env['PLATFORM_E2E_SHOTS'];
 /** A refused sign-in, an answer of a provider nobody set up and the page of an unknown address are answers, not faults of a page. */
 const EXPECTED = /status of 401|status of 404 .*\/(?:nowhere\?|sso$)/;
 const CONTEXT = 'client_id=console&scope=openid&state=s1';
@@ -87,28 +84,6 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
     url.searchParams.set('ui_locales', locale);
     return url.href;
   };
-  /** Looks at a face from all sides. What is wrong is gathered, so that one run tells everything. */
-  const look = async (page: Page, name: string, locale: Locale) => {
-    const found: string[] = [];
-    const dir = await page.evaluate(() => document.documentElement.dir);
-    if (dir !== LANGUAGES[locale].dir) found.push(`${name} ${locale}: dir is ${dir}`);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [320, 1440]) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        await page.setViewportSize({ width, height: 800 });
-        const where = `${name} ${locale} ${colorScheme} ${width}`;
-        found.push(...(await overhang(page)).map(what => `${where} sticks out: ${what}`), ...(await axeFindings(page)).map(what => `${where} axe: ${what}`));
-        if (shots) {
-          mkdirSync(shots, { recursive: true });
-          await page.screenshot({ path: join(shots, `sweep-${where.replace(/\W+/g, '-')}.png`), fullPage: true });
-        }
-      }
-    }
-    const { expected, walked, unseen } = await tabStops(page);
-    if (expected.length === 0 || walked.join() !== expected.join()) found.push(`${name} ${locale}: Tab walks ${walked.join()} of ${expected.join()}`);
-    found.push(...unseen.map(markup => `${name} ${locale}: the focus is not seen on ${markup}`));
-    return found;
-  };
 
   test('SGN-002 SGN-003 SGN-004 SGN-005 SGN-006 SGN-010 SGN-024 pages before a sign-in', async () => {
     const found: string[] = [];
@@ -118,7 +93,7 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
         await page.goto(inLanguage(path, locale));
         await page.locator('body:not(:has([type=submit]:disabled))').waitFor();
         await reach?.(page);
-        found.push(...(await look(page, name, locale)));
+        found.push(...(await lookAt(page, name, locale)));
       }
     }
     expect(found).toEqual([]);
@@ -142,33 +117,33 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
     for (const locale of ['en', 'ar', 'de'] as const) {
       await page.goto(application.authorizeUrl({ ui_locales: locale, prompt: 'consent' }));
       await loaded(page);
-      found.push(...(await look(page, 'consent', locale)));
+      found.push(...(await lookAt(page, 'consent', locale)));
       const { auth_req_id = '' } = await application.post('/oauth/bc-authorize', { scope: 'openid', login_hint: EMAIL, binding_message: 'Order 4711' });
       await page.goto(inLanguage(`/ciba?${new URLSearchParams({ auth_req_id })}`, locale));
       await loaded(page);
-      found.push(...(await look(page, 'ciba', locale)));
+      found.push(...(await lookAt(page, 'ciba', locale)));
       await page.locator('button[value=approve]').click();
       await page.locator('[data-notice]:visible').waitFor();
-      found.push(...(await look(page, 'ciba decided', locale)));
+      found.push(...(await lookAt(page, 'ciba decided', locale)));
       const { verification_uri_complete = '' } = await application.post('/oauth/device_authorization', { scope: 'openid' });
       await page.goto(inLanguage(verification_uri_complete, locale));
       await page.locator('[data-form] [type=submit]').click();
       await page.locator('[data-decision]:visible').waitFor();
-      found.push(...(await look(page, 'device found', locale)));
+      found.push(...(await lookAt(page, 'device found', locale)));
       await page.locator('[data-decision] button[value=approve]').click();
       await page.locator('[data-notice]:visible').waitFor();
       await page.goto(inLanguage('/account', locale));
       await loaded(page);
       expect(await page.locator('[data-applications] li, [data-devices] li').count()).toBeGreaterThan(1);
-      found.push(...(await look(page, 'account', locale)));
+      found.push(...(await lookAt(page, 'account', locale)));
       await page.locator('[data-factor-link]').click();
       await page.locator('[data-step-password]:visible').waitFor();
       expect(new URL(page.url()).searchParams.get('ui_locales')).toBe(locale);
-      found.push(...(await look(page, 'account-mfa', locale)));
+      found.push(...(await lookAt(page, 'account-mfa', locale)));
       await page.locator('#password').fill(PASSWORD);
       await page.locator('[data-step-password] [type=submit]:not([value=remove])').click();
       await page.locator('[data-step-app] svg').waitFor();
-      found.push(...(await look(page, 'account-mfa app', locale)));
+      found.push(...(await lookAt(page, 'account-mfa app', locale)));
     }
     expect(found).toEqual([]);
     expect(complaints).toEqual([]);

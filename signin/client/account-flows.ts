@@ -98,7 +98,7 @@ export const attachPasswordResetConfirm: Attach = (page, form) => {
 };
 
 /** Mail programs that break a line break the link. */
-const incomplete = ({ m }: Page) => new ApiProblem(0, { code: 'missing_link', detail: m.missing_link }, '');
+export const incomplete = ({ m }: Page) => new ApiProblem(0, { code: 'missing_link', detail: m.missing_link }, '');
 
 export const attachPasswordChange: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
 

@@ -18,7 +18,7 @@ beforeEach(() => {
     seen.push({ url: String(url), method: init.method ?? '', headers: init.headers as Record<string, string>, body: init.body && JSON.parse(String(init.body)), credentials: init.credentials });
     return new Response(JSON.stringify(answer), { status });
   };
-  api = new IdentityApi('sgn-1', fake as typeof fetch);
+  api = new IdentityApi('sgn-1', 'de', fake as typeof fetch);
 });
 
 test('SGN-011 SGN-012 every request stays on the own origin, under /v1 or /oauth', async () => {
@@ -41,10 +41,19 @@ test('SGN-011 SGN-012 every request stays on the own origin, under /v1 or /oauth
     api.decideCiba('i', 'deny'),
     api.walletChallenge('a'),
     api.walletVerify({ challenge_id: 'c', signature: 's' }),
+    api.requestRecovery('e'),
+    api.confirmRecovery('t'),
+    api.cancelRecovery('t'),
+    api.finishRecovery({ token: 't', password: 'p' }),
     api.signOut(),
   ]);
   expect(seen.filter(({ url }) => !/^\/(v1|oauth)\//.test(url))).toEqual([]);
   expect(seen.some(({ url }) => url === '/v1/ciba/..%2Fx')).toBe(true);
+});
+
+test('requests say which language the page speaks, so that mail does too', async () => {
+  await api.requestReset('e');
+  expect(seen.map(({ headers }) => headers['accept-language'])).toEqual(['de']);
 });
 
 test('SGN-019 SGN-037 branding is asked for with credentials; requests carry a content type', async () => {

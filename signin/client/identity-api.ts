@@ -91,11 +91,13 @@ type Decision = 'approve' | 'deny';
 export class IdentityApi {
   readonly #fetch: typeof fetch;
   readonly #correlation: string;
+  readonly #language: string;
   /** In memory only, so it is gone with the page. */
   #sessionTokenId: string | undefined;
 
-  constructor(correlation: string, fetcher: typeof fetch = (...args) => fetch(...args)) {
+  constructor(correlation: string, language: string, fetcher: typeof fetch = (...args) => fetch(...args)) {
     this.#correlation = correlation;
+    this.#language = language;
     this.#fetch = fetcher;
   }
 
@@ -108,6 +110,10 @@ export class IdentityApi {
   resetPassword = (body: { token: string; password: string }) => this.#send('POST', '/v1/password/reset', body);
   verifyEmail = (token: string) => this.#send('POST', '/v1/email/verify', { token });
   requestVerification = (email: string) => this.#send('POST', '/v1/email/verify-request', { email });
+  requestRecovery = (email: string) => this.#send('POST', '/v1/recovery/request', { email });
+  confirmRecovery = (token: string) => this.#send<{ needs_approval: boolean; ready_at: string }>('POST', '/v1/recovery/confirm', { token });
+  cancelRecovery = (token: string) => this.#send('POST', '/v1/recovery/cancel', { token });
+  finishRecovery = (body: { token: string; password: string }) => this.#send('POST', '/v1/recovery/finish', body);
   account = () => this.#send<OwnAccount>('GET', '/v1/account');
   sessions = () => this.#send<{ items: readonly OwnSession[] }>('GET', '/v1/account/sessions');
   endSession = (id: string) => this.#send('POST', `/v1/account/sessions/${encodeURIComponent(id)}/revoke`);
@@ -152,7 +158,7 @@ export class IdentityApi {
   }
 
   async #send<T = unknown>(method: 'GET' | 'POST', path: string, body?: object): Promise<T> {
-    const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json', 'x-platform-correlation-id': this.#correlation };
+    const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json', 'accept-language': this.#language, 'x-platform-correlation-id': this.#correlation };
     if (method === 'POST' && this.#sessionTokenId) headers['x-platform-csrf'] = this.#sessionTokenId;
     const response = await this.#fetch(path, { method, headers, credentials: 'include', cache: 'no-store', ...(body ? { body: JSON.stringify(body) } : {}) }).catch(() => {
       throw new ApiProblem(0, {}, this.#correlation);

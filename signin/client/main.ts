@@ -9,6 +9,7 @@ import { IdentityApi } from './identity-api.ts';
 import { Page } from './page.ts';
 import { attachPasskeys } from './passkey-flows.ts';
 import { attachPasswordField } from './password-field.ts';
+import { attachRecovery, attachRecoveryCancel, attachRecoveryConfirm, attachRecoveryFinish } from './recovery-flows.ts';
 
 const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm> = {
   'sign-in': attachSignIn,
@@ -22,12 +23,16 @@ const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm>
   device: attachDevice,
   ciba: attachCiba,
   wallet: attachWallet,
+  'account-recovery': attachRecovery,
+  'account-recovery/confirm': attachRecoveryConfirm,
+  'account-recovery/cancel': attachRecoveryCancel,
+  'account-recovery/finish': attachRecoveryFinish,
   sso: attachSsoReturn,
   account: attachAccount,
   'account/mfa': attachAccountMfa,
 };
 
-const page = new Page(new IdentityApi(correlation()));
+const page = new Page(new IdentityApi(correlation(), document.documentElement.lang));
 const step = document.body.dataset['step'] ?? '';
 
 // Whatever becomes of the branding, the page works without it.

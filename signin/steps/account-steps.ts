@@ -38,11 +38,11 @@ export const mfa: StepPage = ({ m, query }) => ({
   foot: html`<a href="${pathWith('/account-recovery', query)}">${m.recovery}</a>`,
 });
 
-export const passwordReset: StepPage = ({ m, query }) => ({
+export const passwordReset: StepPage = ({ m, query, recovery }) => ({
   title: m.reset,
   lead: m.reset_text,
   body: html`${notice(undefined)}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${submitButton(m.send_link)}`)}`,
-  foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
+  foot: html`${recovery && html`<a href="${pathWith('/account-recovery', query)}">${m.recovery}</a> · `}<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
 
 export const passwordResetConfirm: StepPage = ({ m, query }) => ({

@@ -19,12 +19,5 @@ export const error: StepPage = ({ m, query }) => {
 
 export const notFound: StepPage = ({ m }) => ({ title: m.not_found, lead: m.not_found_text, body: html`` });
 
-export const accountRecovery: StepPage = ({ m, query }) => ({
-  title: m.recovery,
-  lead: m.recovery_text,
-  body: html`<ol class="steps">${m.recovery_steps.map(step => html`<li>${step}</li>`)}</ol>`,
-  foot: html`<a href="${pathWith('/password-reset', query)}">${m.reset}</a> · <a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
-});
-
 export const passkeyEnroll: StepPage = ({ m }) => ({ title: m.passkey_enroll, lead: m.passkey_text, body: html`` });
 export const passkeyVerify: StepPage = ({ m }) => ({ title: m.passkey_verify, lead: m.passkey_text, body: html`` });

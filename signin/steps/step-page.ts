@@ -9,6 +9,7 @@ export interface StepInput {
   /** What the provider of the organization is called; without one the button explains itself. */
   readonly sso: string | undefined;
   readonly passkeys: boolean;
+  readonly recovery: boolean;
   readonly allowSignUp: boolean | undefined;
   readonly walletSignIn: boolean | undefined;
 }

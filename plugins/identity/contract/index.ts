@@ -7,13 +7,14 @@ import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { directoryRoutes } from './routes/directory-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
-import { WalletSignIn } from './schema/wallet.ts';
+import { realmRoutes } from './routes/realm-routes.ts';
+import { recoveryRoutes } from './routes/recovery-routes.ts';
+import { recoveryConfig } from './schema/recovery.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
-import { Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
+import { Host, Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
-const Host = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 const verbs = 'auth:membership:write';
 
 /** Identity: who people and workloads are, and what they may do at this moment (facts/identity; G-AUTH). */
@@ -37,6 +38,7 @@ export const identity = defineContract({
     }),
     keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
     passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
+    ...recoveryConfig,
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
   }),
 
@@ -47,6 +49,7 @@ export const identity = defineContract({
     'auth:keys:admin': { title: 'See and rotate the signing keys' },
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
+    'auth:recoveries:admin': { title: 'Decide on account recoveries', grants: 'admin', principals: ['user', 'delegated'] },
     'scim:read': { title: 'Read the directory of an environment', grants: 'admin' },
     'scim:write': { title: 'Change the directory of an environment', grants: 'admin' },
   },
@@ -69,6 +72,7 @@ export const identity = defineContract({
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:deleted': event('An account is gone', Type.Object({ user_id: Id, env_id: Id })),
+    'platform:auth:recovery:updated': event('The recovery of an account went on, or ended', Type.Object({ recovery_id: Id, user_id: Id, env_id: Id, status: Type.String() })),
   },
 
   routes: {
@@ -170,20 +174,7 @@ export const identity = defineContract({
       problems: ['name_invalid'],
       hidden: true,
     }),
-    putRealm: put('/v1/admin/realms/{env_id}', {
-      summary: 'Say on which host an environment signs in',
-      gate: verbs,
-      body: Type.Object({
-        host: Host,
-        org_id: Id,
-        verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
-        wallet_sign_in: Type.Optional(WalletSignIn),
-        passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
-      }),
-      returns: Type.Object({ env_id: Id, host: Type.String(), verify_email: Type.Boolean(), wallet_sign_in: WalletSignIn, passkeys: Type.Boolean() }),
-      problems: ['host_taken', 'name_invalid'],
-      hidden: true,
-    }),
+    ...realmRoutes,
     putGrants: put('/v1/admin/grants/{vertical}', {
       summary: 'Replace what a vertical grants to built-in roles',
       gate: verbs,
@@ -276,6 +267,7 @@ export const identity = defineContract({
     ...consentRoutes,
     ...passkeyRoutes,
     ...protocolRoutes,
+    ...recoveryRoutes,
     ...ssoRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
@@ -287,6 +279,7 @@ export const identity = defineContract({
   jobs: {
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
     answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
+    advanceRecoveries: { summary: 'Offer recoveries whose time has come, and end those whose time is up', every: '1m', runs: 'fleet' },
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
     rotateKeys: { summary: 'Rotate the signing keys when they are old enough', every: '1h', runs: 'fleet' },

@@ -1,5 +1,6 @@
 import { Id, Type } from '@platform/sdk/contract';
 
+export const Host = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 export const Name = Type.String({ pattern: '^[a-z0-9:_.-]{1,200}$' });
 export const Scopes = Type.Array(Type.String({ maxLength: 200 }), { maxItems: 2_000 });
 export const nullable = Type.Union([Type.String(), Type.Null()]);

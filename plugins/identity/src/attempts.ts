@@ -64,12 +64,13 @@ export class Attempts {
     if (limit !== undefined) throw this.#tooMany('sign-in', limit, MINUTE_S, now);
   }
 
-  /** G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. */
-  async mayMail(kind: string, account: string, ip: string): Promise<boolean> {
+  /** G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. Applications ask for many people from one place. */
+  async mayMail(kind: string, account: string, ip?: string): Promise<boolean> {
     const now = this.#seconds();
     const hour = Math.floor(now / HOUR_S);
-    const [, own, , address] = await this.#pipeline([...counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...counted(`auth:mail:${hour}:${network(ip)}`, HOUR_S)]);
-    if (Number(address) > MAILS_PER_IP) throw this.#tooMany('mail', MAILS_PER_IP, HOUR_S, now);
+    const source = ip === undefined ? [] : counted(`auth:mail:${hour}:${network(ip)}`, HOUR_S);
+    const [, own, , address] = await this.#pipeline([...counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...source]);
+    if (Number(address ?? 0) > MAILS_PER_IP) throw this.#tooMany('mail', MAILS_PER_IP, HOUR_S, now);
     return Number(own) <= MAILS_PER_ACCOUNT;
   }
 

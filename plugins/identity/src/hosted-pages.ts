@@ -80,6 +80,7 @@ export class HostedPages {
       branding: this.#brandings.get(realm.env_id)?.branding,
       walletSignIn: realm.wallet_sign_in !== 'off',
       passkeys: realm.passkeys,
+      recovery: realm.account_recovery !== 'off',
       sso: step === 'sign-in' ? await this.#providers.labelOf(realm) : undefined,
       allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
     });

@@ -14,6 +14,8 @@ export interface Person {
   readonly must_change_password: boolean;
   readonly created_at: string;
   readonly last_sign_in_at: string | null;
+  /** Of the page last used, or as a directory says; nothing before either. */
+  readonly locale: string | null;
 }
 
 /** Whether an account has an e-mail address. One that a directory or a wallet opened may have none: then its name stands in the column. */

@@ -7,6 +7,7 @@ import { bumpEveryRealm } from './access-version.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
 import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
+import { recoveryHandlers } from './recovery/recovery-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
 import { walletHandlers } from './wallet/wallet-handlers.ts';
@@ -53,6 +54,7 @@ export default definePlugin(identity, {
         ...walletHandlers(wallets),
         ...passkeyHandlers(made.passkeys),
         ...ssoHandlers(made.sso),
+        ...recoveryHandlers(made.recoveryParts),
         branding: request => pages.branding(request),
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),
@@ -78,6 +80,7 @@ export default definePlugin(identity, {
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
         answerRequests: signal => requests.answer(signal),
+        advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
         pushMail: signal => mailbox.queue.push(signal),
         refreshKeys: () => keys.refresh(),
         rotateKeys: () => rotation.rotateWhenDue(),

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { type NodeExchange, type SealedBox, SYSTEM } from '@platform/sdk';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { actorToken, cibaFeature } from './approvals/ciba-approval.ts';
+import type { CibaNotice } from './approvals/ciba-notice.ts';
 import { API, type Consents } from './approvals/consents.ts';
 import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
@@ -43,6 +44,7 @@ export interface ConfigurationParts {
   readonly people: People;
   readonly access: EffectiveAccess;
   readonly consents: Consents;
+  readonly notice: CibaNotice;
   readonly tokens: TokenVerifier;
 }
 export interface Surroundings {
@@ -57,7 +59,7 @@ export function sessionSeconds(loginTs: number | undefined, now = Math.floor(Dat
 
 /** How the library is set up for one realm; only its public options (facts/identity 8, rule 6). */
 export function configurationOf(parts: ConfigurationParts, realm: Realm, { issuer, peerOf }: Surroundings): Configuration {
-  const { ctx, box, keys, clients, consents, people, access, workloads, tokens } = parts;
+  const { ctx, box, keys, clients, consents, notice, people, access, workloads, tokens } = parts;
   const scopesOf = async (clientId: string) => {
     if (clientId === CONSOLE_CLIENT) return everyAction(ctx);
     // At a customer's realm a delegator asks for what a person may do, never for what the workload may.
@@ -111,7 +113,7 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
       rpInitiatedLogout: { enabled: false },
       dPoP: { enabled: true },
       deviceFlow: { enabled: true, charset: 'base-20', mask: '****-****' },
-      ciba: cibaFeature({ people }, realm),
+      ciba: cibaFeature({ notice, people }, realm),
       mTLS: {
         enabled: true,
         certificateBoundAccessTokens: true,

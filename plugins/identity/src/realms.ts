@@ -1,4 +1,5 @@
 import { type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import type { AccountRecovery } from '../contract/schema/recovery.ts';
 import type { Contract, Ctx } from './context.ts';
 import { isId } from './ids.ts';
 
@@ -12,9 +13,12 @@ export interface Realm {
   readonly wallet_sign_in: 'off' | 'linked' | 'sign_up';
   /** Whether people may sign in with passkeys. */
   readonly passkeys: boolean;
+  /** What stands between a proven address and a new password for whoever lost the second factor. */
+  readonly account_recovery: AccountRecovery;
+  readonly recovery_wait_hours: number;
 }
 
-type Settings = Pick<Realm, 'verify_email' | 'wallet_sign_in' | 'passkeys'>;
+type Settings = Pick<Realm, 'verify_email' | 'wallet_sign_in' | 'passkeys' | 'account_recovery' | 'recovery_wait_hours'>;
 type Named = Omit<Realm, keyof Settings>;
 
 const LIMIT = 1_000;
@@ -32,7 +36,16 @@ export class Realms {
 
   get system(): Realm {
     const { platform, config } = this.#ctx;
-    return { env_id: SYSTEM.envId, org_id: SYSTEM.orgId, host: `auth.ops.sys.${platform.domain}`, verify_email: true, wallet_sign_in: 'off', passkeys: config.passkeys };
+    return {
+      env_id: SYSTEM.envId,
+      org_id: SYSTEM.orgId,
+      host: `auth.ops.sys.${platform.domain}`,
+      verify_email: true,
+      wallet_sign_in: 'off',
+      passkeys: config.passkeys,
+      account_recovery: config.accountRecovery,
+      recovery_wait_hours: config.recoveryWaitHours,
+    };
   }
 
   async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
@@ -44,19 +57,18 @@ export class Realms {
   }
 
   /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns its settings: as said, or as before. */
-  async write(
-    sql: Sql,
-    { env_id: envId, org_id: orgId, host, verify_email: verify, wallet_sign_in: wallets, passkeys }: Named & { [Name in keyof Settings]?: Settings[Name] | undefined },
-  ): Promise<Settings> {
+  async write(sql: Sql, { env_id: envId, org_id: orgId, host, ...said }: Named & { [Name in keyof Settings]?: Settings[Name] | undefined }): Promise<Settings> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
     if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
       const [row] = await sql<[Settings]>`
-        insert into realms (env_id, org_id, host, verify_email, wallet_sign_in, passkeys) values (${envId}, ${orgId}, ${host}, ${verify ?? true}, ${wallets ?? 'off'}, ${passkeys ?? false})
-        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${verify ?? null}::boolean, realms.verify_email),
-          wallet_sign_in = coalesce(${wallets ?? null}::text, realms.wallet_sign_in), passkeys = coalesce(${passkeys ?? null}::boolean, realms.passkeys)
-        returning verify_email, wallet_sign_in, passkeys`;
+        insert into realms ${sql.row({ env_id: envId, org_id: orgId, host, ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) })}
+        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${said.verify_email ?? null}::boolean, realms.verify_email),
+          wallet_sign_in = coalesce(${said.wallet_sign_in ?? null}::text, realms.wallet_sign_in), passkeys = coalesce(${said.passkeys ?? null}::boolean, realms.passkeys),
+          account_recovery = coalesce(${said.account_recovery ?? null}::text, realms.account_recovery),
+          recovery_wait_hours = coalesce(${said.recovery_wait_hours ?? null}::integer, realms.recovery_wait_hours)
+        returning verify_email, wallet_sign_in, passkeys, account_recovery, recovery_wait_hours`;
       return row;
     } catch (cause) {
       if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
@@ -76,7 +88,7 @@ export class Realms {
     const now = this.#ctx.clock.now().getTime();
     let known = this.#byHost.get(host);
     if (!known || known.until < now) {
-      const [realm] = await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in, passkeys from realms where host = ${host}`;
+      const [realm] = await this.#ctx.db.sql<Realm[]>`select * from realms where host = ${host}`;
       known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
       this.#byHost.set(host, known);
       if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
@@ -95,7 +107,7 @@ export class Realms {
   /** Nothing once the environment is gone. */
   async find(envId: string): Promise<Realm | undefined> {
     if (envId === SYSTEM.envId) return this.system;
-    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select env_id, org_id, host, verify_email, wallet_sign_in, passkeys from realms where env_id = ${envId}` : [];
+    const [realm] = isId(envId) ? await this.#ctx.db.sql<Realm[]>`select * from realms where env_id = ${envId}` : [];
     return realm;
   }
 

@@ -17,6 +17,7 @@ import { AccessTemplates } from './access-templates.ts';
 import { AccountSelection } from './approvals/account-selection.ts';
 import { AccountSource } from './approvals/account-source.ts';
 import { CibaApproval } from './approvals/ciba-approval.ts';
+import { CibaNotice } from './approvals/ciba-notice.ts';
 import { Consents } from './approvals/consents.ts';
 import { DeviceApproval } from './approvals/device-approval.ts';
 import { OwnConsents } from './approvals/own-consents.ts';
@@ -46,6 +47,9 @@ import { Protocol } from './protocol.ts';
 import { Realms } from './realms.ts';
 import { ScopeHolders } from './scope-holders.ts';
 import { Sessions } from './sessions.ts';
+import { AccountRecovery } from './recovery/account-recovery.ts';
+import { Recoveries } from './recovery/recoveries.ts';
+import { RecoveryDecisions } from './recovery/recovery-decisions.ts';
 import { ScimService } from './scim/scim-service.ts';
 import { ScimUsers } from './scim/scim-users.ts';
 import { SignIn } from './sign-in.ts';
@@ -80,7 +84,9 @@ export async function servicesOf(ctx: Ctx) {
   const registered = new RegisteredClients(ctx);
   const clients = new ClientDirectory(ctx, { workloads, registered });
   const consents = new Consents(ctx, { clients, realms });
-  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
+  const mailbox = new AccountMailbox(ctx, { box, realms });
+  const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
+  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
   const registration = new ClientRegistration(ctx, { clients: registered, realms, validate: (envId, metadata) => protocol.validate(envId, metadata) });
   const registrationEndpoint = new RegistrationEndpoint(ctx, { clients: registered, directory: clients, registration, realms, tokens, workloads });
   const browser = new BrowserSession(ctx, { protocol, box });
@@ -95,11 +101,11 @@ export async function servicesOf(ctx: Ctx) {
   const providers = new UpstreamProviders(ctx, { box, protocol: upstream, realms });
   const pages = new HostedPages(ctx, { providers, realms, signUp: policy });
   const steps = new StepTokens(ctx);
-  const mailbox = new AccountMailbox(ctx, { box, realms });
   const factor = new SecondFactor(ctx, box);
   const desk = new PasswordDesk(ctx, passwords);
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
-  const arrival = new Arrival(ctx, { authorizations, browser, factor, steps });
+  const recoveries = new Recoveries(ctx, { box, mailbox });
+  const arrival = new Arrival(ctx, { authorizations, browser, factor, recoveries, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
   const ownConsents = new OwnConsents(ctx, { clients: registered, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
@@ -107,21 +113,24 @@ export async function servicesOf(ctx: Ctx) {
   const signUp = new SignUp(ctx, { ...pageParts, policy });
   const verification = new EmailVerification(ctx, pageParts);
   const reset = new PasswordReset(ctx, { ...pageParts, change });
-  const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers: { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send } }));
+  const recovery = new AccountRecovery(ctx, { ...pageParts, change, factor, recoveries });
+  const answers = { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send, account_recovery: recovery.begin };
+  const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers }));
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const challenges = new PasskeyChallenges(ctx);
   const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
   const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
-  const administration = new AccountAdministration(ctx, { ...pageParts, factor, sessions });
+  const administration = new AccountAdministration(ctx, { ...pageParts, factor, recoveries, sessions });
   const removal = new AccountRemoval(ctx, { sessions });
-  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, removal, sessions, steps }) });
+  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, recoveries, removal, sessions, steps }) });
   const directory = { audit: new OwnAudit(ctx), people, removal, scim };
   const walletChallenges = new WalletChallenges(ctx, { realms });
   const wallets = { own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }) };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   const approvals = { ciba, consents, device, ownConsents, selection };
+  const recoveryParts = { decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };
   const clientParts = { registration, registrationEndpoint };
   return {
     ...approvals,
@@ -140,6 +149,7 @@ export async function servicesOf(ctx: Ctx) {
     people,
     protocol,
     realms,
+    recoveryParts,
     requests,
     rotation,
     sessions,

@@ -64,7 +64,7 @@ export class SignIn {
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
-    await change.commit(realm, person, hash, 'auth.password.changed', async tx => {
+    await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
       // Whoever sets the mark has used the step; two tabs cannot both (H-13).
       if (!(await steps.use(tx.sql, step))) throw expired();
     });

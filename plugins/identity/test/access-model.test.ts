@@ -277,6 +277,8 @@ describe('sign-in hosts', () => {
       verify_email: true,
       wallet_sign_in: 'off',
       passkeys: false,
+      account_recovery: 'off',
+      recovery_wait_hours: 72,
     });
   });
 });

@@ -63,6 +63,34 @@ describe('assisted sign-in', () => {
     expect(JSON.stringify(kept)).not.toContain(staffToken.slice(0, 40));
   });
 
+  test('the customer is told by mail, in the own language, which application asks and where to decide; nothing more, and not without end', async () => {
+    await world.sql`update users set locale = 'de' where user_id = ${customer}`;
+    await world.sql`delete from mail_queue`;
+    const { auth_req_id: id } = await begin();
+    const [mail, ...more] = await world.mails('customer@example.org');
+    expect([mail?.subject, more]).toEqual(['Jemand möchte für Sie handeln', []]);
+    expect(mail?.body).toContain(`\nhttps://${HOST}:8443/ciba?auth_req_id=${id}\n`);
+    expect(mail?.body).toContain('Customer support');
+    // Who acts and what to compare is shown to the customer who signed in.
+    for (const secret of ['grace', 'Order 4711', staff, customer, staffToken.slice(0, 40)]) expect([secret, mail?.body.includes(secret)]).toEqual([secret, false]);
+    expect((await world.sql<{ row: string }[]>`select mail_queue::text as row from mail_queue`).filter(({ row }) => row.includes(id))).toEqual([]);
+    const browser = await signedIn();
+    const path = /https:\S+/.exec(mail?.body ?? '')?.[0] as string;
+    expect((await browser.get(path)).text).toContain('data-step="ciba"');
+    for (let run = 0; run < 6; run++) await begin();
+    expect(await world.mails('customer@example.org')).toHaveLength(5);
+    expect(await world.mails('other@example.org')).toEqual([]);
+  });
+
+  test('a mail that cannot be written does not hold up the request', async () => {
+    await world.sql`alter table mail_queue rename to mail_queue_away`;
+    try {
+      expect(await begin()).toMatchObject({ auth_req_id: expect.any(String) });
+    } finally {
+      await world.sql`alter table mail_queue_away rename to mail_queue`;
+    }
+  });
+
   test('IDN-019 without a proof of possession there is no token, and the request is not used up', async () => {
     const { auth_req_id: id, ...rest } = await begin();
     const browser = await signedIn();

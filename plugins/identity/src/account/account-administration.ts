@@ -5,6 +5,7 @@ import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
 import type { People, Person } from '../people.ts';
 import type { Realms } from '../realms.ts';
+import type { Recoveries } from '../recovery/recoveries.ts';
 import type { Sessions } from '../sessions.ts';
 import type { AccountMailbox } from './account-mail.ts';
 import type { StepTokens } from './step-tokens.ts';
@@ -15,6 +16,7 @@ interface Parts {
   readonly mailbox: AccountMailbox;
   readonly people: People;
   readonly realms: Realms;
+  readonly recoveries: Recoveries;
   readonly sessions: Sessions;
   readonly steps: StepTokens;
 }
@@ -31,13 +33,15 @@ export class AccountAdministration {
   }
 
   async disable(request: Asked) {
-    const { people, sessions, steps } = this.#parts;
+    const { people, realms, recoveries, sessions, steps } = this.#parts;
     const person = await people.reachable(request);
     // Nobody locks the door from outside with the key inside.
     if (person.user_id === request.caller.userId) throw this.#ctx.problem('own_account', { detail: 'Ask another administrator.' });
+    const realm = await realms.find(person.env_id);
     const ended = await this.#ctx.db.tx(async tx => {
       const changed = await tx.sql<object[]>`update users set status = 'disabled' where user_id = ${person.user_id} and status <> 'disabled' returning 1`;
       if (changed.length > 0) await this.#record(tx, request, person, 'auth.user.disabled');
+      if (realm) await recoveries.cancelOf(tx, realm, person.user_id, 'account_closed');
       await steps.voidAll(tx.sql, person.user_id);
       return sessions.endAll(tx, person, 'admin');
     });

@@ -1,5 +1,7 @@
 import { MailQueue, type SealedBox } from '@platform/sdk';
+import { filled, type Locale, spokenOf } from '../../../../signin/messages.ts';
 import type { Ctx } from '../context.ts';
+import { type Letter, MAIL_WORDS } from '../mail/mail-words.ts';
 import { isAddress, type Person } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 
@@ -12,25 +14,17 @@ interface AccountMail {
   /** When its link is of no use any more. */
   readonly until?: string;
 }
-type Recipient = Pick<Person, 'user_id' | 'email'>;
-interface Letter {
-  readonly subject: string;
-  readonly text: string;
+/** The language is that of the page on which the mail was asked for, else the account's. */
+export type Recipient = Pick<Person, 'user_id' | 'email' | 'locale'>;
+interface Step {
+  readonly token: string;
+  readonly expires: Date;
 }
 /** What happened to an account, told to its owner, who may not have done it. */
-const NOTICES = {
-  password_changed: { subject: 'Your password was changed', text: 'The password of your account was changed, and every other device was signed out.' },
-  mfa_enrolled: { subject: 'An authenticator app was added', text: 'Signing in to your account now asks for a code of your authenticator app.' },
-  mfa_removed: { subject: 'The authenticator app was removed', text: 'Signing in to your account no longer asks for a code.' },
-  recovery_code_used: { subject: 'A recovery code was used', text: 'Somebody signed in to your account with a recovery code. It is void now.' },
-  recovery_codes_renewed: { subject: 'New recovery codes were made', text: 'Your account has new recovery codes. The old ones are void.' },
-  wallet_linked: { subject: 'A wallet was linked to your account', text: 'Whoever holds this wallet can sign in to your account now.' },
-  wallet_unlinked: { subject: 'A wallet was removed from your account', text: 'The wallet does not sign in to your account any more.' },
-  passkey_added: { subject: 'A passkey was added', text: 'Somebody can sign in to your account with a new passkey, without the password.' },
-  passkey_removed: { subject: 'A passkey was removed', text: 'One of the passkeys of your account is not accepted any more.' },
-  passkey_suspended: { subject: 'A passkey was stopped', text: 'A copy of one of your passkeys was used. It is not accepted any more: remove it, and add another one.' },
-} as const satisfies Record<string, Letter>;
-export type Notice = keyof typeof NOTICES;
+export type Notice = Exclude<
+  Letter,
+  'confirm_address' | 'already_there' | 'reset_password' | 'welcome' | 'ciba' | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
+>;
 
 /** What people read about their accounts. Links show; only a click on the page consumes (H-08). Tokens stand behind `#`, which no server and no log ever sees. */
 export class AccountMailbox {
@@ -55,42 +49,43 @@ export class AccountMailbox {
     });
   }
 
-  async confirmAddress(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: { token: string; expires: Date }, clientId?: string): Promise<void> {
-    const text = `Confirm that this e-mail address is yours:\n${this.#link(realm, '/verify-email', token, clientId)}\n\nThe link works once, for 24 hours. If you did not open an account, do nothing.`;
-    await this.#enqueue(tx, realm, person, { subject: 'Confirm your e-mail address', text }, expires);
+  confirmAddress(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step, clientId?: string): Promise<void> {
+    return this.write(tx, realm, person, 'confirm_address', { link: this.link(realm, '/verify-email', { token, clientId }) }, expires);
   }
 
-  async alreadyThere(tx: QueueTx, realm: Realm, person: Recipient, clientId?: string): Promise<void> {
-    const text = `Somebody, probably you, asked to open an account with this e-mail address. You already have one.\n\nSign in:\n${this.#link(realm, '/sign-in', undefined, clientId)}\n\nIf you forgot the password:\n${this.#link(realm, '/password-reset', undefined, clientId)}\n\nIf it was not you, do nothing.`;
-    await this.#enqueue(tx, realm, person, { subject: 'You already have an account', text });
+  alreadyThere(tx: QueueTx, realm: Realm, person: Recipient, clientId?: string): Promise<void> {
+    return this.write(tx, realm, person, 'already_there', { link: this.link(realm, '/sign-in', { clientId }), reset: this.link(realm, '/password-reset', { clientId }) });
   }
 
-  async resetPassword(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: { token: string; expires: Date }): Promise<void> {
-    const text = `Choose a new password:\n${this.#link(realm, '/password-reset/confirm', token)}\n\nThe link works once, for 30 minutes. If you did not ask for it, do nothing: your password stays as it is.`;
-    await this.#enqueue(tx, realm, person, { subject: 'Reset your password', text }, expires);
+  resetPassword(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {
+    return this.write(tx, realm, person, 'reset_password', { link: this.link(realm, '/password-reset/confirm', { token }) }, expires);
   }
 
   /** For an account that somebody else opened. The link lives as long as that of any reset; another one is to be had at any time. */
-  async welcome(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: { token: string; expires: Date }): Promise<void> {
-    const text = `An account was opened for you. Choose a password to sign in with:\n${this.#link(realm, '/password-reset/confirm', token)}\n\nThe link works once, for 30 minutes. Afterwards, ask for another one:\n${this.#link(realm, '/password-reset')}`;
-    await this.#enqueue(tx, realm, person, { subject: 'Choose a password for your account', text }, expires);
+  welcome(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {
+    return this.write(tx, realm, person, 'welcome', { link: this.link(realm, '/password-reset/confirm', { token }), reset: this.link(realm, '/password-reset') }, expires);
   }
 
-  async tell(tx: QueueTx, realm: Realm, person: Recipient, notice: Notice): Promise<void> {
-    const { subject, text } = NOTICES[notice];
-    await this.#enqueue(tx, realm, person, { subject, text: `${text}\n\nIf it was not you, reset your password:\n${this.#link(realm, '/password-reset')}\nand tell an administrator.` });
+  tell(tx: QueueTx, realm: Realm, person: Recipient, notice: Notice): Promise<void> {
+    return this.write(tx, realm, person, notice, { link: this.link(realm, '/account-recovery'), reset: this.link(realm, '/password-reset') });
   }
 
-  async #enqueue(tx: QueueTx, realm: Realm, { user_id, email }: Recipient, { subject, text }: Letter, until?: Date): Promise<void> {
+  /** One mail in its reader's language; a time is told in UTC, which everybody can reckon from. */
+  async write(tx: QueueTx, realm: Realm, { user_id, email, locale }: Recipient, letter: Letter, values: Readonly<Record<string, string | Date>>, until?: Date): Promise<void> {
     // A directory, or a wallet, may have opened an account that no mail reaches.
     if (!isAddress(email)) return;
-    await this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${text}\n`, ...(until ? { until: until.toISOString() } : {}) });
+    const language = spokenOf(locale) ?? 'en';
+    const { subject, text } = MAIL_WORDS[language][letter];
+    const told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value instanceof Date ? timeIn(language, value) : value]));
+    await this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${filled(text, told)}\n`, ...(until ? { until: until.toISOString() } : {}) });
   }
 
-  #link(realm: Realm, path: string, token?: string, clientId?: string): string {
+  link(realm: Realm, path: string, { token, clientId }: { token?: string; clientId?: string | undefined } = {}): string {
     const query = clientId ? `?${new URLSearchParams({ client_id: clientId })}` : '';
     return `${this.#realms.issuer(realm)}${path}${query}${token ? `#token=${token}` : ''}`;
   }
 }
+
+const timeIn = (locale: Locale, time: Date): string => `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(time)} UTC`;
 
 type QueueTx = Parameters<MailQueue<AccountMail>['enqueue']>[0];

@@ -1,23 +1,33 @@
 import type { Sealed, SealedBox } from '@platform/sdk';
+import type { Headers } from '../browser-session.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
+import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm, Realms } from '../realms.ts';
 
-export type RequestKind = 'sign_up' | 'password_reset' | 'email_verification';
+export type RequestKind = 'sign_up' | 'password_reset' | 'email_verification' | 'account_recovery';
 export interface Asked {
   readonly email: string;
   readonly display_name?: string;
   readonly password_hash?: string;
   readonly group?: string;
   readonly client_id?: string;
+  /** Of the page on which it was asked. */
+  readonly locale?: string;
 }
 /** What a request comes to, in one transaction; what it returns runs after the commit. */
 export type Answer = (tx: IdentityTx, realm: Realm, asked: Asked) => Promise<(() => Promise<void>) | undefined>;
+
+/** Who asks, and in which language the answer is read. */
+export function askedBy(email: string, headers: Headers): Asked {
+  const locale = pageLanguage(headers);
+  return { email, ...(locale ? { locale } : {}) };
+}
 
 const PER_PASS = 50;
 const RETRY_S = 10;
 
 /**
- * What people ask for at the pages without being signed in: to open an account, to reset a password, to have an address confirmed. The page's
+ * What people ask for at the pages without being signed in: to open an account, to reset a password, to have an address confirmed, to recover an account. The page's
  * request only writes it down, the same for everybody; whether there is an account is looked at afterwards. So neither the answer nor the
  * time it takes says who has one (IDN-007). It is looked at right away, and by the job where the process died.
  */

@@ -4,7 +4,9 @@ import type { BrowserSession, Headers } from '../browser-session.ts';
 import type { Ctx } from '../context.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
 import { isAddress, type Person } from '../people.ts';
+import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm } from '../realms.ts';
+import type { Recoveries } from '../recovery/recoveries.ts';
 import { deviceOf } from './device.ts';
 import type { OAuthContext, StepTokens } from './step-tokens.ts';
 
@@ -19,9 +21,9 @@ interface Proven {
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
 export class Arrival {
   readonly #ctx: Ctx;
-  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; steps: StepTokens };
+  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; recoveries: Recoveries; steps: StepTokens };
 
-  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; steps: StepTokens }) {
+  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; recoveries: Recoveries; steps: StepTokens }) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -48,14 +50,17 @@ export class Arrival {
    * who changes or closes it at this moment ends every session, and this one must not slip through behind.
    */
   async open(realm: Realm, person: Arriving, { headers, amr, next }: { headers: Headers; amr: readonly string[]; next: string }) {
-    const { tokenId, cookie, sid } = await this.#parts.browser.open(realm, person, headers, [...amr]);
+    const { browser, recoveries } = this.#parts;
+    const { tokenId, cookie, sid } = await browser.open(realm, person, headers, [...amr]);
     const stands = await this.#ctx.db.tx(async tx => {
       const [still] = await tx.sql<object[]>`
-        update users u set last_sign_in_at = now() where user_id = ${person.user_id} and status = 'active'
+        update users u set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale) where user_id = ${person.user_id} and status = 'active'
           and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1`;
       if (!still) await tx.sql`delete from oidc_state where env_id = ${realm.env_id} and model = 'Session' and uid = ${sid}`;
       else {
         await tx.sql`insert into session_devices ${tx.sql.row({ sid, device: deviceOf(headers['user-agent']) })} on conflict do nothing`;
+        // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
+        if (realm.account_recovery !== 'off') await recoveries.cancelOf(tx, realm, person.user_id, 'signed_in');
         await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
       }
       return still !== undefined;

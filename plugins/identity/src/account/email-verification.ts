@@ -5,7 +5,7 @@ import type { PageGuard } from '../page-guard.ts';
 import type { People } from '../people.ts';
 import type { Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
-import type { AccountRequests, Answer } from './account-requests.ts';
+import { type AccountRequests, type Answer, askedBy } from './account-requests.ts';
 import type { StepTokens } from './step-tokens.ts';
 
 interface Parts {
@@ -50,14 +50,15 @@ export class EmailVerification {
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const email = body.email.trim();
-    if (await attempts.mayMail('email_verification', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'email_verification', { email });
+    if (await attempts.mayMail('email_verification', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'email_verification', askedBy(email, headers));
     return { status: 'ok' as const };
   }
 
-  readonly send: Answer = async (tx, realm, { email }) => {
+  readonly send: Answer = async (tx, realm, { email, locale }) => {
     const { mailbox, people, steps } = this.#parts;
     const person = await people.byEmail(realm.env_id, email, tx.sql);
-    if (person?.status === 'active' && !person.email_verified) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id));
+    if (person?.status !== 'active' || person.email_verified) return undefined;
+    await mailbox.confirmAddress(tx, realm, { ...person, locale: locale ?? person.locale }, await steps.issue(tx.sql, 'email_verification', person.user_id));
     return undefined;
   };
 }

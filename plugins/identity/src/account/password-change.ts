@@ -2,7 +2,7 @@ import type { Ctx, IdentityTx } from '../context.ts';
 import type { Person } from '../people.ts';
 import type { Realm } from '../realms.ts';
 import type { Sessions } from '../sessions.ts';
-import type { AccountMailbox } from './account-mail.ts';
+import type { AccountMailbox, Notice } from './account-mail.ts';
 import type { StepTokens } from './step-tokens.ts';
 
 /** What every change of a password comes with, in one transaction: no step and no session of before is good any more, and the owner is told. */
@@ -16,7 +16,7 @@ export class PasswordChange {
   }
 
   /** `first` runs in the transaction before anything else, and throws where the change may not be made after all. */
-  async commit(realm: Realm, person: Person, hash: string, action: string, first: (tx: IdentityTx) => Promise<void>): Promise<void> {
+  async commit(realm: Realm, person: Person, hash: string, { action, notice = 'password_changed' }: { action: string; notice?: Notice }, first: (tx: IdentityTx) => Promise<void>): Promise<void> {
     const { mailbox, sessions, steps } = this.#parts;
     const ended = await this.#ctx.db.tx(async tx => {
       await first(tx);
@@ -25,7 +25,7 @@ export class PasswordChange {
       await steps.voidAll(tx.sql, person.user_id);
       await tx.emit('platform:auth:user:updated', realm.env_id, { user_id: person.user_id, env_id: realm.env_id });
       await tx.audit({ action, envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
-      await mailbox.tell(tx, realm, person, 'password_changed');
+      await mailbox.tell(tx, realm, person, notice);
       return sessions.endAll(tx, person, 'password_change');
     });
     await sessions.mark(ended);

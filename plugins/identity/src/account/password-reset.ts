@@ -1,11 +1,12 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Attempts } from '../attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
+import { pageLanguage } from '../mail/page-language.ts';
 import type { PageGuard } from '../page-guard.ts';
 import type { People } from '../people.ts';
 import type { Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
-import type { AccountRequests, Answer } from './account-requests.ts';
+import { type AccountRequests, type Answer, askedBy } from './account-requests.ts';
 import type { PasswordChange } from './password-change.ts';
 import type { PasswordDesk } from './password-desk.ts';
 import type { StepTokens } from './step-tokens.ts';
@@ -37,15 +38,15 @@ export class PasswordReset {
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const email = body.email.trim();
-    if (await attempts.mayMail('password_reset', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'password_reset', { email });
+    if (await attempts.mayMail('password_reset', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'password_reset', askedBy(email, headers));
     return { status: 'ok' as const };
   }
 
-  readonly send: Answer = async (tx, realm, { email }) => {
+  readonly send: Answer = async (tx, realm, { email, locale }) => {
     const { mailbox, people, steps } = this.#parts;
     const person = await people.byEmail(realm.env_id, email, tx.sql);
     if (person?.status !== 'active') return undefined;
-    await mailbox.resetPassword(tx, realm, person, await steps.issue(tx.sql, 'password_reset', person.user_id));
+    await mailbox.resetPassword(tx, realm, { ...person, locale: locale ?? person.locale }, await steps.issue(tx.sql, 'password_reset', person.user_id));
     await tx.audit({ action: 'auth.password.reset_requested', envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
     return undefined;
   };
@@ -62,7 +63,8 @@ export class PasswordReset {
     // A password that is refused does not use up the link.
     passwords.require(body.password, person.email);
     const hash = await passwords.hash(body.password);
-    await change.commit(realm, person, hash, 'auth.password.reset', async tx => {
+    const reader = { ...person, locale: person.locale ?? pageLanguage(headers) ?? null };
+    await change.commit(realm, reader, hash, { action: 'auth.password.reset' }, async tx => {
       if (!(await steps.use(tx.sql, step))) throw expired();
       // Whoever holds the link reads the mail of the address.
       await tx.sql`update users set email_verified = true where user_id = ${person.user_id}`;

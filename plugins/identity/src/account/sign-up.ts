@@ -8,7 +8,7 @@ import type { PasswordDesk } from './password-desk.ts';
 import type { People } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
-import type { AccountRequests, Answer, Asked } from './account-requests.ts';
+import { type AccountRequests, type Answer, type Asked, askedBy } from './account-requests.ts';
 import { pathWith } from './arrival.ts';
 import type { SignUpPolicy } from './sign-up-policy.ts';
 import type { StepTokens } from './step-tokens.ts';
@@ -49,7 +49,7 @@ export class SignUp {
     passwords.require(body.password, email);
     const display_name = body.display_name?.trim().replaceAll(/\s+/g, ' ');
     await requests.write(realm, 'sign_up', {
-      email,
+      ...askedBy(email, headers),
       password_hash: await passwords.hash(body.password),
       ...(display_name ? { display_name } : {}),
       ...(group ? { group } : {}),
@@ -62,17 +62,18 @@ export class SignUp {
   readonly open: Answer = async (tx, realm, asked) => {
     const { mailbox, people, steps } = this.#parts;
     const userId = this.#ctx.platform.newId();
-    const row = { user_id: userId, env_id: realm.env_id, email: asked.email, email_ci: asked.email.toLowerCase(), display_name: asked.display_name ?? null };
+    const row = { user_id: userId, env_id: realm.env_id, email: asked.email, email_ci: asked.email.toLowerCase(), display_name: asked.display_name ?? null, locale: asked.locale ?? null };
     const [made] = await tx.sql<object[]>`insert into users ${tx.sql.row(row)} on conflict do nothing returning 1`;
     if (!made) {
-      const person = await people.byEmail(realm.env_id, asked.email, tx.sql);
+      const known = await people.byEmail(realm.env_id, asked.email, tx.sql);
+      const person = known && { ...known, locale: asked.locale ?? known.locale };
       if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked.client_id);
       else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id), asked.client_id);
       return undefined;
     }
     await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash: asked.password_hash })}`;
     await this.#join(tx, realm, userId, asked);
-    await mailbox.confirmAddress(tx, realm, { user_id: userId, email: asked.email }, await steps.issue(tx.sql, 'email_verification', userId), asked.client_id);
+    await mailbox.confirmAddress(tx, realm, { user_id: userId, email: asked.email, locale: asked.locale ?? null }, await steps.issue(tx.sql, 'email_verification', userId), asked.client_id);
     await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
     await tx.audit({ action: 'auth.user.signed_up', envId: realm.env_id, resource: { type: 'user', id: userId }, details: asked.client_id ? { client_id: asked.client_id } : {} });
     return () => bumpAccess(this.#ctx, [realm.env_id]);

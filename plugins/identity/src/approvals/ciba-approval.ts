@@ -10,6 +10,7 @@ import type { People } from '../people.ts';
 import type { Protocol } from '../protocol.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { TokenVerifier } from '../token-verifier.ts';
+import type { CibaNotice } from './ciba-notice.ts';
 import { addScopes, type Consents } from './consents.ts';
 import { decideOnce } from './device-approval.ts';
 
@@ -102,7 +103,7 @@ export function actorOf(request: { params?: unknown } | undefined): string | und
 }
 
 /** The library's hooks of CIBA for one realm. */
-export function cibaFeature({ people }: { people: People }, realm: Realm) {
+export function cibaFeature({ notice, people }: { notice: CibaNotice; people: People }, realm: Realm) {
   return {
     enabled: true as const,
     deliveryModes: ['poll' as const],
@@ -123,8 +124,7 @@ export function cibaFeature({ people }: { people: People }, realm: Realm) {
     validateBindingMessage: async (_context: KoaContextWithOIDC, message: string | undefined) => {
       if (message !== undefined && !BINDING_MESSAGE.test(message)) throw new errors.InvalidBindingMessage('binding_message is one line of at most 128 letters, digits and punctuation');
     },
-    // The member of the staff tells the customer, or sends the link (G-BFF-07).
-    triggerAuthenticationDevice: async () => undefined,
+    triggerAuthenticationDevice: (_context: KoaContextWithOIDC, request: CibaRequest) => notice.send(realm, request),
   };
 }
 

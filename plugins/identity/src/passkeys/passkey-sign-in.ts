@@ -1,6 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
 import { verifyAuthenticationResponse } from '@simplewebauthn/server';
-import type { AccountMailbox } from '../account/account-mail.ts';
+import type { AccountMailbox, Recipient } from '../account/account-mail.ts';
 import type { Arrival } from '../account/arrival.ts';
 import type { Attempts } from '../attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
@@ -113,9 +113,9 @@ export class PasskeySignIn {
 
   async #suspend(realm: Realm, { passkey_id, user_id }: Kept): Promise<void> {
     await this.#ctx.db.tx(async tx => {
-      const [person] = await tx.sql<{ user_id: string; email: string }[]>`
+      const [person] = await tx.sql<Recipient[]>`
         with suspended as (update passkeys set suspended_at = now() where passkey_id = ${passkey_id} and suspended_at is null returning user_id)
-        select user_id, email from users join suspended using (user_id)`;
+        select user_id, email, locale from users join suspended using (user_id)`;
       if (!person) return;
       await this.#parts.mailbox.tell(tx, realm, person, 'passkey_suspended');
       await tx.audit({ action: 'auth.passkey.cloned', envId: realm.env_id, outcome: 'denied', resource: { type: 'user', id: user_id }, details: { passkey_id } });

@@ -1,4 +1,5 @@
 import type { Sql } from '@platform/sdk';
+import { spokenOf } from '../../../../signin/messages.ts';
 import { isAddress, type Person } from '../people.ts';
 import { isDocument, type Json, type ScimDocument } from './scim-document.ts';
 import { ENTERPRISE, USER } from './scim-user-schema.ts';
@@ -68,6 +69,11 @@ export function storedOf(document: ScimDocument) {
     password: password as string | undefined,
     attributes,
   };
+}
+
+/** The language of mail: what a person reads comes before how their numbers are written (RFC 7643, 4.1.1). */
+export function languageIn({ preferredLanguage, locale }: ScimDocument): string | undefined {
+  return [preferredLanguage, locale].map(tag => (typeof tag === 'string' ? spokenOf(tag) : undefined)).find(Boolean);
 }
 
 /** The address a person signs in with: the primary one, else the first. */

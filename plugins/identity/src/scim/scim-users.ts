@@ -9,12 +9,13 @@ import type { Ctx, IdentityTx } from '../context.ts';
 import { isId } from '../ids.ts';
 import { isAddress } from '../people.ts';
 import type { Realm } from '../realms.ts';
+import type { Recoveries } from '../recovery/recoveries.ts';
 import type { Sessions } from '../sessions.ts';
 import { readUser, type ScimDocument } from './scim-document.ts';
 import { ScimError } from './scim-error.ts';
 import { listPeople, type ScimQuery } from './scim-listing.ts';
 import { patched } from './scim-patch.ts';
-import { recordColumns, type ScimRecord, storedOf, tagOf, writableOf } from './scim-record.ts';
+import { languageIn, recordColumns, type ScimRecord, storedOf, tagOf, writableOf } from './scim-record.ts';
 import { USER } from './scim-user-schema.ts';
 
 const UNIQUE_VIOLATION = '23505';
@@ -23,6 +24,7 @@ export interface ScimUsersParts {
   readonly change: PasswordChange;
   readonly mailbox: AccountMailbox;
   readonly passwords: PasswordDesk;
+  readonly recoveries: Recoveries;
   readonly removal: AccountRemoval;
   readonly sessions: Sessions;
   readonly steps: StepTokens;
@@ -61,12 +63,13 @@ export class ScimUsers {
     const { columns, active = true, password, attributes } = storedOf(readUser(body));
     const hash = password === undefined ? undefined : await this.#hash(password, columns.email);
     const userId = this.#ctx.platform.newId();
+    const locale = languageIn(attributes) ?? null;
     await this.#unique(() =>
       this.#ctx.db.tx(async tx => {
-        await tx.sql`insert into users ${tx.sql.row({ user_id: userId, env_id: realm.env_id, email_ci: columns.email.toLowerCase(), status: active ? 'active' : 'disabled', ...columns })}`;
+        await tx.sql`insert into users ${tx.sql.row({ user_id: userId, env_id: realm.env_id, email_ci: columns.email.toLowerCase(), status: active ? 'active' : 'disabled', locale, ...columns })}`;
         await tx.sql`insert into scim_users (user_id, attributes) values (${userId}, ${tx.sql.json(attributes)})`;
         if (hash !== undefined) await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash })}`;
-        else if (active && isAddress(columns.email)) await mailbox.welcome(tx, realm, { user_id: userId, email: columns.email }, await steps.issue(tx.sql, 'password_reset', userId));
+        else if (active && isAddress(columns.email)) await mailbox.welcome(tx, realm, { user_id: userId, email: columns.email, locale }, await steps.issue(tx.sql, 'password_reset', userId));
         await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
         await tx.audit({ action: 'auth.user.provisioned', envId: realm.env_id, caller, resource: { type: 'user', id: userId } });
       }),
@@ -91,7 +94,7 @@ export class ScimUsers {
 
   async #write(call: ScimCall, id: string, next: (current: ScimDocument) => ScimDocument): Promise<ScimRecord> {
     const { caller, realm, ifMatch } = call;
-    const { change, mailbox, sessions, steps } = this.#parts;
+    const { change, mailbox, recoveries, sessions, steps } = this.#parts;
     const seen = await this.get(realm, id);
     require(ifMatch, seen);
     const { password } = storedOf(next(writableOf(seen)));
@@ -102,8 +105,11 @@ export class ScimUsers {
       const { columns, active = before.status !== 'disabled', attributes } = storedOf(next(writableOf(before)));
       const opened = before.status === 'disabled' && active;
       const closed = before.status !== 'disabled' && !active;
+      // What the directory says anew; else the person's own choice of a page stands.
+      const told = languageIn(attributes);
+      const said = told === languageIn(before.attributes ?? {}) ? undefined : told;
       if (closed && id === caller.userId) throw new ScimError(403, 'Nobody closes the own account. Ask another administrator.');
-      const row = { ...columns, email_ci: columns.email.toLowerCase(), status: opened ? 'active' : closed ? 'disabled' : before.status };
+      const row = { ...columns, email_ci: columns.email.toLowerCase(), status: opened ? 'active' : closed ? 'disabled' : before.status, ...(said ? { locale: said } : {}) };
       const moved = row.email_ci !== before.email.toLowerCase();
       const [changed] = await tx.sql<object[]>`
         with told as (
@@ -116,15 +122,16 @@ export class ScimUsers {
       if (!changed) return;
       await tx.emit('platform:auth:user:updated', realm.env_id, { user_id: id, env_id: realm.env_id });
       await tx.audit({ action: closed ? 'auth.user.disabled' : opened ? 'auth.user.enabled' : 'auth.user.updated', envId: realm.env_id, caller, resource: { type: 'user', id } });
-      const person = { user_id: id, email: row.email };
+      const person = { user_id: id, email: row.email, locale: said ?? before.locale };
       // Links that went to the old address are void; the new one is proven by whoever reads it.
       if (moved || closed) await steps.voidAll(tx.sql, id);
+      if (moved || closed) await recoveries.cancelOf(tx, realm, id, moved ? 'address_changed' : 'account_closed');
       if (moved && active && hash === undefined && isAddress(row.email)) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', id));
       if (closed) ended = await sessions.endAll(tx, before, 'admin');
       if (opened && isAddress(row.email) && hash === undefined && (await tx.sql<object[]>`select 1 from passwords where user_id = ${id}`).length === 0)
         await mailbox.welcome(tx, realm, person, await steps.issue(tx.sql, 'password_reset', id));
     };
-    await this.#unique(() => (hash === undefined ? this.#ctx.db.tx(write) : change.commit(realm, seen, hash, 'auth.password.set', write)));
+    await this.#unique(() => (hash === undefined ? this.#ctx.db.tx(write) : change.commit(realm, seen, hash, { action: 'auth.password.set' }, write)));
     await bumpPeople(this.#ctx, [id]);
     await sessions.mark(ended);
     return this.get(realm, id);

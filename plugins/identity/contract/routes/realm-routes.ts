@@ -1,0 +1,32 @@
+import { Id, put, Type } from '@platform/sdk/contract';
+import { AccountRecovery, RecoveryWaitHours } from '../schema/recovery.ts';
+import { Host } from '../schema.ts';
+import { WalletSignIn } from '../schema/wallet.ts';
+
+/** Where an environment signs in, and what its people may do there. */
+export const realmRoutes = {
+  putRealm: put('/v1/admin/realms/{env_id}', {
+    summary: 'Say on which host an environment signs in',
+    gate: 'auth:membership:write',
+    body: Type.Object({
+      host: Host,
+      org_id: Id,
+      verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
+      wallet_sign_in: Type.Optional(WalletSignIn),
+      passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
+      account_recovery: Type.Optional(AccountRecovery),
+      recovery_wait_hours: Type.Optional(RecoveryWaitHours),
+    }),
+    returns: Type.Object({
+      env_id: Id,
+      host: Type.String(),
+      verify_email: Type.Boolean(),
+      wallet_sign_in: WalletSignIn,
+      passkeys: Type.Boolean(),
+      account_recovery: AccountRecovery,
+      recovery_wait_hours: RecoveryWaitHours,
+    }),
+    problems: ['host_taken', 'name_invalid'],
+    hidden: true,
+  }),
+};

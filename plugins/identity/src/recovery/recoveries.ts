@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto';
+import type { Caller, Sealed, SealedBox } from '@platform/sdk';
+import type { AccountMailbox } from '../account/account-mail.ts';
+import { hashOf } from '../account/step-tokens.ts';
+import type { Ctx, IdentityTx } from '../context.ts';
+import type { Letter } from '../mail/mail-words.ts';
+import type { Person } from '../people.ts';
+import type { Realm } from '../realms.ts';
+import type { RecoveryRule } from './recovery-rule.ts';
+
+/** A recovery with whom its mails go to. */
+export interface Recovery extends Pick<Person, 'user_id' | 'env_id' | 'email' | 'locale'> {
+  readonly recovery_id: string;
+  readonly status: 'asked' | 'waiting' | 'offered' | 'completed' | 'refused' | 'cancelled' | 'expired';
+  readonly needs_approval: boolean;
+  readonly approved: boolean;
+  readonly due: boolean;
+  readonly wait_until: string | null;
+  readonly confirmed_at: string | null;
+  readonly expires_at: string;
+  readonly cancel_sealed: Sealed | null;
+}
+/** What ended a recovery before its time. */
+type Cause = 'link' | 'signed_in' | 'account_closed' | 'address_changed' | 'turned_off';
+
+/** The first link lasts as long as a reset's; a decision may take two weeks, and the last mail may arrive on a Friday. */
+const ASKED_MINUTES = 30;
+const DECISION_DAYS = 14;
+const OFFERED_HOURS = 72;
+
+/**
+ * Recoveries of accounts (asked → waiting → offered → completed, or ended). Every move is one compare-and-set in the caller's transaction, with
+ * its event, its audit row and its mail; of any number at once one succeeds (H-13). Only the realm's own rule moves one to `offered`, and no
+ * token that sets a password exists before.
+ */
+export class Recoveries {
+  readonly #ctx: Ctx;
+  readonly #box: SealedBox;
+  readonly #mailbox: AccountMailbox;
+
+  constructor(ctx: Ctx, { box, mailbox }: { box: SealedBox; mailbox: AccountMailbox }) {
+    this.#ctx = ctx;
+    this.#box = box;
+    this.#mailbox = mailbox;
+  }
+
+  /** Mails the link that confirms; where a recovery is under way, how it stands. */
+  async ask(tx: IdentityTx, realm: Realm, person: Person): Promise<void> {
+    // Two requests at once must not leave two recoveries.
+    await tx.sql`select 1 from users where user_id = ${person.user_id} for update`;
+    const { sql } = tx;
+    const [known] = await sql<Recovery[]>`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.user_id = ${person.user_id} and ${open(sql)}`;
+    const reader = known && { ...known, locale: person.locale };
+    if (reader?.status === 'offered') return this.#offer(tx, realm, reader);
+    if (reader?.status === 'waiting') return this.#write(tx, realm, reader, 'recovery_under_way');
+    if (known) await sql`delete from account_recoveries where recovery_id = ${known.recovery_id}`;
+    const recoveryId = this.#ctx.platform.newId();
+    const [token, cancel] = [newToken(), newToken()];
+    await sql`
+      insert into account_recoveries (recovery_id, env_id, user_id, confirm_hash, cancel_hash, cancel_sealed, expires_at)
+      values (${recoveryId}, ${realm.env_id}, ${person.user_id}, ${hashOf(token)}, ${hashOf(cancel)}, ${sql.json(this.#box.seal(purposeOf(recoveryId), cancel))},
+        now() + make_interval(mins => ${ASKED_MINUTES}))`;
+    const asked = await this.#get(tx, recoveryId);
+    if (!asked) return;
+    const link = this.#mailbox.link(realm, '/account-recovery/confirm', { token });
+    await this.#write(tx, realm, { ...asked, locale: person.locale }, 'recovery_confirm', { link }, new Date(asked.expires_at));
+    await this.#record(tx, asked, 'requested');
+  }
+
+  /** @returns the recovery, where this call is the one that confirmed it. */
+  async confirm(tx: IdentityTx, realm: Realm, token: string, { rule, device, locale }: { rule: RecoveryRule; device: string; locale: string | undefined }): Promise<Recovery | undefined> {
+    const confirmed = await this.#move(
+      tx,
+      tx.sql`status = 'waiting', confirm_hash = null, confirmed_at = now(), device = ${device || null}, needs_approval = ${rule.approval},
+        wait_until = now() + make_interval(hours => ${rule.hours}), expires_at = now() + make_interval(hours => ${rule.hours}, days => ${DECISION_DAYS})`,
+      tx.sql`r.confirm_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.status = 'asked' and r.expires_at > now() and u.status = 'active'`,
+    );
+    if (!confirmed) return undefined;
+    await this.#write(tx, realm, { ...confirmed, locale: locale ?? confirmed.locale }, !rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged');
+    await this.#record(tx, confirmed, 'confirmed');
+    return confirmed;
+  }
+
+  /** @returns whether this call is the one that decided it. */
+  async approve(tx: IdentityTx, realm: Realm, recoveryId: string, decision: { caller: Caller; reason: string }): Promise<boolean> {
+    const approved = await this.#move(
+      tx,
+      tx.sql`approved = true, ${decided(tx, decision)}`,
+      tx.sql`r.recovery_id = ${recoveryId} and r.status = 'waiting' and r.needs_approval and not r.approved and r.expires_at > now()`,
+    );
+    if (!approved) return false;
+    await this.#record(tx, approved, 'approved', decision.caller, { reason: decision.reason });
+    if (approved.due) await this.#offer(tx, realm, approved);
+    else await this.#write(tx, realm, approved, 'recovery_approved');
+    return true;
+  }
+
+  /** @returns whether this call is the one that decided it. An approval may be taken back while it is not used. */
+  async refuse(tx: IdentityTx, realm: Realm, recoveryId: string, decision: { caller: Caller; reason: string }): Promise<boolean> {
+    const refused = await this.#end(tx, 'refused', tx.sql`, approved = false, ${decided(tx, decision)}`, tx.sql`r.recovery_id = ${recoveryId} and r.confirmed_at is not null and r.expires_at > now()`);
+    if (!refused) return false;
+    await this.#mailbox.tell(tx, realm, refused, 'recovery_refused');
+    await this.#record(tx, refused, 'refused', decision.caller, { reason: decision.reason });
+    return true;
+  }
+
+  /** The owner's way out, in every mail. @returns whether this call is the one that ended it. */
+  async cancelByLink(tx: IdentityTx, realm: Realm, token: string, locale: string | undefined): Promise<boolean> {
+    return this.#cancel(tx, realm, tx.sql`r.cancel_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.expires_at > now()`, 'link', locale);
+  }
+
+  /** What is under way for a person ends: it is not needed, or not wanted, any more. */
+  async cancelOf(tx: IdentityTx, realm: Realm, userId: string, cause: Cause): Promise<boolean> {
+    return this.#cancel(tx, realm, tx.sql`r.user_id = ${userId}`, cause);
+  }
+
+  /** Whoever has waited, and was approved where that is asked for, gets the link. Nothing where the rule was drawn tighter meanwhile. */
+  async advance(tx: IdentityTx, realm: Realm, rule: RecoveryRule | undefined, recoveryId: string): Promise<void> {
+    if (!rule) return void (await this.#cancel(tx, realm, tx.sql`r.recovery_id = ${recoveryId}`, 'turned_off'));
+    if (rule.approval) await tx.sql`update account_recoveries set needs_approval = true where recovery_id = ${recoveryId} and status = 'waiting' and not needs_approval`;
+    const ready = await this.#get(tx, recoveryId);
+    if (ready?.status === 'waiting' && ready.due && (ready.approved || !ready.needs_approval)) await this.#offer(tx, realm, ready);
+  }
+
+  async expire(tx: IdentityTx, realm: Realm, recoveryId: string): Promise<void> {
+    const expired = await this.#end(tx, 'expired', tx.sql``, tx.sql`r.recovery_id = ${recoveryId} and r.expires_at <= now()`);
+    if (!expired) return;
+    if (expired.confirmed_at) await this.#mailbox.tell(tx, realm, expired, 'recovery_expired');
+    await this.#record(tx, expired, 'expired');
+  }
+
+  /** A look that uses nothing up. */
+  async offered(realm: Realm, token: string): Promise<string | undefined> {
+    const [row] = await this.#ctx.db.sql<{ user_id: string }[]>`
+      select user_id from account_recoveries where finish_hash = ${hashOf(token)} and env_id = ${realm.env_id} and status = 'offered' and expires_at > now()`;
+    return row?.user_id;
+  }
+
+  /** @returns whether this call is the one that used it: the time is over, and whoever must approve has, by the rule of now too. */
+  async complete(tx: IdentityTx, rule: RecoveryRule, userId: string, token: string): Promise<boolean> {
+    // Person first, as a sign-in locks them: the two never stand in each other's way.
+    await tx.sql`select 1 from users where user_id = ${userId} for update`;
+    const completed = await this.#move(
+      tx,
+      tx.sql`status = 'completed', ended_at = now(), finish_hash = null, cancel_sealed = null`,
+      tx.sql`r.finish_hash = ${hashOf(token)} and r.user_id = ${userId} and r.status = 'offered' and r.expires_at > now() and r.wait_until <= now()
+        and (r.approved or not (r.needs_approval or ${rule.approval})) and u.status = 'active'`,
+    );
+    if (completed) await this.#record(tx, completed, undefined);
+    return completed !== undefined;
+  }
+
+  async #offer(tx: IdentityTx, realm: Realm, recovery: Recovery): Promise<void> {
+    const token = newToken();
+    // Asked for once more, the link is another one, and lasts no longer than the first.
+    const offered = await this.#move(
+      tx,
+      tx.sql`status = 'offered', finish_hash = ${hashOf(token)}, expires_at = case when r.status = 'offered' then r.expires_at else now() + make_interval(hours => ${OFFERED_HOURS}) end`,
+      tx.sql`r.recovery_id = ${recovery.recovery_id} and r.status in ('waiting', 'offered') and r.wait_until <= now() and (r.approved or not r.needs_approval) and u.status = 'active'`,
+    );
+    if (!offered) return;
+    const until = new Date(offered.expires_at);
+    await this.#write(tx, realm, { ...offered, locale: recovery.locale }, 'recovery_offered', { link: this.#mailbox.link(realm, '/account-recovery/finish', { token }), time: until }, until);
+    await this.#record(tx, offered, 'offered');
+  }
+
+  async #cancel(tx: IdentityTx, realm: Realm, which: unknown, cause: Cause, locale?: string): Promise<boolean> {
+    const cancelled = await this.#end(tx, 'cancelled', tx.sql``, which);
+    if (!cancelled) return false;
+    // What nobody had confirmed ends without a word; a new address has nothing to do with what the old one began.
+    if (cancelled.confirmed_at && cause !== 'address_changed') await this.#mailbox.tell(tx, realm, { ...cancelled, locale: locale ?? cancelled.locale }, 'recovery_cancelled');
+    await this.#record(tx, cancelled, 'cancelled', undefined, { cause });
+    return true;
+  }
+
+  async #end(tx: IdentityTx, status: 'refused' | 'cancelled' | 'expired', more: unknown, which: unknown): Promise<Recovery | undefined> {
+    return this.#move(tx, tx.sql`status = ${status}, ended_at = now(), confirm_hash = null, finish_hash = null, cancel_sealed = null ${more}`, tx.sql`${which} and ${open(tx.sql)}`);
+  }
+
+  async #move({ sql }: IdentityTx, change: unknown, which: unknown): Promise<Recovery | undefined> {
+    const [row] = await sql<Recovery[]>`update account_recoveries r set ${change} from users u where u.user_id = r.user_id and ${which} returning ${columns(sql)}`;
+    return row;
+  }
+
+  async #get({ sql }: IdentityTx, recoveryId: string): Promise<Recovery | undefined> {
+    const [row] = await sql<Recovery[]>`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.recovery_id = ${recoveryId} for update of r`;
+    return row;
+  }
+
+  async #write(tx: IdentityTx, realm: Realm, recovery: Recovery, letter: Letter, values: Readonly<Record<string, string | Date>> = {}, until?: Date): Promise<void> {
+    const cancel = recovery.cancel_sealed && this.#box.open(purposeOf(recovery.recovery_id), recovery.cancel_sealed);
+    // A mail without its way out is not sent.
+    if (!cancel) throw new Error('the token that cancels a recovery does not open');
+    const time = new Date(recovery.wait_until ?? recovery.expires_at);
+    await this.#mailbox.write(tx, realm, recovery, letter, { time, cancel: this.#mailbox.link(realm, '/account-recovery/cancel', { token: cancel }), ...values }, until);
+  }
+
+  /** The change of the password brings the audit row of the last step itself. */
+  async #record(tx: IdentityTx, { recovery_id, env_id, user_id, status }: Recovery, step: string | undefined, caller?: Caller, details: object = {}): Promise<void> {
+    await tx.emit('platform:auth:recovery:updated', env_id, { recovery_id, user_id, env_id, status });
+    if (step) await tx.audit({ action: `auth.recovery.${step}`, envId: env_id, ...(caller ? { caller } : {}), resource: { type: 'user', id: user_id }, details: { recovery_id, ...details } });
+  }
+}
+
+type Tagged = IdentityTx['sql'];
+const newToken = (): string => randomBytes(32).toString('base64url');
+const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
+const open = (sql: Tagged): unknown => sql`r.status in ('asked', 'waiting', 'offered')`;
+const columns = (sql: Tagged): unknown => sql`
+  r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_until <= now() as due, r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
+const decided = ({ sql }: IdentityTx, { caller, reason }: { caller: Caller; reason: string }): unknown => sql`decided_by = ${caller.userId ?? null}, decided_at = now(), reason = ${reason.trim()}`;
