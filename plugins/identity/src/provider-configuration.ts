@@ -1,13 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { type NodeExchange, type SealedBox, SYSTEM } from '@platform/sdk';
-import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Account, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { actorToken, cibaFeature } from './approvals/ciba-approval.ts';
 import { API, type Consents } from './approvals/consents.ts';
 import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { pageOf, policyOf } from './interactions.ts';
-import { addressClaims, type People } from './people.ts';
+import { addressClaims, type People, type Person } from './people.ts';
 import { ProtocolState } from './protocol-state.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
@@ -44,6 +44,10 @@ export interface ConfigurationParts {
   readonly access: EffectiveAccess;
   readonly consents: Consents;
   readonly tokens: TokenVerifier;
+}
+/** A person as the library knows one, with all that is known of them. */
+export interface FoundAccount extends Account {
+  readonly person: Person;
 }
 export interface Surroundings {
   readonly issuer: string;
@@ -182,11 +186,11 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     expiresWithSession: () => false,
     extraParams: { screen_hint: null, consent_flow: checkFlow, actor_token: actorToken(tokens) } as never,
     interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients }, realm, context, interaction) },
-    findAccount: async (_context, subject) => {
+    findAccount: async (_context, subject): Promise<FoundAccount | undefined> => {
       const person = await people.byId(subject);
       // Only the realm's own people sign in at its host.
       if (person?.status !== 'active' || person.env_id !== realm.env_id) return undefined;
-      return { accountId: subject, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
+      return { accountId: subject, person, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
     },
     loadExistingGrant: context => consents.existing(context, realm),
     renderError: (context, out) => {
