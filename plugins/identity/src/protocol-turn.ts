@@ -87,17 +87,18 @@ export class ProtocolTurn {
   }
 
   /** Writes what was gathered so far, for whoever looks for it by something else than its name. */
-  async settle(): Promise<void> {
+  async settle(sql = this.#sql): Promise<void> {
     if (this.#saved.size === 0 && this.#gone.size === 0) return;
     const [saved, gone] = [[...this.#saved.values()], [...this.#gone.values()]];
     this.#saved.clear();
     this.#gone.clear();
-    await writeState(this.#sql, this.#envId, saved, gone);
+    await writeState(sql, this.#envId, saved, gone);
   }
 
-  async write(): Promise<void> {
+  /** Writes what is left, in the caller's transaction where it has one. */
+  async write(sql = this.#sql): Promise<void> {
     this.#written = true;
-    await this.settle();
+    await this.settle(sql);
   }
 }
 

@@ -214,9 +214,14 @@ function certificateOf({ thumbprint, pem }: NonNullable<NodeExchange['peer']>): 
   return known;
 }
 
-/** Scopes a person's token can name. */
-function everyAction(ctx: Ctx): string[] {
-  return ctx.catalog.actions().flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)]));
+const everywhere = new WeakMap<object, readonly string[]>();
+
+/** Scopes a person's token can name. The catalog's list is another one when it changes. */
+function everyAction(ctx: Ctx): readonly string[] {
+  const actions = ctx.catalog.actions();
+  const named = everywhere.get(actions) ?? actions.flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)]));
+  everywhere.set(actions, named);
+  return named;
 }
 
 async function checkFlow(_context: KoaContextWithOIDC, flow: unknown): Promise<void> {

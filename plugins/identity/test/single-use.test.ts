@@ -155,6 +155,24 @@ describe('of twelve at once on two processes one succeeds', () => {
     expect(statuses(answers)).toEqual(once(200, 400));
   });
 
+  test('H-13 the one who took a device code has its token, though a second use ends the grant at that very moment', async () => {
+    const device = await television();
+    const started = await device.start();
+    await (await signedIn()).post('/v1/device/decision', { user_code: started.json['user_code'], decision: 'approve' });
+    await world.sql`
+      create function second_use() returns trigger language plpgsql as $$
+      begin
+        delete from oidc_state where model = 'Grant' and env_id = new.env_id and id_hash = sha256(convert_to(new.grant_id, 'UTF8'));
+        return new;
+      end $$`;
+    await world.sql`create trigger second_use after update of consumed_at on oidc_state for each row when (new.model = 'DeviceCode') execute function second_use()`;
+    try {
+      expect(await device.redeem(String(started.json['device_code']), world.host)).toMatchObject({ status: 200 });
+    } finally {
+      await world.sql`drop function second_use cascade`;
+    }
+  });
+
   test('H-13 with a CIBA request, and with the decision about it', async () => {
     const begun = await world.mtls('/mtls/oauth/bc-authorize', { client_id: 'bff-delegator', scope: 'openid', login_hint: ada, actor_token: staffToken }, 'bff-delegator', { host: HOST });
     const id = String(begun.json['auth_req_id']);
