@@ -1,12 +1,10 @@
-import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { isLeaked } from './leaked-passwords.ts';
 
 /** G-AUTH-08 and facts/identity 4: argon2id, 19 MiB, two passes. */
 const COST = { algorithm: 2 /* argon2id */, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 const LENGTH = { least: 12, most: 128 };
-/** More than there are cores take each other's cache, and every hash costs more. The pool of threads has four. */
-const AT_ONCE = Math.min(4, availableParallelism());
+const AT_ONCE = 4;
 const MAX_WAITING = 200;
 
 /** Thrown when more people sign in at once than the machine can hash for. */
