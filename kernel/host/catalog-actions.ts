@@ -1,8 +1,18 @@
 import type { Manifest } from '../base/manifest.ts';
 import { actionKey } from '../identity/scope-name.ts';
 
+type CatalogAction = ReturnType<typeof read>[number];
+/** A manifest never changes: what it declares is read once. */
+const known = new WeakMap<Manifest, readonly CatalogAction[]>();
+
 /** Actions of one service, its policy administration included, as the scope catalog lists them. */
-export function catalogActions(manifest: Manifest) {
+export function catalogActions(manifest: Manifest): readonly CatalogAction[] {
+  const actions = known.get(manifest) ?? read(manifest);
+  known.set(manifest, actions);
+  return actions;
+}
+
+function read(manifest: Manifest) {
   const declared = Object.entries(manifest.actions).map(([action, { title, grants, principals }]) => ({ action, title, grants, principals }));
   const policy = [
     { action: `${manifest.id}:policy:read`, title: `Read policies of ${manifest.title}`, grants: undefined, principals: undefined },

@@ -70,6 +70,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     if (!validator && event) validators.set(name, (validator = new Validator(event.payload)));
     return validator;
   };
+  let listed: { readonly manifests: readonly Manifest[]; readonly actions: ReturnType<typeof catalogActions> } | undefined;
   const publisher = () => currentScope()?.subject ?? manifest.id;
   const correlation = () => currentScope()?.correlationId ?? `${manifest.id}-${newId()}`;
 
@@ -153,7 +154,11 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     },
     catalog: {
       manifests: parts.manifests,
-      actions: () => parts.manifests().flatMap(other => catalogActions(other)),
+      actions: () => {
+        const manifests = parts.manifests();
+        if (listed?.manifests !== manifests) listed = { manifests, actions: manifests.flatMap(catalogActions) };
+        return listed.actions;
+      },
       checkOf: (schema, { base = '', foreign = false } = {}) => {
         if (foreign) return foreignCheck(schema, base);
         const validator = new Validator(schema);

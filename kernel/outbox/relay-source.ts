@@ -126,9 +126,11 @@ export class RelaySource {
     let next = clock.now().getTime() + this.#pollMs;
     try {
       this.#crowded = false;
-      this.#leading = await lead(this.#session, this.service);
-      if (!this.#leading) return next;
       const from = this.#from;
+      // One session, one after the other, and one way for both: what is read was led when it was read.
+      const [leading, first] = await Promise.all([lead(this.#session, this.service), heads(this.#session, from, ENVIRONMENTS_PER_STEP)]);
+      this.#leading = leading;
+      if (!leading) return next;
       let [at, around] = [from, from === FIRST];
       for (let steps = 0; !this.#crowded; steps++) {
         // The rest has its turn with the next look.
@@ -136,7 +138,7 @@ export class RelaySource {
           this.#from = at;
           break;
         }
-        const step = await heads(this.#session, at, ENVIRONMENTS_PER_STEP);
+        const step = steps === 0 ? first : await heads(this.#session, at, ENVIRONMENTS_PER_STEP);
         // Once around at most.
         const due = around && from !== FIRST ? step.filter(({ env_id }) => env_id <= from) : step;
         next = Math.min(next, await this.#begin(due));

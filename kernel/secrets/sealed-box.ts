@@ -2,11 +2,14 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, ran
 import type { Sealed, SealedBox as Box } from '@platform/sdk';
 
 const KEY_BYTES = 32;
+const MAX_DERIVED = 100;
 
 /** Encryption at rest: AES-256-GCM with the purpose as associated data. New boxes use the first key; older keys only open, so that a key can be changed (GWY-083, GWY-085). */
 export class SealedBox implements Box {
   readonly #keys: ReadonlyMap<string, Buffer>;
   readonly #current: string;
+  /** Keys of fingerprints, by purpose. */
+  readonly #derived = new Map<string, Buffer>();
 
   constructor(keys: readonly [Uint8Array, ...Uint8Array[]]) {
     // What a key is must not be in the message: it may be a secret cut short.
@@ -39,9 +42,15 @@ export class SealedBox implements Box {
   }
 
   fingerprint(purpose: string, value: string): string {
-    return createHmac('sha256', Buffer.from(hkdfSync('sha256', this.#key, Buffer.alloc(0), purpose, KEY_BYTES)))
-      .update(value)
-      .digest('base64url');
+    return createHmac('sha256', this.#derive(purpose)).update(value).digest('base64url');
+  }
+
+  #derive(purpose: string): Buffer {
+    const known = this.#derived.get(purpose);
+    if (known) return known;
+    const key = Buffer.from(hkdfSync('sha256', this.#key, Buffer.alloc(0), purpose, KEY_BYTES));
+    if (this.#derived.size < MAX_DERIVED) this.#derived.set(purpose, key);
+    return key;
   }
 
   get #key(): Buffer {

@@ -1,8 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { eventBus } from '@platform/event-bus/contract';
 import { gateway } from '@platform/gateway/contract';
 import { identity } from '@platform/identity/contract';
@@ -14,9 +12,8 @@ import { registry } from '@platform/registry/contract';
 import { openTestStores, type TestStores, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
 import { orderOf } from '../fleet/process-order.ts';
+import { ServiceChild } from '../fleet/service-child.ts';
 
-const CHILD = fileURLToPath(new URL('../fleet/service-process.ts', import.meta.url));
-const PROFILE = process.env['BENCH_PROFILE'];
 const CONNECTIONS = 16;
 /** Brakes on guessing are not what is measured: their counters start this far below. */
 const ALLOWANCE = -100_000_000;
@@ -32,17 +29,15 @@ export class IdentityServer implements AsyncDisposable {
   readonly host = 'auth.ops.sys.localhost';
   readonly #owned: DisposalStack;
   readonly #stores: TestStores;
-  readonly #child: ChildProcess;
-  readonly #origin: string;
+  readonly #child: ServiceChild;
   readonly #kv: KeyValue;
   readonly tables: PostgresPool;
   readonly #pools = new Map<string, Promise<Pool>>();
 
-  private constructor(parts: { owned: DisposalStack; stores: TestStores; child: ChildProcess; origin: string; kv: KeyValue; tables: PostgresPool }) {
+  private constructor(parts: { owned: DisposalStack; stores: TestStores; child: ServiceChild; kv: KeyValue; tables: PostgresPool }) {
     this.#owned = parts.owned;
     this.#stores = parts.stores;
     this.#child = parts.child;
-    this.#origin = parts.origin;
     this.#kv = parts.kv;
     this.tables = parts.tables;
   }
@@ -67,27 +62,15 @@ export class IdentityServer implements AsyncDisposable {
         withoutBus: true,
         alone: true,
       });
-      const child = fork(CHILD, [], {
-        execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      });
-      owned.defer(async () => {
-        if (child.exitCode !== null || child.signalCode !== null) return;
-        const ended = new Promise<void>(resolve => child.once('exit', () => resolve()));
-        child.disconnect();
-        await ended;
-      });
-      child.send(order);
-      const port = await new Promise<number>((resolve, reject) => {
-        child.once('message', (message: { port: number }) => resolve(message.port));
-        child.once('exit', code => reject(new Error(`the identity process ended with ${code}`)));
-      });
+      const child = new ServiceChild(order, authority.pq.files.rootCertificate);
+      owned.defer(() => child.stop());
+      await child.start();
       const { host, port: databasePort, database } = stores.stores.database;
       const leaf = await authority.classical.issue({ commonName: 'svc.auth', names: [], usages: ['client'], days: 1 });
       const ssl = { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
       const tables = owned.own(new PostgresPool({ host, port: databasePort, database, user: roleOf('auth'), schema: schemaOf('auth'), ssl }));
       const kv = owned.own(await connectKeyValue(stores.stores.keyValueUrl));
-      const server = new IdentityServer({ owned, stores, child, origin: `https://127.0.0.1:${port}`, kv, tables });
+      const server = new IdentityServer({ owned, stores, child, kv, tables });
       await server.#allow();
       return server;
     } catch (error) {
@@ -114,10 +97,7 @@ export class IdentityServer implements AsyncDisposable {
 
   /** Microseconds of CPU of the serving process, all its threads, and its resident bytes. */
   async usage(): Promise<{ cpuUs: number; rss: number }> {
-    const { promise, resolve } = Promise.withResolvers<{ cpu: NodeJS.CpuUsage; rss: number }>();
-    this.#child.once('message', message => resolve(message as { cpu: NodeJS.CpuUsage; rss: number }));
-    this.#child.send('usage');
-    const { cpu, rss } = await promise;
+    const { cpu, rss } = await this.#child.usage();
     return { cpuUs: cpu.user + cpu.system, rss };
   }
 
@@ -131,7 +111,7 @@ export class IdentityServer implements AsyncDisposable {
     if (known) return known;
     const made = this.#stores.authority.pq.issue({ commonName: `m2m-${workload}`, names: [`uri:urn:platform:workload:${workload}`], usages: ['client'], days: 1 }).then(
       ({ chain, key }) =>
-        new Pool(this.#origin, {
+        new Pool(`https://127.0.0.1:${this.#child.port}`, {
           connections: CONNECTIONS,
           connect: { ca: this.#stores.authority.pq.files.rootCertificate, cert: chain, key: key as string, servername: this.host, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' },
         }),

@@ -12,6 +12,12 @@ const HOUR_S = 3_600;
 const MAILS_PER_ACCOUNT = 5;
 const MAILS_PER_IP = 20;
 
+/** The lock runs from the last failure that was still counted; knocking on a locked door does not prolong it. */
+const COUNT_FAILURE = `
+  local failures = redis.call('INCR', KEYS[1])
+  if failures <= tonumber(ARGV[1]) then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+  return {failures, redis.call('TTL', KEYS[1])}`;
+
 interface Batch {
   count: number;
   sent: boolean;
@@ -45,14 +51,10 @@ export class Attempts {
   async admit(account: string, ip: string): Promise<number> {
     await this.slow(account, ip);
     const failed = `auth:failed:${account}`;
-    const [, failures] = await this.#pipeline(counted(failed, LOCK_S));
-    if (Number(failures) > FAILURES) {
-      const [left] = await this.#pipeline([['TTL', failed]]);
-      throw this.#ctx.problem('account_locked', { detail: 'Try again in 15 minutes.', headers: { 'retry-after': String(Math.max(1, Number(left))) } });
-    }
-    // The lock runs from the last failure that was still counted; knocking on a locked door does not prolong it.
-    await this.#pipeline([['EXPIRE', failed, LOCK_S]]);
-    return Number(failures);
+    const [answer] = await this.#pipeline([['EVAL', COUNT_FAILURE, 1, failed, FAILURES, LOCK_S]]);
+    const [failures = 0, left = 0] = answer as number[];
+    if (failures > FAILURES) throw this.#ctx.problem('account_locked', { detail: 'Try again in 15 minutes.', headers: { 'retry-after': String(Math.max(1, left)) } });
+    return failures;
   }
 
   /** So many tries a minute, whatever becomes of them; those that name no account are counted by where they come from alone. */

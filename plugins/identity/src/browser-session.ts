@@ -3,6 +3,7 @@ import type { SealedBox } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import type { Person } from './people.ts';
 import type { Protocol } from './protocol.ts';
+import { ProtocolTurn } from './protocol-turn.ts';
 import { SESSION_COOKIE, sessionSeconds } from './provider-configuration.ts';
 import type { Realm } from './realms.ts';
 
@@ -12,6 +13,8 @@ interface Opened {
   /** `session_token_id`: what the page sends back as x-platform-csrf. */
   readonly tokenId: string;
   readonly cookie: string;
+  /** The session is there when this was written. */
+  readonly turn: ProtocolTurn;
 }
 
 /** The sign-in session of one browser: an HttpOnly cookie of this service, which the protocol reads too (IDN-015). */
@@ -34,16 +37,19 @@ export class BrowserSession {
 
   /** Always a new id: whatever cookie the browser came with, nobody who planted it is signed in by it. */
   async open(realm: Realm, person: Person, headers: Headers, amr: string[]): Promise<Opened> {
-    const { Session } = this.#protocol.provider(realm);
-    const before = await this.current(realm, headers);
-    const session = new Session();
-    session.uid = this.#ctx.platform.newId();
-    session.jti = randomBytes(32).toString('base64url');
-    session.loginAccount({ accountId: person.user_id, amr });
-    const seconds = sessionSeconds(session.loginTs);
-    await session.save(seconds);
-    await before?.destroy();
-    return { sid: session.uid, tokenId: this.tokenId(session.uid), cookie: sessionCookie(session.jti, seconds) };
+    const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id);
+    return turn.run(async () => {
+      const { Session } = this.#protocol.provider(realm);
+      const before = await this.current(realm, headers);
+      const session = new Session();
+      session.uid = this.#ctx.platform.newId();
+      session.jti = randomBytes(32).toString('base64url');
+      session.loginAccount({ accountId: person.user_id, amr });
+      const seconds = sessionSeconds(session.loginTs);
+      await session.save(seconds);
+      await before?.destroy();
+      return { sid: session.uid, tokenId: this.tokenId(session.uid), cookie: sessionCookie(session.jti, seconds), turn };
+    });
   }
 
   tokenId(sid: string): string {

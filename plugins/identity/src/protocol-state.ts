@@ -4,10 +4,20 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
+import { ProtocolTurn, type Read, type StateRow, writeState } from './protocol-turn.ts';
 
 /** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
 const OUTLIVES = new Set(['DeviceCode', 'BackchannelAuthenticationRequest']);
-const hash = (id: string) => createHash('sha256').update(id).digest();
+/** What is asked for right after it: the two are read at one moment, so that a replay that ends a grant does not end it between them (H-13). */
+const BESIDE: Readonly<Record<string, { readonly model: string; readonly member: 'grantId' | 'parJti' }>> = {
+  AuthorizationCode: { model: 'Grant', member: 'grantId' },
+  RefreshToken: { model: 'Grant', member: 'grantId' },
+  DeviceCode: { model: 'Grant', member: 'grantId' },
+  BackchannelAuthenticationRequest: { model: 'Grant', member: 'grantId' },
+  Interaction: { model: 'PushedAuthorizationRequest', member: 'parJti' },
+};
+const digest = (id: string) => createHash('sha256').update(id);
+const hash = (id: string) => digest(id).digest();
 
 /**
  * Where the protocol keeps its state: ids hashed, single use as compare-and-set in one statement (H-13). A code, refresh token or proof
@@ -30,44 +40,39 @@ export class ProtocolState implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { jti: _jti, ...kept } = payload;
-    const { sql } = this.#ctx.db;
-    const row = {
-      env_id: this.#envId,
-      model: this.#model,
-      id_hash: hash(id),
+    const row: StateRow = {
+      ...this.#name(id),
       // Only these are looked up by something else than their id.
-      id_sealed: payload.uid || payload.userCode ? sql.json(this.#box.seal('protocol-id', id)) : null,
-      payload: sql.json(kept),
+      id_sealed: payload.uid || payload.userCode ? this.#box.seal('protocol-id', id) : null,
+      payload: kept,
       grant_id: payload.grantId ?? null,
       account_id: payload.accountId ?? null,
       uid: payload.uid ?? null,
       user_code: payload.userCode ?? null,
       expires_at: expiresIn ? new Date(Date.now() + expiresIn * 1_000).toISOString() : null,
     };
-    if (this.#model === 'ReplayDetection') {
-      const taken = await sql<object[]>`insert into oidc_state ${sql.row(row)} on conflict do nothing returning 1`;
-      if (taken.length === 0) throw new errors.InvalidRequest('this proof was used before');
-      return;
-    }
-    await sql`
-      insert into oidc_state ${sql.row(row)}
-      on conflict (env_id, model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id, account_id = excluded.account_id,
-        uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;
+    if (this.#model === 'ReplayDetection') return this.#saveOnce(id, row);
+    const turn = this.#turn;
+    if (turn) turn.save(row);
+    else await writeState(this.#ctx.db.sql, this.#envId, [row]);
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
     if (this.#model === 'Client') return this.#clients.find(id, this.#envId);
-    const [row] = await this.#ctx.db.sql<{ payload: AdapterPayload; consumed_at: string | null }[]>`
-      select payload, consumed_at from oidc_state
-      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+    const turn = this.#turn;
+    const changed = turn?.changed(this.#name(id));
+    if (changed === null) return undefined;
+    const row = changed ?? turn?.brought(this.#name(id)) ?? (await this.#read(id, turn));
     return row && { ...row.payload, jti: id, ...(row.consumed_at ? { consumed: Math.floor(Date.parse(row.consumed_at) / 1_000) } : {}) };
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    await this.#turn?.settle();
     return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Sealed | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`);
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
+    await this.#turn?.settle();
     return this.#findSealed(
       await this.#ctx.db.sql<{ id_sealed: Sealed | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`,
     );
@@ -75,6 +80,7 @@ export class ProtocolState implements Adapter {
 
   /** The one who sets the mark has used it; everybody else is refused. */
   async consume(id: string): Promise<void> {
+    if (this.#turn?.changed(this.#name(id))) await this.#turn.settle();
     const used = await this.#ctx.db.sql<object[]>`
       update oidc_state set consumed_at = now()
       where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and consumed_at is null returning 1`;
@@ -91,11 +97,47 @@ export class ProtocolState implements Adapter {
   }
 
   async destroy(id: string): Promise<void> {
-    await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)}`;
+    const turn = this.#turn;
+    if (turn) turn.forget(this.#name(id));
+    else await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)}`;
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
+    this.#turn?.forgetGrant(grantId);
     await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and grant_id = ${grantId}`;
+  }
+
+  get #turn(): ProtocolTurn | undefined {
+    return ProtocolTurn.current(this.#envId);
+  }
+
+  #name(id: string): { model: string; id_hash: string } {
+    return { model: this.#model, id_hash: digest(id).digest('hex') };
+  }
+
+  async #saveOnce(id: string, { expires_at }: StateRow): Promise<void> {
+    const taken = await this.#ctx.db.sql<object[]>`
+      insert into oidc_state (env_id, model, id_hash, payload, expires_at) values (${this.#envId}, ${this.#model}, ${hash(id)}, '{}', ${expires_at}) on conflict do nothing returning 1`;
+    if (taken.length === 0) throw new errors.InvalidRequest('this proof was used before');
+  }
+
+  async #read(id: string, turn: ProtocolTurn | undefined): Promise<Read | undefined> {
+    const { sql } = this.#ctx.db;
+    const beside = turn && BESIDE[this.#model];
+    if (!beside) {
+      const [row] = await sql<Read[]>`
+        select payload, consumed_at from oidc_state
+        where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+      return row;
+    }
+    const [row] = await sql<(Read & { beside: Read['payload'] | null; beside_consumed_at: string | null })[]>`
+      select s.payload, s.consumed_at, b.payload as beside, b.consumed_at as beside_consumed_at
+      from oidc_state s left join oidc_state b on b.env_id = s.env_id and b.model = ${beside.model}
+        and b.id_hash = sha256(convert_to(s.payload ->> ${beside.member}, 'UTF8')) and (b.expires_at is null or b.expires_at > now())
+      where s.env_id = ${this.#envId} and s.model = ${this.#model} and s.id_hash = ${hash(id)} and (s.expires_at is null or s.expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+    const other = row?.payload[beside.member];
+    if (row?.beside && typeof other === 'string') turn.bring({ model: beside.model, id_hash: digest(other).digest('hex') }, { payload: row.beside, consumed_at: row.beside_consumed_at });
+    return row;
   }
 
   async #findSealed(rows: readonly { id_sealed: Sealed | null }[]): Promise<AdapterPayload | undefined> {

@@ -9,6 +9,7 @@ import { matches } from './clients/client-registration.ts';
 import type { ClientMetadata } from './clients/registered-clients.ts';
 import type { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
+import { ProtocolTurn } from './protocol-turn.ts';
 import { configurationOf, type ConfigurationParts } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
 import type { Sessions } from './sessions.ts';
@@ -92,7 +93,9 @@ export class Protocol {
     }
     // The library writes URLs by the Host header; what a browser sees has the port in it.
     req.headers.host = new URL(this.#parts.realms.issuer(realm)).host;
-    await this.#of(realm).handle(req, res);
+    const { handle } = this.#of(realm);
+    const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id);
+    await turn.run(() => handle(req, res));
   }
 
   /** Current keys, those that follow and those that were: a token is never refused for a rotation in between. */
@@ -106,6 +109,15 @@ export class Protocol {
       'access-control-allow-origin': '*',
     };
     res.writeHead(200, headers).end(req.method === 'HEAD' ? undefined : body);
+  }
+
+  /** Nothing of what was answered is so: the client is told as by the library when it fails, and the browser keeps the cookies it had. */
+  #unwritten(context: KoaContextWithOIDC, error: unknown): void {
+    this.#ctx.log.error({ err: error }, 'protocol error');
+    context.res.removeHeader('set-cookie');
+    if (context.status === 303 || context.status === 302) return context.redirect('/error?error=server_error');
+    context.status = 500;
+    context.body = { error: 'server_error', error_description: 'oops! something went wrong' };
   }
 
   #of(realm: Realm): Running {
@@ -138,6 +150,10 @@ export class Protocol {
     );
     provider.use(async (context, next) => {
       await next();
+      // Before the answer: whoever has a code or a token in hand finds it there.
+      await ProtocolTurn.current(realm.env_id)
+        ?.write()
+        .catch(error => this.#unwritten(context as KoaContextWithOIDC, error));
       await answerForJwt(context as KoaContextWithOIDC, { tokens, sessions, envId: realm.env_id });
       await pace.answer(context as KoaContextWithOIDC);
       // The library always claims it; nobody has such a code here.

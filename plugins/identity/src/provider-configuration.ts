@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { type NodeExchange, type SealedBox, SYSTEM } from '@platform/sdk';
-import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Account, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { actorToken, cibaFeature } from './approvals/ciba-approval.ts';
 import type { CibaNotice } from './approvals/ciba-notice.ts';
 import { API, type Consents } from './approvals/consents.ts';
@@ -8,7 +8,7 @@ import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { pageOf, policyOf } from './interactions.ts';
-import { addressClaims, type People } from './people.ts';
+import { addressClaims, type People, type Person } from './people.ts';
 import { ProtocolState } from './protocol-state.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
@@ -46,6 +46,10 @@ export interface ConfigurationParts {
   readonly consents: Consents;
   readonly notice: CibaNotice;
   readonly tokens: TokenVerifier;
+}
+/** A person as the library knows one, with all that is known of them. */
+export interface FoundAccount extends Account {
+  readonly person: Person;
 }
 export interface Surroundings {
   readonly issuer: string;
@@ -184,11 +188,11 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     expiresWithSession: () => false,
     extraParams: { screen_hint: null, consent_flow: checkFlow, actor_token: actorToken(tokens) } as never,
     interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients }, realm, context, interaction) },
-    findAccount: async (_context, subject) => {
+    findAccount: async (_context, subject): Promise<FoundAccount | undefined> => {
       const person = await people.byId(subject);
       // Only the realm's own people sign in at its host.
       if (person?.status !== 'active' || person.env_id !== realm.env_id) return undefined;
-      return { accountId: subject, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
+      return { accountId: subject, person, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
     },
     loadExistingGrant: context => consents.existing(context, realm),
     renderError: (context, out) => {
@@ -212,9 +216,14 @@ function certificateOf({ thumbprint, pem }: NonNullable<NodeExchange['peer']>): 
   return known;
 }
 
-/** Scopes a person's token can name. */
-function everyAction(ctx: Ctx): string[] {
-  return ctx.catalog.actions().flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)]));
+const everywhere = new WeakMap<object, readonly string[]>();
+
+/** Scopes a person's token can name. The catalog's list is another one when it changes. */
+function everyAction(ctx: Ctx): readonly string[] {
+  const actions = ctx.catalog.actions();
+  const named = everywhere.get(actions) ?? actions.flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)]));
+  everywhere.set(actions, named);
+  return named;
 }
 
 async function checkFlow(_context: KoaContextWithOIDC, flow: unknown): Promise<void> {

@@ -6,6 +6,7 @@ import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { addressClaims, type People } from './people.ts';
+import type { FoundAccount } from './provider-configuration.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope, scopeList } from './scope-name.ts';
 import type { Workloads } from './workloads.ts';
@@ -49,7 +50,9 @@ async function machineClaims({ workloads }: ClaimParts, context: KoaContextWithO
 
 async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { accountId = '', clientId, sessionUid }: IssuedToken): Promise<Claims> {
   const { ctx, people, access, realm, clients, consents } = parts;
-  const person = await people.byId(accountId);
+  // The library has just looked for it.
+  const account = context.oidc.entities.Account as FoundAccount | undefined;
+  const person = account?.accountId === accountId ? account.person : await people.byId(accountId);
   if (!person) throw new errors.InvalidGrant('the account is gone');
   const { AuthorizationCode: code, RefreshToken: refresh, DeviceCode: device, BackchannelAuthenticationRequest: assisted } = context.oidc.entities;
   const source = code ?? refresh ?? device ?? assisted;
@@ -66,7 +69,8 @@ async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { ac
   const actor = actorOf(assisted);
   if (actor !== undefined) return { ...common, token_type: 'delegated', act: { sub: actor, client_id: clientId } };
   const instance = clientId === CONSOLE_CLIENT ? SYSTEM.consoleAppId : registered?.metadata.app_instance_id;
-  const selected = await consents.selectionOf(source?.grantId);
+  // Accounts are chosen for those that registered, and for nobody else.
+  const selected = registered && (await consents.selectionOf(source?.grantId));
   return {
     ...common,
     token_type: 'access',

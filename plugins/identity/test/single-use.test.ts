@@ -155,6 +155,24 @@ describe('of twelve at once on two processes one succeeds', () => {
     expect(statuses(answers)).toEqual(once(200, 400));
   });
 
+  test('H-13 the one who took a device code has its token, though a second use ends the grant at that very moment', async () => {
+    const device = await television();
+    const started = await device.start();
+    await (await signedIn()).post('/v1/device/decision', { user_code: started.json['user_code'], decision: 'approve' });
+    await world.sql`
+      create function second_use() returns trigger language plpgsql as $$
+      begin
+        delete from oidc_state where model = 'Grant' and env_id = new.env_id and id_hash = sha256(convert_to(new.grant_id, 'UTF8'));
+        return new;
+      end $$`;
+    await world.sql`create trigger second_use after update of consumed_at on oidc_state for each row when (new.model = 'DeviceCode') execute function second_use()`;
+    try {
+      expect(await device.redeem(String(started.json['device_code']), world.host)).toMatchObject({ status: 200 });
+    } finally {
+      await world.sql`drop function second_use cascade`;
+    }
+  });
+
   test('H-13 with a CIBA request, and with the decision about it', async () => {
     const begun = await world.mtls('/mtls/oauth/bc-authorize', { client_id: 'bff-delegator', scope: 'openid', login_hint: ada, actor_token: staffToken }, 'bff-delegator', { host: HOST });
     const id = String(begun.json['auth_req_id']);
@@ -174,5 +192,36 @@ describe('of twelve at once on two processes one succeeds', () => {
       }),
     );
     expect(statuses(answers)).toEqual(once(200, 400));
+  });
+});
+
+describe('what cannot be written is not answered', () => {
+  const without = async <T>(model: string, work: () => Promise<T>): Promise<T> => {
+    await world.statement(`alter table oidc_state add constraint full_up check (model <> '${model}') not valid`);
+    try {
+      return await work();
+    } finally {
+      await world.statement('alter table oidc_state drop constraint full_up');
+    }
+  };
+
+  test('a code that is not kept is not handed out, and the browser keeps its session', async () => {
+    const browser = world.browser();
+    await world.signIn(browser, ADA);
+    const { requestUri } = await world.push();
+    const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
+    const path = `/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: requestUri })}`;
+    const answer = await without('AuthorizationCode', () => world.reach(path, { headers: { cookie } }));
+    expect([answer.status, answer.headers['location'], answer.headers['set-cookie']]).toEqual([303, '/error?error=server_error', undefined]);
+    const again = await world.push();
+    const renewed = await world.reach(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: again.requestUri })}`, { headers: { cookie } });
+    expect(String(renewed.headers['location'])).toContain('code=');
+  });
+
+  test('tokens whose refresh token is not kept are not handed out', async () => {
+    const { code, verifier } = await world.signIn(world.browser(), ADA);
+    const fields = { grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: 'https://bff.console.ops.sys.localhost:8443/auth/callback' };
+    const answer = await without('RefreshToken', () => world.mtls('/mtls/oauth/token', fields, 'bff'));
+    expect([answer.status, answer.json]).toEqual([500, { error: 'server_error', error_description: 'oops! something went wrong' }]);
   });
 });

@@ -51,19 +51,24 @@ export class Arrival {
    */
   async open(realm: Realm, person: Arriving, { headers, amr, next }: { headers: Headers; amr: readonly string[]; next: string }) {
     const { browser, recoveries } = this.#parts;
-    const { tokenId, cookie, sid } = await browser.open(realm, person, headers, [...amr]);
+    const { tokenId, cookie, sid, turn } = await browser.open(realm, person, headers, [...amr]);
     const stands = await this.#ctx.db.tx(async tx => {
-      const [still] = await tx.sql<object[]>`
-        update users u set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale) where user_id = ${person.user_id} and status = 'active'
-          and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1`;
-      if (!still) await tx.sql`delete from oidc_state where env_id = ${realm.env_id} and model = 'Session' and uid = ${sid}`;
-      else {
-        await tx.sql`insert into session_devices ${tx.sql.row({ sid, device: deviceOf(headers['user-agent']) })} on conflict do nothing`;
-        // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
-        if (realm.account_recovery !== 'off') await recoveries.cancelOf(tx, realm, person.user_id, 'signed_in');
-        await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
-      }
-      return still !== undefined;
+      // Looked at only once the row is held: a change that was under way has ended by then, and one that comes finds this session.
+      const [, standing] = await Promise.all([
+        tx.sql<object[]>`select 1 from users where user_id = ${person.user_id} for no key update`,
+        tx.sql<object[]>`
+          with standing as (
+            update users u set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale) where user_id = ${person.user_id} and status = 'active'
+              and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1),
+          device as (insert into session_devices (sid, device) select ${sid}, ${deviceOf(headers['user-agent'])} from standing on conflict do nothing)
+          select 1 from standing`,
+      ]);
+      if (standing.length === 0) return false;
+      await turn.write(tx.sql);
+      // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
+      if (realm.account_recovery !== 'off') await recoveries.cancelOf(tx, realm, person.user_id, 'signed_in');
+      await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
+      return true;
     });
     if (!stands) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
     return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
