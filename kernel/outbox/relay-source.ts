@@ -1,7 +1,8 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { outboxChannel } from '../storage/service-schema.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
-import { type DeliveryResult, type OutboxRow, outcomeOf } from './delivery.ts';
+import { type DeliveryResult, type OutboxRow, type Outcome, outcomeOf } from './delivery.ts';
 import { dueRows, type Head, heads, lead, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
 import type { RelayOptions } from './relay.ts';
 
@@ -22,6 +23,9 @@ export class RelaySource {
   readonly #options: Required<RelayOptions>;
   readonly #busy = new Map<string, Promise<void>>();
   readonly #closing = new AbortController();
+  #outcomes: Outcome[] = [];
+  #recorded: Promise<void> | undefined;
+  #recording: Promise<void> = Promise.resolve();
   #leading = false;
   /** Where the next look goes on, so that every environment has its turn. */
   #from = FIRST;
@@ -126,9 +130,13 @@ export class RelaySource {
     let next = clock.now().getTime() + this.#pollMs;
     try {
       this.#crowded = false;
-      this.#leading = await lead(this.#session, this.service);
-      if (!this.#leading) return next;
       const from = this.#from;
+      const leading = lead(this.#session, this.service);
+      // Who led a moment ago asks for both at once: one connection answers in order, and whoever leads no more forgets the second answer.
+      let first = this.#leading ? heads(this.#session, from, ENVIRONMENTS_PER_STEP) : undefined;
+      first?.catch(() => undefined);
+      this.#leading = await leading;
+      if (!this.#leading) return next;
       let [at, around] = [from, from === FIRST];
       for (let steps = 0; !this.#crowded; steps++) {
         // The rest has its turn with the next look.
@@ -136,7 +144,8 @@ export class RelaySource {
           this.#from = at;
           break;
         }
-        const step = await heads(this.#session, at, ENVIRONMENTS_PER_STEP);
+        const step = await (first ?? heads(this.#session, at, ENVIRONMENTS_PER_STEP));
+        first = undefined;
         // Once around at most.
         const due = around && from !== FIRST ? step.filter(({ env_id }) => env_id <= from) : step;
         next = Math.min(next, await this.#begin(due));
@@ -192,11 +201,25 @@ export class RelaySource {
     const results = await this.#call(rows);
     const now = this.#options.clock.now();
     const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
-    await record(this.#session, outcomes, now);
+    await this.#record(outcomes);
     for (const [index, outcome] of outcomes.entries()) {
       const { id, event_type } = rows[index] as OutboxRow;
       if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');
     }
+  }
+
+  /** Writes what became of rows. Calls that end in one turn, or while others are being written, are written together. */
+  #record(outcomes: readonly Outcome[]): Promise<void> {
+    this.#outcomes.push(...outcomes);
+    this.#recorded ??= Promise.all([turn(), this.#recording]).then(() => {
+      const together = this.#outcomes;
+      this.#outcomes = [];
+      this.#recorded = undefined;
+      const written = record(this.#session, together, this.#options.clock.now());
+      this.#recording = written.catch(() => undefined);
+      return written;
+    });
+    return this.#recorded;
   }
 
   async #call(rows: readonly OutboxRow[]): Promise<readonly DeliveryResult[]> {

@@ -50,7 +50,8 @@ export class Creations {
     try {
       await services.identity.provisionAccess({
         body: { template: subject.kind, org_id: subject.orgId, ...(subject.kind === 'env' ? { env_id: subject.id } : {}), ...(owner ? { owner } : {}), ...(host ? { host } : {}) },
-        targetEnvId: subject.kind === 'env' ? subject.id : SYSTEM.envId,
+        // Who may provision is decided where the platform's own workloads live: a new environment has no word in it.
+        targetEnvId: SYSTEM.envId,
         signal: AbortSignal.timeout(PROVISIONING_MS),
         idempotencyKey: subject.id,
       });
@@ -109,11 +110,10 @@ export class Creations {
   }
 
   async #finish(tx: RegistryTx, { kind, id, name }: Subject, { caller, correlation_id: correlationId }: Pick<Row, 'caller' | 'correlation_id'>): Promise<void> {
-    // Of a request and a recovery that both come this far, one finishes.
-    const [mine] = await tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`;
+    // The row first, as a delete of the tenant does it: two orders would wait for each other.
+    const [[mine]] = await Promise.all([tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`, tx.release(id)]);
+    // Of a request and a recovery that both come this far, one finishes; the other found nothing to release.
     if (!mine) return;
-    // After the row above, as a delete of the tenant does it: two orders would wait for each other.
-    await tx.release(id);
     const owner = caller.userId;
     if (owner) for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
     await this.#audit.write(tx, { action: `${kind}.created`, envId: kind === 'org' ? SYSTEM.envId : id, caller, correlationId, resource: { type: kind, id }, details: { slug: name } });
