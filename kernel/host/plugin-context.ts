@@ -58,7 +58,6 @@ export interface PluginContextParts {
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
   readonly owned: DisposalStack;
-  readonly wakeRelay: () => void;
 }
 
 /** Builds what a plugin may touch, and nothing else: capabilities it did not declare are not there. */
@@ -134,7 +133,6 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
           return answer;
         });
         if (marks) consumption.marked = true;
-        parts.wakeRelay();
         return result;
       },
       listen: (channel, listener) => pool.listen(channel, listener),

@@ -107,7 +107,6 @@ export class ServiceInstance implements AsyncDisposable {
       owned: this.#owned,
       identityOf: caller => this.#identityOf(caller),
       verify: async headers => (headers['authorization'] ? verifier.verify({ authorization: headers['authorization'], peer: undefined, service: manifest.id, tenantEnvId: undefined }) : undefined),
-      wakeRelay: () => relay.wake(manifest.id),
     });
     this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
     const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;

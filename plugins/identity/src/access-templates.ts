@@ -118,7 +118,9 @@ export class AccessTemplates {
         select * from jsonb_to_recordset(${tx.sql.json(rows)}) as row(env_id uuid, role text, scopes text[], contains text, group_id uuid, "group" text)),
       made_roles as (insert into roles (env_id, name) select env_id, role from asked on conflict do nothing returning env_id),
       made_scopes as (insert into role_scopes (env_id, role, scope) select env_id, role, unnest(scopes) from asked on conflict do nothing),
-      other_scopes as (delete from role_scopes held using asked where held.env_id = asked.env_id and held.role = asked.role and held.scope <> all (asked.scopes)),
+      other_scopes as (
+        delete from role_scopes held where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[])
+          and not exists (select 1 from asked where asked.env_id = held.env_id and asked.role = held.role and held.scope = any(asked.scopes))),
       made_nesting as (insert into role_nesting (env_id, role, child) select env_id, role, contains from asked where contains is not null on conflict do nothing),
       made_groups as (insert into user_groups (group_id, env_id, name) select group_id, env_id, "group" from asked on conflict do nothing),
       made_group_roles as (insert into group_roles (env_id, group_name, role) select env_id, "group", role from asked on conflict do nothing),

@@ -36,8 +36,9 @@ export class AuditChain {
   async place(tx: Pick<RegistryTx, 'sql' | 'emitAll'>, drafts: readonly AuditDraft[]): Promise<{ ids: string[]; writes: readonly PromiseLike<unknown>[] }> {
     const { sql } = tx;
     // In this order on one connection: what is read after the lock was granted is the truth until commit.
-    const [[clock], heads, known] = await Promise.all([
-      sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`,
+    const [clock, heads, known] = await Promise.all([
+      // A statement is sent when somebody waits for it: this one before the others are made.
+      sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`.then(([row]) => row),
       sql<Head[]>`select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
       delivered(sql, drafts),
     ]);

@@ -110,8 +110,9 @@ export class Creations {
   }
 
   async #finish(tx: RegistryTx, { kind, id, name }: Subject, { caller, correlation_id: correlationId }: Pick<Row, 'caller' | 'correlation_id'>): Promise<void> {
-    // The row first, as a delete of the tenant does it: two orders would wait for each other.
-    const [[mine]] = await Promise.all([tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`, tx.release(id)]);
+    // The row first, as a delete of the tenant does it: two orders would wait for each other. `then` sends it, before the other is sent.
+    const taken = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(rows => rows.length > 0);
+    const [mine] = await Promise.all([taken, tx.release(id)]);
     // Of a request and a recovery that both come this far, one finishes; the other found nothing to release.
     if (!mine) return;
     const owner = caller.userId;
