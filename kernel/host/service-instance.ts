@@ -100,7 +100,7 @@ export class ServiceInstance implements AsyncDisposable {
 
   /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */
   async setUp(): Promise<void> {
-    const { plugin, manifest, log, verifier, relay } = this.#parts;
+    const { plugin, manifest, log, verifier } = this.#parts;
     const context = pluginContext({
       ...this.#parts,
       engine: this.#engine,
