@@ -32,6 +32,7 @@ export class RelaySource {
   #listening: AsyncDisposable | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
+  #wakes = 0;
   #crowded = false;
   #cancelTimer: () => void = () => {};
   #cancelSweep: () => void = () => {};
@@ -64,6 +65,7 @@ export class RelaySource {
 
   /** There is something to carry: for the one that leads. */
   wake(): void {
+    this.#wakes += 1;
     if (this.#leading || this.#looking !== undefined) this.#look();
   }
 
@@ -178,13 +180,16 @@ export class RelaySource {
     }
     if (chosen.length === 0) return next;
     this.#from = this.#crowded ? (chosen.at(-1) as string) : FIRST;
+    // Before the rows are read: who calls from now on may mean others.
+    const wakes = this.#wakes;
     const rows = Map.groupBy(await dueRows(this.#session, chosen, now, BATCH), ({ env_id }) => env_id);
     if (this.#closing.signal.aborted) return next;
     for (const [envId, ofEnv] of rows) {
       const call = this.#relay(envId, ofEnv).then(
-        () => {
+        carried => {
           this.#busy.delete(envId);
-          this.#look();
+          // All that was there is gone, and nobody has called since: there is nothing to look for.
+          if (!carried || ofEnv.length === BATCH || this.#crowded || wakes !== this.#wakes) this.#look();
         },
         (error: unknown) => {
           this.#busy.delete(envId);
@@ -196,8 +201,8 @@ export class RelaySource {
     return next;
   }
 
-  /** One batch of one environment. */
-  async #relay(envId: string, rows: readonly OutboxRow[]): Promise<void> {
+  /** One batch of one environment; whether all of it was carried. */
+  async #relay(envId: string, rows: readonly OutboxRow[]): Promise<boolean> {
     const results = await this.#call(rows);
     const now = this.#options.clock.now();
     const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
@@ -206,6 +211,7 @@ export class RelaySource {
       const { id, event_type } = rows[index] as OutboxRow;
       if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');
     }
+    return outcomes.every(({ relayed }) => relayed);
   }
 
   /** Writes what became of rows. Calls that end in one turn, or while others are being written, are written together. */
