@@ -6,6 +6,7 @@ import { consentRoutes } from './routes/consent-routes.ts';
 import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { directoryRoutes } from './routes/directory-routes.ts';
+import { tenantRoutes } from './routes/tenant-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
 import { WalletSignIn } from './schema/wallet.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
@@ -15,7 +16,6 @@ const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
 const Host = Type.String({ maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 const verbs = 'auth:membership:write';
-const Levels = Type.Object({ owners: Type.Array(Id), admins: Type.Array(Id), viewers: Type.Array(Id) });
 
 /** Identity: who people and workloads are, and what they may do at this moment (facts/identity; G-AUTH). */
 export const identity = defineContract({
@@ -118,14 +118,6 @@ export const identity = defineContract({
       gate: 'auth:membership:read',
       returns: Type.Object({ user_id: Type.String(), groups: Type.Array(Type.Object({ name: Name, env_id: Id })), as_of: Type.String() }),
       problems: ['user_id_missing'],
-    }),
-    tenantsOf: get('/v1/admin/users/{user_id}/tenants', {
-      summary: 'Organizations and environments whose groups a person is in, by level, live',
-      gate: 'auth:membership:read',
-      query: { tenants: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}(,[0-9a-f-]{36}){0,9}$' })) },
-      returns: Type.Object({ org: Levels, env: Levels }),
-      problems: ['user_id_missing'],
-      hidden: true,
     }),
     groupMembers: get('/v1/admin/groups/{group}/members', {
       summary: 'Members of a group',
@@ -230,6 +222,7 @@ export const identity = defineContract({
 
     ...accountRoutes,
     ...directoryRoutes,
+    ...tenantRoutes,
     ...walletRoutes,
 
     branding: get('/v1/branding', {

@@ -118,6 +118,9 @@ export class Envs {
     const { db, problem } = this.#ctx;
     return db
       .tx(async tx => {
+        // Before the record, which takes over a host that its organization has left.
+        const [named] = row.auth_domain === null ? [] : await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} and status = 'active' for share`;
+        if (named && row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, named, row.auth_domain);
         // The organization first: who deletes it takes its lock before anything else, too.
         const [[made]] = await Promise.all([
           this.#record(tx, row),
@@ -129,7 +132,6 @@ export class Envs {
         const { org, buried, ...env } = made;
         if (org.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org.status}.` });
         if (buried) throw problem('slug_taken', { detail: 'The slug belonged to an environment that was deleted.' });
-        if (row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, org, row.auth_domain);
         await tx.emit('platform:sys:env:created', env.env_id, envSnapshot(env, org), env.env_id);
         return { env, org };
       })
