@@ -31,8 +31,9 @@ export class Access {
   /** The environment, when the caller may reach it through its organization or its own groups. */
   async env(caller: Caller, envId: string, needed: Level = 'viewer'): Promise<Env & { org: Org }> {
     const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
-    if (!env) throw isTrusted(caller) ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
-    const [org] = await this.#ctx.db.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;
+    const [org] = env ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${env.org_id}` : [];
+    // Both may go between the two questions.
+    if (!env || !org) throw isTrusted(caller) ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
     if (isTrusted(caller)) return { ...env, org };
     if (await this.#within(caller, env.org_id, needed)) return { ...env, org };
     const { orgs, envs } = await this.levels(caller, envId, env.org_id);
