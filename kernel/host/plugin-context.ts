@@ -1,6 +1,7 @@
 import {
   type AnyContract,
   type AnyPlugin,
+  type AtEnd,
   type AuditEntry,
   type Caller,
   type Context,
@@ -57,7 +58,6 @@ export interface PluginContextParts {
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
   readonly owned: DisposalStack;
-  readonly wakeRelay: () => void;
 }
 
 /** Builds what a plugin may touch, and nothing else: capabilities it did not declare are not there. */
@@ -74,7 +74,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
   const publisher = () => currentScope()?.subject ?? manifest.id;
   const correlation = () => currentScope()?.correlationId ?? `${manifest.id}-${newId()}`;
 
-  const transaction = (sql: Sql, { ends, events }: { ends: (() => Promise<void>)[]; events: EventBatch }): Tx<AnyContract> => {
+  const transaction = (sql: Sql, { ends, events }: { ends: AtEnd[]; events: EventBatch }): Tx<AnyContract> => {
     const emitAll = async (event: string, entries: readonly (EmitEntry<unknown> & { readonly hold?: string })[]) => {
       const validator = payloadValidator(event);
       // An event that breaks its own schema must fail the transaction that would make it true.
@@ -123,17 +123,17 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       tx: async work => {
         const consumption = currentConsumption();
         const marks = consumption !== undefined && !consumption.marked;
-        const result = await pool.tx(async sql => {
+        const result = await pool.tx(async (sql, last) => {
           if (marks && !(await once(sql, consumption.consumer, consumption.key))) throw new AlreadyHandled();
-          const ends: (() => Promise<void>)[] = [];
+          const ends: AtEnd[] = [];
           const events = new EventBatch(sql);
           const answer = await work(transaction(sql, { ends, events }));
-          await events.write();
-          for (const end of ends) await end();
+          const writes: PromiseLike<unknown>[] = [];
+          for (const end of ends) writes.push(...((await end()) ?? []));
+          last([...writes, events.write()]);
           return answer;
         });
         if (marks) consumption.marked = true;
-        parts.wakeRelay();
         return result;
       },
       listen: (channel, listener) => pool.listen(channel, listener),

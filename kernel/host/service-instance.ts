@@ -100,14 +100,13 @@ export class ServiceInstance implements AsyncDisposable {
 
   /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */
   async setUp(): Promise<void> {
-    const { plugin, manifest, log, verifier, relay } = this.#parts;
+    const { plugin, manifest, log, verifier } = this.#parts;
     const context = pluginContext({
       ...this.#parts,
       engine: this.#engine,
       owned: this.#owned,
       identityOf: caller => this.#identityOf(caller),
       verify: async headers => (headers['authorization'] ? verifier.verify({ authorization: headers['authorization'], peer: undefined, service: manifest.id, tenantEnvId: undefined }) : undefined),
-      wakeRelay: () => relay.wake(manifest.id),
     });
     this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
     const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;

@@ -77,21 +77,34 @@ export async function readJson(req: IncomingMessage, limit: number): Promise<unk
   const tooLarge = () => kernelProblem('body_too_large', { detail: `At most ${limit} bytes.`, headers: { connection: 'close' } });
   if (length > limit) throw tooLarge();
   if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return undefined;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit) throw tooLarge();
-    chunks.push(chunk);
-  }
-  if (size === 0) return undefined;
+  const body = await bytesOf(req, limit, tooLarge);
+  if (body.length === 0) return undefined;
   const type = req.headers['content-type'] ?? '';
   if (!/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw kernelProblem('unsupported_media_type', { detail: 'Send application/json.' });
   }
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    return JSON.parse(body.toString('utf8')) as unknown;
   } catch {
     throw kernelProblem('malformed', { detail: 'The body is not JSON.' });
   }
+}
+
+/** By its events: an iterator over a request costs as much as the rest of a small one. What comes after the limit is not kept. */
+function bytesOf(req: IncomingMessage, limit: number, tooLarge: () => Error): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new Error('the client went away before the end of its request'));
+    if (req.destroyed) return gone();
+    const chunks: Buffer[] = [];
+    let size = 0;
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= limit) return void chunks.push(chunk);
+      chunks.length = 0;
+      reject(tooLarge());
+    });
+    req.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    req.once('error', reject);
+    req.once('close', () => req.complete || gone());
+  });
 }

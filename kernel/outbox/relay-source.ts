@@ -1,7 +1,8 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { outboxChannel } from '../storage/service-schema.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
-import { type DeliveryResult, type OutboxRow, outcomeOf } from './delivery.ts';
+import { type DeliveryResult, type OutboxRow, type Outcome, outcomeOf } from './delivery.ts';
 import { dueRows, type Head, heads, lead, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
 import type { RelayOptions } from './relay.ts';
 
@@ -22,12 +23,16 @@ export class RelaySource {
   readonly #options: Required<RelayOptions>;
   readonly #busy = new Map<string, Promise<void>>();
   readonly #closing = new AbortController();
+  #outcomes: Outcome[] = [];
+  #recorded: Promise<void> | undefined;
+  #recording: Promise<void> = Promise.resolve();
   #leading = false;
   /** Where the next look goes on, so that every environment has its turn. */
   #from = FIRST;
   #listening: AsyncDisposable | undefined;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
+  #wakes = 0;
   #crowded = false;
   #cancelTimer: () => void = () => {};
   #cancelSweep: () => void = () => {};
@@ -60,6 +65,7 @@ export class RelaySource {
 
   /** There is something to carry: for the one that leads. */
   wake(): void {
+    this.#wakes += 1;
     if (this.#leading || this.#looking !== undefined) this.#look();
   }
 
@@ -127,10 +133,12 @@ export class RelaySource {
     try {
       this.#crowded = false;
       const from = this.#from;
-      // One session, one after the other, and one way for both: what is read was led when it was read.
-      const [leading, first] = await Promise.all([lead(this.#session, this.service), heads(this.#session, from, ENVIRONMENTS_PER_STEP)]);
-      this.#leading = leading;
-      if (!leading) return next;
+      const leading = lead(this.#session, this.service);
+      // Who led a moment ago asks for both at once: one connection answers in order, and whoever leads no more forgets the second answer.
+      let first = this.#leading ? heads(this.#session, from, ENVIRONMENTS_PER_STEP) : undefined;
+      first?.catch(() => undefined);
+      this.#leading = await leading;
+      if (!this.#leading) return next;
       let [at, around] = [from, from === FIRST];
       for (let steps = 0; !this.#crowded; steps++) {
         // The rest has its turn with the next look.
@@ -138,7 +146,8 @@ export class RelaySource {
           this.#from = at;
           break;
         }
-        const step = steps === 0 ? first : await heads(this.#session, at, ENVIRONMENTS_PER_STEP);
+        const step = await (first ?? heads(this.#session, at, ENVIRONMENTS_PER_STEP));
+        first = undefined;
         // Once around at most.
         const due = around && from !== FIRST ? step.filter(({ env_id }) => env_id <= from) : step;
         next = Math.min(next, await this.#begin(due));
@@ -171,13 +180,16 @@ export class RelaySource {
     }
     if (chosen.length === 0) return next;
     this.#from = this.#crowded ? (chosen.at(-1) as string) : FIRST;
+    // Before the rows are read: who calls from now on may mean others.
+    const wakes = this.#wakes;
     const rows = Map.groupBy(await dueRows(this.#session, chosen, now, BATCH), ({ env_id }) => env_id);
     if (this.#closing.signal.aborted) return next;
     for (const [envId, ofEnv] of rows) {
       const call = this.#relay(envId, ofEnv).then(
-        () => {
+        carried => {
           this.#busy.delete(envId);
-          this.#look();
+          // All that was there is gone, and nobody has called since: there is nothing to look for.
+          if (!carried || ofEnv.length === BATCH || this.#crowded || wakes !== this.#wakes) this.#look();
         },
         (error: unknown) => {
           this.#busy.delete(envId);
@@ -189,16 +201,31 @@ export class RelaySource {
     return next;
   }
 
-  /** One batch of one environment. */
-  async #relay(envId: string, rows: readonly OutboxRow[]): Promise<void> {
+  /** One batch of one environment; whether all of it was carried. */
+  async #relay(envId: string, rows: readonly OutboxRow[]): Promise<boolean> {
     const results = await this.#call(rows);
     const now = this.#options.clock.now();
     const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
-    await record(this.#session, outcomes, now);
+    await this.#record(outcomes);
     for (const [index, outcome] of outcomes.entries()) {
       const { id, event_type } = rows[index] as OutboxRow;
       if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');
     }
+    return outcomes.every(({ relayed }) => relayed);
+  }
+
+  /** Writes what became of rows. Calls that end in one turn, or while others are being written, are written together. */
+  #record(outcomes: readonly Outcome[]): Promise<void> {
+    this.#outcomes.push(...outcomes);
+    this.#recorded ??= Promise.all([turn(), this.#recording]).then(() => {
+      const together = this.#outcomes;
+      this.#outcomes = [];
+      this.#recorded = undefined;
+      const written = record(this.#session, together, this.#options.clock.now());
+      this.#recording = written.catch(() => undefined);
+      return written;
+    });
+    return this.#recorded;
   }
 
   async #call(rows: readonly OutboxRow[]): Promise<readonly DeliveryResult[]> {

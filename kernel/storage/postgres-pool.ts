@@ -86,12 +86,27 @@ export class PostgresPool {
     this.sql = toSql(this.raw);
   }
 
-  /** Runs `work` in one transaction: its return commits, its throw rolls back. */
-  async tx<T>(work: (sql: Sql, raw: postgres.TransactionSql) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` in one transaction: its return commits, its throw rolls back. What it gives to `last` is not waited for before the commit,
+   * which goes out right behind it: a statement that fails leaves the server nothing but to roll back, and the transaction fails with it.
+   */
+  async tx<T>(work: (sql: Sql, last: (statements: readonly PromiseLike<unknown>[]) => void) => Promise<T>): Promise<T> {
     if (this.#transactions >= MAX_WAITING) throw Object.assign(new Error('too many transactions wait for the database'), { code: 'POOL_BUSY' });
     this.#transactions += 1;
     try {
-      return await guardedTransaction(this.raw, raw => work(toSql(raw), raw));
+      let ending: Promise<unknown> | undefined;
+      const answer = await guardedTransaction(this.raw, async raw => {
+        const result = await work(toSql(raw), statements => {
+          ending = Promise.all(statements);
+          // Heard below, also when the commit fails first.
+          ending.catch(() => undefined);
+        });
+        // The driver sends a query some microtasks after it is asked for: behind this, all of them are before the commit.
+        if (ending) await new Promise<void>(resolve => process.nextTick(resolve));
+        return result;
+      });
+      await ending;
+      return answer;
     } finally {
       this.#transactions -= 1;
     }

@@ -3,6 +3,7 @@ export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
 export type {
+  AtEnd,
   AuditEntry,
   EmitEntry,
   Backends,

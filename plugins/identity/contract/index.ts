@@ -6,6 +6,7 @@ import { consentRoutes } from './routes/consent-routes.ts';
 import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
 import { directoryRoutes } from './routes/directory-routes.ts';
+import { tenantRoutes } from './routes/tenant-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
 import { realmRoutes } from './routes/realm-routes.ts';
 import { recoveryRoutes } from './routes/recovery-routes.ts';
@@ -212,6 +213,7 @@ export const identity = defineContract({
 
     ...accountRoutes,
     ...directoryRoutes,
+    ...tenantRoutes,
     ...walletRoutes,
 
     branding: get('/v1/branding', {

@@ -36,28 +36,28 @@ export class AccessTemplates {
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, subject];
     const groups = groupNames(template, subject);
     const owners = groups[2] as string;
-    const touched = await this.#ctx.db.tx(async tx => {
-      // One after the other on the connection, and waited for once.
-      await Promise.all([
-        owner ? this.#requirePerson(tx, owner) : undefined,
-        ...this.#levels(tx, realms, template, groups),
-        owner ? tx.sql`insert into group_members (env_id, group_name, user_id) select unnest(${realms}::uuid[]), ${owners}, ${owner} on conflict do nothing` : undefined,
-        // Owners of the organization own its environments.
-        template === 'env'
-          ? tx.sql`
-              insert into group_nesting (env_id, group_name, child_env_id, child_group)
-              select realm, ${owners}, env_id, name from user_groups, unnest(${realms}::uuid[]) realm where env_id = ${SYSTEM.envId} and name = ${`platform:org:${orgId}:owners`} on conflict do nothing`
-          : undefined,
-        // In the same transaction: an environment is never there without its door (registry rule 5).
-        template === 'env' && host !== undefined ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() }) : undefined,
-      ]);
-      const [members, ...reached] = await Promise.all([this.#membersBelow(tx, realms, owners), ...realms.map(realm => realmsReachedFrom(tx, realm, owners))]);
-      return { members, realms: reached.flat() };
-    });
+    const touched = await this.#ctx.db
+      .tx(async tx => {
+        // One after the other on the connection, and waited for once.
+        const [[made], members] = await Promise.all([
+          this.#model(tx, { template, orgId, realms, groups, owner }),
+          this.#membersBelow(tx, realms, owners, `platform:${template}:owner`),
+          // In the same transaction: an environment is never there without its door (registry rule 5).
+          template === 'env' && host !== undefined ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() }) : undefined,
+        ]);
+        // Who could do all of it before can do nothing new, but in a realm that was there: what is known of such a person stands.
+        const changed = members.filter(({ held }) => !held || (template === 'env' && !made.fresh)).map(({ user_id }) => user_id);
+        const reached = members.length < MANY ? [] : (await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)))).flat();
+        return { members: changed, everybody: members.length >= MANY, realms: reached };
+      })
+      .catch(cause => {
+        if ((cause as { constraint_name?: string }).constraint_name === 'group_members_user_id_fkey') throw this.#ctx.problem('user_not_found', { cause, detail: 'The owner has no account.' });
+        throw cause;
+      });
     if (host !== undefined) this.#realms.forget();
     // A new tenant changes what its owners may do, and nobody else: other people's closures stand.
-    if (touched.members.length < MANY) await bumpPeople(this.#ctx, touched.members);
-    else await bumpAccess(this.#ctx, [...realms, ...touched.realms]);
+    if (touched.everybody) await bumpAccess(this.#ctx, [...realms, ...touched.realms]);
+    else if (touched.members.length > 0) await bumpPeople(this.#ctx, touched.members);
     return { groups };
   }
 
@@ -95,36 +95,59 @@ export class AccessTemplates {
     return text;
   }
 
-  /** Roles, nesting and groups of every level in every realm. What stands already is not touched, so that concurrent creates do not wait for each other. */
-  #levels(tx: IdentityTx, realms: readonly string[], template: 'org' | 'env', groups: readonly string[]): Promise<unknown>[] {
-    const rows = realms.flatMap(env_id => LEVELS.map(({ role, scopes, contains }, index) => ({ env_id, role: `platform:${template}:${role}`, scopes, contains, group: groups[index] as string })));
-    const scopes = rows.flatMap(({ env_id, role, scopes: held }) => held.map(scope => ({ env_id, role, scope })));
-    const nesting = rows.flatMap(({ env_id, role, contains }) => (contains ? [{ env_id, role, child: `platform:${template}:${contains}` }] : []));
-    const { sql } = tx;
-    return [
-      sql`insert into roles (env_id, name) select env_id, role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, role text) on conflict do nothing`,
-      sql`insert into role_scopes (env_id, role, scope) select * from jsonb_to_recordset(${sql.json(scopes)}) as row(env_id uuid, role text, scope text) on conflict do nothing`,
-      sql`delete from role_scopes where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[]) and not (${sql.json(Object.fromEntries(rows.map(({ role, scopes: held }) => [role, held])))}::jsonb -> role ? scope)`,
-      sql`insert into role_nesting (env_id, role, child) select * from jsonb_to_recordset(${sql.json(nesting)}) as row(env_id uuid, role text, child text) on conflict do nothing`,
-      sql`
-      insert into user_groups (group_id, env_id, name) select * from jsonb_to_recordset(${sql.json(rows.map(({ env_id, group }) => ({ group_id: this.#ctx.platform.newId(), env_id, name: group })))})
-        as row(group_id uuid, env_id uuid, name text) on conflict do nothing`,
-      sql`insert into group_roles (env_id, group_name, role) select env_id, "group", role from jsonb_to_recordset(${sql.json(rows)}) as row(env_id uuid, "group" text, role text) on conflict do nothing`,
-    ];
+  /**
+   * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement. What stands already is not touched,
+   * so that concurrent creates do not wait for each other. `fresh`: the environment's own realm had none of it.
+   */
+  #model(tx: IdentityTx, { template, orgId, realms, groups, owner }: { template: 'org' | 'env'; orgId: string; realms: readonly string[]; groups: readonly string[]; owner: string | undefined }) {
+    const rows = realms.flatMap(env_id =>
+      LEVELS.map(({ role, scopes, contains }, index) => ({
+        env_id,
+        role: `platform:${template}:${role}`,
+        scopes,
+        contains: contains ? `platform:${template}:${contains}` : null,
+        group_id: this.#ctx.platform.newId(),
+        group: groups[index] as string,
+      })),
+    );
+    const owners = groups[2] as string;
+    // Owners of the organization own its environments.
+    const above = template === 'env' ? `platform:org:${orgId}:owners` : null;
+    return tx.sql<[{ fresh: boolean }]>`
+      with asked as materialized (
+        select * from jsonb_to_recordset(${tx.sql.json(rows)}) as row(env_id uuid, role text, scopes text[], contains text, group_id uuid, "group" text)),
+      made_roles as (insert into roles (env_id, name) select env_id, role from asked on conflict do nothing returning env_id),
+      made_scopes as (insert into role_scopes (env_id, role, scope) select env_id, role, unnest(scopes) from asked on conflict do nothing),
+      other_scopes as (
+        delete from role_scopes held where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[])
+          and not exists (select 1 from asked where asked.env_id = held.env_id and asked.role = held.role and held.scope = any(asked.scopes))),
+      made_nesting as (insert into role_nesting (env_id, role, child) select env_id, role, contains from asked where contains is not null on conflict do nothing),
+      made_groups as (insert into user_groups (group_id, env_id, name) select group_id, env_id, "group" from asked on conflict do nothing),
+      made_group_roles as (insert into group_roles (env_id, group_name, role) select env_id, "group", role from asked on conflict do nothing),
+      made_members as (
+        insert into group_members (env_id, group_name, user_id)
+        select env_id, "group", ${owner ?? null}::uuid from asked where "group" = ${owners} and ${owner ?? null}::uuid is not null on conflict do nothing),
+      made_group_nesting as (
+        insert into group_nesting (env_id, group_name, child_env_id, child_group)
+        select asked.env_id, asked."group", above.env_id, above.name from asked join user_groups above on above.env_id = ${SYSTEM.envId} and above.name = ${above}
+        where asked."group" = ${owners} on conflict do nothing)
+      select exists (select 1 from made_roles where env_id <> ${SYSTEM.envId}) as fresh`;
   }
 
-  /** People who are in a group of these realms, directly or through a group below it; {@link MANY} at most. */
-  async #membersBelow(tx: IdentityTx, realms: readonly string[], group: string): Promise<string[]> {
-    const rows = await tx.sql<{ user_id: string }[]>`
+  /**
+   * People who are in a group of these realms, directly or through a group below it; {@link MANY} at most. `held`: another group of theirs
+   * gives them the role in the system's realm too. It is
+   * kept from going before this commits, and who takes it away tells everybody after that; one that is going counts for nothing.
+   */
+  #membersBelow(tx: IdentityTx, realms: readonly string[], group: string, role: string): Promise<{ user_id: string; held: boolean }[]> {
+    return tx.sql<{ user_id: string; held: boolean }[]>`
       with recursive below(env_id, name) as (
-        select unnest(${realms}::uuid[]), ${group}::text
-        union select n.child_env_id, n.child_group from below cross join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id and group_name = below.name offset 0) n)
-      select distinct user_id from below cross join lateral (select user_id from group_members m where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY}`;
-    return rows.map(({ user_id }) => user_id);
-  }
-
-  async #requirePerson(tx: IdentityTx, userId: string): Promise<void> {
-    const [found] = await tx.sql<object[]>`select 1 from users where user_id = ${userId}`;
-    if (!found) throw this.#ctx.problem('user_not_found', { detail: 'The owner has no account.' });
+        select env_id, ${group}::text from (values (${realms[0]}::uuid), (${realms.at(-1)}::uuid)) realm(env_id)
+        union select n.child_env_id, n.child_group from below cross join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id and group_name = below.name offset 0) n),
+      people as (
+        select distinct user_id from below cross join lateral (select user_id from group_members m where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY})
+      select user_id, other.held is not null as held from people left join lateral (
+        select true as held from group_members m join group_roles r on r.env_id = m.env_id and r.group_name = m.group_name and r.role = ${role}
+        where m.user_id = people.user_id and m.env_id = ${SYSTEM.envId} and m.group_name <> ${group} limit 1 for key share of m skip locked) other on true`;
   }
 }

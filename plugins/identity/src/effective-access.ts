@@ -8,6 +8,8 @@ import { canonicalScope } from './scope-name.ts';
 export const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
 export const PLATFORM_ADMIN = 'sys:sys:admin';
 
+const TENANT_LEVELS = (['org', 'env'] as const).flatMap(kind => (['owners', 'admins', 'viewers'] as const).map(level => ({ before: `platform:${kind}:`, level })));
+
 /** Live answers about people: groups, roles, and the closure of everything they may do in an environment. Nothing is cached here. */
 export class EffectiveAccess {
   readonly #ctx: Ctx;
@@ -20,6 +22,19 @@ export class EffectiveAccess {
     const userId = params.user_id.trim();
     if (userId === '') throw this.#ctx.problem('user_id_missing');
     return { user_id: userId, groups: await this.groupsOf(userId), as_of: this.#ctx.clock.now().toISOString() };
+  }
+
+  /** The groups of tenants alone, said once whatever realms they are in: somebody may be in thousands. */
+  async tenants({ params, query }: RequestOf<Contract, 'tenantsOf'>) {
+    const userId = params.user_id.trim();
+    if (userId === '') throw this.#ctx.problem('user_id_missing');
+    const only = query.tenants?.split(',').flatMap(id => TENANT_LEVELS.map(({ before, level }) => `${before}${id}:${level}`));
+    const [row] = await this.#ctx.db.sql<{ names: string | null }[]>`
+      with recursive held(env_id, name) as (${this.#held(isId(userId) ? userId : null)})
+      select string_agg(name, ',') as names from held where ${only ? this.#ctx.db.sql`name = any(${only}::text[])` : this.#ctx.db.sql`(name ^@ 'platform:org:' or name ^@ 'platform:env:')`}`;
+    const names = [...new Set(row?.names?.split(','))];
+    const of = (kind: 'org' | 'env') => ({ owners: tenantsIn(names, kind, 'owners'), admins: tenantsIn(names, kind, 'admins'), viewers: tenantsIn(names, kind, 'viewers') });
+    return { org: of('org'), env: of('env') };
   }
 
   async scopes({ params, query }: RequestOf<Contract, 'userScopes'>) {
@@ -56,11 +71,16 @@ export class EffectiveAccess {
   async groupsOf(userId: string): Promise<{ name: string; env_id: string }[]> {
     if (!isId(userId)) return [];
     const rows = await this.#ctx.db.sql<{ name: string; env_id: string }[]>`
-      with recursive held(env_id, name) as (
-        select env_id, group_name from group_members where user_id = ${userId}
-        union select n.env_id, n.group_name from held cross join lateral (select env_id, group_name from group_nesting where child_env_id = held.env_id and child_group = held.name offset 0) n)
+      with recursive held(env_id, name) as (${this.#held(userId)})
       select name, env_id from held order by name, env_id`;
     return [...rows];
+  }
+
+  /** Groups of a person, and the groups those are nested into: the terms of a recursive `held(env_id, name)`. */
+  #held(userId: string | null) {
+    return this.#ctx.db.sql`
+      select env_id, group_name from group_members where user_id = ${userId}
+      union select n.env_id, n.group_name from held cross join lateral (select env_id, group_name from group_nesting where child_env_id = held.env_id and child_group = held.name offset 0) n`;
   }
 
   /** Roles directly, through groups and through nesting; their scopes; what verticals grant to built-in roles; everything for the platform's administrators. */
@@ -99,4 +119,10 @@ export class EffectiveAccess {
       where exists (select 1 from users where user_id = ${userId} and status = 'active')`;
     return { scopes: new Set(rows.flatMap(({ scope }) => (scope ? [canonicalScope(scope)] : []))), roles: [...new Set(rows.map(({ role }) => role))] };
   }
+}
+
+/** Ids of the tenants of whose groups of one level these are names. */
+function tenantsIn(names: readonly string[], kind: 'org' | 'env', level: 'owners' | 'admins' | 'viewers'): string[] {
+  const [before, after] = [`platform:${kind}:`, `:${level}`];
+  return names.flatMap(name => (name.startsWith(before) && name.endsWith(after) ? name.slice(before.length, -after.length) : [])).filter(isId);
 }

@@ -33,6 +33,7 @@ export default definePlugin(identity, {
         putUserRole: request => model.putUserRole(request),
         deleteUserRole: request => model.deleteUserRole(request),
         userGroups: request => access.groups(request),
+        tenantsOf: request => access.tenants(request),
         groupMembers: request => access.members(request),
         membersOf: request => access.membersOf(request),
         leaveGroups: request => model.leaveGroups(request),

@@ -64,3 +64,43 @@ describe('members of an organization', () => {
     await expect(world.registry.membersOf({ query: { groups: names.join(','), cursor: 'x' }, targetEnvId: env })).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 });
+
+describe('tenants of a person', () => {
+  const tenants = (userId: string, ...named: string[]) => world.registry.tenantsOf({ params: { user_id: userId }, query: named.length > 0 ? { tenants: named.join() } : {} });
+  const none = { owners: [], admins: [], viewers: [] };
+
+  test('by level, each once whatever realms its groups are in; all of them, or those that are named', async () => {
+    const [ada, orgId, other, envId] = [await person(), newId(), newId(), newId()];
+    for (const org_id of [orgId, other]) await world.registry.provisionAccess({ body: { template: 'org', org_id, owner: ada } });
+    await world.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id: envId, owner: ada, host: `auth.${envId}.localhost` } });
+    await world.registry.putGroupMember({ params: { group: `platform:env:${envId}:viewers`, user_id: ada }, targetEnvId: envId });
+    const all = await tenants(ada);
+    expect({ org: { ...all.org, owners: [...all.org.owners].sort() }, env: all.env }).toEqual({
+      org: { ...none, owners: [orgId, other].sort() },
+      env: { owners: [envId], admins: [], viewers: [envId] },
+    });
+    expect(await tenants(ada, other, newId())).toEqual({ org: { ...none, owners: [other] }, env: none });
+    expect(await tenants('nobody')).toEqual({ org: none, env: none });
+  });
+
+  test('REG-019 what is known of a person stands when a new tenant adds nothing to it, and no longer when it may', async () => {
+    const [ada, lin, orgId] = [await person(), await person(), newId()];
+    const moved = async (userId: string, work: () => Promise<unknown>) => {
+      const read = async () => Number(await world.kv('GET', `authz:person:{${userId}}`));
+      const before = await read();
+      await work();
+      return (await read()) > before;
+    };
+    const org = (owner: string, org_id = newId()) => world.registry.provisionAccess({ body: { template: 'org', org_id, owner } });
+    const newEnv = (owner: string, env_id = newId()) => world.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id, owner, host: `auth.${env_id}.localhost` } });
+    expect(await moved(ada, () => org(ada, orgId))).toBe(true);
+    expect(await moved(ada, () => org(ada))).toBe(false);
+    const first = newId();
+    expect(await moved(ada, () => newEnv(ada, first))).toBe(true);
+    expect(await moved(ada, () => newEnv(ada))).toBe(false);
+    await newEnv(lin);
+    // The realm was there: somebody may have asked what this person may do in it.
+    expect(await moved(lin, () => newEnv(lin, first))).toBe(true);
+    expect(await scopes(lin, first)).toContain('sys:org:admin');
+  });
+});

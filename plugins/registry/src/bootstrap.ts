@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../contract/schema/tenant.ts';
-import type { Access, Level } from './tenants/access.ts';
+import type { Access, Level, Levels } from './tenants/access.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { Enablement } from './enablement.ts';
 
 const MAX_ORGS = 1_000;
+
+interface Reached {
+  readonly orgs: readonly Org[];
+  readonly envs: readonly Env[];
+}
 
 /** The first thing a console asks: what the caller can reach, and which services the environment uses (G-SYS-11). */
 export class Bootstrap {
@@ -20,30 +25,49 @@ export class Bootstrap {
   }
 
   async read({ caller }: RequestOf<Contract, 'bootstrap'>) {
-    const { sql } = this.#ctx.db;
     const [levels, features] = await Promise.all([this.#access.levels(caller), this.#enablement.features(caller.envId ?? SYSTEM.envId)]);
-    const reachable = [...levels.keys()];
-    // By key alone: an «or» of two ways would read every organization there is.
-    const ids = caller.platformAdmin
-      ? sql`(select org_id from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS})`
-      : sql`(select org_id from envs where env_id = any(${reachable}::uuid[]) union select unnest(${reachable}::uuid[]))`;
-    const [orgs, envs] = await Promise.all([
-      sql<Org[]>`select * from orgs where org_id = any(array${ids}) order by created_at desc limit ${MAX_ORGS}`,
-      sql<Env[]>`select * from envs where org_id = any(array${ids}) order by created_at`,
-    ]);
-    const visible = envs.filter(env => caller.platformAdmin || levels.has(env.org_id) || levels.has(env.env_id));
-    const envsOf = Map.groupBy(visible, ({ org_id }) => org_id);
+    const { orgs, envs } = await (caller.platformAdmin ? this.#newest() : this.#reached(levels));
+    const envsOf = Map.groupBy(envs, ({ org_id }) => org_id);
     return {
       user_id: caller.userId ?? caller.subject,
       platform_admin: caller.platformAdmin,
       orgs: orgs.map(org => ({
         ...org,
-        access: caller.platformAdmin ? ('owner' as Level) : (levels.get(org.org_id) ?? ('viewer' as Level)),
+        access: caller.platformAdmin ? ('owner' as Level) : (levels.orgs.get(org.org_id) ?? ('viewer' as Level)),
         envs: envsOf.get(org.org_id) ?? [],
       })),
       system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
       features,
       feature_version: createHash('sha256').update(JSON.stringify(features)).digest('base64url').slice(0, 16),
     };
+  }
+
+  /** What an administrator of the platform sees: everybody's. */
+  async #newest(): Promise<Reached> {
+    const { sql } = this.#ctx.db;
+    const orgs = await sql<Org[]>`select * from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS}`;
+    return { orgs, envs: await this.#envsOf(orgs) };
+  }
+
+  /** By key alone: an «or» of two ways would read every organization there is. Lists go as one text each: the driver takes its time over long arrays. */
+  async #reached({ orgs: ofOrgs, envs: ofEnvs }: Levels): Promise<Reached> {
+    const { sql } = this.#ctx.db;
+    const whole = [...ofOrgs.keys()];
+    const own = await sql<Org[]>`select * from orgs where org_id = any(string_to_array(${whole.join()}, ',')::uuid[]) order by created_at desc limit ${MAX_ORGS}`;
+    const envs = await this.#envsOf(own);
+    const seen = new Set(envs.map(({ env_id }) => env_id));
+    const single = [...ofEnvs.keys()].filter(envId => !seen.has(envId));
+    if (single.length === 0) return { orgs: own, envs };
+    // Somebody who is in an environment and not in its organization sees that one of it.
+    const more = await sql<Env[]>`select * from envs where env_id = any(string_to_array(${single.join()}, ',')::uuid[]) order by created_at`;
+    const further = [...new Set(more.map(({ org_id }) => org_id))].filter(orgId => !ofOrgs.has(orgId));
+    const others = further.length === 0 ? [] : await sql<Org[]>`select * from orgs where org_id = any(string_to_array(${further.join()}, ',')::uuid[])`;
+    const orgs = [...own, ...others].sort((left, right) => (left.created_at < right.created_at ? 1 : -1)).slice(0, MAX_ORGS);
+    return { orgs, envs: [...envs, ...more] };
+  }
+
+  async #envsOf(orgs: readonly Org[]): Promise<readonly Env[]> {
+    if (orgs.length === 0) return [];
+    return this.#ctx.db.sql<Env[]>`select * from envs where org_id = any(string_to_array(${orgs.map(({ org_id }) => org_id).join()}, ',')::uuid[]) order by created_at`;
   }
 }

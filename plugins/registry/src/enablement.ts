@@ -54,8 +54,10 @@ export class Enablement {
 
   /** Service name to enabled, for the feature map of bootstrap (C36). */
   async features(envId: string): Promise<Record<string, boolean>> {
-    const { services } = await this.#read(envId);
-    return Object.fromEntries(services.map(({ service, enabled }) => [service, enabled]));
+    const rows = await this.#ctx.db.sql<{ service: string; enabled: boolean }[]>`
+      select registered.service, coalesce(entry.enabled, true) as enabled from (select distinct unnest(services) as service from verticals) registered
+      left join service_enablement entry on entry.env_id = ${envId} and entry.service = registered.service order by registered.service`;
+    return Object.fromEntries(rows.map(({ service, enabled }) => [service, enabled]));
   }
 
   async isEnabled(envId: string, service: string): Promise<boolean> {

@@ -76,7 +76,7 @@ describe('who may touch an organization', () => {
 
   test('REG-114 while identity is away membership is unknown, not absent', async () => {
     const { org, owner } = await world.org();
-    world.directory.down.add('userGroups');
+    world.directory.down.add('tenantsOf');
     expect(await refusal(world.host.by(owner).getOrg({ params: { id: org.org_id } }))).toEqual([503, 'identity_unavailable']);
   });
 
@@ -149,7 +149,7 @@ describe('bootstrap', () => {
 
   test('REG-098 an outage of identity is 503 and never an empty list', async () => {
     const { owner } = await world.org();
-    world.directory.down.add('userGroups');
+    world.directory.down.add('tenantsOf');
     const answer = await world.host.fetch('/v1/bootstrap', { persona: owner });
     expect([answer.status, answer.json['code'], answer.headers['retry-after']]).toEqual([503, 'identity_unavailable', '2']);
   });

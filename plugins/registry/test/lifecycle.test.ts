@@ -145,7 +145,7 @@ describe('creating an environment', () => {
     expect(env).toMatchObject({ org_id: org.org_id, slug: 'prod', auth_domain: null, status: 'active' });
     expect(world.directory.realms.get(`auth.prod.${org.slug}.localhost`)).toBe(env.env_id);
     expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({
-      headers: { 'x-platform-target-env-id': env.env_id },
+      headers: { 'x-platform-target-env-id': SYSTEM.envId },
       body: { template: 'env', org_id: org.org_id, env_id: env.env_id, owner: owner.id },
     });
   });

@@ -166,3 +166,27 @@ describe('policy data', () => {
     expect((await world.host.fetch(path, { persona: world.service('func', 'sys:policy:store') })).json['code']).toBe('certificate_binding_required');
   });
 });
+
+test('G-K-04 tenants of one millisecond come once each, page after page', async () => {
+  const { org } = await world.org();
+  const made = { orgs: Array.from({ length: 7 }, () => randomUUID()), envs: Array.from({ length: 7 }, () => randomUUID()) };
+  const at = (index: number) => `2020-01-01T00:00:00.000${100 + index}Z`;
+  for (const [index, id] of made.orgs.entries())
+    await world.sql`insert into orgs (org_id, slug, display_name, org_domain, created_at) values (${id}, ${`same-${id.slice(0, 8)}`}, 'Same', ${`${id}.example`}, ${at(index)}::text::timestamptz)`;
+  for (const [index, id] of made.envs.entries())
+    await world.sql`insert into envs (env_id, org_id, slug, display_name, created_at) values (${id}, ${org.org_id}, ${`same-${index}`}, 'Same', ${at(index)}::text::timestamptz)`;
+  const by = world.host.by(world.admin());
+  const seen = { orgs: [] as string[], envs: [] as string[] };
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const page = await by.listOrgs({ query: { limit: 3, ...(cursor ? { cursor } : {}) } });
+    seen.orgs.push(...page.items.map(({ org_id }) => org_id));
+    cursor = page.next_cursor ?? undefined;
+  }
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const page = await by.listEnvs({ query: { org_id: org.org_id, limit: 3, ...(cursor ? { cursor } : {}) } });
+    seen.envs.push(...page.items.map(({ env_id }) => env_id));
+    cursor = page.next_cursor ?? undefined;
+  }
+  expect(seen.orgs.filter(id => (made.orgs as string[]).includes(id)).sort()).toEqual([...made.orgs].sort());
+  expect(seen.envs.filter(id => (made.envs as string[]).includes(id)).sort()).toEqual([...made.envs].sort());
+});

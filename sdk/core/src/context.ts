@@ -121,6 +121,9 @@ export interface Sql {
 
 type PayloadOf<C extends AnyContract, N extends keyof C['events']> = C['events'][N] extends EventDef<infer S> ? Static<S> : never;
 
+/** Statements it answers, not awaited yet, go out together with the commit; when one fails, nothing is committed. */
+export type AtEnd = () => Promise<readonly PromiseLike<unknown>[] | undefined>;
+
 /** The only place an event can be emitted: inside the transaction that makes it true. */
 export interface Tx<C extends AnyContract> {
   readonly sql: Sql;
@@ -131,7 +134,7 @@ export interface Tx<C extends AnyContract> {
   release(hold: string): Promise<void>;
   drop(hold: string): Promise<void>;
   /** Runs after the transaction's own work and before it commits: for a lock that everybody takes, so that it is taken last and held briefly. */
-  atEnd(work: () => Promise<void>): void;
+  atEnd(work: AtEnd): void;
   /** Queues one audit event for the registry's canonical trail. */
   audit(entry: AuditEntry): Promise<void>;
 }

@@ -35,9 +35,12 @@ export class AuditAnchors {
   /** Signs every head that moved, some environments at a time. */
   async sign(signal: AbortSignal): Promise<void> {
     for (let after = { ts: this.#from, env_id: NO_ID }; !signal.aborted; ) {
-      const heads = await this.#ctx.db.sql<{ env_id: string; ts: string }[]>`
-        select env_id, ts from audit_heads where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id limit ${ENVIRONMENTS_AT_ONCE}`;
-      if (heads.length > 0) await this.#signHeads(heads.map(({ env_id }) => env_id));
+      const heads = await this.#ctx.db.sql<{ env_id: string; ts: string; signed: boolean }[]>`
+        select env_id, ts, exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position and anchor.hash = head.hash) as signed
+        from audit_heads head where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id limit ${ENVIRONMENTS_AT_ONCE}`;
+      // Another process may have signed some of them.
+      const moved = heads.flatMap(({ env_id, signed }) => (signed ? [] : [env_id]));
+      if (moved.length > 0) await this.#signHeads(moved);
       after = heads.at(-1) ?? after;
       // One that moves again within this millisecond is seen again.
       this.#from = new Date(Date.parse(after.ts) - 1).toISOString();

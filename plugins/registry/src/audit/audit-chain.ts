@@ -22,12 +22,23 @@ export class AuditChain {
     this.#now = () => ctx.clock.now();
   }
 
-  /** Answers the id of each draft; a delivery that is there already gets the id it has, and is stored and told once. Locks: call it last. */
+  /** {@link place}, and the rows are written. */
   async append(tx: Pick<RegistryTx, 'sql' | 'emitAll'>, drafts: readonly AuditDraft[]): Promise<string[]> {
+    const { ids, writes } = await this.place(tx, drafts);
+    await Promise.all(writes);
+    return ids;
+  }
+
+  /**
+   * Answers the id of each draft, and what is still to be written; a delivery that is there already gets the id it has, and is stored and
+   * told once. Locks until the transaction ends: call it last, and let the writes go out with the commit.
+   */
+  async place(tx: Pick<RegistryTx, 'sql' | 'emitAll'>, drafts: readonly AuditDraft[]): Promise<{ ids: string[]; writes: readonly PromiseLike<unknown>[] }> {
     const { sql } = tx;
     // In this order on one connection: what is read after the lock was granted is the truth until commit.
-    const [[clock], heads, known] = await Promise.all([
-      sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`,
+    const [clock, heads, known] = await Promise.all([
+      // A statement is sent when somebody waits for it: this one before the others are made.
+      sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`.then(([row]) => row),
       sql<Head[]>`select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
       delivered(sql, drafts),
     ]);
@@ -50,17 +61,13 @@ export class AuditChain {
       if (key) known.set(key, row.audit_id);
       return row.audit_id;
     });
-    if (rows.length === 0) return ids;
-    await Promise.all([
-      sql`update audit_clock set ms = ${ms}, n = ${n}`,
-      insert(sql, rows),
-      // Bound to the system environment; the target is in the payload (doc1, Events).
-      tx.emitAll(
-        'platform:sys:audit:recorded',
-        rows.map((row, index) => ({ envId: SYSTEM.envId, payload: wireOf(row), ...told[index] })),
-      ),
-    ]);
-    return ids;
+    if (rows.length === 0) return { ids, writes: [] };
+    // Bound to the system environment; the target is in the payload (doc1, Events).
+    await tx.emitAll(
+      'platform:sys:audit:recorded',
+      rows.map((row, index) => ({ envId: SYSTEM.envId, payload: wireOf(row), ...told[index] })),
+    );
+    return { ids, writes: [insert(sql, rows, { ms, n })] };
   }
 }
 
@@ -74,9 +81,11 @@ async function delivered(sql: Sql, drafts: readonly AuditDraft[]): Promise<Map<s
   return new Map(rows.map(({ service, delivery_key, audit_id }) => [`${service} ${delivery_key}`, audit_id]));
 }
 
-async function insert(sql: Sql, rows: readonly (AuditRow & { readonly hash: string })[]): Promise<void> {
-  await sql`
-    with stored as (
+/** The rows, the heads of their chains and the clock. Sent when it is awaited. */
+function insert(sql: Sql, rows: readonly (AuditRow & { readonly hash: string })[], { ms, n }: { ms: number; n: number }): PromiseLike<unknown> {
+  return sql`
+    with moved as (update audit_clock set ms = ${ms}, n = ${n}),
+    stored as (
       insert into audit (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, occurred_at, delivery_key, hash)
       select audit_id, position, to_timestamp(ts / 1000.0), service, env_id, action, actor::json, resource::json, outcome, details::json, correlation_id,
              to_timestamp(occurred_at / 1000.0), delivery_key, decode(hash, 'hex')

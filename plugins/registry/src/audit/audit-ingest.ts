@@ -68,12 +68,12 @@ export class AuditIngest {
 
   async #commit(group: readonly Waiting[]): Promise<void> {
     try {
-      const ids = await this.#ctx.db.tx(tx =>
-        this.#chain.append(
-          tx,
-          group.map(({ draft }) => draft),
-        ),
-      );
+      const drafts = group.map(({ draft }) => draft);
+      const ids = await this.#ctx.db.tx(async tx => {
+        const placed = await this.#chain.place(tx, drafts);
+        tx.atEnd(async () => placed.writes);
+        return placed.ids;
+      });
       for (const [index, { stored }] of group.entries()) stored(ids[index] as string);
     } catch (error) {
       const [only] = group;

@@ -36,7 +36,7 @@ export class AuditTrail {
     const drafts = this.#ends.get(tx) ?? [];
     if (drafts.length === 0) {
       this.#ends.set(tx, drafts);
-      tx.atEnd(async () => void (await this.#chain.append(tx, drafts)));
+      tx.atEnd(async () => (await this.#chain.place(tx, drafts)).writes);
     }
     drafts.push({
       service: 'sys',

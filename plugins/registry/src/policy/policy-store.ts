@@ -18,9 +18,11 @@ export class PolicyStore {
       .actions()
       .map(({ scope }) => `permit(principal in Scope::${JSON.stringify(scope)}, action == Action::${JSON.stringify(scope)}, resource);`)
       .join('\n');
-    const [set] = await tx.sql<PolicySet[]>`
-      insert into policy_sets ${tx.sql.row({ policy_set_id: this.#ctx.platform.newId(), env_id: envId, service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', policies, updated_by: 'workload:sys' })}
-      on conflict (env_id, service, name) do nothing returning *`;
+    const row = { policy_set_id: this.#ctx.platform.newId(), env_id: envId, service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', policies, updated_by: 'workload:sys' } as const;
+    // The text does not come back: it is long, and known.
+    const [made] = await tx.sql<Pick<PolicySet, 'version' | 'created_at' | 'updated_at'>[]>`
+      insert into policy_sets ${tx.sql.row(row)} on conflict (env_id, service, name) do nothing returning version, created_at, updated_at`;
+    const set = made && { ...row, ...made };
     if (set) await tx.emit('platform:sys:policy:updated', envId, { service: '*', policy_set: set, version: set.version, mode: set.mode, seeded: true }, envId);
   }
 

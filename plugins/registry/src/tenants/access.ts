@@ -4,15 +4,13 @@ import type { Ctx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
-/** `platform:org:` and `platform:env:` are as long as each other. */
-const PREFIX = 'platform:org:'.length;
-const ID = 36;
-const LEVELS: ReadonlyMap<string, Level> = new Map([
-  [':owners', 'owner'],
-  [':admins', 'admin'],
-  [':viewers', 'viewer'],
-]);
 const RANK: Readonly<Record<Level, number>> = { owner: 3, admin: 2, viewer: 1 };
+
+/** Highest level per tenant. */
+export interface Levels {
+  readonly orgs: ReadonlyMap<string, Level>;
+  readonly envs: ReadonlyMap<string, Level>;
+}
 
 /** Who may touch which organization: proven by live groups whose names carry the org id, never by roles (doc1, Authentication 3; C5). */
 export class Access {
@@ -25,47 +23,46 @@ export class Access {
   /** The organization, when the caller may reach it. A stranger learns nothing about its existence. */
   async org(caller: Caller, orgId: string, needed: Level = 'viewer'): Promise<Org> {
     const [org] = isUuid(orgId) ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}` : [];
-    if (caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform')) {
-      if (!org) throw this.#ctx.problem('org_not_found', { detail: `No organization ${orgId}.` });
-      return org;
-    }
-    if (!org || !(await this.#reaches(caller, org, needed))) throw this.#notMember();
+    if (!org) throw this.gone(caller, orgId);
+    await this.reach(caller, orgId, needed);
     return org;
   }
 
   /** The environment, when the caller may reach it through its organization or its own groups. */
   async env(caller: Caller, envId: string, needed: Level = 'viewer'): Promise<Env & { org: Org }> {
     const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
-    const trusted = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform');
-    if (!env) throw trusted ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
-    const [org] = await this.#ctx.db.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;
-    if (trusted) return { ...env, org };
-    const levels = await this.levels(caller);
-    const own = levels.get(envId);
-    if ((own && RANK[own] >= RANK[needed]) || (await this.#reaches(caller, org, needed))) return { ...env, org };
-    throw this.#notMember();
+    const [org] = env ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${env.org_id}` : [];
+    // Both may go between the two questions.
+    if (!env || !org) throw isTrusted(caller) ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
+    if (isTrusted(caller)) return { ...env, org };
+    if (await this.#within(caller, env.org_id, needed)) return { ...env, org };
+    const { orgs, envs } = await this.levels(caller, envId, env.org_id);
+    if (!isEnough(envs.get(envId), needed) && !isEnough(orgs.get(env.org_id), needed)) throw this.#notMember();
+    return { ...env, org };
   }
 
-  /** Highest level per organization and environment, from the identity service's live listing. */
-  async levels(caller: Caller): Promise<Map<string, Level>> {
-    if (caller.kind === 'machine') return new Map();
+  /** Refuses whoever may not reach an organization, whatever became of it. */
+  async reach(caller: Caller, orgId: string, needed: Level): Promise<void> {
+    if (isTrusted(caller) || (await this.#within(caller, orgId, needed))) return;
+    if (!isEnough((await this.levels(caller, orgId)).orgs.get(orgId), needed)) throw this.#notMember();
+  }
+
+  /** An organization that is not there, to somebody who would have reached it. */
+  gone(caller: Caller, orgId: string) {
+    return isTrusted(caller) ? this.#ctx.problem('org_not_found', { detail: `No organization ${orgId}.` }) : this.#notMember();
+  }
+
+  /** From the identity service's live listing; of these tenants alone where some are named. */
+  async levels(caller: Caller, ...tenants: readonly string[]): Promise<Levels> {
+    if (caller.kind === 'machine') return { orgs: new Map(), envs: new Map() };
     if (!caller.userId) throw this.#notMember();
-    const levels = new Map<string, Level>();
-    for (const { name } of (await this.#groups(caller.userId)).groups) {
-      // Somebody may be in thousands: cut, not matched.
-      const level = LEVELS.get(name.slice(PREFIX + ID));
-      if (!level || !(name.startsWith('platform:org:') || name.startsWith('platform:env:'))) continue;
-      const id = name.slice(PREFIX, PREFIX + ID);
-      if (!isUuid(id)) continue;
-      const known = levels.get(id);
-      if (known === undefined || RANK[level] > RANK[known]) levels.set(id, level);
-    }
-    return levels;
+    const { org, env } = await this.#tenants(caller.userId, tenants);
+    return { orgs: highest(org), envs: highest(env) };
   }
 
-  async #groups(userId: string) {
+  async #tenants(userId: string, tenants: readonly string[]) {
     try {
-      return await this.#ctx.services.identity.userGroups({ params: { user_id: userId } });
+      return await this.#ctx.services.identity.tenantsOf({ params: { user_id: userId }, query: tenants.length === 0 ? {} : { tenants: tenants.join() } });
     } catch (cause) {
       // An outage must never look like «member of nothing» (G-SYS-11).
       if (isProblem(cause) && cause.status < 500) throw this.#notMember();
@@ -73,16 +70,27 @@ export class Access {
     }
   }
 
-  async #reaches(caller: Caller, org: Org, needed: Level): Promise<boolean> {
-    if (caller.kind === 'delegated' && caller.envId && caller.envId !== SYSTEM.envId && needed !== 'owner') {
-      const [env] = await this.#ctx.db.sql<{ org_id: string }[]>`select org_id from envs where env_id = ${caller.envId}`;
-      if (env?.org_id === org.org_id) return true;
-    }
-    const level = (await this.levels(caller)).get(org.org_id);
-    return level !== undefined && RANK[level] >= RANK[needed];
+  /** Whoever acts for a person in an environment is at home in its organization, and owns nothing there. */
+  async #within(caller: Caller, orgId: string, needed: Level): Promise<boolean> {
+    if (caller.kind !== 'delegated' || !caller.envId || caller.envId === SYSTEM.envId || needed === 'owner') return false;
+    const [env] = await this.#ctx.db.sql<{ org_id: string }[]>`select org_id from envs where env_id = ${caller.envId}`;
+    return env?.org_id === orgId;
   }
 
   #notMember() {
     return this.#ctx.problem('not_org_member', { detail: 'caller is not a member of the org' });
   }
+}
+
+/** The platform's own: its administrators and its workloads reach every tenant. */
+export const isTrusted = (caller: Caller): boolean => caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform');
+
+const isEnough = (level: Level | undefined, needed: Level): boolean => level !== undefined && RANK[level] >= RANK[needed];
+
+function highest({ owners, admins, viewers }: { owners: readonly string[]; admins: readonly string[]; viewers: readonly string[] }): Map<string, Level> {
+  const levels = new Map<string, Level>();
+  for (const id of viewers) levels.set(id, 'viewer');
+  for (const id of admins) levels.set(id, 'admin');
+  for (const id of owners) levels.set(id, 'owner');
+  return levels;
 }

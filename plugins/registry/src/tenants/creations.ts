@@ -50,7 +50,8 @@ export class Creations {
     try {
       await services.identity.provisionAccess({
         body: { template: subject.kind, org_id: subject.orgId, ...(subject.kind === 'env' ? { env_id: subject.id } : {}), ...(owner ? { owner } : {}), ...(host ? { host } : {}) },
-        targetEnvId: subject.kind === 'env' ? subject.id : SYSTEM.envId,
+        // Who may provision is decided where the platform's own workloads live: a new environment has no word in it.
+        targetEnvId: SYSTEM.envId,
         signal: AbortSignal.timeout(PROVISIONING_MS),
         idempotencyKey: subject.id,
       });
@@ -60,7 +61,7 @@ export class Creations {
       if (!isProblem(cause) || cause.status >= 500) throw problem('provisioning_failed', { cause });
       throw problem('provisioning_failed', { cause, detail: `The identity service refused: ${cause.code}.` });
     }
-    await db.tx(tx => this.#finish(tx, subject, { caller, correlation_id: correlationId }));
+    await this.#finish(subject, { caller, correlation_id: correlationId });
   }
 
   /** Forgets an unfinished create of these subjects, its held event included: the record itself goes or is archived. */
@@ -85,14 +86,14 @@ export class Creations {
   }
 
   async #recover(left: readonly Row[], signal: AbortSignal): Promise<void> {
-    const { db, services, log } = this.#ctx;
+    const { services, log } = this.#ctx;
     for (const row of left) {
       if (signal.aborted) return;
       try {
         const { groups } = await services.identity.describeAccess({ params: { template: row.subject_kind, id: row.subject_id } });
         if (groups.length === 0) continue;
         const subject = await this.#subject(row);
-        if (subject) await db.tx(tx => this.#finish(tx, subject, row));
+        if (subject) await this.#finish(subject, row);
       } catch (error) {
         log.warn({ err: error, subject: row.subject_kind, subject_id: row.subject_id }, 'an unfinished create could not be looked at; it is tried again');
       }
@@ -108,15 +109,27 @@ export class Creations {
     return record && { kind, id, orgId: record.org_id, name: record.slug };
   }
 
-  async #finish(tx: RegistryTx, { kind, id, name }: Subject, { caller, correlation_id: correlationId }: Pick<Row, 'caller' | 'correlation_id'>): Promise<void> {
-    // Of a request and a recovery that both come this far, one finishes.
-    const [mine] = await tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`;
-    if (!mine) return;
-    // After the row above, as a delete of the tenant does it: two orders would wait for each other.
-    await tx.release(id);
+  async #finish(subject: Subject, { caller, correlation_id: correlationId }: Pick<Row, 'caller' | 'correlation_id'>): Promise<void> {
+    const { kind, id, name } = subject;
     const owner = caller.userId;
-    if (owner) for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
-    await this.#audit.write(tx, { action: `${kind}.created`, envId: kind === 'org' ? SYSTEM.envId : id, caller, correlationId, resource: { type: kind, id }, details: { slug: name } });
+    const told = Symbol(id);
+    try {
+      await this.#ctx.db.tx(async tx => {
+        // The row first, as a delete of the tenant does it: two orders would wait for each other. `then` sends it, before the other is sent.
+        const taken = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(rows => rows.length > 0);
+        const sent = Promise.all([taken, tx.release(id)]);
+        sent.catch(() => undefined);
+        if (owner) for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
+        await this.#audit.write(tx, { action: `${kind}.created`, envId: kind === 'org' ? SYSTEM.envId : id, caller, correlationId, resource: { type: kind, id }, details: { slug: name } });
+        // Waited for together with what the trail asks: of a request and a recovery that both come this far, one finishes.
+        tx.atEnd(async () => {
+          if (!(await sent)[0]) throw told;
+          return [];
+        });
+      });
+    } catch (cause) {
+      if (cause !== told) throw cause;
+    }
   }
 
   async #undo(tx: RegistryTx, subject: Subject): Promise<void> {

@@ -4,6 +4,7 @@ import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
+import { isTrusted } from './access.ts';
 import { requireAuthDomain, taken } from './host-ownership.ts';
 import { PROVISIONING_MS } from './creations.ts';
 import type { TenantParts } from './orgs.ts';
@@ -26,9 +27,9 @@ export class Envs {
   async create({ body, caller, correlationId }: RequestOf<Contract, 'createEnv'>): Promise<Env> {
     const { platform } = this.#ctx;
     requireSlug(this.#ctx, body.slug);
-    const org = await this.#parts.access.org(caller, body.org_id, 'admin');
-    const row = { env_id: platform.newId(), org_id: org.org_id, slug: body.slug, display_name: body.display_name, auth_domain: body.auth_domain ?? null };
-    const env = await this.#insert(row, caller, correlationId);
+    await this.#parts.access.reach(caller, body.org_id, 'admin');
+    const row = { env_id: platform.newId(), org_id: body.org_id, slug: body.slug, display_name: body.display_name, auth_domain: body.auth_domain ?? null };
+    const { env, org } = await this.#insert(row, caller, correlationId);
     await this.#parts.creations.complete(envSubject(env), caller, correlationId, authHostOf(env, org, platform.domain));
     await this.#parts.changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
     return env;
@@ -38,12 +39,12 @@ export class Envs {
     const limit = query.limit ?? 50;
     const after = decodeCursor(this.#ctx, query.cursor);
     if (query.org_id) await this.#parts.access.org(caller, query.org_id);
-    const everything = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform') || query.org_id !== undefined;
-    const reachable = everything ? [] : [...(await this.#parts.access.levels(caller)).keys()];
+    const everything = isTrusted(caller) || query.org_id !== undefined;
+    const { orgs, envs } = everything ? { orgs: new Map(), envs: new Map() } : await this.#parts.access.levels(caller);
     const rows = await this.#ctx.db.sql<Env[]>`
       select * from envs
       where (${query.org_id ?? null}::uuid is null or org_id = ${query.org_id ?? null}::uuid)
-        and (${everything} or org_id = any(${reachable}::uuid[]) or env_id = any(${reachable}::uuid[]))
+        and (${everything} or org_id = any(${[...orgs.keys()]}::uuid[]) or env_id = any(${[...envs.keys()]}::uuid[]))
         and (${after?.at ?? null}::timestamptz is null or (created_at, env_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
       order by created_at desc, env_id desc limit ${limit + 1}`;
     return page(rows, limit, ({ created_at, env_id }) => ({ at: created_at, id: env_id }));
@@ -113,28 +114,40 @@ export class Envs {
     }
   }
 
-  async #insert(row: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>, caller: Caller, correlationId: string): Promise<Env> {
+  async #insert(row: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>, caller: Caller, correlationId: string): Promise<{ env: Env; org: Org }> {
     const { db, problem } = this.#ctx;
     return db
       .tx(async tx => {
-        // Shared, so that an archive or delete of the organization waits for this row or stops it.
-        const [[org], [buried]] = await Promise.all([
-          tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} for share`,
-          tx.sql<object[]>`select 1 from tombstones where kind = 'env_slug' and name = ${`${row.org_id}/${row.slug}`}`,
-        ]);
-        if (org?.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org?.status ?? 'gone'}.` });
-        if (buried) throw problem('slug_taken', { detail: 'The slug belonged to an environment that was deleted.' });
-        if (row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, org, row.auth_domain);
-        const [[env]] = await Promise.all([
-          tx.sql<[Env]>`insert into envs ${tx.sql.row(row)} returning *`,
+        // Before the record, which takes over a host that its organization has left.
+        const [named] = row.auth_domain === null ? [] : await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} and status = 'active' for share`;
+        if (named && row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, named, row.auth_domain);
+        // The organization first: who deletes it takes its lock before anything else, too.
+        const [[made]] = await Promise.all([
+          this.#record(tx, row),
           this.#parts.creations.begin(tx, envSubject(row), caller, correlationId),
           // Before the access model, so that the first call into the environment passes (registry rule 4).
           this.#parts.policies.seed(tx, row.env_id),
         ]);
+        if (!made) throw this.#parts.access.gone(caller, row.org_id);
+        const { org, buried, ...env } = made;
+        if (org.status !== 'active') throw problem('org_not_active', { detail: `The organization is ${org.status}.` });
+        if (buried) throw problem('slug_taken', { detail: 'The slug belonged to an environment that was deleted.' });
         await tx.emit('platform:sys:env:created', env.env_id, envSnapshot(env, org), env.env_id);
-        return env;
+        return { env, org };
       })
       .catch(cause => this.#conflict(cause, row));
+  }
+
+  /** The record, in an organization that is active and never had one of this slug that was deleted; else what stands against it. */
+  async #record(tx: RegistryTx, { env_id: envId, org_id: orgId, slug, display_name: name, auth_domain: authDomain }: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>) {
+    // Shared, so that an archive or delete of the organization waits for this row or stops it.
+    return await tx.sql<(Env & { org: Org; buried: boolean })[]>`
+      with org as (select * from orgs where org_id = ${orgId} for share),
+      buried as (select 1 from tombstones where kind = 'env_slug' and name = ${`${orgId}/${slug}`}),
+      env as (
+        insert into envs (env_id, org_id, slug, display_name, auth_domain)
+        select ${envId}, org_id, ${slug}, ${name}, ${authDomain} from org where status = 'active' and not exists (select 1 from buried) returning *)
+      select env.*, to_jsonb(org) as org, exists (select 1 from buried) as buried from org left join env on true`;
   }
 
   #conflict(cause: unknown, { slug = '', auth_domain: authDomain }: { slug?: string; auth_domain?: string | null }): never {

@@ -5,7 +5,7 @@ import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
 import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
-import type { Access } from './access.ts';
+import { type Access, isTrusted } from './access.ts';
 import type { Creations } from './creations.ts';
 import { requireOrgDomain, taken } from './host-ownership.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
@@ -55,8 +55,8 @@ export class Orgs {
   async list({ query, caller }: RequestOf<Contract, 'listOrgs'>) {
     const limit = query.limit ?? 50;
     const after = decodeCursor(this.#ctx, query.cursor);
-    const everything = caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform');
-    const reachable = everything ? [] : [...(await this.#access.levels(caller)).keys()];
+    const everything = isTrusted(caller);
+    const reachable = everything ? [] : [...(await this.#access.levels(caller)).orgs.keys()];
     const rows = await this.#ctx.db.sql<Org[]>`
       select * from orgs
       where (${everything} or org_id = any(${reachable}::uuid[]))
