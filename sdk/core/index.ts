@@ -2,8 +2,8 @@ export type { Operator, PlatformCommand } from './src/command.ts';
 export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
+export type { AtEnd } from './src/at-end.ts';
 export type {
-  AtEnd,
   AuditEntry,
   EmitEntry,
   Backends,

@@ -2,8 +2,9 @@ import { isProblem, type Reply, reply, type RequestOf } from '@platform/sdk';
 import type { eventBus } from '../contract/index.ts';
 import { MAX_BATCH } from '../contract/schema/event.ts';
 import type { Acceptance } from './acceptance.ts';
+import type { Receipt } from './arrivals.ts';
 import type { EventBusContext } from './context.ts';
-import type { GroupCommit, Receipt } from './group-commit.ts';
+import type { GroupCommit } from './group-commit.ts';
 import type { InboxRow } from './inbox-group.ts';
 import { shownStream } from './names.ts';
 

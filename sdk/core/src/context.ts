@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
+import type { AtEnd } from './at-end.ts';
 import type { AnyContract } from './contract.ts';
 import type { EventDef } from './event.ts';
 import type { FieldFault, ProblemError } from './problem.ts';
@@ -120,9 +121,6 @@ export interface Sql {
 }
 
 type PayloadOf<C extends AnyContract, N extends keyof C['events']> = C['events'][N] extends EventDef<infer S> ? Static<S> : never;
-
-/** Statements it answers, not awaited yet, go out together with the commit; when one fails, nothing is committed. */
-export type AtEnd = () => Promise<readonly PromiseLike<unknown>[] | undefined>;
 
 /** The only place an event can be emitted: inside the transaction that makes it true. */
 export interface Tx<C extends AnyContract> {
