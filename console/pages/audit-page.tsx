@@ -12,6 +12,7 @@ import { Icon } from '../widgets/icon.tsx';
 import { PageFrame } from '../widgets/page-frame.tsx';
 import { Empty, LoadedView } from '../widgets/page-state.tsx';
 import { StatusBadge } from '../widgets/status-badge.tsx';
+import { TableFoot } from '../widgets/table-foot.tsx';
 import { Value } from '../widgets/value.tsx';
 import { useAuditVerification } from './audit-verification.tsx';
 
@@ -111,17 +112,7 @@ export function AuditPage({ env, correlation }: { env: string; correlation?: str
                     </tbody>
                   </table>
                 </div>
-                <footer className="table-foot">
-                  <span className="sub" aria-live="polite">
-                    {entries.length}
-                    {next ? ' or more' : ''} {entries.length === 1 ? 'event' : 'events'}
-                  </span>
-                  {next && (
-                    <button type="button" className="btn" disabled={busy} onClick={loadMore}>
-                      {busy ? 'Loading…' : 'Load more'}
-                    </button>
-                  )}
-                </footer>
+                <TableFoot count={entries.length} noun="event" more={next !== null} busy={busy} onMore={loadMore} />
               </>
             );
           }}

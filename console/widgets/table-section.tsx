@@ -12,6 +12,7 @@ import { valueAt } from './path.ts';
 import { RowActions } from './row-actions.tsx';
 import { RowDetail } from './row-detail.tsx';
 import { itemsOf, nextCursorOf } from './source-items.ts';
+import { TableFoot } from './table-foot.tsx';
 import { useChangedRows } from './use-changed-rows.ts';
 import { useSource } from './use-source.ts';
 import { isNumeric, Value } from './value.tsx';
@@ -161,17 +162,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                   </tbody>
                 </table>
               </div>
-              <footer className="table-foot">
-                <span className="sub" aria-live="polite">
-                  {rows.length}
-                  {cursor ? ' or more' : ''} {rows.length === 1 ? 'row' : 'rows'}
-                </span>
-                {cursor && (
-                  <button type="button" className="btn" disabled={busy} onClick={loadMore}>
-                    {busy ? 'Loading…' : 'Load more'}
-                  </button>
-                )}
-              </footer>
+              <TableFoot count={rows.length} noun="row" more={cursor !== undefined} busy={busy} onMore={loadMore} />
             </>
           )
         }

@@ -1,15 +1,13 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { SYSTEM } from '@platform/sdk';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../fixtures/browser.ts';
+import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { Platform } from '../fixtures/platform.ts';
+import { shoot } from '../fixtures/shots.ts';
 import { inKeyValueOf } from '../fixtures/key-value.ts';
 
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
-const shots = process.env['PLATFORM_E2E_SHOTS'];
-const PASSWORD = 'a long walk by the sea 7';
 const ENV = SYSTEM.envId;
 
 describe(`the event bus as an operator sees it, ${split ? 'one process per service' : 'all in one process'}`, () => {
@@ -27,34 +25,15 @@ describe(`the event bus as an operator sees it, ${split ? 'one process per servi
     await platform[Symbol.asyncDispose]();
   }, 60_000);
 
-  /** Both themes and both widths of what is on screen; no page may scroll sideways. */
   const shot = async (name: string) => {
-    for (const [width, colorScheme] of [
-      [1440, 'light'],
-      [1440, 'dark'],
-      [360, 'light'],
-      [360, 'dark'],
-    ] as const) {
-      await ada.setViewportSize({ width, height: width === 360 ? 780 : 900 });
-      await ada.emulateMedia({ colorScheme });
-      await expect.poll(async () => [name, width, await ada.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)]).toEqual([name, width, true]);
-      if (!shots) continue;
-      mkdirSync(shots, { recursive: true });
-      await ada.screenshot({ path: join(shots, `bus-${name}-${width}-${colorScheme}.png`), fullPage: true });
-    }
+    await shoot(ada, `bus-${name}`);
     await ada.setViewportSize({ width: 1440, height: 900 });
     await ada.emulateMedia({ colorScheme: 'light' });
   };
   const open = (path: string) => ada.goto(`${platform.ready.console}/#/${path}`);
 
   test('1 an administrator signs in, and the bus has dead letters', async () => {
-    await ada.goto(platform.ready.console);
-    await ada.getByLabel('Email').fill(platform.firstStart.email);
-    await ada.getByLabel('Password', { exact: true }).fill(platform.firstStart.password);
-    await ada.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await ada.getByLabel('New password').fill(PASSWORD);
-    await ada.getByRole('button', { name: 'Save password' }).click();
-    await ada.getByRole('link', { name: 'Create organization' }).first().waitFor();
+    await enterAsFirstAdministrator(ada, platform);
     await inKeyValueOf(platform.ready.data_dir, async store => {
       for (const [n, [event_type, reason]] of [
         ['platform:shop:order:created', 'retries_exhausted: smtp: down'],

@@ -3,11 +3,11 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../fixtures/browser.ts';
 import { linkFor } from '../fixtures/mail.ts';
+import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { shoot } from '../fixtures/shots.ts';
 
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
-const PASSWORD = 'punched cards in a shoebox';
 const BABS = 'babs@example.org';
 const USER = 'urn:ietf:params:scim:schemas:core:2.0:User';
 const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
@@ -43,13 +43,7 @@ describe(`a directory provisions people, ${split ? 'one process per service' : '
   const row = (text: string) => ada.getByRole('row').filter({ hasText: text });
 
   test('1 IDN-020 a person who was provisioned chooses a password by mail and signs in', async () => {
-    await ada.goto(platform.ready.console);
-    await ada.getByLabel('Email').fill(platform.firstStart.email);
-    await ada.getByLabel('Password', { exact: true }).fill(platform.firstStart.password);
-    await ada.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await ada.getByLabel('New password').fill(PASSWORD);
-    await ada.getByRole('button', { name: 'Save password' }).click();
-    await ada.getByRole('link', { name: 'Create organization' }).first().waitFor();
+    await enterAsFirstAdministrator(ada, platform);
     const made = await scim('POST', '/Users', { schemas: [USER], userName: BABS, displayName: 'Barbara Jensen', name: { familyName: 'Jensen' }, emails: [{ value: BABS, primary: true }] });
     expect([made.status, made.type]).toEqual([201, 'application/scim+json; charset=utf-8']);
     id = String(made.json['id']);

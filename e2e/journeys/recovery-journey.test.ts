@@ -8,13 +8,13 @@ import { openBrowser } from '../fixtures/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { linkFor } from '../fixtures/mail.ts';
 import { axeFindings, lookAt } from '../fixtures/page-sight.ts';
+import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { shoot } from '../fixtures/shots.ts';
 
 const KAY = 'kay@example.org';
 const PASSWORD = 'mauchly drew it on a napkin';
 const NEXT = 'six of us wired the machine';
-const ADMIN = 'punched cards in a shoebox';
 
 describe('somebody lost the phone and gets the account back', () => {
   process.env['PLATFORM_AUTH_ACCOUNT_RECOVERY'] = 'wait_and_approval';
@@ -91,13 +91,7 @@ describe('somebody lost the phone and gets the account back', () => {
 
   test('3 an administrator sees it in the console, and approves with a reason', async () => {
     const ada = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    await ada.goto(platform.ready.console);
-    await ada.getByLabel('Email').fill(platform.firstStart.email);
-    await ada.getByLabel('Password', { exact: true }).fill(platform.firstStart.password);
-    await ada.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await ada.getByLabel('New password').fill(ADMIN);
-    await ada.getByRole('button', { name: 'Save password' }).click();
-    await ada.getByRole('link', { name: 'Create organization' }).first().waitFor();
+    await enterAsFirstAdministrator(ada, platform);
     await ada.goto(`${platform.ready.console}/#/auth/recoveries?env=${SYSTEM.envId}`);
     const row = ada.getByRole('row').filter({ hasText: KAY });
     await row.getByText('awaiting_approval').waitFor();
