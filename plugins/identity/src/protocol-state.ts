@@ -54,7 +54,7 @@ export class ProtocolState implements Adapter {
     if (this.#model === 'ReplayDetection') return this.#saveOnce(id, row);
     const turn = this.#turn;
     if (turn) turn.save(row);
-    else await writeState(this.#ctx.db.sql, this.#envId, [row]);
+    else await writeState(this.#ctx.db.sql, this.#envId, { made: [row] });
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -63,6 +63,7 @@ export class ProtocolState implements Adapter {
     const changed = turn?.changed(this.#name(id));
     if (changed === null) return undefined;
     const row = changed ?? turn?.brought(this.#name(id)) ?? (await this.#read(id, turn));
+    if (row && !changed) turn?.see(this.#name(id));
     return row && { ...row.payload, jti: id, ...(row.consumed_at ? { consumed: Math.floor(Date.parse(row.consumed_at) / 1_000) } : {}) };
   }
 

@@ -36,6 +36,8 @@ export class ProtocolTurn {
   readonly #saved = new Map<string, StateRow>();
   readonly #gone = new Map<string, StateName>();
   readonly #beside = new Map<string, Read>();
+  /** Rows that were there when this turn looked. */
+  readonly #seen = new Set<string>();
   #written = false;
 
   constructor(sql: Sql, envId: string) {
@@ -68,6 +70,11 @@ export class ProtocolTurn {
     for (const [name, row] of this.#saved) if (row.grant_id === grantId) this.#saved.delete(name);
   }
 
+  /** What was read and is saved later is changed then, not made: somebody may have ended it meanwhile, and it must stay ended. */
+  see(name: StateName): void {
+    this.#seen.add(nameOf(name));
+  }
+
   /** What this turn has done to a row: saved it, or `null` for ended it. */
   changed(name: StateName): Read | null | undefined {
     if (this.#gone.has(nameOf(name))) return null;
@@ -92,7 +99,9 @@ export class ProtocolTurn {
     const [saved, gone] = [[...this.#saved.values()], [...this.#gone.values()]];
     this.#saved.clear();
     this.#gone.clear();
-    await writeState(sql, this.#envId, saved, gone);
+    const [changed, made] = [saved.filter(row => this.#seen.has(nameOf(row))), saved.filter(row => !this.#seen.has(nameOf(row)))];
+    for (const row of made) this.see(row);
+    await writeState(sql, this.#envId, { made, changed, gone });
   }
 
   /** Writes what is left, in the caller's transaction where it has one. */
@@ -102,15 +111,24 @@ export class ProtocolTurn {
   }
 }
 
-/** Rows that are saved and rows that end, in one statement. */
-export async function writeState(sql: Sql, envId: string, saved: readonly StateRow[], gone: readonly StateName[] = []): Promise<void> {
+/** Rows that are made or made anew, rows that are changed if they are still there, and rows that end, in one statement. */
+export async function writeState(
+  sql: Sql,
+  envId: string,
+  { made = [], changed = [], gone = [] }: { made?: readonly StateRow[]; changed?: readonly StateRow[]; gone?: readonly StateName[] },
+): Promise<void> {
   await sql`
     with gone as (
       delete from oidc_state s using jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
-      where s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex'))
+      where s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
+    changed as (
+      update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code, expires_at = c.expires_at
+      from jsonb_to_recordset(${sql.json(changed)}) as c(
+        model text, id_hash text, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
+      where s.env_id = ${envId} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex'))
     insert into oidc_state (env_id, model, id_hash, id_sealed, payload, grant_id, account_id, uid, user_code, expires_at)
     select ${envId}::uuid, model, decode(id_hash, 'hex'), id_sealed, payload, grant_id, account_id, uid, user_code, expires_at
-    from jsonb_to_recordset(${sql.json(saved)}) as row(
+    from jsonb_to_recordset(${sql.json(made)}) as row(
       model text, id_hash text, id_sealed jsonb, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
     on conflict (env_id, model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id, account_id = excluded.account_id,
       uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;

@@ -1,0 +1,38 @@
+import { newId } from '@platform/kernel/base/ids';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ProtocolState } from '../src/protocol-state.ts';
+import { ProtocolTurn } from '../src/protocol-turn.ts';
+import { World } from './fixtures/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const envId = newId();
+const state = (model: string) =>
+  new ProtocolState({ ctx: { db: { sql: world.sql } } as never, box: { seal: (_purpose: string, text: string) => ({ text }) } as never, clients: undefined as never, envId, model });
+const turn = async (work: () => Promise<unknown>) => {
+  const made = new ProtocolTurn(world.sql, envId);
+  await made.run(work);
+  await made.write();
+};
+const kept = async () => (await world.sql<{ uid: string }[]>`select payload ->> 'uid' as uid from oidc_state where env_id = ${envId}`).map(({ uid }) => uid);
+
+test('H-13 what somebody ends while a request that had read it is under way stays ended; what a request makes itself is there', async () => {
+  await turn(() => state('Session').upsert('id', { jti: 'id', uid: 'first' }, 60));
+  expect(await kept()).toEqual(['first']);
+  await turn(async () => {
+    const session = await state('Session').find('id');
+    await world.sql`delete from oidc_state where env_id = ${envId}`;
+    await state('Session').upsert('id', { ...session, uid: 'again' }, 60);
+    await state('Interaction').upsert('other', { jti: 'other', uid: 'made' }, 60);
+  });
+  expect(await kept()).toEqual(['made']);
+  await turn(async () => {
+    const interaction = await state('Interaction').find('other');
+    await state('Interaction').upsert('other', { ...interaction, uid: 'changed' }, 60);
+  });
+  expect(await kept()).toEqual(['changed']);
+});
