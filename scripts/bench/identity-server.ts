@@ -95,10 +95,10 @@ export class IdentityServer implements AsyncDisposable {
     return this.send(workload, path, { body: new URLSearchParams(fields).toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } });
   }
 
-  /** Microseconds of CPU of the serving process, all its threads, and its resident bytes. */
-  async usage(): Promise<{ cpuUs: number; rss: number }> {
-    const { cpu, rss } = await this.#child.usage();
-    return { cpuUs: cpu.user + cpu.system, rss };
+  /** Microseconds of CPU of the serving process, all its threads and those of its pool, and its resident bytes. */
+  async usage(): Promise<{ cpuUs: number; workersUs: number | undefined; rss: number }> {
+    const { cpu, workersUs, rss } = await this.#child.usage();
+    return { cpuUs: cpu.user + cpu.system, workersUs, rss };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

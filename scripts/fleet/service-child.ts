@@ -11,6 +11,12 @@ const REVIVAL_MS = 100;
 /** A directory that gets a CPU profile of every process that ends by itself. */
 const PROFILE = process.env['BENCH_PROFILE'];
 
+export interface Usage {
+  readonly cpu: NodeJS.CpuUsage;
+  /** Of it the pool threads, where the system says. */
+  readonly workersUs: number | undefined;
+  readonly rss: number;
+}
 export interface Answer {
   readonly status: number;
   readonly json: Record<string, unknown>;
@@ -90,9 +96,9 @@ export class ServiceChild {
     return { status: answer.statusCode, json: (await answer.body.json()) as Record<string, unknown> };
   }
 
-  async usage(): Promise<{ cpu: NodeJS.CpuUsage; rss: number }> {
-    const { promise, resolve } = Promise.withResolvers<{ cpu: NodeJS.CpuUsage; rss: number }>();
-    this.#child?.once('message', message => resolve(message as { cpu: NodeJS.CpuUsage; rss: number }));
+  async usage(): Promise<Usage> {
+    const { promise, resolve } = Promise.withResolvers<Usage>();
+    this.#child?.once('message', message => resolve(message as Usage));
     this.#child?.send('usage');
     return promise;
   }

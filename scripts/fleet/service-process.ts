@@ -6,6 +6,8 @@ import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import type { AnyPlugin } from '@platform/sdk';
 import type { ProcessOrder } from './process-order.ts';
+import type { Usage } from './service-child.ts';
+import { workersUs } from './worker-threads.ts';
 
 /** One service in a process of its own, as `--split` runs it; tokens are the bench's. */
 const [order] = (await once(process, 'message')) as [ProcessOrder];
@@ -41,6 +43,6 @@ const running = await PlatformProcess.start({
   locals: new Map<string, LocalService>([...(order.withoutBus ? ([['bus', nowhere]] as const) : []), ...(order.alone ? ([['sys', emptyRegistry]] as const) : [])]),
   jwks: async () => order.jwks,
 });
-process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }));
+process.on('message', () => process.send?.({ cpu: process.cpuUsage(), workersUs: workersUs(), rss: process.memoryUsage.rss() } satisfies Usage));
 process.send?.({ port: running.port });
 process.once('disconnect', () => process.exit(0));
