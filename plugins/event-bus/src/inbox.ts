@@ -70,9 +70,12 @@ export class Inbox {
   /** What was accepted before under these keys. */
   async find(keys: readonly string[]): Promise<Map<string, Known>> {
     const found = await this.#ctx.db.sql<{ key: string; group_id: string; position: number; env: string; family: string; message_id: string | null }[]>`
-      select replace(k.key::text, '-', '') as key, k.group_id, k.position, r.row ->> 'env' as env, r.row ->> 'family' as family, nullif(g.message_ids[k.position + 1], '') as message_id
-      from event_keys k join event_groups g on g.id = k.group_id cross join lateral (select g.events::jsonb -> 'shared' || (g.events::jsonb -> 'rows' -> k.position)) r(row)
-      where k.key = any(${listOf(keys)}::text::uuid[])`;
+      with known as (select key, group_id, position from event_keys where key = any(${listOf(keys)}::text::uuid[])),
+        -- Read once for all of its keys: a batch that is sent again is mostly one group.
+        held as materialized (select id, message_ids, events::jsonb as events from event_groups where id in (select group_id from known))
+      select replace(key::text, '-', '') as key, group_id, position, coalesce(events -> 'rows' -> position ->> 'env', events -> 'shared' ->> 'env') as env,
+        coalesce(events -> 'rows' -> position ->> 'family', events -> 'shared' ->> 'family') as family, nullif(message_ids[position + 1], '') as message_id
+      from known join held on held.id = group_id`;
     return new Map(found.map(({ key, group_id, position, env, family, message_id }) => [key, { group: group_id, position, env, family, message_id }]));
   }
 
