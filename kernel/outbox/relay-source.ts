@@ -54,8 +54,8 @@ export class RelaySource {
     this.#listening = await this.#pool
       .listen(
         outboxChannel(this.service),
-        () => this.wake(),
-        () => this.wake(),
+        () => this.#wake(),
+        () => this.#wake(),
       )
       .catch((error: unknown) => {
         this.#complain(error);
@@ -64,7 +64,7 @@ export class RelaySource {
   }
 
   /** There is something to carry: for the one that leads. */
-  wake(): void {
+  #wake(): void {
     this.#wakes += 1;
     if (this.#leading || this.#looking !== undefined) this.#look();
   }

@@ -50,11 +50,6 @@ export class Relay {
     await source?.[Symbol.asyncDispose]();
   }
 
-  /** Says that there is something to relay; what a committing process calls to spare the way over NOTIFY. */
-  wake(service: string): void {
-    this.#sources.get(service)?.wake();
-  }
-
   /** How each attached outbox stands: age of the oldest pending row, pending and parked rows. */
   async metrics(): Promise<Map<string, OutboxState>> {
     const states = [...this.#sources.values()].map(async source => [source.service, await source.state()] as const);

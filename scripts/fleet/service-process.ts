@@ -7,7 +7,7 @@ import type { LocalService } from '@platform/kernel/routing/service-caller';
 import type { AnyPlugin } from '@platform/sdk';
 import type { ProcessOrder } from './process-order.ts';
 import type { Usage } from './service-child.ts';
-import { workersUs } from './worker-threads.ts';
+import { workersUs } from './workers-us.ts';
 
 /** One service in a process of its own, as `--split` runs it; tokens are the bench's. */
 const [order] = (await once(process, 'message')) as [ProcessOrder];

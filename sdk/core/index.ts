@@ -20,10 +20,10 @@ export type {
   RequestOf,
   Sealed,
   SealedBox,
-  Sql,
   Tx,
   UserCaller,
 } from './src/context.ts';
+export type { Sql } from './src/sql.ts';
 export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
 export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';

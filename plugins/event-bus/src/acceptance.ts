@@ -44,7 +44,6 @@ export class Acceptance {
       id: platform.newId(),
       env,
       family: stream_family as string,
-      sub: caller.subject,
       envelope: {
         event_type,
         payload: text,

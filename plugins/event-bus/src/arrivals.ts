@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { type InboxRow, keyOf } from './inbox-group.ts';
 import type { StreamRef } from './names.ts';
 
@@ -19,7 +18,6 @@ export interface Waiting {
 const ROWS_PER_COMMIT = 256;
 const BYTES_PER_COMMIT = 4 * 1_048_576;
 const MOST_WAITING = 20_000;
-const GATHER_MS = 4;
 
 /** Rows that wait for a commit, in the order they came, and the keys of all that are under way: a second copy gets the first one's answer. */
 export class Arrivals {
@@ -67,15 +65,6 @@ export class Arrivals {
     }
     this.#count -= group.length;
     return group;
-  }
-
-  /** As long as every turn of the loop brings more: a few larger groups cost less than many small ones. A lone event waits one turn. */
-  async gather(): Promise<void> {
-    const until = performance.now() + GATHER_MS;
-    for (let seen = -1; seen < this.#count && this.#count < ROWS_PER_COMMIT && performance.now() < until; ) {
-      seen = this.#count;
-      await turn();
-    }
   }
 
   /** Until something comes, somebody calls, or time is up. */

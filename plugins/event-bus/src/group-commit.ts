@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Appender } from './appender.ts';
 import { Arrivals, type Receipt, type Waiting } from './arrivals.ts';
 import type { EventBusContext } from './context.ts';
@@ -86,7 +87,8 @@ export class GroupCommit implements AsyncDisposable {
   async #run(): Promise<void> {
     let appending: Promise<void> = Promise.resolve();
     for (;;) {
-      await this.#arrivals.gather();
+      // What is read from the sockets in this turn goes together.
+      await turn();
       const group = this.#arrivals.take();
       if (group.length === 0) {
         await appending;
@@ -204,8 +206,18 @@ export class GroupCommit implements AsyncDisposable {
     for (const { waiting } of broken) this.#arrivals.forget(waiting.values());
   }
 
-  #entry({ env, family, sub, envelope }: InboxRow, message_id: string, outcome: string): JournalEntry {
-    return { at: envelope.produced_at, action: 'produce', sub, env_id: env, stream_family: family, event_type: envelope.event_type, message_id, outcome, correlation_id: envelope.correlation_id };
+  #entry({ env, family, envelope }: InboxRow, message_id: string, outcome: string): JournalEntry {
+    return {
+      at: envelope.produced_at,
+      action: 'produce',
+      sub: envelope.publisher_subject,
+      env_id: env,
+      stream_family: family,
+      event_type: envelope.event_type,
+      message_id,
+      outcome,
+      correlation_id: envelope.correlation_id,
+    };
   }
 
   async #writeNotes(notes: Noted): Promise<boolean> {

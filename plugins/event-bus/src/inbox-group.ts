@@ -5,7 +5,6 @@ import type { StreamRef } from './names.ts';
 /** An event on its way onto its stream. */
 export interface InboxRow extends StreamRef {
   readonly id: string;
-  readonly sub: string;
   readonly envelope: Envelope;
 }
 
@@ -13,8 +12,8 @@ export interface InboxRow extends StreamRef {
 type Flat = Omit<Envelope, 'inbox_id'> & StreamRef & { readonly id: string };
 
 /** What makes two requests one: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
-export const keyOf = ({ env, sub, envelope }: Pick<InboxRow, 'env' | 'sub'> & { readonly envelope: Pick<Envelope, 'idempotency_key'> }): string =>
-  hash('sha256', `${env}\n${sub}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
+export const keyOf = ({ env, envelope }: { readonly env: string; readonly envelope: Pick<Envelope, 'publisher_subject' | 'idempotency_key'> }): string =>
+  hash('sha256', `${env}\n${envelope.publisher_subject}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
 
 /** Rows that were committed together, and are ours to append: nobody else's mark counts while `attempt` is the newest. */
 export class InboxGroup {
@@ -52,7 +51,7 @@ export class InboxGroup {
     const { shared, rows } = JSON.parse(text) as { shared: Partial<Flat>; rows: Partial<Flat>[] };
     return rows.map(row => {
       const { id, env, family, ...envelope } = { ...shared, ...row } as Flat;
-      return { id, env, family, sub: envelope.publisher_subject, envelope };
+      return { id, env, family, envelope };
     });
   }
 

@@ -18,6 +18,8 @@ interface Stored {
   readonly message_ids: string[] | null;
 }
 
+/** As long a process has to append what it stored. */
+const OWN_S = 10;
 const GROUPS_PER_REOPEN = 500;
 const GROUPS_PER_SWEEP = 1_000;
 
@@ -43,28 +45,14 @@ export class Inbox {
         where g.id = m.id and g.attempt = m.attempt
       ), journaled as (
         insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? pageOf(journal) : null}::text as entries) j where j.entries is not null
-      ), taken as (
-        insert into event_keys (key, group_id, position)
-        -- One order for everybody: two processes with the same keys wait for each other instead of deadlocking.
-        select k.key, ${id}::text::uuid, k.n - 1 from unnest(${listOf(keys)}::text::uuid[]) with ordinality k(key, n) order by k.key
-        on conflict do nothing returning key, position
-      )
-      insert into event_groups (id, events, keys, positions, append_by)
-      select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array_agg(key), array_agg(position order by position), now() + interval '10 s' from taken having count(*) > 0
+      ), ${stored(sql, id, rows, keys, OWN_S)}
       returning positions`;
     return taken && new InboxGroup({ id, attempt: 1, rows, positions: taken.positions });
   }
 
   /** Puts rows into the inbox in somebody's transaction, for the relay to append. Those whose key was taken before are left out. */
   static async leave(sql: Sql, id: string, rows: readonly InboxRow[]): Promise<void> {
-    await sql`
-      with taken as (
-        insert into event_keys (key, group_id, position)
-        select k.key, ${id}::text::uuid, k.n - 1 from unnest(${listOf(rows.map(keyOf))}::text::uuid[]) with ordinality k(key, n) order by k.key
-        on conflict do nothing returning key, position
-      )
-      insert into event_groups (id, events, keys, positions, append_by)
-      select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array_agg(key), array_agg(position order by position), now() from taken having count(*) > 0`;
+    await sql`with ${stored(sql, id, rows, rows.map(keyOf), 0)}`;
   }
 
   /** What was accepted before under these keys. */
@@ -164,6 +152,17 @@ export class Inbox {
     return (gone?.groups ?? 0) + journal.length;
   }
 }
+
+/** The rows whose keys are new as a group that is its appender's for so many seconds: the end of a statement, `taken` and the insert. */
+const stored = (sql: Sql, id: string, rows: readonly InboxRow[], keys: readonly string[], seconds: number): unknown => sql`
+  taken as (
+    insert into event_keys (key, group_id, position)
+    -- One order for everybody: two processes with the same keys wait for each other instead of deadlocking.
+    select k.key, ${id}::text::uuid, k.n - 1 from unnest(${listOf(keys)}::text::uuid[]) with ordinality k(key, n) order by k.key
+    on conflict do nothing returning key, position
+  )
+  insert into event_groups (id, events, keys, positions, append_by)
+  select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array_agg(key), array_agg(position order by position), now() + make_interval(secs => ${seconds}::int) from taken having count(*) > 0`;
 
 /** An array in Postgres's own writing, of words that need no quotes there: the driver would look at each of thousands. */
 const listOf = (words: readonly (string | number)[]): string => `{${words.map(word => (word === '' ? '""' : word)).join(',')}}`;

@@ -156,8 +156,8 @@ test('a process that dies between the move and the append leaves the event to th
   const env = newEnv();
   const { schedule_id } = await schedule(env, 0, { idempotency_key: 'moved' });
   // As it stands after the moving statement and before any append.
-  const [due] = await bus.pool.raw<{ sub: string }[]>`update scheduled_events set delivered_at = now() where schedule_id = ${schedule_id} returning sub`;
-  await Inbox.leave(bus.pool.raw as never, newId(), [{ ...rowOf(env, 1, { id: schedule_id, idempotency_key: 'moved' }), sub: (due as { sub: string }).sub }]);
+  await bus.pool.raw`update scheduled_events set delivered_at = now() where schedule_id = ${schedule_id}`;
+  await Inbox.leave(bus.pool.raw as never, newId(), [rowOf(env, 1, { id: schedule_id, idempotency_key: 'moved' })]);
   await using next = await BusProcess.start(stores);
   await next.clock.advance('20s');
   await bus.clock.advance('20s');

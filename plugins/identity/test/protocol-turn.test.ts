@@ -20,7 +20,7 @@ const turn = async (work: () => Promise<unknown>) => {
 };
 const kept = async () => (await world.sql<{ uid: string }[]>`select payload ->> 'uid' as uid from oidc_state where env_id = ${envId}`).map(({ uid }) => uid);
 
-test('H-13 what somebody ends while a request that had read it is under way stays ended; what a request makes itself is there', async () => {
+test('what somebody ends while a request that had read it is under way stays ended; what a request makes itself is there', async () => {
   await turn(() => state('Session').upsert('id', { jti: 'id', uid: 'first' }, 60));
   expect(await kept()).toEqual(['first']);
   await turn(async () => {

@@ -139,7 +139,7 @@ describe('creating an organization', () => {
 });
 
 describe('creating an environment', () => {
-  test('REG-010 REG-012 REG-013 REG-119 realm and access model come before the answer, in the realm of the new environment', async () => {
+  test('REG-010 REG-012 REG-013 REG-119 realm and access model of the new environment are asked for before the answer', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id, 'prod');
     expect(env).toMatchObject({ org_id: org.org_id, slug: 'prod', auth_domain: null, status: 'active' });

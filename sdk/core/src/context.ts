@@ -9,6 +9,7 @@ import type { AnyRoute, PathParams } from './route.ts';
 import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 import type { Reply } from './reply.ts';
 import type { SigningAuthority } from './signing-authority.ts';
+import type { Sql } from './sql.ts';
 
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -110,15 +111,6 @@ export type Client<C extends AnyContract> = {
     ...input: {} extends CallInput<C['routes'][K]> ? [CallInput<C['routes'][K]>?] : [CallInput<C['routes'][K]>]
   ) => Promise<ReturnOf<C['routes'][K]['options']>>;
 };
-
-/** Parameterised SQL. Values are always bound, never spliced. */
-export interface Sql {
-  <Rows extends readonly object[]>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<Rows>;
-  /** Columns and values of an insert, or assignments of an update. */
-  row(columns: object): unknown;
-  json(value: unknown): unknown;
-  list(values: readonly unknown[]): unknown;
-}
 
 type PayloadOf<C extends AnyContract, N extends keyof C['events']> = C['events'][N] extends EventDef<infer S> ? Static<S> : never;
 

@@ -1,4 +1,5 @@
-import type { Logger, Sealed, SealedBox, Sql } from './context.ts';
+import type { Logger, Sealed, SealedBox } from './context.ts';
+import type { Sql } from './sql.ts';
 import { isProblem } from './problem.ts';
 
 const PER_PASS = 50;

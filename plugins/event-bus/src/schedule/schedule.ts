@@ -33,14 +33,14 @@ export class Schedule {
   }
 
   /** Keeps a row, once per key. */
-  async keep({ id, env, family, sub, envelope }: InboxRow, deliverAt: Date): Promise<Kept> {
+  async keep({ id, env, family, envelope }: InboxRow, deliverAt: Date): Promise<Kept> {
     const { sql } = this.#ctx.db;
-    const key = envelope.idempotency_key;
+    const { publisher_subject: sub, idempotency_key: key } = envelope;
     const made = await sql<{ schedule_id: string; deliver_at: string }[]>`
       insert into scheduled_events (schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at, produced_by, publisher_id_token, correlation_id, deliver_at)
       select ${id}::uuid, ${env}::uuid, ${sub}::text, ${key}::text, ${envelope.event_type}::text, ${family}::text, ${envelope.payload}::text, ${envelope.created_at}::text,
         ${envelope.produced_at}::text::timestamptz, ${envelope.produced_by}::text, ${envelope.publisher_id_token ?? null}::text, ${envelope.correlation_id}::text, ${deliverAt.toISOString()}::text::timestamptz
-      where not exists (select from event_keys where key = ${keyOf({ env, sub, envelope })}::text::uuid)
+      where not exists (select from event_keys where key = ${keyOf({ env, envelope })}::text::uuid)
       on conflict on constraint scheduled_events_once do nothing
       returning schedule_id, deliver_at`;
     if (made[0]) return { ...made[0], replayed: false };
@@ -105,7 +105,6 @@ const inboxRowOf = (row: DueRow): InboxRow => ({
   id: row.schedule_id,
   env: row.env_id,
   family: row.stream_family,
-  sub: row.sub,
   envelope: {
     event_type: row.event_type,
     payload: row.payload,

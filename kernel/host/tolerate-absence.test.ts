@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tolerateAbsence } from './stray-rejections.ts';
+import { tolerateAbsence } from './tolerate-absence.ts';
 
 test('what nobody heard of a store that is away is a line; anything else is thrown on, and ends the process', () => {
   const before = process.listeners('unhandledRejection');
