@@ -250,7 +250,7 @@ export class ServiceInstance implements AsyncDisposable {
             identity: async () => this.#localIdentity(from),
             body: async () => input.body,
             correlationId,
-            signal: input.signal,
+            signal: () => input.signal,
             ip: '127.0.0.1',
             hostname: '',
             tenant: {},

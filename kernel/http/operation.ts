@@ -23,7 +23,8 @@ export interface Incoming {
   readonly identity: () => Promise<Identity>;
   readonly body: (limit: number) => Promise<unknown>;
   readonly correlationId: string;
-  readonly signal: AbortSignal;
+  /** Made when first asked for: most handlers never do. */
+  readonly signal: () => AbortSignal;
   readonly ip: string;
   readonly hostname: string;
   readonly tenant: Request['tenant'];
@@ -87,22 +88,9 @@ export class Operation {
     const targetEnvId = this.#target(incoming, identity);
     if (this.#gates && identity) await this.admit(identity, targetEnvId, incoming.correlationId);
     const raw = this.route.door !== 'request' && this.route.options.query === undefined;
-    return {
-      params: incoming.params,
-      query: raw ? {} : this.#readQuery(incoming.query),
-      body: this.route.door === 'request' ? await this.#readBody(incoming) : undefined,
-      caller: identity?.caller,
-      headers: incoming.headers,
-      targetEnvId,
-      correlationId: incoming.correlationId,
-      get signal() {
-        return incoming.signal;
-      },
-      ip: incoming.ip,
-      hostname: incoming.hostname,
-      tenant: incoming.tenant,
-      peer: incoming.peer,
-    };
+    const query = raw ? {} : this.#readQuery(incoming.query);
+    const body = this.route.door === 'request' ? await this.#readBody(incoming) : undefined;
+    return new OpenedRequest(incoming, { query, body, caller: identity?.caller, targetEnvId });
   }
 
   /** Runs the whole door. Problems are thrown for the transport to write. */
@@ -173,6 +161,44 @@ export class Operation {
     }
     if (!this.#body.check(body)) throw kernelProblem('validation_failed', { extra: { errors: this.#body.faults(body) }, detail: 'The body does not fit; errors says where.' });
     return body;
+  }
+}
+
+/**
+ * A request as its handler sees it. A class for its one getter: in a literal, a getter gives every object a shape of its own, and shapes
+ * are born old; with them all that the getter sees would live until the next full collection.
+ */
+class OpenedRequest implements Request {
+  readonly params: Request['params'];
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly caller: Request['caller'];
+  readonly headers: Request['headers'];
+  readonly targetEnvId: string | undefined;
+  readonly correlationId: string;
+  readonly ip: string;
+  readonly hostname: string;
+  readonly tenant: Request['tenant'];
+  readonly peer: Request['peer'];
+  readonly #signal: () => AbortSignal;
+
+  constructor(incoming: Incoming, read: Pick<Request, 'query' | 'body' | 'caller' | 'targetEnvId'>) {
+    this.params = incoming.params;
+    this.query = read.query;
+    this.body = read.body;
+    this.caller = read.caller;
+    this.headers = incoming.headers;
+    this.targetEnvId = read.targetEnvId;
+    this.correlationId = incoming.correlationId;
+    this.ip = incoming.ip;
+    this.hostname = incoming.hostname;
+    this.tenant = incoming.tenant;
+    this.peer = incoming.peer;
+    this.#signal = incoming.signal;
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal();
   }
 }
 

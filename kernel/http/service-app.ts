@@ -168,7 +168,7 @@ export class ServiceApp {
         context.respond = false;
         req.socket.setTimeout(0);
         const source = (handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
-        await writeEventStream(res, source, { signal: incoming.signal, clock: this.#options.clock }).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
+        await writeEventStream(res, source, { signal: incoming.signal(), clock: this.#options.clock }).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
         return;
       }
       case 'node': {
@@ -265,9 +265,7 @@ export class ServiceApp {
       identity: () => (identity ??= verify()),
       body: limit => readJson(req, limit),
       correlationId,
-      get signal() {
-        return signal();
-      },
+      signal,
       ip,
       hostname,
       tenant,

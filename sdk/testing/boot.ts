@@ -119,7 +119,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
               identity: async () => ({ principal: persona.kind, scopes: new Set(persona.scopes), caller: callerOf(persona) }),
               body: async () => (input.body === undefined ? undefined : JSON.parse(JSON.stringify(input.body))),
               correlationId: `test-${newId()}`,
-              signal: new AbortController().signal,
+              signal: () => new AbortController().signal,
               ip: '127.0.0.1',
               hostname: platformHost(this.manifest.id, 'localhost'),
               tenant: {},

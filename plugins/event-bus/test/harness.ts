@@ -186,7 +186,7 @@ export class BusProcess implements AsyncDisposable {
       identity: async () => identityOf(as),
       body: async () => body,
       correlationId: 'c-test',
-      signal,
+      signal: () => signal,
       ip: '127.0.0.1',
       hostname: '',
       tenant: {},
