@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { pipelined } from './pipelined.ts';
+import { isCluster, pipelined } from './pipelined.ts';
 
 type Answers = ReadonlyMap<string, string | null | Error>;
 interface Batch {
@@ -20,7 +20,7 @@ export class FreshReads {
     this.#client = client;
   }
 
-  /** Values in the order of the keys. Throws when the store is away. */
+  /** Values in the order of the keys, `null` where there is no text. Throws when the store is away. */
   async get(keys: readonly string[]): Promise<(string | null)[]> {
     const { keys: asked, done } = (this.#waiting ??= this.#next());
     for (const key of keys) asked.add(key);
@@ -45,12 +45,13 @@ export class FreshReads {
     this.#reading = true;
     const keys = [...batch.keys];
     try {
-      const answers = await pipelined(
-        this.#client,
-        keys.map(key => ['GET', key]),
-      );
-      const away = new Error('the key-value store did not answer');
-      batch.done.resolve(new Map(keys.map((key, index) => [key, index in answers ? (answers[index] as string | null | Error) : away])));
+      const answers = isCluster(this.#client)
+        ? await pipelined(
+            this.#client,
+            keys.map(key => ['GET', key]),
+          )
+        : await this.#client.mget(keys);
+      batch.done.resolve(new Map(keys.map((key, index) => [key, answers[index] as string | null | Error])));
     } catch (error) {
       batch.done.reject(error);
     } finally {

@@ -7,8 +7,14 @@ import { Cluster, type Redis } from 'ioredis';
 export async function pipelined(client: Redis, commands: readonly (readonly string[])[]): Promise<unknown[]> {
   if (commands.length === 0) return [];
   if (!isCluster(client)) {
-    const answers = await client.pipeline(commands.map(([command = '', ...args]) => ['call', command, ...args])).exec();
-    return (answers ?? []).map(([error, value]) => error ?? value);
+    // Not the client's own pipeline: each of those is an object of its own shape, and lives with all its commands until the next full collection.
+    const stream: Redis['stream'] | undefined = client.stream;
+    stream?.cork();
+    try {
+      return Promise.all(commands.map(([command = '', ...args]) => client.call(command, ...args).catch((error: Error) => error)));
+    } finally {
+      stream?.uncork();
+    }
   }
   const answers: unknown[] = [];
   const send = (wanted: (command: string) => boolean) =>

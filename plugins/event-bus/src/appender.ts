@@ -1,5 +1,5 @@
-import { type Envelope, fieldsOf } from './entry.ts';
-import { environmentsKey, FAMILIES_KEY, type StreamRef, streamKey } from './names.ts';
+import { type Appended, AppendScript } from './append-script.ts';
+import { environmentsKey, FAMILIES_KEY, type StreamRef } from './names.ts';
 import type { StoreLife } from './store-life.ts';
 import type { Wake } from './wake.ts';
 
@@ -17,13 +17,12 @@ export class Appender {
   }
 
   /** The id of every entry, or why there is none; what failed may still have arrived. Only who makes a new life of the store whole, `mending`, appends to one that is not. */
-  async append(rows: readonly (StreamRef & { readonly envelope: Envelope })[], { mending = false } = {}): Promise<(string | Error)[]> {
+  async append(rows: readonly Appended[], { mending = false } = {}): Promise<(string | Error)[]> {
     const answers: (string | Error)[] = [];
     const known = mending || (await this.#life.isWhole().catch(() => false));
     for (let start = 0; start < rows.length; ) {
       let end = start;
-      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++)
-        bytes += (rows[end] as { envelope: Envelope }).envelope.payload.length;
+      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++) bytes += (rows[end] as Appended).envelope.payload.length;
       // Asked in the turn that sends: a store that has ended since then is not written to.
       if (known && (mending || this.#life.whole)) answers.push(...(await this.#pipeline(rows.slice(start, end))));
       else answers.push(...rows.slice(start, end).map(() => new Error('the store has begun a new life and is being made whole')));
@@ -40,13 +39,14 @@ export class Appender {
     ]);
   }
 
-  async #pipeline(rows: readonly (StreamRef & { readonly envelope: Envelope })[]): Promise<(string | Error)[]> {
+  async #pipeline(rows: readonly Appended[]): Promise<(string | Error)[]> {
     const refs = distinct(rows);
     const known = Appender.known(refs);
+    const script = new AppendScript(rows);
     try {
-      const answers = await this.#life.appends.pipeline([...known, ...rows.map(row => ['XADD', streamKey(row), '*', ...fieldsOf(row.envelope)]), this.#wake.announcement(refs)]);
+      const answers = await this.#life.appends.pipeline([...known, ...script.commands, this.#wake.announcement(refs)]);
       const unknown = answers.slice(0, known.length).find(answer => answer instanceof Error);
-      const ids = answers.slice(known.length, known.length + rows.length).map(answer => (answer instanceof Error ? answer : unknown instanceof Error ? unknown : String(answer)));
+      const ids = unknown instanceof Error ? rows.map(() => unknown) : script.idsOf(answers.slice(known.length));
       this.#wake.announce(refs);
       return ids;
     } catch (error) {

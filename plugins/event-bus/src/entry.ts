@@ -31,11 +31,13 @@ export interface ReadEntry {
   readonly deliveries: number;
 }
 
+/** Members that go onto a stream; where it lies says the rest. */
+export const namesOf = (envelope: Envelope): (keyof Envelope)[] =>
+  (Object.keys(envelope) as (keyof Envelope | keyof Placed)[]).filter((name): name is keyof Envelope => name !== 'env_id' && name !== 'stream_family' && envelope[name] !== undefined);
+type Placed = { env_id: string; stream_family: string };
+
 /** Fields and values of an XADD. */
-export function fieldsOf(envelope: Envelope): string[] {
-  const { env_id: _env, stream_family: _family, ...fields } = envelope as Envelope & { env_id?: string; stream_family?: string };
-  return Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-}
+export const fieldsOf = (envelope: Envelope): string[] => namesOf(envelope).flatMap(name => [name, envelope[name] as string]);
 
 export function envelopeOf(fields: readonly string[]): Envelope {
   const envelope: Record<string, string> = {};
