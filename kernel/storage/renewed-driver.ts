@@ -25,11 +25,9 @@ export class RenewedDriver {
   constructor(make: () => postgres.Sql) {
     this.#make = make;
     this.#current = make();
-    this.sql = new Proxy((() => undefined) as unknown as postgres.Sql, {
-      apply: (_target, _self, input: Parameters<postgres.Sql>) => this.#watched(this.#current, (this.#current as unknown as (...input: unknown[]) => unknown)(...input)),
-      get: (_target, name) => this.#member(name),
-      has: (_target, name) => name in this.#current,
-    });
+    // Called as itself: what a call through a proxy makes outlives its scavenges.
+    const tag = (...input: unknown[]): unknown => this.#watched(this.#current, (this.#current as unknown as (...input: unknown[]) => unknown)(...input));
+    this.sql = Object.setPrototypeOf(tag, new Proxy(Function.prototype, { get: (_target, name) => this.#member(name), has: (_target, name) => name in this.#current })) as postgres.Sql;
   }
 
   async end(options: { timeout: number }): Promise<void> {
