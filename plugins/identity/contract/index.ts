@@ -272,8 +272,8 @@ export const identity = defineContract({
     ...recoveryRoutes,
     ...ssoRoutes,
 
-    protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
-    protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),
+    protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, errors: 'oauth', hidden: true }),
+    protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, errors: 'oauth', hidden: true }),
     discovery: node('/.well-known/{*rest}', { summary: 'Discovery and keys', gate: { public: 'Discovery is public by standard' }, hidden: true }),
     pages: node('/{*path}', { summary: 'The hosted pages', gate: { public: hosted }, hidden: true }),
   },

@@ -136,7 +136,7 @@ export const accountRoutes = {
   disableUser: post('/v1/admin/users/{user_id}/disable', {
     ...admin,
     summary: 'Close an account: its sessions end, and nobody signs in to it',
-    problems: ['user_not_found', 'own_account'],
+    problems: ['user_not_found', 'own_account', 'last_administrator'],
     emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
   }),
   enableUser: post('/v1/admin/users/{user_id}/enable', { ...admin, summary: 'Open a closed account again', problems: ['user_not_found'], emits: updated }),
