@@ -51,6 +51,7 @@ export const identity = defineContract({
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
     'auth:recoveries:admin': { title: 'Decide on account recoveries', grants: 'admin', principals: ['user', 'delegated'] },
+    'auth:realms:admin': { title: 'Say how people sign in', grants: 'admin', principals: ['user', 'delegated'] },
     'scim:read': { title: 'Read the directory of an environment', grants: 'admin' },
     'scim:write': { title: 'Change the directory of an environment', grants: 'admin' },
   },

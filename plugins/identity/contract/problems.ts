@@ -42,6 +42,7 @@ export const problems = {
   approval_not_found: { status: 404, title: 'Nothing to decide', retry: 'never' },
   realm_not_found: { status: 404, title: 'Nobody signs in on this host', retry: 'never' },
   host_taken: { status: 409, title: 'This host is in use', retry: 'never' },
+  realm_configured: { status: 409, title: 'The configuration of the platform says how its own people sign in', retry: 'never' },
   workload_reserved: { status: 409, title: 'The workload may not be registered like this', retry: 'never' },
   scope_foreign: { status: 409, title: 'The scope belongs to somebody else', retry: 'never' },
   role_cycle: { status: 409, title: 'The roles would contain each other', retry: 'never' },

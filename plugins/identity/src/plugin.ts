@@ -43,6 +43,8 @@ export default definePlugin(identity, {
         describeAccess: request => templates.describe(request),
         removeAccess: request => templates.remove(request),
         putRealm: request => realms.put(request),
+        signInSettings: request => made.settings.get(request),
+        putSignInSettings: request => made.settings.put(request),
         putGrants: request => workloads.putGrants(request),
         getWorkload: request => workloads.get(request),
         putWorkload: request => workloads.put(request),

@@ -53,6 +53,7 @@ import { Recoveries } from './recovery/recoveries.ts';
 import { RecoveryDecisions } from './recovery/recovery-decisions.ts';
 import { ScimService } from './scim/scim-service.ts';
 import { ScimUsers } from './scim/scim-users.ts';
+import { SignInSettings } from './sign-in-settings.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { SsoSignIn } from './sso/sso-sign-in.ts';
@@ -155,6 +156,7 @@ export async function servicesOf(ctx: Ctx) {
     requests,
     rotation,
     sessions,
+    settings: new SignInSettings(ctx, { realms }),
     signIn,
     sso,
     templates,
