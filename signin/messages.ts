@@ -103,6 +103,7 @@ const en = {
   recovery_cancel: 'End the recovery',
   recovery_cancel_text: 'Nothing of your account is changed then.',
   recovery_cancelled: 'The recovery is ended. Nothing was changed.',
+  recovery_open: 'A recovery of this account is under way: somebody confirmed by a mail of yours that the second factor is lost. If it was not you, end it, and look after your mailbox.',
   recovery_finish_text: 'Your authenticator app, recovery codes and passkeys are taken away, and every device is signed out.',
   error: 'This did not work',
   error_text: 'The application sent you here with a request that cannot be completed. Go back to it and start again.',
@@ -208,6 +209,7 @@ const en = {
     sso_unavailable: 'Your organization’s sign-in cannot be reached. Try again in a moment.',
     mfa_enrolled: 'An authenticator app is set up already. Reload the page.',
     mfa_not_enrolled: 'No authenticator app is set up. Reload the page.',
+    recovery_waits: 'The rules here became stricter, so the recovery has to wait again. A mail says what is missing, and another one brings a new link.',
     recovery_off: 'Accounts are not recovered here. Ask an owner of your organization.',
   } as Record<string, string>,
   notices: {

@@ -45,6 +45,7 @@ export interface OwnAccount {
   readonly email: string;
   readonly mfa_enrolled: boolean;
   readonly recovery_codes_left: number;
+  readonly recovery: { readonly ready_at: string } | null;
 }
 export interface OwnSession {
   readonly session_id: string;
@@ -114,6 +115,7 @@ export class IdentityApi {
   confirmRecovery = (token: string) => this.#send<{ needs_approval: boolean; ready_at: string }>('POST', '/v1/recovery/confirm', { token });
   cancelRecovery = (token: string) => this.#send('POST', '/v1/recovery/cancel', { token });
   finishRecovery = (body: { token: string; password: string }) => this.#send('POST', '/v1/recovery/finish', body);
+  endRecovery = () => this.#send('POST', '/v1/account/recovery/end');
   account = () => this.#send<OwnAccount>('GET', '/v1/account');
   sessions = () => this.#send<{ items: readonly OwnSession[] }>('GET', '/v1/account/sessions');
   endSession = (id: string) => this.#send('POST', `/v1/account/sessions/${encodeURIComponent(id)}/revoke`);

@@ -5,6 +5,7 @@ import { ApiProblem, type Authenticator, type OwnSession } from './identity-api.
 import { listRow } from './list-row.ts';
 import type { Page } from './page.ts';
 import { PasskeyList } from './passkey-list.ts';
+import { showRecovery } from './recovery-notice.ts';
 import { signedByWallet } from './wallet-provider.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -51,6 +52,7 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
   const passkeys = passkeyForm && new PasskeyList(page, passkeyForm);
   void arrive(page, '/account', async () => {
     const [own] = await Promise.all([api.account(), devices(), wallets(), showConsents(page), passkeys?.show()]);
+    showRecovery(page, own);
     put(page, '[data-email]', own.email);
     put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : m.second_factor_off);
     const username = page.find<HTMLInputElement>('[data-username]');

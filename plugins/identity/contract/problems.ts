@@ -53,6 +53,7 @@ export const problems = {
   too_many_passkeys: { status: 409, title: 'There are as many passkeys as there may be', retry: 'never' },
   own_account: { status: 409, title: 'Nobody does this to the own account', retry: 'never' },
   last_administrator: { status: 409, title: 'An environment keeps at least one administrator', retry: 'never' },
+  recovery_waits: { status: 409, title: 'The recovery has to wait again', retry: 'later' },
   recovery_decided: { status: 409, title: 'The recovery does not wait for this decision', retry: 'never' },
   keys_too_fresh: { status: 409, title: 'The next keys are not known everywhere yet', retry: 'later' },
   token_expired: { status: 410, title: 'The link or step has expired', retry: 'never' },

@@ -123,7 +123,7 @@ export async function servicesOf(ctx: Ctx) {
   const challenges = new PasskeyChallenges(ctx);
   const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
   const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
-  const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
+  const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, recoveries, sessions, visits });
   const administrators = new LastAdministrator(ctx);
   const administration = new AccountAdministration(ctx, { ...pageParts, administrators, factor, recoveries, sessions });
   const removal = new AccountRemoval(ctx, { administrators, sessions });
@@ -133,7 +133,7 @@ export async function servicesOf(ctx: Ctx) {
   const wallets = { own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }) };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   const approvals = { ciba, consents, device, ownConsents, selection };
-  const recoveryParts = { decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };
+  const recoveryParts = { account, decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };
   const clientParts = { registration, registrationEndpoint };
   return {
     ...approvals,

@@ -1,5 +1,6 @@
 import { Type } from '@platform/sdk/contract';
 import { nullable } from '../schema.ts';
+import { RecoveryOutlook } from './recovery.ts';
 
 export const Email = Type.String({ maxLength: 320, pattern: '^\\s*[^@\\s]+@[^@\\s]+\\s*$' });
 /** Long enough for what is refused as too long to be told so by name (G-AUTH-08). */
@@ -15,6 +16,8 @@ export const Account = Type.Object({
   display_name: nullable,
   mfa_enrolled: Type.Boolean(),
   recovery_codes_left: Type.Integer(),
+  /** A recovery of the account that somebody confirmed; nothing where none is under way. */
+  recovery: Type.Union([RecoveryOutlook, Type.Null()]),
 });
 export const OwnSession = Type.Object({
   session_id: Type.String(),
