@@ -56,9 +56,9 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await ada.getByLabel('Passkeys').focus();
     await ada.keyboard.press('Space');
     await ada.keyboard.press('Tab');
-    await ada.keyboard.type('For wallets');
+    await ada.keyboard.type('Linked wallets');
     await ada.keyboard.press('Tab');
-    await ada.keyboard.type('After a wait, when');
+    await ada.keyboard.type('After a wait and');
     await shot('sign-in');
     await ada.getByLabel('Hours a recovery waits').fill('1');
     await ada.keyboard.press('Enter');

@@ -109,7 +109,7 @@ export async function servicesOf(ctx: Ctx) {
   const recoveries = new Recoveries(ctx, { box, mailbox });
   const arrival = new Arrival(ctx, { authorizations, browser, factor, recoveries, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
-  const ownConsents = new OwnConsents(ctx, { clients: registered, visits });
+  const ownConsents = new OwnConsents(ctx, { clients: registered, sessions, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
   const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });

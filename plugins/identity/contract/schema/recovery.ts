@@ -5,8 +5,8 @@ import { nullable } from '../schema.ts';
 export const AccountRecovery = Type.Union([
   Type.Literal('off', { title: 'Off' }),
   Type.Literal('wait', { title: 'After a wait' }),
-  Type.Literal('approval', { title: 'When an administrator approves' }),
-  Type.Literal('wait_and_approval', { title: 'After a wait, when an administrator approves' }),
+  Type.Literal('approval', { title: 'With an approval' }),
+  Type.Literal('wait_and_approval', { title: 'After a wait and an approval' }),
 ]);
 export type AccountRecovery = Static<typeof AccountRecovery>;
 export const RecoveryWaitHours = Type.Integer({ minimum: 24, maximum: 720, description: 'Hours between the confirmed request and the new password' });

@@ -7,8 +7,8 @@ export const WalletSignature = Type.String({ pattern: '^0x[0-9a-fA-F]{130}$' });
 /** `linked`: who has linked a wallet signs in with it. `sign_up`: a wallet nobody has linked opens an account. */
 export const WalletSignIn = Type.Union([
   Type.Literal('off', { title: 'Off' }),
-  Type.Literal('linked', { title: 'For wallets that were linked to an account' }),
-  Type.Literal('sign_up', { title: 'For every wallet; one that is new opens an account' }),
+  Type.Literal('linked', { title: 'Linked wallets' }),
+  Type.Literal('sign_up', { title: 'Any wallet, opening accounts' }),
 ]);
 export const WalletChallenge = Type.Object({ challenge_id: Type.String(), message: Type.String(), expires_at: Type.String() });
 export const LinkedWallet = Type.Object({ address: Type.String(), linked_at: Type.String() });
