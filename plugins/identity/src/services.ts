@@ -9,6 +9,7 @@ import { OwnAccount } from './account/own-account.ts';
 import { PasswordChange } from './account/password-change.ts';
 import { PasswordDesk } from './account/password-desk.ts';
 import { PasswordReset } from './account/password-reset.ts';
+import { SignInMeans } from './account/sign-in-means.ts';
 import { SignUp } from './account/sign-up.ts';
 import { SignUpPolicy } from './account/sign-up-policy.ts';
 import { StepTokens } from './account/step-tokens.ts';
@@ -120,8 +121,9 @@ export async function servicesOf(ctx: Ctx) {
   const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers }));
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
+  const means = new SignInMeans(ctx);
   const challenges = new PasskeyChallenges(ctx);
-  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
+  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, means, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
   const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
   const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, recoveries, sessions, visits });
   const administrators = new LastAdministrator(ctx);
@@ -130,7 +132,10 @@ export async function servicesOf(ctx: Ctx) {
   const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { administrators, change, mailbox, passwords: desk, recoveries, removal, sessions, steps }) });
   const directory = { audit: new OwnAudit(ctx), people, removal, scim };
   const walletChallenges = new WalletChallenges(ctx, { realms });
-  const wallets = { own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }) };
+  const wallets = {
+    own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, means, visits }),
+    signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }),
+  };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   const approvals = { ciba, consents, device, ownConsents, selection };
   const recoveryParts = { account, decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };

@@ -33,7 +33,7 @@ export class OwnAccount {
     const { person } = await visits.reading(request);
     const [{ enrolled, left }, recovery] = await Promise.all([factor.stateOf(person.user_id), recoveries.confirmedOf(person.user_id)]);
     const { email, email_verified, display_name } = person;
-    return { email, email_verified, display_name, mfa_enrolled: enrolled, recovery_codes_left: enrolled ? left : 0, recovery };
+    return { email, email_verified, display_name, mfa_enrolled: enrolled, recovery_codes_left: enrolled ? left : 0, has_password: person.hash !== null, recovery };
   }
 
   /** Whoever is signed in needs no other way in, and may be the owner whom somebody else wants to take the account from. */
@@ -71,6 +71,7 @@ export class OwnAccount {
     const { arrival, change, passwords, visits } = this.#parts;
     const { body, headers } = request;
     const { realm, person, amr } = await visits.proven(request, body.current_password);
+    if (person.hash === null) throw this.#ctx.problem('wrong_password', { detail: 'The account has no password yet. Have a link sent to you at the page that resets it.' });
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
