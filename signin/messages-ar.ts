@@ -127,6 +127,7 @@ export const ar: Messages = {
   account: 'حسابك',
   second_factor: 'تطبيق المصادقة',
   second_factor_on: 'يطلب تسجيل الدخول رمزًا من تطبيقك. رموز الاسترداد المتبقية: \u2068{n}\u2069.',
+  second_factor_none: 'لم يُضبط تطبيق مصادقة.',
   second_factor_off: 'يطلب تسجيل الدخول كلمة المرور وحدها.',
   second_factor_manage: 'تغيير',
   second_factor_begin: 'أدخل كلمة المرور لإعداد تطبيق مصادقة.',

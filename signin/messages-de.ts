@@ -132,6 +132,7 @@ export const de: Messages = {
   account: 'Ihr Konto',
   second_factor: 'Authenticator-App',
   second_factor_on: 'Die Anmeldung fragt nach einem Code Ihrer App. {n} Wiederherstellungscodes sind übrig.',
+  second_factor_none: 'Es ist keine Authenticator-App eingerichtet.',
   second_factor_off: 'Die Anmeldung fragt nur nach dem Passwort.',
   second_factor_manage: 'Ändern',
   second_factor_begin: 'Geben Sie Ihr Passwort ein, um eine Authenticator-App einzurichten.',

@@ -131,6 +131,7 @@ const en = {
   account: 'Your account',
   second_factor: 'Authenticator app',
   second_factor_on: 'Signing in asks for a code of your app. {n} recovery codes are left.',
+  second_factor_none: 'No authenticator app is set up.',
   second_factor_off: 'Signing in asks for the password alone.',
   second_factor_manage: 'Change',
   second_factor_begin: 'Enter your password to set up an authenticator app.',

@@ -56,7 +56,7 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
     showRecovery(page, own);
     if (!own.has_password) withoutPassword(page, '/account');
     put(page, '[data-email]', own.email);
-    put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : m.second_factor_off);
+    put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : own.has_password ? m.second_factor_off : m.second_factor_none);
     const username = page.find<HTMLInputElement>('[data-username]');
     if (username) username.value = own.email;
   });
@@ -130,7 +130,7 @@ export function attachAccountMfa(page: Page, element: HTMLFormElement): Attached
     const own = await api.account();
     enrolled = own.mfa_enrolled;
     if (!own.has_password) withoutPassword(page, '/account/mfa');
-    put(page, '[data-lead]', enrolled ? m.second_factor_change : m.second_factor_begin);
+    put(page, '[data-lead]', !own.has_password ? '' : enrolled ? m.second_factor_change : m.second_factor_begin);
     if (enrolled) put(page, '[data-step-password] [type=submit]', m.renew_codes);
     show(page, '[data-when-enrolled]', enrolled);
     show(page, '[data-step-password]');

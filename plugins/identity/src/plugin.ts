@@ -86,6 +86,7 @@ export default definePlugin(identity, {
         advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
         pushMail: signal => mailbox.queue.push(signal),
         refreshKeys: () => keys.refresh(),
+        sealAnew: signal => made.keyChange.reseal(signal),
         rotateKeys: () => rotation.rotateWhenDue(),
         publishRevocations: () => sessions.publish(),
       },

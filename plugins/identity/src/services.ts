@@ -35,6 +35,7 @@ import { OwnAudit } from './directory/own-audit.ts';
 import { EffectiveAccess } from './effective-access.ts';
 import { HostedPages } from './hosted-pages.ts';
 import { KeyRotation } from './key-rotation.ts';
+import { KeyChange } from './key-change.ts';
 import { LastAdministrator } from './last-administrator.ts';
 import { MfaChallenge } from './mfa/mfa-challenge.ts';
 import { MfaEnrolment } from './mfa/mfa-enrolment.ts';
@@ -69,7 +70,7 @@ import { Workloads } from './workloads.ts';
 
 /** Everything of this service, put together by hand (house 20). */
 export async function servicesOf(ctx: Ctx) {
-  const box = await ctx.secrets.box(ctx.config.keyEncryptionRef);
+  const box = await ctx.secrets.box(ctx.config.keyEncryptionRef, ctx.config.previousKeyEncryptionRefs.split(',').filter(Boolean));
   const keys = new SigningKeys(ctx, box);
   await keys.start();
   const realms = new Realms(ctx);
@@ -148,6 +149,7 @@ export async function servicesOf(ctx: Ctx) {
     authorizations,
     directory,
     holders,
+    keyChange: new KeyChange(ctx, box),
     keys,
     mailbox,
     model,

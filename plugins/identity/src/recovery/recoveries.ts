@@ -239,7 +239,7 @@ export class Recoveries {
 
 type Tagged = IdentityTx['sql'];
 const newToken = (): string => randomBytes(32).toString('base64url');
-const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
+export const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
 const isReady = ({ due, approved, needs_approval }: Recovery): boolean => due && (approved || !needs_approval);
 /** The mail that says what has to happen before the last one. */
 const outlookOf = (rule: RecoveryRule): Letter => (!rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged');
