@@ -15,6 +15,8 @@ export class LastAdministrator {
 
   /** In the transaction that closes or removes an account, before it does: of two who go at once, the second sees that the first is gone. */
   async requireOther({ sql }: IdentityTx, { env_id: envId, user_id: userId }: Pick<Person, 'env_id' | 'user_id'>): Promise<void> {
+    // The person first, as everybody does who changes an account: nobody waits for somebody who waits for them.
+    await sql`select 1 from users where user_id = ${userId} for update`;
     await sql`select pg_advisory_xact_lock(hashtextextended(${`platform:auth:administrators:${envId}`}, 0))`;
     const administering =
       envId === SYSTEM.envId
