@@ -7,7 +7,7 @@ export interface RecoveryRule {
 }
 
 /** What a realm puts between the proven address and a new password; nothing where accounts are not recovered. */
-export function ruleOf({ account_recovery: mode, recovery_wait_hours: hours }: Pick<Realm, 'account_recovery' | 'recovery_wait_hours'>): RecoveryRule | undefined {
+export function ruleOf({ account_recovery: mode, recovery_wait_hours: hours }: Realm): RecoveryRule | undefined {
   if (mode === 'off') return undefined;
   return { approval: mode !== 'wait', hours: mode === 'approval' ? 0 : hours };
 }
