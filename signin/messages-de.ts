@@ -103,6 +103,10 @@ export const de: Messages = {
   recovery_cancel: 'Wiederherstellung beenden',
   recovery_cancel_text: 'An Ihrem Konto ändert sich dann nichts.',
   recovery_cancelled: 'Die Wiederherstellung ist beendet. Nichts wurde geändert.',
+  no_password: 'Dieses Konto hat kein Passwort. Melden Sie sich dafür kurz vorher an.',
+  sign_in_again: 'Neu anmelden',
+  recovery_open:
+    'Dieses Konto wird gerade wiederhergestellt: Jemand hat mit einer Mail an Sie bestätigt, dass der zweite Faktor verloren ist. Wenn Sie es nicht waren, beenden Sie es, und sehen Sie nach Ihrem Postfach.',
   recovery_finish_text: 'Ihre Authenticator-App, Ihre Wiederherstellungscodes und Ihre Passkeys werden entfernt, und jedes Gerät wird abgemeldet.',
   error: 'Das hat nicht geklappt',
   error_text: 'Die Anwendung hat Sie mit einer Anfrage hierher geschickt, die nicht abgeschlossen werden kann. Gehen Sie zurück und beginnen Sie neu.',
@@ -128,6 +132,7 @@ export const de: Messages = {
   account: 'Ihr Konto',
   second_factor: 'Authenticator-App',
   second_factor_on: 'Die Anmeldung fragt nach einem Code Ihrer App. {n} Wiederherstellungscodes sind übrig.',
+  second_factor_none: 'Es ist keine Authenticator-App eingerichtet.',
   second_factor_off: 'Die Anmeldung fragt nur nach dem Passwort.',
   second_factor_manage: 'Ändern',
   second_factor_begin: 'Geben Sie Ihr Passwort ein, um eine Authenticator-App einzurichten.',
@@ -207,6 +212,9 @@ export const de: Messages = {
     sso_unavailable: 'Die Anmeldung Ihrer Organisation ist nicht erreichbar. Versuchen Sie es gleich noch einmal.',
     mfa_enrolled: 'Eine Authenticator-App ist schon eingerichtet. Laden Sie die Seite neu.',
     mfa_not_enrolled: 'Es ist keine Authenticator-App eingerichtet. Laden Sie die Seite neu.',
+    sign_in_again: 'Melden Sie sich neu an, und tun Sie das dann innerhalb von fünf Minuten.',
+    last_means: 'Es bliebe nichts, womit Sie sich anmelden. Fügen Sie zuerst eine andere Wallet oder einen Passkey hinzu.',
+    recovery_waits: 'Die Regeln hier sind strenger geworden, daher muss die Wiederherstellung noch einmal warten. Eine Mail sagt, was fehlt, und eine weitere bringt einen neuen Link.',
     recovery_off: 'Konten werden hier nicht wiederhergestellt. Fragen Sie jemanden, dem Ihre Organisation gehört.',
   },
   notices: {

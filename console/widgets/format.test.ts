@@ -16,6 +16,11 @@ test.each<[unknown, Format, string]>([
   [false, 'bool', 'No'],
   [null, 'text', '–'],
   [{ a: 1 }, 'text', '{"a":1}'],
+  ['awaiting_approval', 'badge', 'Awaiting approval'],
+  ['active', 'badge', 'Active'],
+  ['v1.2_rc', 'badge', 'v1.2_rc'],
+  [false, 'badge', 'No'],
+  ['awaiting_approval', 'text', 'awaiting_approval'],
   ['2026-03-04T05:06:07.000Z', 'datetime', 'Mar 4, 2026, 5:06:07 AM'],
   ['soon', 'datetime', 'soon'],
 ])('%j as %s', (value, format, text) => expect(formatted(value, format, { locale: 'en-US', timeZone: 'UTC' })).toBe(text));

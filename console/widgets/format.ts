@@ -29,9 +29,18 @@ export function formatted(value: unknown, format: Format = 'text', { locale, tim
     case 'json':
       // A text is shown as it is, line by line.
       return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+    case 'badge':
+      return typeof value === 'string' ? readable(value) : formatted(value);
     default:
       return typeof value === 'object' ? JSON.stringify(value) : typeof value === 'boolean' ? (value ? 'Yes' : 'No') : String(value);
   }
+}
+
+/** A state as it is spelt on the wire, in words; what is spelt otherwise is somebody's own and stays. */
+function readable(state: string): string {
+  if (!/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(state)) return state;
+  const words = state.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function numeric(value: unknown, write: (n: number) => string): string {

@@ -3,7 +3,7 @@ import { formatted } from './format.ts';
 
 /** One value in the way its column asks for. */
 export function Value({ value, format, tones }: { value: unknown; format?: Format | undefined; tones?: Record<string, Tone> | undefined }) {
-  const text = formatted(value, format);
+  const text = formatted(value, format ?? (tones && 'badge'));
   if (value === undefined || value === null || value === '') return <span className="faint">{text}</span>;
   if (format === 'badge' || tones)
     return (

@@ -94,7 +94,7 @@ describe('somebody lost the phone and gets the account back', () => {
     await enterAsFirstAdministrator(ada, platform);
     await ada.goto(`${platform.ready.console}/#/auth/recoveries?env=${SYSTEM.envId}`);
     const row = ada.getByRole('row').filter({ hasText: KAY });
-    await row.getByText('awaiting_approval').waitFor();
+    await row.getByText('Awaiting approval').waitFor();
     await shoot(ada, 'identity-recoveries');
     expect(await ofThePage(ada)).toEqual([]);
     // The three days are over.
@@ -137,7 +137,36 @@ describe('somebody lost the phone and gets the account back', () => {
     expect(await state()).toBe('cancelled');
   }, 60_000);
 
-  test('6 every face of its pages, in both themes, narrow and wide, from left to right and from right to left', async () => {
+  test('6 whoever is signed in sees at the own account that one is under way, and ends it there', async () => {
+    await signIn(NEXT);
+    await stepIs(kay, 'account');
+    const stranger = await (await browser.newContext()).newPage();
+    await stranger.goto(auth('/account-recovery'));
+    await stranger.getByLabel('Email').fill(KAY);
+    await stranger.getByRole('button', { name: 'Recover the account' }).click();
+    await stranger.locator('[data-notice]:visible').waitFor();
+    await expect.poll(async () => (await state()) === 'asked' && (await mailed('/account-recovery/confirm#token='))).toBeTruthy();
+    await stranger.goto(await mailed('/account-recovery/confirm#token='));
+    await stranger.getByRole('button', { name: 'Confirm' }).click();
+    await stranger.locator('[data-notice]:visible').waitFor();
+    await stranger.close();
+    const found: string[] = [];
+    for (const locale of ['ar', 'de', 'en'] as const) {
+      await kay.goto(auth(`/account?ui_locales=${locale}`));
+      await kay.locator('[data-recovery-end]').waitFor();
+      found.push(...(await lookAt(kay, 'account recovery', locale)));
+    }
+    expect(found).toEqual([]);
+    await kay.getByRole('button', { name: 'End the recovery' }).focus();
+    await kay.keyboard.press('Enter');
+    await kay.getByText('The recovery is ended. Nothing was changed.').waitFor();
+    expect([await state(), await kay.evaluate(() => document.activeElement?.textContent)]).toEqual(['cancelled', 'The recovery is ended. Nothing was changed.']);
+    await kay.reload();
+    await kay.locator('[data-factor]').waitFor();
+    expect(await kay.locator('[data-recovery]').isVisible()).toBe(false);
+  }, 120_000);
+
+  test('7 every face of its pages, in both themes, narrow and wide, from left to right and from right to left', async () => {
     const found: string[] = [];
     const complaints: string[] = [];
     const page = await (await browser.newContext()).newPage();

@@ -50,7 +50,35 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     expect([org, env].every(id => id.length === 36)).toBe(true);
   });
 
-  test('2 REG-090 the look is previewed as it is typed, merged with what the organization set', async () => {
+  test('2 how its people sign in is said on a page, with the keyboard alone, and holds at once', async () => {
+    await open(`auth/sign_in?env=${env}`);
+    await ada.getByRole('heading', { name: 'Sign-in settings', level: 1 }).waitFor();
+    await ada.getByLabel('Passkeys').focus();
+    await ada.keyboard.press('Space');
+    await ada.keyboard.press('Tab');
+    await ada.keyboard.type('Linked wallets');
+    await ada.keyboard.press('Tab');
+    await ada.keyboard.type('After a wait and');
+    await shot('sign-in');
+    await ada.getByLabel('Hours a recovery waits').fill('1');
+    await ada.keyboard.press('Enter');
+    await ada.getByText('Enter 24 or more.').waitFor();
+    await ada.getByLabel('Hours a recovery waits').fill('48');
+    await ada.keyboard.press('Enter');
+    await ada.getByText(/Save settings.*done|saved/i).waitFor();
+    await ada.reload();
+    await expect.poll(() => ada.getByLabel('Passkeys').isChecked()).toBe(true);
+    expect(await ada.getByLabel('Account recovery').inputValue()).toBe('wait_and_approval');
+    expect(await ada.getByLabel('Hours a recovery waits').inputValue()).toBe('48');
+    const visitor = await browser.newPage();
+    await visitor.goto(platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`) + '/sign-in');
+    await visitor.locator('[data-passkey]').waitFor();
+    await visitor.goto(platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`) + '/account-recovery');
+    await visitor.getByRole('button', { name: 'Recover the account' }).waitFor();
+    await visitor.close();
+  });
+
+  test('3 REG-090 the look is previewed as it is typed, merged with what the organization set', async () => {
     await open(`branding?org=${org}`);
     await ada.getByLabel('Font family').fill('Georgia, serif');
     await ada.getByRole('button', { name: 'Save branding' }).click();
@@ -64,7 +92,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await shot('branding');
   });
 
-  test('3 who can do something here is asked on a page, and unfinished work has one', async () => {
+  test('4 who can do something here is asked on a page, and unfinished work has one', async () => {
     await open(`sys/access?env=${env}`);
     await ada.getByLabel('Action').first().fill('sys:env:admin');
     await ada.keyboard.press('Enter');
@@ -75,7 +103,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await shot('unfinished');
   });
 
-  test('4 REG-004 the trail of the environment is filtered and proven on its page', async () => {
+  test('5 REG-004 the trail of the environment is filtered and proven on its page', async () => {
     await open(`audit?env=${env}`);
     await ada.getByText('env.created').first().waitFor();
     await ada.getByRole('button', { name: /verify/i }).click();
@@ -83,7 +111,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await shot('audit');
   });
 
-  test('5 G-SYS-02 suspended it can be read and not changed, and is resumed', async () => {
+  test('6 G-SYS-02 suspended it can be read and not changed, and is resumed', async () => {
     await open(`settings?env=${env}`);
     await ada.getByRole('button', { name: 'Suspend environment' }).click();
     await ada.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
@@ -94,7 +122,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await ada.getByRole('button', { name: 'Suspend environment' }).waitFor();
   });
 
-  test('6 H-32 REG-064 a delete says first what goes, asks for the slug, and leaves nothing to see', async () => {
+  test('7 H-32 REG-064 a delete says first what goes, asks for the slug, and leaves nothing to see', async () => {
     await open(`settings?org=${org}`);
     await ada.getByRole('button', { name: /Delete organization/ }).click();
     const dialog = ada.getByRole('dialog');

@@ -4,6 +4,7 @@ import { Wallet } from '../../plugins/identity/test/fixtures/wallet.ts';
 import { CHOSEN, World } from '../../plugins/identity/test/fixtures/world.ts';
 import { findChromium } from '../fixtures/chromium.ts';
 import { serveOrigin } from '../fixtures/service-origin.ts';
+import { axeFindings, tabStops } from '../fixtures/page-sight.ts';
 import { shoot } from '../fixtures/shots.ts';
 
 const HOST = 'auth.prod.wallets.localhost';
@@ -104,5 +105,32 @@ describe('a wallet in a browser', () => {
     await section.getByRole('button', { name: `Remove ${wallet.address}` }).click();
     await expect.poll(() => section.getByRole('listitem').count()).toBe(0);
     expect(await world.sql`select 1 from wallets`).toHaveLength(0);
+  }, 60_000);
+
+  test('5 of an account without a password: no form asks for one, and each says what to do', async () => {
+    await world.registry.putRealm({ params: { env_id: envId }, body: { host: HOST, org_id: world.org, wallet_sign_in: 'sign_up', passkeys: true } });
+    const page = await windowOf(await browser.newContext());
+    await page.goto(`${ORIGIN}/wallet?return_to=/account`);
+    await page.getByRole('button', { name: 'Connect wallet' }).click();
+    await page.waitForURL(`${ORIGIN}/account`);
+    const passkeys = page.locator('[data-passkeys]');
+    await passkeys.getByText('This account has no password. For this you sign in a moment before.').waitFor();
+    expect([await page.locator('input[type=password]').count(), await axeFindings(page)]).toEqual([0, []]);
+    const { expected, walked, unseen } = await tabStops(page);
+    expect([walked, unseen]).toEqual([expected, []]);
+    await shoot(page, 'account-no-password');
+    await world.sql`update session_devices set proven_at = now() - interval '1 hour'`;
+    await passkeys.getByLabel('Name of the new passkey').fill('Laptop');
+    await passkeys.getByRole('button', { name: 'Add a passkey' }).click();
+    await passkeys.getByText('Sign in again, and then do this within five minutes.').waitFor();
+    await passkeys.getByRole('link', { name: 'Sign in again' }).click();
+    await page.getByRole('link', { name: 'Sign in with a wallet' }).click();
+    await page.getByRole('button', { name: 'Connect wallet' }).click();
+    await page.waitForURL(`${ORIGIN}/account`);
+    await page.getByRole('link', { name: 'Change', exact: true }).click();
+    await page.getByText('This account has no password.').waitFor();
+    await shoot(page, 'account-mfa-no-password');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.locator('[data-step-app] svg').waitFor();
   }, 60_000);
 });

@@ -54,6 +54,7 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E035', 'probe.routes.greet.door', lab(draft => Object.assign(route(draft), { door: 'node' }))],
     ['E036', 'probe.routes.twice.path', broken(draft => Object.assign(draft['routes'] as object, { twice: { ...route(draft, 'readThing'), path: '/v1/things/{other}' } }))],
     ['E037', 'probe.routes.greet.dispatch', broken(draft => Object.assign(route(draft).options, { dispatch: true, gate: { public: 'nobody is asked' } }))],
+    ['E038', 'probe.routes.greet.errors', broken(draft => Object.assign(route(draft).options, { errors: 'scim' }))],
     ['E040', 'probe.actions.Probe', broken(draft => Object.assign(draft['actions'] as object, { Probe: { title: 'x' } }))],
     ['E041', 'probe.actions.auth:users:admin', lab(draft => Object.assign(draft['actions'] as object, { 'auth:users:admin': { title: 'x' } }))],
     ['W042', 'probe.actions.probe:things:read', broken(draft => Object.assign(draft['actions'] as object, { 'probe:things:read': {} }))],

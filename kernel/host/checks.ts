@@ -75,6 +75,8 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     for (const event of options.emits ?? []) if (!(event in manifest.events)) add('E034', `${where}.emits`, `No event '${event}'.`, 'Declare it under `events`.');
     if (options.dispatch && (door !== 'request' || typeof gate !== 'string'))
       add('E037', `${where}.dispatch`, 'An action of operators is a request whose gate names one action.', 'Name one action in the gate, or take `dispatch` away.');
+    if (options.errors && door !== 'raw' && door !== 'node')
+      add('E038', `${where}.errors`, 'Callers of this door read problems (RFC 9457).', 'Use a raw or node door for an API of another standard, or take `errors` away.');
     if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
     if (!platform && PLATFORM_DOORS.has(door)) add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, stream or socket.');
     const key = `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`;

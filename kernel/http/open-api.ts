@@ -1,4 +1,4 @@
-import type { AnyRoute, ProblemDecl } from '@platform/sdk';
+import { type AnyRoute, ERROR_FORMS, type ProblemDecl } from '@platform/sdk';
 import { KERNEL_PROBLEMS } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { gateActions } from './operation.ts';
@@ -36,6 +36,8 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
   const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const);
   const problems = new Map<number, string[]>();
   for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), decl.code ?? code]);
+  const form = options.errors && ERROR_FORMS[options.errors];
+  const refusal = form ? { [mediaOf(form.type)]: { schema: form.schema } } : { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
   const success = options.status ?? (options.returns ? 200 : 204);
   return {
     operationId: `${manifest.id}.${name}`,
@@ -49,12 +51,12 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
     ...(options.body ? { requestBody: { required: true, content: { 'application/json': { schema: options.body } } } } : {}),
     responses: {
       [success]: { description: 'Success', ...(options.returns ? { content: { 'application/json': { schema: options.returns } } } : {}) },
-      ...Object.fromEntries(
-        [...problems].map(([status, codes]) => [status, { description: codes.join(', '), content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } }]),
-      ),
+      ...Object.fromEntries([...problems].map(([status, codes]) => [status, { description: codes.join(', '), content: refusal }])),
     },
   };
 }
+
+const mediaOf = (type: string): string => type.split(';')[0] as string;
 
 const PROBLEM = {
   type: 'object',

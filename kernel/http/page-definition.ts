@@ -152,15 +152,18 @@ function bodyFields(route: AnyRoute | undefined): Field[] {
 
 /** A widget follows from its schema (house 16). */
 function field(name: string, schema: Node, required: boolean): Field {
-  const choices = schema.enum ?? (schema.anyOf?.every(option => option.const !== undefined) ? schema.anyOf.map(option => option.const) : undefined);
+  const named = (value: unknown, title?: string) => ({ value: String(value), label: title ?? sentence(String(value)) });
+  const choices = schema.enum?.map(value => named(value)) ?? (schema.anyOf?.every(option => option.const !== undefined) ? schema.anyOf.map(option => named(option.const, option.title)) : undefined);
   const inner = !choices && schema.anyOf ? (schema.anyOf.find(option => option.type !== 'null') ?? schema) : schema;
+  const type = choices ? 'select' : widget(inner);
   return {
     name,
     label: schema.title ?? sentence(name),
-    type: choices ? 'select' : widget(inner),
-    ...(required ? { required } : {}),
+    type,
+    // A switch always has a value; `required` would ask for yes.
+    ...(required && type !== 'bool' ? { required } : {}),
     ...(schema.default === undefined ? {} : { default: schema.default }),
-    ...(choices ? { options: choices.map(value => ({ value: String(value), label: sentence(String(value)) })) } : {}),
+    ...(choices ? { options: choices } : {}),
     ...(inner.pattern ? { pattern: inner.pattern } : {}),
     ...(inner.minimum === undefined ? {} : { min: inner.minimum }),
     ...(inner.maximum === undefined ? {} : { max: inner.maximum }),

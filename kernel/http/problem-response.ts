@@ -1,4 +1,4 @@
-import { isProblem, type Logger, problemBody, ProblemError } from '@platform/sdk';
+import { errorBody, type ErrorForm, isProblem, type Logger, ProblemError } from '@platform/sdk';
 import { newId } from '../base/ids.ts';
 import { KERNEL_PROBLEMS, kernelProblem } from '../base/kernel-problem.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
@@ -23,17 +23,18 @@ function foreign(problem: ProblemError, service: string): ProblemError {
   return kernelProblem(problem.status === 503 ? 'not_ready' : 'internal', { cause: problem });
 }
 
-/** The wire form of a failure, logged once with its cause, which the client never sees (house 13). */
-export function problemResponse(error: unknown, context: { service: string; correlationId: string; log: Logger }): ProblemResponse {
+/** The wire form of a failure, logged once with its cause, which the client never sees (house 13). `form`: of the route that was asked for. */
+export function problemResponse(error: unknown, context: { service: string; correlationId: string; log: Logger; form?: ErrorForm | undefined }): ProblemResponse {
   const problem = named(foreign(asProblem(error), context.service), context.service);
   if (problem.level === 'error' || problem.cause !== undefined) {
     context.log[problem.level]({ code: problem.code, status: problem.status, err: problem.cause ?? problem }, 'request failed');
   }
+  const { type, body } = errorBody(problem, { form: context.form, correlationId: context.correlationId, requestId: newId() });
   return {
     status: problem.status,
     code: problem.code,
-    headers: { ...problem.headers, 'content-type': 'application/problem+json; charset=utf-8', 'x-platform-correlation-id': context.correlationId, 'cache-control': 'no-store' },
-    body: JSON.stringify(problemBody(problem, context.correlationId, newId())),
+    headers: { ...problem.headers, 'content-type': type, 'x-platform-correlation-id': context.correlationId, 'cache-control': 'no-store' },
+    body: JSON.stringify(body),
   };
 }
 

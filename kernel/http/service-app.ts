@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { AnyRoute, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
+import type { AnyRoute, ErrorForm, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
 import Koa, { type Context } from 'koa';
 import type { Clock } from '../base/clock.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
@@ -121,8 +121,7 @@ export class ServiceApp {
     const { req, res } = context;
     const { manifest, log, accepting } = this.#options;
     const exchange = readExchange(req, manifest.id);
-    const { correlationId } = exchange;
-    await inScope({ correlationId, service: manifest.id }, async () => {
+    await inScope({ correlationId: exchange.correlationId, service: manifest.id }, async () => {
       try {
         refuseAmbiguous(req);
         const match = this.#match(req.method ?? 'GET', exchange.url.pathname);
@@ -130,7 +129,7 @@ export class ServiceApp {
         if (!accepting() && !exempt) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
         await this.#enter(context, exchange, match);
       } catch (error) {
-        this.#refuse(context, error, correlationId, log);
+        this.#refuse(context, error, exchange, log);
       }
     });
     if (res.statusCode >= 500) log.debug({ status: res.statusCode, path: exchange.url.pathname }, 'request answered');
@@ -273,8 +272,9 @@ export class ServiceApp {
     };
   }
 
-  #refuse(context: Context, error: unknown, correlationId: string, log: Logger): void {
-    const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log });
+  #refuse(context: Context, error: unknown, { correlationId, url }: Exchange, log: Logger): void {
+    const form = this.#formAt(context.method, url.pathname);
+    const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log, form });
     this.#options.seen?.('', status, code);
     if (context.res.headersSent) return void context.res.destroy();
     context.respond = true;
@@ -283,6 +283,12 @@ export class ServiceApp {
     context.body = body;
     // An unread body would be taken for the next request.
     if (!context.req.complete) context.set('connection', 'close');
+  }
+
+  /** How the route at this path refuses; also where the path is not well encoded, which is no reason to answer a client in another API's words. */
+  #formAt(method: string, path: string): ErrorForm | undefined {
+    const found = this.#table.find(method, path.replaceAll('%', ''));
+    return found !== undefined && found !== 'malformed' && 'value' in found ? found.value.route.options.errors : undefined;
   }
 }
 

@@ -158,10 +158,10 @@ describe('who calls', () => {
     }
   });
 
-  test('KRN-021 a mark on the session, the person or the certificate refuses the next request; without one only time does', async () => {
+  test('KRN-021 a mark on the session, the grant, the person or the certificate refuses the next request; without one only time does', async () => {
     await known();
-    const token = host.mint.token(ada, 'probe', { jti: 'this-one', cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
-    for (const mark of [`revoked:sid:s-${ada.id}`, `revoked:sub:${ada.id}`, 'revoked:jti:this-one', `revoked:cert:${thumbprintOf(sender.cert)}`]) {
+    const token = host.mint.token(ada, 'probe', { jti: 'this-one', gid: 'a-grant', cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
+    for (const mark of [`revoked:sid:s-${ada.id}`, `revoked:sub:${ada.id}`, 'revoked:jti:this-one', 'revoked:gid:a-grant', `revoked:cert:${thumbprintOf(sender.cert)}`]) {
       expect((await whoami({ token, as: sender })).status).toBe(200);
       await host.process.kv.call('SET', mark, '1');
       expect([mark, await refused({ token, as: sender })]).toMatchObject([mark, { status: 401, code: 'actor_revoked' }]);

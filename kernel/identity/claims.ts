@@ -19,6 +19,8 @@ export interface Claims {
   readonly vertical?: string;
   /** Issued to an application that is not the tenant's own: good for its `scope` and no more. */
   readonly limited?: boolean;
+  /** Names the grant of a person to such an application; taken back, it ends the tokens that came from it. */
+  readonly gid?: string;
   readonly act?: { readonly sub: string; readonly client_id?: string };
   readonly cnf?: { readonly 'x5t#S256'?: string; readonly jkt?: string };
 }

@@ -111,6 +111,7 @@ export class Verifier {
       ...new Set([`revoked:sub:${userId}`, `revoked:sub:${holder}`]),
       `revoked:jti:${claims.jti}`,
       ...(claims.sid ? [`revoked:sid:${claims.sid}`] : []),
+      ...(claims.gid ? [`revoked:gid:${claims.gid}`] : []),
       ...(bound ? [`revoked:cert:${bound}`] : []),
     ];
     const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations, holder);

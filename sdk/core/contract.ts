@@ -6,6 +6,7 @@ export type { EventDef, Subscription } from './src/event.ts';
 export type { PageDecl, ColumnDecl } from './src/page.ts';
 export type { Action, Gate, Principal } from './src/action.ts';
 export type { ProblemDecl } from './src/problem.ts';
+export type { ErrorForm } from './src/error-form.ts';
 export { del, get, listener, node, post, put, raw, socket, stream } from './src/route.ts';
 export type { AnyRoute, RouteDef } from './src/route.ts';
 export { Type, type Static, type TSchema } from 'typebox';

@@ -43,8 +43,10 @@ export interface Account {
 }
 export interface OwnAccount {
   readonly email: string;
+  readonly has_password: boolean;
   readonly mfa_enrolled: boolean;
   readonly recovery_codes_left: number;
+  readonly recovery: { readonly ready_at: string } | null;
 }
 export interface OwnSession {
   readonly session_id: string;
@@ -87,6 +89,9 @@ interface WalletChallenge {
 }
 type Decision = 'approve' | 'deny';
 
+/** The password once more, of accounts that have one. */
+const shownAgain = (password: string): { password?: string } => (password ? { password } : {});
+
 /** The identity service of this very origin; there is no other host to talk to. */
 export class IdentityApi {
   readonly #fetch: typeof fetch;
@@ -114,6 +119,7 @@ export class IdentityApi {
   confirmRecovery = (token: string) => this.#send<{ needs_approval: boolean; ready_at: string }>('POST', '/v1/recovery/confirm', { token });
   cancelRecovery = (token: string) => this.#send('POST', '/v1/recovery/cancel', { token });
   finishRecovery = (body: { token: string; password: string }) => this.#send('POST', '/v1/recovery/finish', body);
+  endRecovery = () => this.#send('POST', '/v1/account/recovery/end');
   account = () => this.#send<OwnAccount>('GET', '/v1/account');
   sessions = () => this.#send<{ items: readonly OwnSession[] }>('GET', '/v1/account/sessions');
   endSession = (id: string) => this.#send('POST', `/v1/account/sessions/${encodeURIComponent(id)}/revoke`);
@@ -123,17 +129,17 @@ export class IdentityApi {
   passkeyChallenge = () => this.#send<PasskeyChallenge>('POST', '/v1/passkey/challenge');
   passkeySignIn = (body: { credential: object; oauth: OAuthContext }) => this.#authenticate('/v1/passkey/sign-in', body);
   passkeys = () => this.#send<{ items: readonly OwnPasskey[] }>('GET', '/v1/account/passkeys');
-  beginPasskey = (password: string) => this.#send<PasskeyCreation>('POST', '/v1/account/passkeys/begin', { password });
+  beginPasskey = (password: string) => this.#send<PasskeyCreation>('POST', '/v1/account/passkeys/begin', shownAgain(password));
   finishPasskey = (body: { credential: object; name: string }) => this.#send<OwnPasskey>('POST', '/v1/account/passkeys/finish', body);
   renamePasskey = (id: string, name: string) => this.#send('POST', `/v1/account/passkeys/${encodeURIComponent(id)}/rename`, { name });
   removePasskey = (id: string) => this.#send('POST', `/v1/account/passkeys/${encodeURIComponent(id)}/remove`);
   beginSso = (oauth: OAuthContext) => this.#send<{ redirect_to: string }>('POST', '/v1/sso/begin', { oauth });
   finishSso = (body: { state: string; code?: string; error?: string; iss?: string }) => this.#authenticate('/v1/sso/finish', body);
   changeOwnPassword = (body: { current_password: string; password: string }) => this.#authenticate('/v1/account/password', body);
-  beginMfa = (password: string) => this.#send<Authenticator>('POST', '/v1/account/mfa/begin', { password });
+  beginMfa = (password: string) => this.#send<Authenticator>('POST', '/v1/account/mfa/begin', shownAgain(password));
   confirmMfa = (code: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/confirm', { code });
-  removeMfa = (password: string) => this.#send('POST', '/v1/account/mfa/remove', { password });
-  renewRecoveryCodes = (password: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/recovery-codes', { password });
+  removeMfa = (password: string) => this.#send('POST', '/v1/account/mfa/remove', shownAgain(password));
+  renewRecoveryCodes = (password: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/recovery-codes', shownAgain(password));
   consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
   consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[]; message?: string }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
   continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) =>
@@ -145,9 +151,9 @@ export class IdentityApi {
   walletChallenge = (address: string, oauth?: OAuthContext) => this.#send<WalletChallenge>('POST', '/v1/wallet/challenge', { address, ...(oauth ? { oauth } : {}) });
   walletVerify = (body: { challenge_id: string; signature: string }) => this.#authenticate('/v1/wallet/verify', body);
   wallets = () => this.#send<{ enabled: boolean; items: readonly { address: string }[] }>('GET', '/v1/account/wallets');
-  beginWalletLink = (address: string, password: string) => this.#send<WalletChallenge>('POST', '/v1/account/wallets/challenge', { address, password });
+  beginWalletLink = (address: string, password: string) => this.#send<WalletChallenge>('POST', '/v1/account/wallets/challenge', { address, ...shownAgain(password) });
   linkWallet = (body: { challenge_id: string; signature: string }) => this.#send('POST', '/v1/account/wallets', body);
-  unlinkWallet = (address: string, password: string) => this.#send('POST', `/v1/account/wallets/${encodeURIComponent(address)}/remove`, { password });
+  unlinkWallet = (address: string, password: string) => this.#send('POST', `/v1/account/wallets/${encodeURIComponent(address)}/remove`, shownAgain(password));
   /** No page calls it; applications embedding this client may. */
   signOut = () => this.#send('POST', '/v1/sign-out');
 

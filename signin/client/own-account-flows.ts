@@ -5,7 +5,9 @@ import { ApiProblem, type Authenticator, type OwnSession } from './identity-api.
 import { listRow } from './list-row.ts';
 import type { Page } from './page.ts';
 import { PasskeyList } from './passkey-list.ts';
+import { showRecovery } from './recovery-notice.ts';
 import { signedByWallet } from './wallet-provider.ts';
+import { withoutPassword } from './without-password.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -51,8 +53,10 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
   const passkeys = passkeyForm && new PasskeyList(page, passkeyForm);
   void arrive(page, '/account', async () => {
     const [own] = await Promise.all([api.account(), devices(), wallets(), showConsents(page), passkeys?.show()]);
+    showRecovery(page, own);
+    if (!own.has_password) withoutPassword(page, '/account');
     put(page, '[data-email]', own.email);
-    put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : m.second_factor_off);
+    put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : own.has_password ? m.second_factor_off : m.second_factor_none);
     const username = page.find<HTMLInputElement>('[data-username]');
     if (username) username.value = own.email;
   });
@@ -123,8 +127,10 @@ export function attachAccountMfa(page: Page, element: HTMLFormElement): Attached
   const confirm = page.find<HTMLFormElement>('[data-confirm]');
   if (confirm) new AttachedForm(confirm, m, async ({ code = '' }) => codes((await api.confirmMfa(code.replace(/\s/g, ''))).recovery_codes));
   void arrive(page, '/account/mfa', async () => {
-    enrolled = (await api.account()).mfa_enrolled;
-    put(page, '[data-lead]', enrolled ? m.second_factor_change : m.second_factor_begin);
+    const own = await api.account();
+    enrolled = own.mfa_enrolled;
+    if (!own.has_password) withoutPassword(page, '/account/mfa');
+    put(page, '[data-lead]', !own.has_password ? '' : enrolled ? m.second_factor_change : m.second_factor_begin);
     if (enrolled) put(page, '[data-step-password] [type=submit]', m.renew_codes);
     show(page, '[data-when-enrolled]', enrolled);
     show(page, '[data-step-password]');

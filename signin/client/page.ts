@@ -28,7 +28,11 @@ export class Page {
   }
 
   goTo(step: string, more: Record<string, string | undefined> = {}): void {
-    location.assign(pathWith(`/${step}`, this.query, more));
+    location.assign(this.linkTo(step, more));
+  }
+
+  linkTo(step: string, more: Record<string, string | undefined> = {}): string {
+    return pathWith(`/${step}`, this.query, more);
   }
 
   leave(redirectTo: string): void {

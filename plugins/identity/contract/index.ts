@@ -41,6 +41,11 @@ export const identity = defineContract({
     passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
     ...recoveryConfig,
     keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
+    previousKeyEncryptionRefs: Type.String({
+      env: 'PLATFORM_AUTH_PREVIOUS_KEY_ENCRYPTION_REFS',
+      default: '',
+      description: 'Comma-separated secret references of keys that came before: they open what they sealed, which is sealed anew within minutes. Keep each for 30 days, for what is not',
+    }),
   }),
 
   actions: {
@@ -51,6 +56,7 @@ export const identity = defineContract({
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
     'auth:recoveries:admin': { title: 'Decide on account recoveries', grants: 'admin', principals: ['user', 'delegated'] },
+    'auth:realms:admin': { title: 'Say how people sign in', grants: 'admin', principals: ['user', 'delegated'] },
     'scim:read': { title: 'Read the directory of an environment', grants: 'admin' },
     'scim:write': { title: 'Change the directory of an environment', grants: 'admin' },
   },
@@ -272,8 +278,8 @@ export const identity = defineContract({
     ...recoveryRoutes,
     ...ssoRoutes,
 
-    protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, hidden: true }),
-    protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, hidden: true }),
+    protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, errors: 'oauth', hidden: true }),
+    protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, errors: 'oauth', hidden: true }),
     discovery: node('/.well-known/{*rest}', { summary: 'Discovery and keys', gate: { public: 'Discovery is public by standard' }, hidden: true }),
     pages: node('/{*path}', { summary: 'The hosted pages', gate: { public: hosted }, hidden: true }),
   },
@@ -284,6 +290,7 @@ export const identity = defineContract({
     advanceRecoveries: { summary: 'Offer recoveries whose time has come, and end those whose time is up', every: '1m', runs: 'fleet' },
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
+    sealAnew: { summary: 'Seal under the key of now what lies sealed under one that came before', every: '5m', runs: 'fleet' },
     rotateKeys: { summary: 'Rotate the signing keys when they are old enough', every: '1h', runs: 'fleet' },
     publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
   },

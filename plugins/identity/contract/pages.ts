@@ -81,6 +81,13 @@ export const pages = {
       { field: 'decision_reason', label: 'Reason' },
     ],
   },
+  sign_in: {
+    kind: 'form',
+    title: 'Sign-in settings',
+    description: 'How the people of this environment sign in. A change counts from the next request on.',
+    source: 'signInSettings',
+    submit: 'putSignInSettings',
+  },
   audit: {
     kind: 'table',
     title: 'Recorded here',

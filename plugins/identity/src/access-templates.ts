@@ -54,7 +54,7 @@ export class AccessTemplates {
         if ((cause as { constraint_name?: string }).constraint_name === 'group_members_user_id_fkey') throw this.#ctx.problem('user_not_found', { cause, detail: 'The owner has no account.' });
         throw cause;
       });
-    if (host !== undefined) this.#realms.forget();
+    if (host !== undefined) await this.#realms.changed();
     // A new tenant changes what its owners may do, and nobody else: other people's closures stand.
     if (touched.everybody) await bumpAccess(this.#ctx, [...realms, ...touched.realms]);
     else if (touched.members.length > 0) await bumpPeople(this.#ctx, touched.members);
@@ -86,7 +86,7 @@ export class AccessTemplates {
       }
       return reached;
     });
-    if (template === 'env') this.#realms.forget();
+    if (template === 'env') await this.#realms.changed();
     await bumpAccess(this.#ctx, touched);
   }
 

@@ -18,6 +18,8 @@ const BESIDE: Readonly<Record<string, { readonly model: string; readonly member:
 };
 const digest = (id: string) => createHash('sha256').update(id);
 const hash = (id: string) => digest(id).digest();
+/** What a token calls the grant it came from, and the database its row: nobody redeems anything with it. */
+export const grantName = (grantId: string): string => digest(grantId).digest('hex');
 
 /**
  * Where the protocol keeps its state: ids hashed, single use as compare-and-set in one statement (H-13). A code, refresh token or proof

@@ -1,34 +1,25 @@
 import { type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
-import type { AccountRecovery } from '../contract/schema/recovery.ts';
+import type { SignInSettings as Settings } from '../contract/schema/sign-in-settings.ts';
 import type { Contract, Ctx } from './context.ts';
 import { isId } from './ids.ts';
 
-export interface Realm {
+interface Named {
   readonly env_id: string;
   readonly org_id: string;
   readonly host: string;
-  /** Whether people confirm their e-mail address before they sign in. */
-  readonly verify_email: boolean;
-  /** Whether wallets sign in, and whether one that nobody has linked opens an account. */
-  readonly wallet_sign_in: 'off' | 'linked' | 'sign_up';
-  /** Whether people may sign in with passkeys. */
-  readonly passkeys: boolean;
-  /** What stands between a proven address and a new password for whoever lost the second factor. */
-  readonly account_recovery: AccountRecovery;
-  readonly recovery_wait_hours: number;
 }
-
-type Settings = Pick<Realm, 'verify_email' | 'wallet_sign_in' | 'passkeys' | 'account_recovery' | 'recovery_wait_hours'>;
-type Named = Omit<Realm, keyof Settings>;
+export interface Realm extends Named, Readonly<Settings> {}
 
 const LIMIT = 1_000;
+const VERSION = 'auth:realms';
+const KNOWN_MS = 30_000;
 const NEGATIVE_MS = 5_000;
 const UNIQUE_VIOLATION = '23505';
 
 /** Which environment signs in on which host. The system environment's is a constant, so that it is there before anybody else (IDN, placement). */
 export class Realms {
   readonly #ctx: Ctx;
-  readonly #byHost = new Map<string, { realm: Realm | undefined; until: number }>();
+  readonly #byHost = new Map<string, { realm: Realm | undefined; version: string | null | undefined; until: number }>();
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -52,7 +43,7 @@ export class Realms {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
     const realm = { ...body, env_id: params.env_id, host: body.host.toLowerCase() };
     const settings = await this.write(this.#ctx.db.sql, realm);
-    this.forget();
+    await this.changed();
     return { env_id: realm.env_id, host: realm.host, ...settings };
   }
 
@@ -81,15 +72,16 @@ export class Realms {
     await this.#ctx.db.sql`insert into realms (env_id, org_id, host) values (${env_id}, ${org_id}, ${host}) on conflict (env_id) do update set host = excluded.host`;
   }
 
-  /** The realm of a host; unknown hosts are refused, and remembered a moment. */
+  /** The realm of a host as it is now: known for as long as the version stands still, or a moment while the store is away. Unknown hosts are refused. */
   async onHost(host: string): Promise<Realm> {
     const { system } = this;
     if (host === system.host) return system;
     const now = this.#ctx.clock.now().getTime();
+    const [version] = await this.#ctx.kv.current([VERSION]).catch(() => [undefined]);
     let known = this.#byHost.get(host);
-    if (!known || known.until < now) {
+    if (!known || known.until < now || (version !== undefined && known.version !== version)) {
       const [realm] = await this.#ctx.db.sql<Realm[]>`select * from realms where host = ${host}`;
-      known = { realm, until: now + (realm ? 30_000 : NEGATIVE_MS) };
+      known = { realm, version, until: now + (realm ? KNOWN_MS : NEGATIVE_MS) };
       this.#byHost.set(host, known);
       if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
     }
@@ -111,9 +103,10 @@ export class Realms {
     return realm;
   }
 
-  /** Reads hosts anew: one of them is nobody's any more. */
-  forget(): void {
+  /** After a commit: the next request of every process reads anew. What another one knows while the store is away is at most half a minute old. */
+  async changed(): Promise<void> {
     this.#byHost.clear();
+    await this.#ctx.kv.call('INCR', VERSION).catch(error => this.#ctx.log.error({ err: error }, 'other processes could not be told of a changed realm'));
   }
 
   async exists(envId: string): Promise<boolean> {

@@ -9,6 +9,7 @@ import { OwnAccount } from './account/own-account.ts';
 import { PasswordChange } from './account/password-change.ts';
 import { PasswordDesk } from './account/password-desk.ts';
 import { PasswordReset } from './account/password-reset.ts';
+import { SignInMeans } from './account/sign-in-means.ts';
 import { SignUp } from './account/sign-up.ts';
 import { SignUpPolicy } from './account/sign-up-policy.ts';
 import { StepTokens } from './account/step-tokens.ts';
@@ -34,6 +35,8 @@ import { OwnAudit } from './directory/own-audit.ts';
 import { EffectiveAccess } from './effective-access.ts';
 import { HostedPages } from './hosted-pages.ts';
 import { KeyRotation } from './key-rotation.ts';
+import { KeyChange } from './key-change.ts';
+import { LastAdministrator } from './last-administrator.ts';
 import { MfaChallenge } from './mfa/mfa-challenge.ts';
 import { MfaEnrolment } from './mfa/mfa-enrolment.ts';
 import { SecondFactor } from './mfa/second-factor.ts';
@@ -52,6 +55,7 @@ import { Recoveries } from './recovery/recoveries.ts';
 import { RecoveryDecisions } from './recovery/recovery-decisions.ts';
 import { ScimService } from './scim/scim-service.ts';
 import { ScimUsers } from './scim/scim-users.ts';
+import { SignInSettings } from './sign-in-settings.ts';
 import { SignIn } from './sign-in.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { SsoSignIn } from './sso/sso-sign-in.ts';
@@ -66,7 +70,7 @@ import { Workloads } from './workloads.ts';
 
 /** Everything of this service, put together by hand (house 20). */
 export async function servicesOf(ctx: Ctx) {
-  const box = await ctx.secrets.box(ctx.config.keyEncryptionRef);
+  const box = await ctx.secrets.box(ctx.config.keyEncryptionRef, ctx.config.previousKeyEncryptionRefs.split(',').filter(Boolean));
   const keys = new SigningKeys(ctx, box);
   await keys.start();
   const realms = new Realms(ctx);
@@ -107,7 +111,7 @@ export async function servicesOf(ctx: Ctx) {
   const recoveries = new Recoveries(ctx, { box, mailbox });
   const arrival = new Arrival(ctx, { authorizations, browser, factor, recoveries, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
-  const ownConsents = new OwnConsents(ctx, { clients: registered, visits });
+  const ownConsents = new OwnConsents(ctx, { clients: registered, sessions, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
   const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });
@@ -118,19 +122,24 @@ export async function servicesOf(ctx: Ctx) {
   const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers }));
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
+  const means = new SignInMeans(ctx);
   const challenges = new PasskeyChallenges(ctx);
-  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
+  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, means, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
   const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
-  const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, sessions, visits });
-  const administration = new AccountAdministration(ctx, { ...pageParts, factor, recoveries, sessions });
-  const removal = new AccountRemoval(ctx, { sessions });
-  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { change, mailbox, passwords: desk, recoveries, removal, sessions, steps }) });
+  const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, recoveries, sessions, visits });
+  const administrators = new LastAdministrator(ctx);
+  const administration = new AccountAdministration(ctx, { ...pageParts, administrators, factor, recoveries, sessions });
+  const removal = new AccountRemoval(ctx, { administrators, sessions });
+  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { administrators, change, mailbox, passwords: desk, recoveries, removal, sessions, steps }) });
   const directory = { audit: new OwnAudit(ctx), people, removal, scim };
   const walletChallenges = new WalletChallenges(ctx, { realms });
-  const wallets = { own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, visits }), signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }) };
+  const wallets = {
+    own: new OwnWallets(ctx, { attempts, challenges: walletChallenges, mailbox, means, visits }),
+    signIn: new WalletSignIn(ctx, { ...pageParts, arrival, challenges: walletChallenges }),
+  };
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   const approvals = { ciba, consents, device, ownConsents, selection };
-  const recoveryParts = { decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };
+  const recoveryParts = { account, decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };
   const clientParts = { registration, registrationEndpoint };
   return {
     ...approvals,
@@ -140,6 +149,7 @@ export async function servicesOf(ctx: Ctx) {
     authorizations,
     directory,
     holders,
+    keyChange: new KeyChange(ctx, box),
     keys,
     mailbox,
     model,
@@ -153,6 +163,7 @@ export async function servicesOf(ctx: Ctx) {
     requests,
     rotation,
     sessions,
+    settings: new SignInSettings(ctx, { realms }),
     signIn,
     sso,
     templates,

@@ -106,12 +106,21 @@ export class Sessions {
     await this.#mark('jti', [jti], seconds);
   }
 
+  /** What a person takes back from an application: every token that came from these grants, in the caller's transaction, who marks them after its commit. */
+  async revokeGrants({ sql }: IdentityTx, grants: readonly string[]): Promise<void> {
+    await sql`insert into revocations (kind, value, expires_at) select 'gid', name, now() + make_interval(secs => ${MARK_S}) from unnest(${[...grants]}::text[]) as given(name) on conflict do nothing`;
+  }
+
+  async markGrants(grants: readonly string[]): Promise<void> {
+    await this.#mark('gid', grants, MARK_S);
+  }
+
   /** Tells verifiers. What cannot be told now is told by the job; without the store they let nobody in anyway. */
   async mark(sids: readonly string[]): Promise<void> {
     await this.#mark('sid', sids, MARK_S);
   }
 
-  async #mark(kind: 'sid' | 'jti', values: readonly string[], seconds: number): Promise<void> {
+  async #mark(kind: 'sid' | 'jti' | 'gid', values: readonly string[], seconds: number): Promise<void> {
     if (values.length === 0) return;
     try {
       for (const answer of await this.#ctx.kv.pipeline(values.map(value => ['SET', `revoked:${kind}:${value}`, '1', 'EX', seconds]))) if (answer instanceof Error) throw answer;

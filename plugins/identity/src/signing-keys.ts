@@ -63,6 +63,8 @@ class RingKey extends ExternalSigningKey {
     return this.#alg === 'ES256' ? sign('sha256', data, { key: this.#private, dsaEncoding: 'ieee-p1363' }) : sign(null, data, this.#private);
   }
 }
+/** What private halves are sealed for. */
+export const SIGNING_KEY = 'signing-key';
 const EMPTY: Ring = { published: [], jwks: [], verification: new Map(), signing: new Map(), stamp: '' };
 
 /**
@@ -173,7 +175,7 @@ export class SigningKeys {
         const kid = await calculateJwkThumbprint(jwk);
         const { d: _d, priv: _priv, ...publicJwk } = jwk;
         const now = this.#ctx.clock.now().toISOString();
-        const wrapped = tx.sql.json(this.#box.seal('signing-key', JSON.stringify({ ...jwk, kid })));
+        const wrapped = tx.sql.json(this.#box.seal(SIGNING_KEY, JSON.stringify({ ...jwk, kid })));
         await tx.sql`insert into signing_keys ${tx.sql.row({ kid, alg, public_jwk: tx.sql.json({ ...publicJwk, kid }), wrapped, state, created_at: now, activated_at: state === 'current' ? now : null })}`;
       }
     }
@@ -183,8 +185,8 @@ export class SigningKeys {
     const opened = rows
       .filter(({ state }) => state !== 'next')
       .map(({ kid, alg, state, wrapped }) => {
-        const text = this.#box.open('signing-key', wrapped);
-        if (text === undefined) throw new Error('a signing key does not open under PLATFORM_AUTH_KEY_ENCRYPTION_REF');
+        const text = this.#box.open(SIGNING_KEY, wrapped);
+        if (text === undefined) throw new Error('a signing key does not open under PLATFORM_AUTH_KEY_ENCRYPTION_REF or PLATFORM_AUTH_PREVIOUS_KEY_ENCRYPTION_REFS');
         return { alg, state, key: new RingKey({ kid, alg, jwk: JSON.parse(text) as JWK }) };
       });
     return {

@@ -9,6 +9,7 @@ import { addressClaims, type People } from './people.ts';
 import type { FoundAccount } from './provider-configuration.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope, scopeList } from './scope-name.ts';
+import { grantName } from './protocol-state.ts';
 import type { Workloads } from './workloads.ts';
 
 interface IssuedToken {
@@ -64,7 +65,11 @@ async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { ac
   const all = clientId === CONSOLE_CLIENT || registered?.metadata.first_party === true;
   // What the person may do now; a client that names actions gets no others, and a stranger's none that it does not name.
   const scope = all && actions.length === 0 ? held : held.filter(name => actions.includes(name));
-  const common = { env_id: realm.env_id, scope: [...openid, ...scope].join(' '), ...(all ? {} : { aud: audienceOf(ctx, scope, clientId) }) };
+  const common = {
+    env_id: realm.env_id,
+    scope: [...openid, ...scope].join(' '),
+    ...(all ? {} : { aud: audienceOf(ctx, scope, clientId), ...(source?.grantId ? { gid: grantName(source.grantId) } : {}) }),
+  };
   // Somebody of the staff acts for the person: the token says for whom, and who (RFC 8693; G-K-07).
   const actor = actorOf(assisted);
   if (actor !== undefined) return { ...common, token_type: 'delegated', act: { sub: actor, client_id: clientId } };

@@ -13,6 +13,7 @@ export interface TokenClaims {
   readonly env_id?: string;
   readonly auth_env?: string;
   readonly sid?: string;
+  readonly gid?: string;
   readonly scope?: string;
   readonly vertical?: string;
   readonly limited?: boolean;
@@ -53,10 +54,10 @@ export class TokenVerifier {
   }
 
   /** Asked where the truth is. A database that is away is an error, never «not revoked» and never «invalid». */
-  async #revoked({ sub, sid, jti, act }: TokenClaims): Promise<boolean> {
+  async #revoked({ sub, sid, gid, jti, act }: TokenClaims): Promise<boolean> {
     const rows = await this.#ctx.db.sql<object[]>`
       select 1 from revocations where expires_at > now() and
-        ((kind = 'sub' and value in (${sub}, ${act?.sub ?? sub})) or (kind = 'sid' and value = ${sid ?? ''}) or (kind = 'jti' and value = ${jti})) limit 1`;
+        ((kind = 'sub' and value in (${sub}, ${act?.sub ?? sub})) or (kind = 'sid' and value = ${sid ?? ''}) or (kind = 'gid' and value = ${gid ?? ''}) or (kind = 'jti' and value = ${jti})) limit 1`;
     return rows.length > 0;
   }
 }

@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import type * as openid from 'openid-client';
-import { refreshTokenGrant } from 'openid-client';
+import { refreshTokenGrant, tokenIntrospection } from 'openid-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AccountKeeper } from './fixtures/account-keeper.ts';
 import { appStore, application, authorize, REDIRECT } from './fixtures/applications.ts';
@@ -103,10 +103,20 @@ describe('consent', () => {
     expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).json['code']).toBe('bad_origin');
     browser.origin = own;
     expect(await list()).toHaveLength(2);
+    const userinfo = async (token: string) => (await world.reach('/oauth/userinfo', { host: HOST, token })).status;
+    const active = async (token: string) => (await tokenIntrospection(config, token)).active;
+    expect([await userinfo(tokens.access_token), await active(tokens.access_token)]).toEqual([200, true]);
     expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).status).toBe(204);
+    // The token that is out there is good for nothing from now on, here and wherever the mark is looked at.
+    expect([await userinfo(tokens.access_token), await active(tokens.access_token)]).toEqual([401, false]);
+    expect(await world.kv('GET', `revoked:gid:${String(claimsOf(tokens.access_token)['gid'])}`)).toBe('1');
     expect((await list()).map(({ client_id }) => client_id)).toEqual([kept.context['client_id']]);
     await expect(refreshTokenGrant(config, tokens.refresh_token as string)).rejects.toMatchObject({ error: 'invalid_grant' });
-    expect((await authorize(config, browser)).page.location).toMatch(/^\/consent/);
+    const anew = await toConsent(config, browser);
+    expect(anew.location).toMatch(/^\/consent/);
+    const next = await anew.redeem((await browser.get(String((await decide(browser, anew.context, { decision: 'approve' })).json['redirect_to']))).location);
+    expect([await userinfo(next.access_token), await userinfo(tokens.access_token)]).toEqual([200, 401]);
+    expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).status).toBe(204);
     expect((await authorize(other, browser)).page.location).toContain(REDIRECT);
     expect(await world.audited('auth.consent.withdrawn', client)).toMatchObject({ details: { user_id: ada } });
     expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).json['code']).toBe('consent_not_found');

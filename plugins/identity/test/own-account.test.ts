@@ -30,7 +30,15 @@ const ended = async (sid: string) => {
 describe('the own account', () => {
   test('is shown to whoever is signed in here, and to nobody else', async () => {
     const { browser, email } = await signedIn();
-    expect((await browser.get('/v1/account')).json).toEqual({ email, email_verified: true, display_name: email.split('@')[0], mfa_enrolled: false, recovery_codes_left: 0 });
+    expect((await browser.get('/v1/account')).json).toEqual({
+      email,
+      email_verified: true,
+      display_name: email.split('@')[0],
+      mfa_enrolled: false,
+      recovery_codes_left: 0,
+      has_password: true,
+      recovery: null,
+    });
     for (const path of ['/v1/account', '/v1/account/sessions']) {
       const answer = await world.browser().get(path);
       expect([path, answer.status, answer.json['code']]).toEqual([path, 401, 'session_required']);

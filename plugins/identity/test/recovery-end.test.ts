@@ -87,7 +87,7 @@ describe('while it waits', () => {
     await judged.waited();
     expect([(await judged.row())['needs_approval'], await judged.token('finish')]).toEqual([true, undefined]);
     // What was offered under the old rule is held to the new one.
-    expect(code(await late.finish(token))).toEqual([410, 'token_expired']);
+    expect(code(await late.finish(token))).toEqual([409, 'recovery_waits']);
     await rule('wait');
     await stopped.begin();
     await rule('off');

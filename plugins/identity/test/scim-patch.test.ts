@@ -13,7 +13,7 @@ const refusal = (work: () => unknown): [number, string | undefined] => {
   try {
     work();
   } catch (error) {
-    if (error instanceof ScimError) return [error.status, error.scimType];
+    if (error instanceof ScimError) return [error.status, error.extra['scimType'] as string | undefined];
     throw error;
   }
   return [200, undefined];

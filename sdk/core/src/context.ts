@@ -256,8 +256,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
   readonly secrets: {
     read(reference: string): Promise<Uint8Array | undefined>;
-    /** A box under the key of a reference (32 bytes in base64); throws when nothing readable is there, for what cannot seal must not start. */
-    box(reference: string): Promise<SealedBox>;
+    /** A box under the key of a reference (32 bytes in base64), and those that came before, which only open; throws when one is not readable, for what cannot seal must not start. */
+    box(reference: string, previous?: readonly string[]): Promise<SealedBox>;
     /** A box under keys given in base64: the first seals, all open. */
     boxOf(current: string, previous?: readonly string[]): SealedBox;
   };

@@ -1,5 +1,6 @@
 import type { TProperties, TSchema } from 'typebox';
 import type { Gate } from './action.ts';
+import type { ErrorForm } from './error-form.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'ANY';
 export type Door = 'request' | 'stream' | 'socket' | 'raw' | 'node' | 'listener';
@@ -24,6 +25,8 @@ export interface RouteOptions {
   readonly dispatch?: boolean;
   /** Served, but left out of `/openapi.json`. */
   readonly hidden?: boolean;
+  /** How a raw or node door refuses, where the standard of its API fixes the body; RFC 9457 when absent (G-K-01). */
+  readonly errors?: ErrorForm;
 }
 
 export interface RouteDef<M extends Method = Method, P extends string = string, O extends RouteOptions = RouteOptions> {

@@ -1,12 +1,12 @@
 import { del, get, post, put, Type } from '@platform/sdk/contract';
-import { Account, Authenticator, Email, LinkToken, OwnSession, Password, RecoveryCodes, Taken } from '../schema/account.ts';
+import { Account, Authenticator, Email, LinkToken, OwnSession, Password, RecoveryCodes, ShownAgain, Taken } from '../schema/account.ts';
 import { Name, OAuthContext, Signed, User } from '../schema.ts';
 
 const hosted = { public: 'A person signs in here; there is no credential yet' } as const;
 const own = { public: 'The sign-in session of the browser is the credential; the handler asks for it' } as const;
 const page = ['csrf_mismatch', 'bad_origin', 'realm_not_found'] as const;
 const braked = ['rate_limited', 'store_away'] as const;
-const reauthenticated = [...page, ...braked, 'session_required', 'wrong_password', 'account_locked', 'busy'] as const;
+const reauthenticated = [...page, ...braked, 'session_required', 'wrong_password', 'sign_in_again', 'account_locked', 'busy'] as const;
 const limit = 16_384;
 const updated = ['platform:auth:user:updated'] as const;
 const admin = { gate: 'auth:users:admin', target: 'optional', returns: User } as const;
@@ -102,7 +102,7 @@ export const accountRoutes = {
     summary: 'Begin to set up an authenticator app',
     gate: own,
     limit,
-    body: Type.Object({ password: Password }),
+    body: Type.Object({ password: ShownAgain }),
     returns: Authenticator,
     problems: [...reauthenticated, 'mfa_enrolled'],
   }),
@@ -119,7 +119,7 @@ export const accountRoutes = {
     summary: 'Sign in without the authenticator app again',
     gate: own,
     limit,
-    body: Type.Object({ password: Password }),
+    body: Type.Object({ password: ShownAgain }),
     problems: [...reauthenticated, 'mfa_not_enrolled'],
     emits: updated,
   }),
@@ -127,7 +127,7 @@ export const accountRoutes = {
     summary: 'New recovery codes; the old ones are void',
     gate: own,
     limit,
-    body: Type.Object({ password: Password }),
+    body: Type.Object({ password: ShownAgain }),
     returns: RecoveryCodes,
     problems: [...reauthenticated, 'mfa_not_enrolled'],
     emits: updated,
@@ -136,7 +136,7 @@ export const accountRoutes = {
   disableUser: post('/v1/admin/users/{user_id}/disable', {
     ...admin,
     summary: 'Close an account: its sessions end, and nobody signs in to it',
-    problems: ['user_not_found', 'own_account'],
+    problems: ['user_not_found', 'own_account', 'last_administrator'],
     emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
   }),
   enableUser: post('/v1/admin/users/{user_id}/enable', { ...admin, summary: 'Open a closed account again', problems: ['user_not_found'], emits: updated }),

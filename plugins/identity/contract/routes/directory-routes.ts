@@ -7,13 +7,15 @@ export const directoryRoutes = {
     summary: 'Users for directories: SCIM 2.0 (RFC 7643, RFC 7644)',
     gate: { any: ['scim:read', 'scim:write'] },
     target: 'optional',
+    errors: 'scim',
+    problems: ['last_administrator', 'own_account'],
     emits: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted', 'platform:auth:session:revoked'],
   }),
   deleteUser: del('/v1/admin/users/{user_id}', {
     summary: 'Remove an account and everything that hangs on it',
     gate: 'auth:users:admin',
     target: 'optional',
-    problems: ['user_not_found', 'own_account'],
+    problems: ['user_not_found', 'own_account', 'last_administrator'],
     emits: ['platform:auth:user:deleted', 'platform:auth:session:revoked'],
   }),
   listOwnAudit: get('/v1/admin/audit', {

@@ -1,5 +1,5 @@
 import { get, post, Type } from '@platform/sdk/contract';
-import { Password } from '../schema/account.ts';
+import { ShownAgain } from '../schema/account.ts';
 import { Assertion, Attestation, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyName } from '../schema/passkey.ts';
 import { OAuthContext, Signed } from '../schema.ts';
 
@@ -36,9 +36,9 @@ export const passkeyRoutes = {
     summary: 'Begin to set up a passkey',
     gate: own,
     limit: 16_384,
-    body: Type.Object({ password: Password }),
+    body: Type.Object({ password: ShownAgain }),
     returns: PasskeyCreation,
-    problems: [...page, ...braked, 'session_required', 'wrong_password', 'account_locked', 'busy', 'too_many_passkeys'],
+    problems: [...page, ...braked, 'session_required', 'wrong_password', 'sign_in_again', 'account_locked', 'busy', 'too_many_passkeys'],
   }),
   finishPasskey: post('/v1/account/passkeys/finish', {
     summary: 'Keep the passkey that an authenticator made',
@@ -60,7 +60,7 @@ export const passkeyRoutes = {
   removePasskey: post('/v1/account/passkeys/{passkey_id}/remove', {
     summary: 'Accept an own passkey no more',
     gate: own,
-    problems: [...page, 'session_required', 'passkey_not_found'],
+    problems: [...page, 'session_required', 'passkey_not_found', 'last_means'],
     emits: updated,
   }),
 };

@@ -1,6 +1,7 @@
-import { Id, put, Type } from '@platform/sdk/contract';
+import { get, Id, put, Type } from '@platform/sdk/contract';
 import { AccountRecovery, RecoveryWaitHours } from '../schema/recovery.ts';
 import { Host } from '../schema.ts';
+import { SignInSettings } from '../schema/sign-in-settings.ts';
 import { WalletSignIn } from '../schema/wallet.ts';
 
 /** Where an environment signs in, and what its people may do there. */
@@ -17,16 +18,23 @@ export const realmRoutes = {
       account_recovery: Type.Optional(AccountRecovery),
       recovery_wait_hours: Type.Optional(RecoveryWaitHours),
     }),
-    returns: Type.Object({
-      env_id: Id,
-      host: Type.String(),
-      verify_email: Type.Boolean(),
-      wallet_sign_in: WalletSignIn,
-      passkeys: Type.Boolean(),
-      account_recovery: AccountRecovery,
-      recovery_wait_hours: RecoveryWaitHours,
-    }),
+    returns: Type.Object({ env_id: Id, host: Type.String(), ...SignInSettings.properties }),
     problems: ['host_taken', 'name_invalid'],
     hidden: true,
+  }),
+  signInSettings: get('/v1/sign-in-settings', {
+    summary: 'How the people of an environment sign in',
+    gate: { any: ['auth:users:read', 'auth:users:admin', 'auth:realms:admin'] },
+    target: 'optional',
+    returns: SignInSettings,
+    problems: ['realm_not_found'],
+  }),
+  putSignInSettings: put('/v1/sign-in-settings', {
+    summary: 'Save settings',
+    gate: 'auth:realms:admin',
+    target: 'optional',
+    body: SignInSettings,
+    returns: SignInSettings,
+    problems: ['realm_not_found', 'realm_configured'],
   }),
 };

@@ -42,8 +42,15 @@ export const recoveryRoutes = {
     limit,
     body: Type.Object({ token: LinkToken, password: Password }),
     returns: Taken,
-    problems: [...page, 'recovery_off', 'token_expired', 'weak_password', 'busy'],
+    problems: [...page, 'recovery_off', 'recovery_waits', 'token_expired', 'weak_password', 'busy'],
     emits: ['platform:auth:recovery:updated', 'platform:auth:user:updated', 'platform:auth:session:revoked'],
+  }),
+
+  endOwnRecovery: post('/v1/account/recovery/end', {
+    summary: 'End the recovery of the own account',
+    gate: { public: 'The session of the sign-in pages says who it is' },
+    problems: [...page, 'session_required', 'recovery_not_found'],
+    emits: changed,
   }),
 
   listRecoveries: get('/v1/recoveries', {

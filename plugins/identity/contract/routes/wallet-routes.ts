@@ -1,5 +1,5 @@
 import { get, post, Type } from '@platform/sdk/contract';
-import { Password } from '../schema/account.ts';
+import { ShownAgain } from '../schema/account.ts';
 import { LinkedWallet, WalletAddress, WalletChallenge, WalletSignature } from '../schema/wallet.ts';
 import { OAuthContext, Signed } from '../schema.ts';
 
@@ -39,9 +39,9 @@ export const walletRoutes = {
     summary: 'Ask for a message that a wallet signs to be linked; the password is shown once more',
     gate: own,
     limit,
-    body: Type.Object({ address: WalletAddress, password: Password }),
+    body: Type.Object({ address: WalletAddress, password: ShownAgain }),
     returns: WalletChallenge,
-    problems: [...page, ...braked, 'session_required', 'wrong_password', 'account_locked', 'busy', 'wallet_disabled', 'wallet_address_invalid', 'wallet_limit'],
+    problems: [...page, ...braked, 'session_required', 'wrong_password', 'sign_in_again', 'account_locked', 'busy', 'wallet_disabled', 'wallet_address_invalid', 'wallet_limit'],
   }),
   linkWallet: post('/v1/account/wallets', {
     summary: 'Link a wallet to the own account',
@@ -56,8 +56,8 @@ export const walletRoutes = {
     summary: 'Take a wallet from the own account; the password is shown once more',
     gate: own,
     limit,
-    body: Type.Object({ password: Password }),
-    problems: [...page, ...braked, 'session_required', 'wrong_password', 'account_locked', 'busy', 'wallet_not_found'],
+    body: Type.Object({ password: ShownAgain }),
+    problems: [...page, ...braked, 'session_required', 'wrong_password', 'sign_in_again', 'last_means', 'account_locked', 'busy', 'wallet_not_found'],
     emits: ['platform:auth:user:updated'],
   }),
 };

@@ -2,7 +2,12 @@ import { Id, type Static, Type } from '@platform/sdk/contract';
 import { nullable } from '../schema.ts';
 
 /** What stands between the proven address and a new password: time, in which its owner can stop it, a decision of an administrator, or both. */
-export const AccountRecovery = Type.Union([Type.Literal('off'), Type.Literal('wait'), Type.Literal('approval'), Type.Literal('wait_and_approval')]);
+export const AccountRecovery = Type.Union([
+  Type.Literal('off', { title: 'Off' }),
+  Type.Literal('wait', { title: 'After a wait' }),
+  Type.Literal('approval', { title: 'With an approval' }),
+  Type.Literal('wait_and_approval', { title: 'After a wait and an approval' }),
+]);
 export type AccountRecovery = Static<typeof AccountRecovery>;
 export const RecoveryWaitHours = Type.Integer({ minimum: 24, maximum: 720, description: 'Hours between the confirmed request and the new password' });
 /** For the platform's own people, whose realm is a constant. */

@@ -2,6 +2,7 @@ import type { RequestOf } from '@platform/sdk';
 import { bumpPeople } from '../access-version.ts';
 import type { Attempts } from '../attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
+import type { LastAdministrator } from '../last-administrator.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
 import type { People, Person } from '../people.ts';
 import type { Realms } from '../realms.ts';
@@ -11,6 +12,7 @@ import type { AccountMailbox } from './account-mail.ts';
 import type { StepTokens } from './step-tokens.ts';
 
 interface Parts {
+  readonly administrators: LastAdministrator;
   readonly attempts: Attempts;
   readonly factor: SecondFactor;
   readonly mailbox: AccountMailbox;
@@ -33,12 +35,13 @@ export class AccountAdministration {
   }
 
   async disable(request: Asked) {
-    const { people, realms, recoveries, sessions, steps } = this.#parts;
+    const { administrators, people, realms, recoveries, sessions, steps } = this.#parts;
     const person = await people.reachable(request);
     // Nobody locks the door from outside with the key inside.
     if (person.user_id === request.caller.userId) throw this.#ctx.problem('own_account', { detail: 'Ask another administrator.' });
     const realm = await realms.find(person.env_id);
     const ended = await this.#ctx.db.tx(async tx => {
+      await administrators.requireOther(tx, person);
       const changed = await tx.sql<object[]>`update users set status = 'disabled' where user_id = ${person.user_id} and status <> 'disabled' returning 1`;
       if (changed.length > 0) await this.#record(tx, request, person, 'auth.user.disabled');
       if (realm) await recoveries.cancelOf(tx, realm, person.user_id, 'account_closed');

@@ -1,16 +1,19 @@
 import type { Caller } from '@platform/sdk';
 import { forgetPeople } from '../access-version.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
+import type { LastAdministrator } from '../last-administrator.ts';
 import type { Person } from '../people.ts';
 import type { Sessions } from '../sessions.ts';
 
 /** The end of an account. What hangs on the person goes by the database's own rules; what only names the person goes here. */
 export class AccountRemoval {
   readonly #ctx: Ctx;
+  readonly #administrators: LastAdministrator;
   readonly #sessions: Sessions;
 
-  constructor(ctx: Ctx, { sessions }: { sessions: Sessions }) {
+  constructor(ctx: Ctx, { administrators, sessions }: { administrators: LastAdministrator; sessions: Sessions }) {
     this.#ctx = ctx;
+    this.#administrators = administrators;
     this.#sessions = sessions;
   }
 
@@ -21,6 +24,7 @@ export class AccountRemoval {
     if (userId === caller.userId) throw this.#ctx.problem('own_account', { detail: 'Ask another administrator.' });
     const ended = await this.#ctx.db.tx(async tx => {
       await first(tx);
+      await this.#administrators.requireOther(tx, person);
       const sids = await this.#sessions.endAll(tx, person, 'admin');
       const gone = await tx.sql<object[]>`delete from users where user_id = ${userId} returning 1`;
       if (gone.length === 0) throw this.#ctx.problem('user_not_found');

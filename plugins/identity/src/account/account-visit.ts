@@ -13,6 +13,9 @@ export interface Visit {
   /** How the session was begun (RFC 8176). */
   readonly amr: readonly string[];
 }
+/** As long as somebody needs from the sign-in to what they came for. */
+const FRESH_S = 300;
+
 interface Arriving {
   readonly headers: Headers;
   readonly hostname: string;
@@ -44,11 +47,12 @@ export class AccountVisit {
     return this.reading(request);
   }
 
-  /** A browser that somebody left open is not enough. */
-  async proven(request: Arriving & { readonly ip: string }, password: string): Promise<Visit> {
+  /** A browser that somebody left open is not enough: the password once more, or where there is none, the own means of signing in a moment ago. */
+  async proven(request: Arriving & { readonly ip: string }, password = ''): Promise<Visit> {
     const { attempts, passwords } = this.#parts;
     const visit = await this.changing(request);
     const { realm, person } = visit;
+    if (person.hash === null) return this.#fresh(visit);
     const account = attempts.account(realm.env_id, person.email);
     const failures = await attempts.admit(account, request.ip);
     if (!(await passwords.verify(person.hash, password))) {
@@ -56,6 +60,12 @@ export class AccountVisit {
       throw this.#ctx.problem('wrong_password', { detail: 'Enter the password of your account.' });
     }
     await attempts.succeeded(account);
+    return visit;
+  }
+
+  async #fresh(visit: Visit): Promise<Visit> {
+    const [fresh] = await this.#ctx.db.sql<object[]>`select 1 from session_devices where sid = ${visit.sid} and proven_at > now() - make_interval(secs => ${FRESH_S})`;
+    if (!fresh) throw this.#ctx.problem('sign_in_again', { detail: 'The account has no password. Sign in again as you do, and then do this within five minutes.' });
     return visit;
   }
 }

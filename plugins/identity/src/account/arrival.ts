@@ -16,6 +16,8 @@ interface Proven {
   readonly headers: Headers;
   /** How the person was recognised so far (RFC 8176). */
   readonly amr: readonly string[];
+  /** When a provider that vouches for the person last saw them prove it, in seconds; here everybody does so now. */
+  readonly provenAt?: number | undefined;
 }
 
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
@@ -28,7 +30,7 @@ export class Arrival {
     this.#parts = parts;
   }
 
-  async proceed(realm: Realm, person: Arriving, { oauth, headers, amr }: Proven) {
+  async proceed(realm: Realm, person: Arriving, { oauth, headers, amr, provenAt }: Proven) {
     const { authorizations, factor, steps } = this.#parts;
     const { sql } = this.#ctx.db;
     if (realm.verify_email && !person.email_verified && isAddress(person.email)) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
@@ -42,15 +44,17 @@ export class Arrival {
       const { token } = await steps.issue(sql, 'password_change', person.user_id, { amr, context: oauth });
       return reply({ status: 'password_change_required' as const, next: pathWith('/password-change', oauth) }, { headers: { 'set-cookie': steps.cookie('password_change', token) } });
     }
-    return this.open(realm, person, { headers, amr, next: await authorizations.nextAfterSignIn(realm, oauth) });
+    return this.open(realm, person, { headers, amr, provenAt, next: await authorizations.nextAfterSignIn(realm, oauth) });
   }
 
   /**
    * A session for this browser, and where it goes on. It stands only if the account is still open and its password the one that was shown:
    * who changes or closes it at this moment ends every session, and this one must not slip through behind.
    */
-  async open(realm: Realm, person: Arriving, { headers, amr, next }: { headers: Headers; amr: readonly string[]; next: string }) {
+  async open(realm: Realm, person: Arriving, { headers, amr, provenAt, next }: Omit<Proven, 'oauth'> & { next: string }) {
     const { browser, recoveries } = this.#parts;
+    // Somebody else's word for the person is as old as they say, and counts for nothing where they do not.
+    const proven = amr.every(means => means === 'fed') ? (provenAt ?? 0) : Number.MAX_SAFE_INTEGER;
     const { tokenId, cookie, sid, turn } = await browser.open(realm, person, headers, [...amr]);
     const stands = await this.#ctx.db.tx(async tx => {
       // Looked at only once the row is held: a change that was under way has ended by then, and one that comes finds this session.
@@ -60,7 +64,9 @@ export class Arrival {
           with standing as (
             update users u set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale) where user_id = ${person.user_id} and status = 'active'
               and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1),
-          device as (insert into session_devices (sid, device) select ${sid}, ${deviceOf(headers['user-agent'])} from standing on conflict do nothing)
+          device as (
+            insert into session_devices (sid, device, proven_at)
+            select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing)
           select 1 from standing`,
       ]);
       if (standing.length === 0) return false;

@@ -1,6 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
+import type { Recoveries } from '../recovery/recoveries.ts';
 import type { Sessions } from '../sessions.ts';
 import type { AccountVisit } from './account-visit.ts';
 import type { Arrival } from './arrival.ts';
@@ -12,6 +13,7 @@ interface Parts {
   readonly change: PasswordChange;
   readonly factor: SecondFactor;
   readonly passwords: PasswordDesk;
+  readonly recoveries: Recoveries;
   readonly sessions: Sessions;
   readonly visits: AccountVisit;
 }
@@ -27,11 +29,18 @@ export class OwnAccount {
   }
 
   async get(request: RequestOf<Contract, 'account'>) {
-    const { factor, visits } = this.#parts;
+    const { factor, recoveries, visits } = this.#parts;
     const { person } = await visits.reading(request);
-    const { enrolled, left } = await factor.stateOf(person.user_id);
+    const [{ enrolled, left }, recovery] = await Promise.all([factor.stateOf(person.user_id), recoveries.confirmedOf(person.user_id)]);
     const { email, email_verified, display_name } = person;
-    return { email, email_verified, display_name, mfa_enrolled: enrolled, recovery_codes_left: enrolled ? left : 0 };
+    return { email, email_verified, display_name, mfa_enrolled: enrolled, recovery_codes_left: enrolled ? left : 0, has_password: person.hash !== null, recovery };
+  }
+
+  /** Whoever is signed in needs no other way in, and may be the owner whom somebody else wants to take the account from. */
+  async endRecovery(request: RequestOf<Contract, 'endOwnRecovery'>): Promise<void> {
+    const { recoveries, visits } = this.#parts;
+    const { realm, person } = await visits.changing(request);
+    if (!(await this.#ctx.db.tx(tx => recoveries.cancelOf(tx, realm, person.user_id, 'owner')))) throw this.#ctx.problem('recovery_not_found', { detail: 'It has ended already. Reload the page.' });
   }
 
   async sessions(request: RequestOf<Contract, 'ownSessions'>) {
@@ -62,6 +71,7 @@ export class OwnAccount {
     const { arrival, change, passwords, visits } = this.#parts;
     const { body, headers } = request;
     const { realm, person, amr } = await visits.proven(request, body.current_password);
+    if (person.hash === null) throw this.#ctx.problem('wrong_password', { detail: 'The account has no password yet. Have a link sent to you at the page that resets it.' });
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);

@@ -2,6 +2,7 @@ import type { RequestOf } from '@platform/sdk';
 import type { AccountVisit } from '../account/account-visit.ts';
 import type { RegisteredClients } from '../clients/registered-clients.ts';
 import type { Contract, Ctx } from '../context.ts';
+import type { Sessions } from '../sessions.ts';
 import { titlesOf } from './asking.ts';
 
 interface Given {
@@ -13,9 +14,9 @@ interface Given {
 /** What a person allowed applications, as its owner sees it and takes it back. */
 export class OwnConsents {
   readonly #ctx: Ctx;
-  readonly #parts: { clients: RegisteredClients; visits: AccountVisit };
+  readonly #parts: { clients: RegisteredClients; sessions: Sessions; visits: AccountVisit };
 
-  constructor(ctx: Ctx, parts: { clients: RegisteredClients; visits: AccountVisit }) {
+  constructor(ctx: Ctx, parts: { clients: RegisteredClients; sessions: Sessions; visits: AccountVisit }) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -34,20 +35,26 @@ export class OwnConsents {
     return { items };
   }
 
-  /** The next authorization asks again, and nothing that was issued under the consent can be renewed or redeemed. */
+  /** The next authorization asks again, and nothing that was issued under the consent can be renewed, redeemed or used. */
   async withdraw(request: RequestOf<Contract, 'withdrawConsent'>): Promise<void> {
-    const { realm, person } = await this.#parts.visits.changing(request);
+    const { sessions, visits } = this.#parts;
+    const { realm, person } = await visits.changing(request);
     const { client_id } = request.params;
-    await this.#ctx.db.tx(async tx => {
+    const grants = await this.#ctx.db.tx(async tx => {
       const given = await tx.sql<object[]>`delete from consents where env_id = ${realm.env_id} and user_id = ${person.user_id} and client_id = ${client_id} returning 1`;
       // What somebody else allowed is as unknown as nothing at all (G-K-02).
       if (given.length === 0) throw this.#ctx.problem('consent_not_found', { detail: 'Reload the page: it was taken back already.' });
-      await tx.sql`
+      const gone = await tx.sql<{ name: string }[]>`
         with gone as (
           delete from oidc_state where env_id = ${realm.env_id} and account_id = ${person.user_id} and payload ->> 'clientId' = ${client_id}
-            and model in ('RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest', 'Grant') returning grant_id)
-        delete from grant_selections where grant_id in (select grant_id from gone)`;
+            and model in ('RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest', 'Grant') returning model, id_hash, grant_id),
+        unselected as (delete from grant_selections where grant_id in (select grant_id from gone))
+        select encode(id_hash, 'hex') as name from gone where model = 'Grant' union select encode(sha256(convert_to(grant_id, 'UTF8')), 'hex') from gone where grant_id is not null`;
+      const names = gone.map(({ name }) => name);
+      await sessions.revokeGrants(tx, names);
       await tx.audit({ action: 'auth.consent.withdrawn', envId: realm.env_id, resource: { type: 'oauth_client', id: client_id }, details: { user_id: person.user_id } });
+      return names;
     });
+    await sessions.markGrants(grants);
   }
 }

@@ -96,6 +96,6 @@ export class SecondFactor {
   }
 }
 
-const purposeOf = (userId: string): string => `auth:authenticator:${userId}`;
+export const purposeOf = (userId: string): string => `auth:authenticator:${userId}`;
 /** People type them with or without the dashes, in any case. */
 const plain = (code: string): string => code.toLowerCase().replaceAll(/[\s-]/g, '');

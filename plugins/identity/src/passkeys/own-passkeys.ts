@@ -1,6 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import { verifyRegistrationResponse } from '@simplewebauthn/server';
 import type { AccountMailbox, Notice } from '../account/account-mail.ts';
+import type { SignInMeans } from '../account/sign-in-means.ts';
 import type { AccountVisit, Visit } from '../account/account-visit.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { Realms } from '../realms.ts';
@@ -9,6 +10,7 @@ import { CHALLENGE_S, type PasskeyChallenges } from './passkey-challenges.ts';
 interface Parts {
   readonly challenges: PasskeyChallenges;
   readonly mailbox: AccountMailbox;
+  readonly means: SignInMeans;
   readonly realms: Realms;
   readonly visits: AccountVisit;
 }
@@ -25,7 +27,7 @@ interface Row {
 const ALGORITHMS = [-8, -7, -257];
 const MOST = 20;
 
-/** The passkeys of a person, at the own account. A new one asks for the password once more. */
+/** The passkeys of a person, at the own account. A new one asks for the password once more, where there is one. */
 export class OwnPasskeys {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -103,6 +105,7 @@ export class OwnPasskeys {
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<object[]>`delete from passkeys where passkey_id::text = ${passkey_id} and user_id = ${visit.person.user_id} returning 1`;
       if (gone.length === 0) throw this.#missing();
+      await this.#parts.means.requireSome(tx, visit.person);
       await this.#record(tx, visit, 'auth.passkey.removed', passkey_id, 'passkey_removed');
     });
   }

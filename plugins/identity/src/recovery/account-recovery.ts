@@ -12,7 +12,7 @@ import type { PageGuard } from '../page-guard.ts';
 import { isAddress, type People } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { Recoveries } from './recoveries.ts';
-import { ruleOf } from './recovery-rule.ts';
+import { ruleOf, rulesOf } from './recovery-rule.ts';
 
 interface Parts {
   readonly attempts: Attempts;
@@ -77,8 +77,9 @@ export class AccountRecovery {
     const { attempts, change, factor, passwords, people, recoveries } = this.#parts;
     const { realm, rule } = await this.#enter(hostname, headers);
     await attempts.slow(undefined, ip);
-    const userId = await recoveries.offered(realm, body.token);
-    const person = userId === undefined ? undefined : await people.byId(userId);
+    const held = await this.#ctx.db.tx(tx => recoveries.held(tx, realm, rule, body.token));
+    if (held?.status === 'waiting') throw this.#ctx.problem('recovery_waits', { detail: 'The rule became stricter. A mail says what is missing, and another one brings the next link.' });
+    const person = held && (await people.byId(held.user_id));
     if (person?.status !== 'active') throw this.#expired();
     // A password that is refused does not use up the link.
     passwords.require(body.password, person.email);
@@ -95,12 +96,14 @@ export class AccountRecovery {
     return { status: 'ok' as const };
   }
 
-  /** One pass over what is due, each in a transaction of its own: one that fails holds up no other. */
+  /** One pass over what is due, or held to a rule that is not the realm's any more, each in a transaction of its own: one that fails holds up no other. */
   async advance(signal: AbortSignal): Promise<void> {
     const { realms, recoveries } = this.#parts;
-    const rows = await this.#ctx.db.sql<{ recovery_id: string; env_id: string; over: boolean }[]>`
-      select recovery_id, env_id, expires_at <= now() as over from account_recoveries
-      where status in ('asked', 'waiting', 'offered') and (expires_at <= now() or (status = 'waiting' and wait_until <= now() and (approved or not needs_approval)))
+    const { sql } = this.#ctx.db;
+    const rows = await sql<{ recovery_id: string; env_id: string; over: boolean }[]>`
+      select recovery_id, r.env_id, expires_at <= now() as over from account_recoveries r left join (${rulesOf(sql, realms.system)}) rule on rule.env_id = r.env_id
+      where status in ('asked', 'waiting', 'offered') and (expires_at <= now() or (status = 'waiting' and wait_until <= now() and (approved or not needs_approval))
+        or (status in ('waiting', 'offered') and (rule.env_id is null or needs_approval <> rule.approval or wait_hours is distinct from rule.hours)))
       order by expires_at limit ${PER_PASS}`;
     for (const { recovery_id: id, env_id, over } of rows) {
       if (signal.aborted) return;

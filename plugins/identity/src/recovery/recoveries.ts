@@ -6,7 +6,7 @@ import type { Ctx, IdentityTx } from '../context.ts';
 import type { Letter } from '../mail/mail-words.ts';
 import type { Person } from '../people.ts';
 import type { Realm } from '../realms.ts';
-import type { RecoveryRule } from './recovery-rule.ts';
+import { type RecoveryRule, ruleOf } from './recovery-rule.ts';
 
 /** A recovery with whom its mails go to. */
 export interface Recovery extends Pick<Person, 'user_id' | 'env_id' | 'email' | 'locale'> {
@@ -16,12 +16,13 @@ export interface Recovery extends Pick<Person, 'user_id' | 'env_id' | 'email' | 
   readonly approved: boolean;
   readonly due: boolean;
   readonly wait_until: string | null;
+  readonly wait_hours: number | null;
   readonly confirmed_at: string | null;
   readonly expires_at: string;
   readonly cancel_sealed: Sealed | null;
 }
 /** What ended a recovery before its time. */
-type Cause = 'link' | 'signed_in' | 'account_closed' | 'address_changed' | 'turned_off';
+type Cause = 'link' | 'owner' | 'signed_in' | 'account_closed' | 'address_changed' | 'turned_off';
 
 /** The first link lasts as long as a reset's; a decision may take two weeks, and the last mail may arrive on a Friday. */
 const ASKED_MINUTES = 30;
@@ -50,7 +51,9 @@ export class Recoveries {
     await tx.sql`select 1 from users where user_id = ${person.user_id} for update`;
     const { sql } = tx;
     const [known] = await sql<Recovery[]>`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.user_id = ${person.user_id} and ${open(sql)}`;
-    const reader = known && { ...known, locale: person.locale };
+    const rule = ruleOf(realm);
+    const held = known && rule ? await this.#judged(tx, realm, rule, known) : known;
+    const reader = held && { ...held, locale: person.locale };
     if (reader?.status === 'offered') return this.#offer(tx, realm, reader);
     if (reader?.status === 'waiting') return this.#write(tx, realm, reader, 'recovery_under_way');
     if (known) await sql`delete from account_recoveries where recovery_id = ${known.recovery_id}`;
@@ -72,17 +75,19 @@ export class Recoveries {
     const confirmed = await this.#move(
       tx,
       tx.sql`status = 'waiting', confirm_hash = null, confirmed_at = now(), device = ${device || null}, needs_approval = ${rule.approval},
-        wait_until = now() + make_interval(hours => ${rule.hours}), expires_at = now() + make_interval(hours => ${rule.hours}, days => ${DECISION_DAYS})`,
+        wait_hours = ${rule.hours}, wait_until = now() + make_interval(hours => ${rule.hours}), expires_at = now() + make_interval(hours => ${rule.hours}, days => ${DECISION_DAYS})`,
       tx.sql`r.confirm_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.status = 'asked' and r.expires_at > now() and u.status = 'active'`,
     );
     if (!confirmed) return undefined;
-    await this.#write(tx, realm, { ...confirmed, locale: locale ?? confirmed.locale }, !rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged');
+    await this.#write(tx, realm, { ...confirmed, locale: locale ?? confirmed.locale }, outlookOf(rule));
     await this.#record(tx, confirmed, 'confirmed');
     return confirmed;
   }
 
   /** @returns whether this call is the one that decided it. */
-  async approve(tx: IdentityTx, realm: Realm, recoveryId: string, decision: { caller: Caller; reason: string }): Promise<boolean> {
+  async approve(tx: IdentityTx, realm: Realm, rule: RecoveryRule, recoveryId: string, decision: { caller: Caller; reason: string }): Promise<boolean> {
+    const asked = await this.#get(tx, recoveryId);
+    if (asked) await this.#judged(tx, realm, rule, asked);
     const approved = await this.#move(
       tx,
       tx.sql`approved = true, ${decided(tx, decision)}`,
@@ -114,12 +119,21 @@ export class Recoveries {
     return this.#cancel(tx, realm, tx.sql`r.user_id = ${userId}`, cause);
   }
 
-  /** Whoever has waited, and was approved where that is asked for, gets the link. Nothing where the rule was drawn tighter meanwhile. */
+  /** Whoever has waited, and was approved where that is asked for, gets the link. */
   async advance(tx: IdentityTx, realm: Realm, rule: RecoveryRule | undefined, recoveryId: string): Promise<void> {
     if (!rule) return void (await this.#cancel(tx, realm, tx.sql`r.recovery_id = ${recoveryId}`, 'turned_off'));
-    if (rule.approval) await tx.sql`update account_recoveries set needs_approval = true where recovery_id = ${recoveryId} and status = 'waiting' and not needs_approval`;
-    const ready = await this.#get(tx, recoveryId);
-    if (ready?.status === 'waiting' && ready.due && (ready.approved || !ready.needs_approval)) await this.#offer(tx, realm, ready);
+    const held = await this.#get(tx, recoveryId);
+    const ready = held && (await this.#judged(tx, realm, rule, held));
+    if (ready?.status === 'waiting' && isReady(ready)) await this.#offer(tx, realm, ready);
+  }
+
+  /** What the link of the last mail leads to now: the rule may have been drawn tighter since. */
+  async held(tx: IdentityTx, realm: Realm, rule: RecoveryRule, token: string): Promise<Recovery | undefined> {
+    const { sql } = tx;
+    const [held] = await sql<Recovery[]>`
+      select ${columns(sql)} from account_recoveries r join users u using (user_id)
+      where r.finish_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and ${open(sql)} and r.expires_at > now() for update of r`;
+    return held && this.#judged(tx, realm, rule, held);
   }
 
   async expire(tx: IdentityTx, realm: Realm, recoveryId: string): Promise<void> {
@@ -129,11 +143,11 @@ export class Recoveries {
     await this.#record(tx, expired, 'expired');
   }
 
-  /** A look that uses nothing up. */
-  async offered(realm: Realm, token: string): Promise<string | undefined> {
-    const [row] = await this.#ctx.db.sql<{ user_id: string }[]>`
-      select user_id from account_recoveries where finish_hash = ${hashOf(token)} and env_id = ${realm.env_id} and status = 'offered' and expires_at > now()`;
-    return row?.user_id;
+  /** What is under way for a person and was confirmed: what nobody proved an address for is nobody's worry. */
+  async confirmedOf(userId: string): Promise<{ ready_at: string; needs_approval: boolean } | null> {
+    const [row] = await this.#ctx.db.sql<{ ready_at: string; needs_approval: boolean }[]>`
+      select wait_until as ready_at, needs_approval and not approved as needs_approval from account_recoveries where user_id = ${userId} and status in ('waiting', 'offered') and expires_at > now()`;
+    return row ?? null;
   }
 
   /** @returns whether this call is the one that used it: the time is over, and whoever must approve has, by the rule of now too. */
@@ -148,6 +162,27 @@ export class Recoveries {
     );
     if (completed) await this.#record(tx, completed, undefined);
     return completed !== undefined;
+  }
+
+  /**
+   * A recovery that is held to another rule than the realm's goes on by the realm's: it waits again where its time or approval is missing now,
+   * and the link of the last mail is good for nothing until then. Whom it belongs to is told.
+   */
+  async #judged(tx: IdentityTx, realm: Realm, rule: RecoveryRule, recovery: Recovery): Promise<Recovery> {
+    const { recovery_id: id, needs_approval, wait_hours } = recovery;
+    if (recovery.status === 'asked' || (needs_approval === rule.approval && wait_hours === rule.hours)) return recovery;
+    const until = tx.sql`r.confirmed_at + make_interval(hours => ${rule.hours})`;
+    const ready = tx.sql`${until} <= now() and (r.approved or not ${rule.approval})`;
+    const judged = await this.#move(
+      tx,
+      tx.sql`needs_approval = ${rule.approval}, wait_hours = ${rule.hours}, wait_until = ${until}, status = case when ${ready} then r.status else 'waiting' end,
+        expires_at = case when r.status = 'offered' and ${ready} then r.expires_at else greatest(now(), ${until}) + make_interval(days => ${DECISION_DAYS}) end`,
+      tx.sql`r.recovery_id = ${id} and r.status in ('waiting', 'offered') and r.expires_at > now()`,
+    );
+    if (!judged) return recovery;
+    if (judged.status === 'waiting' && !isReady(judged)) await this.#write(tx, realm, judged, judged.approved ? 'recovery_approved' : outlookOf(rule));
+    await this.#record(tx, judged, 'judged');
+    return judged;
   }
 
   async #offer(tx: IdentityTx, realm: Realm, recovery: Recovery): Promise<void> {
@@ -204,8 +239,11 @@ export class Recoveries {
 
 type Tagged = IdentityTx['sql'];
 const newToken = (): string => randomBytes(32).toString('base64url');
-const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
+export const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
+const isReady = ({ due, approved, needs_approval }: Recovery): boolean => due && (approved || !needs_approval);
+/** The mail that says what has to happen before the last one. */
+const outlookOf = (rule: RecoveryRule): Letter => (!rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged');
 const open = (sql: Tagged): unknown => sql`r.status in ('asked', 'waiting', 'offered')`;
 const columns = (sql: Tagged): unknown => sql`
-  r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_until <= now() as due, r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
+  r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_hours, r.wait_until <= now() as due, r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
 const decided = ({ sql }: IdentityTx, { caller, reason }: { caller: Caller; reason: string }): unknown => sql`decided_by = ${caller.userId ?? null}, decided_at = now(), reason = ${reason.trim()}`;

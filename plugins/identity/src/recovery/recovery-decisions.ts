@@ -37,8 +37,9 @@ export class RecoveryDecisions {
     const row = await this.#reachable(request);
     if (isOwn(row, request.caller)) throw this.#ctx.problem('own_account', { detail: 'Somebody else approves the recovery of your account.' });
     const realm = await realms.ofEnv(row.env_id);
-    if (!ruleOf(realm)) throw this.#ctx.problem('recovery_off', { detail: 'Turn it on again before you approve one.' });
-    return this.#decide(request, tx => recoveries.approve(tx, realm, row.recovery_id, { caller: request.caller, reason: request.body.reason }));
+    const rule = ruleOf(realm);
+    if (!rule) throw this.#ctx.problem('recovery_off', { detail: 'Turn it on again before you approve one.' });
+    return this.#decide(request, tx => recoveries.approve(tx, realm, rule, row.recovery_id, { caller: request.caller, reason: request.body.reason }));
   }
 
   async refuse(request: RequestOf<Contract, 'refuseRecovery'>) {

@@ -13,12 +13,17 @@ export interface BulkOperation {
 }
 /** What came of one operation: the resource's place and version, or the refusal. */
 export type BulkOutcome = { readonly status: number; readonly location?: string; readonly version?: string; readonly error?: object };
+interface Operator {
+  readonly run: (operation: BulkOperation) => Promise<BulkOutcome>;
+  /** What an operation that failed is told. */
+  readonly refused: (error: unknown) => BulkOutcome;
+}
 
 /**
  * Many changes in one request (RFC 7644, 3.7), one after the other, each for itself. A resource may name one that an earlier operation made
  * by its `bulkId`; a later one is not waited for.
  */
-export async function runBulk(message: unknown, run: (operation: BulkOperation) => Promise<BulkOutcome>): Promise<object> {
+export async function runBulk(message: unknown, by: Operator): Promise<object> {
   const { operations, failOnErrors } = readBulk(message);
   const made = new Map<string, string>();
   const results: object[] = [];
@@ -27,7 +32,7 @@ export async function runBulk(message: unknown, run: (operation: BulkOperation) 
     if (failOnErrors !== undefined && errors >= failOnErrors) break;
     const method = typeof operation['method'] === 'string' ? operation['method'].toUpperCase() : '';
     const bulkId = typeof operation['bulkId'] === 'string' ? operation['bulkId'] : undefined;
-    const outcome = await attempt(operation, method, made, run);
+    const outcome = await attempt(operation, method, made, by);
     if (outcome.error) errors += 1;
     else if (method === 'POST' && bulkId !== undefined && outcome.location) made.set(bulkId, outcome.location.split('/').at(-1) as string);
     const { status, location, version, error } = outcome;
@@ -43,7 +48,7 @@ export async function runBulk(message: unknown, run: (operation: BulkOperation) 
   return { schemas: [RESPONSE], Operations: results };
 }
 
-async function attempt(operation: ScimDocument, method: string, made: ReadonlyMap<string, string>, run: (operation: BulkOperation) => Promise<BulkOutcome>): Promise<BulkOutcome> {
+async function attempt(operation: ScimDocument, method: string, made: ReadonlyMap<string, string>, { run, refused }: Operator): Promise<BulkOutcome> {
   try {
     const { path, version, data, bulkId } = operation;
     if (!['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) throw new ScimError(400, 'method is POST, PUT, PATCH or DELETE.', 'invalidSyntax');
@@ -51,8 +56,7 @@ async function attempt(operation: ScimDocument, method: string, made: ReadonlyMa
     if (typeof path !== 'string') throw new ScimError(400, 'path is a text.', 'invalidPath');
     return await run({ method, path: resolved(path, made) as string, ifMatch: typeof version === 'string' ? version : undefined, data: data === undefined ? undefined : resolved(data, made) });
   } catch (error) {
-    if (!(error instanceof ScimError)) throw error;
-    return { status: error.status, error: error.body };
+    return refused(error);
   }
 }
 

@@ -1,4 +1,4 @@
-import { isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
+import { ERROR_FORMS, errorBody, isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { type BulkOperation, type BulkOutcome, runBulk } from './scim-bulk.ts';
@@ -10,7 +10,6 @@ import { resourceOf, type ScimRecord, tagOf } from './scim-record.ts';
 import { names, type ScimCall, type ScimUsers } from './scim-users.ts';
 
 const LIST = 'urn:ietf:params:scim:api:messages:2.0:ListResponse';
-const TYPE = 'application/scim+json; charset=utf-8';
 
 interface Asked {
   readonly request: Request;
@@ -32,19 +31,9 @@ export class ScimService {
     this.#users = users;
   }
 
-  async handle(exchange: RawExchange): Promise<Response> {
-    try {
-      return await this.#route(exchange);
-    } catch (error) {
-      const { status, body, headers } = this.#refusal(error);
-      return answer(status, body, headers);
-    }
-  }
-
-  async #route({ request, params, caller, targetEnvId, hostname, permits }: RawExchange): Promise<Response> {
+  async handle({ request, params, caller, targetEnvId, hostname, permits }: RawExchange): Promise<Response> {
     if (!caller) throw new ScimError(401, 'Send an access token.');
     const realm = await this.#realms.ofEnv(targetEnvId ?? caller.envId ?? SYSTEM.envId);
-    if (!realm) throw new ScimError(404, 'Nobody signs in to this environment.');
     const base = `${this.#ctx.platform.publicOrigin(hostname)}/scim/v2`;
     const [kind = '', id, ...more] = (params['rest'] ?? '').split('/');
     const { method } = request;
@@ -60,7 +49,7 @@ export class ScimService {
     if (kind === 'Bulk' && id === undefined) {
       allow(method, 'POST');
       await mayWrite(asked);
-      return answer(200, await runBulk(await this.#body(request), operation => this.#operate(asked, operation)));
+      return answer(200, await runBulk(await this.#body(request), { run: operation => this.#operate(asked, operation), refused: error => this.#refused(error) }));
     }
     if (id === '.search' && kind === 'Users') {
       allow(method, 'POST');
@@ -112,21 +101,15 @@ export class ScimService {
   }
 
   async #operate({ base, call }: Asked, { method, path, ifMatch, data }: BulkOperation): Promise<BulkOutcome> {
-    try {
-      const [, id] = /^\/?Users(?:\/([^/?]+))?$/.exec(path) ?? [undefined, undefined];
-      if (!/^\/?Users(\/|$)/.test(path) || (method === 'POST') !== (id === undefined)) throw new ScimError(404, `Nothing is at ${path}.`, 'invalidPath');
-      const meant = { ...call, ifMatch };
-      if (method === 'DELETE') {
-        await this.#users.remove(meant, id as string);
-        return { status: 204, location: `${base}/Users/${id}` };
-      }
-      const record =
-        method === 'POST' ? await this.#users.create(meant, data) : await (method === 'PUT' ? this.#users.replace(meant, id as string, data) : this.#users.patch(meant, id as string, data));
-      return { status: method === 'POST' ? 201 : 200, location: `${base}/Users/${record.user_id}`, version: tagOf(record) };
-    } catch (error) {
-      const { status, body } = this.#refusal(error);
-      return { status, error: body };
+    const [, id] = /^\/?Users(?:\/([^/?]+))?$/.exec(path) ?? [undefined, undefined];
+    if (!/^\/?Users(\/|$)/.test(path) || (method === 'POST') !== (id === undefined)) throw new ScimError(404, `Nothing is at ${path}.`, 'invalidPath');
+    const meant = { ...call, ifMatch };
+    if (method === 'DELETE') {
+      await this.#users.remove(meant, id as string);
+      return { status: 204, location: `${base}/Users/${id}` };
     }
+    const record = method === 'POST' ? await this.#users.create(meant, data) : await (method === 'PUT' ? this.#users.replace(meant, id as string, data) : this.#users.patch(meant, id as string, data));
+    return { status: method === 'POST' ? 201 : 200, location: `${base}/Users/${record.user_id}`, version: tagOf(record) };
   }
 
   async #body(request: Request): Promise<unknown> {
@@ -148,16 +131,12 @@ export class ScimService {
     }
   }
 
-  #refusal(error: unknown): { status: number; body: object; headers: Readonly<Record<string, string>> } {
-    if (error instanceof ScimError) return { status: error.status, body: error.body, headers: error.headers };
-    if (isProblem(error) && error.status < 500) {
-      const told = new ScimError(error.status, error.detail ?? error.title, error.status === 400 ? 'invalidValue' : undefined);
-      return { status: told.status, body: told.body, headers: error.headers };
-    }
-    // Whose fault it is not, is told no more than that; but when it may be tried again.
-    const status = isProblem(error) ? error.status : 500;
-    this.#ctx.log.error({ err: error }, 'a SCIM request failed');
-    return { status, body: new ScimError(status, isProblem(error) ? error.title : 'Something failed on our side.').body, headers: isProblem(error) ? error.headers : {} };
+  /** The outcome of an operation that failed for itself. What failed on our side is told no more than that. */
+  #refused(error: unknown): BulkOutcome {
+    if (isProblem(error) && error.status < 500) return { status: error.status, error: errorBody(error, { form: 'scim' }).body };
+    this.#ctx.log.error({ err: error }, 'an operation of a SCIM bulk request failed');
+    const told = new ScimError(isProblem(error) ? error.status : 500, 'Something failed on our side. Send this operation again later.');
+    return { status: told.status, error: errorBody(told, { form: 'scim' }).body };
   }
 }
 
@@ -178,4 +157,4 @@ function allow(method: string, ...methods: readonly string[]): void {
 }
 
 const answer = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response =>
-  new Response(JSON.stringify(body), { status, headers: { 'content-type': TYPE, 'cache-control': 'no-store', ...headers } });
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': ERROR_FORMS.scim.type, 'cache-control': 'no-store', ...headers } });

@@ -7,6 +7,7 @@ import type { StepTokens } from '../account/step-tokens.ts';
 import { bumpPeople } from '../access-version.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import { isId } from '../ids.ts';
+import type { LastAdministrator } from '../last-administrator.ts';
 import { isAddress } from '../people.ts';
 import type { Realm } from '../realms.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';
@@ -21,6 +22,7 @@ import { USER } from './scim-user-schema.ts';
 const UNIQUE_VIOLATION = '23505';
 
 export interface ScimUsersParts {
+  readonly administrators: LastAdministrator;
   readonly change: PasswordChange;
   readonly mailbox: AccountMailbox;
   readonly passwords: PasswordDesk;
@@ -94,7 +96,7 @@ export class ScimUsers {
 
   async #write(call: ScimCall, id: string, next: (current: ScimDocument) => ScimDocument): Promise<ScimRecord> {
     const { caller, realm, ifMatch } = call;
-    const { change, mailbox, recoveries, sessions, steps } = this.#parts;
+    const { administrators, change, mailbox, recoveries, sessions, steps } = this.#parts;
     const seen = await this.get(realm, id);
     require(ifMatch, seen);
     const { password } = storedOf(next(writableOf(seen)));
@@ -109,6 +111,7 @@ export class ScimUsers {
       const told = languageIn(attributes);
       const said = told === languageIn(before.attributes ?? {}) ? undefined : told;
       if (closed && id === caller.userId) throw new ScimError(403, 'Nobody closes the own account. Ask another administrator.');
+      if (closed) await administrators.requireOther(tx, before);
       const row = { ...columns, email_ci: columns.email.toLowerCase(), status: opened ? 'active' : closed ? 'disabled' : before.status, ...(said ? { locale: said } : {}) };
       const moved = row.email_ci !== before.email.toLowerCase();
       const [changed] = await tx.sql<object[]>`

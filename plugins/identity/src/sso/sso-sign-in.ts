@@ -66,6 +66,8 @@ export class SsoSignIn {
       nonce,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
+      // Nobody changes the own account in a browser that was left open: the provider asks anew, and says when it did (Core 3.1.2.1).
+      ...(body.oauth.return_to?.startsWith('/account') ? { prompt: 'login', max_age: '0' } : {}),
       ...(body.oauth.ui_locales ? { ui_locales: body.oauth.ui_locales } : {}),
     };
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
@@ -91,7 +93,7 @@ export class SsoSignIn {
     const userId = await this.#accountOf(realm, provider, claims);
     const person = await people.withPassword(userId);
     if (person?.status !== 'active') throw this.#refused();
-    return arrival.proceed(realm, person, { oauth: flow.context, headers, amr: ['fed'] });
+    return arrival.proceed(realm, person, { oauth: flow.context, headers, amr: ['fed'], provenAt: typeof claims['auth_time'] === 'number' ? Math.max(0, Math.floor(claims['auth_time'])) : undefined });
   }
 
   /** Whoever sets the mark has used it; of any number at once that is one (H-13). Only the browser that began goes on. */

@@ -15,7 +15,7 @@ type Asked = Pick<RequestOf<Contract, 'getUpstream'>, 'caller' | 'targetEnvId'>;
 
 const KNOWN_MS = 5_000;
 const KNOWN = 1_000;
-const purpose = (envId: string) => `upstream:${envId}`;
+export const purposeOf = (envId: string) => `upstream:${envId}`;
 export const redirectUriOf = (realms: Realms, realm: Realm): string => `${realms.issuer(realm)}/sso`;
 
 /** The OpenID provider of a realm's own organization, as an administrator set it up. */
@@ -41,7 +41,7 @@ export class UpstreamProviders {
     const { client_secret: secret, allow_sign_up = false, ...said } = request.body;
     await protocol.discover(said.issuer, request.signal);
     await this.#ctx.db.tx(async tx => {
-      const row = { ...said, env_id: realm.env_id, allow_sign_up, client_secret: tx.sql.json(box.seal(purpose(realm.env_id), secret)), updated_at: this.#ctx.clock.now().toISOString() };
+      const row = { ...said, env_id: realm.env_id, allow_sign_up, client_secret: tx.sql.json(box.seal(purposeOf(realm.env_id), secret)), updated_at: this.#ctx.clock.now().toISOString() };
       await tx.sql`
         insert into upstream_providers ${tx.sql.row(row)} on conflict (env_id) do update set issuer = excluded.issuer, client_id = excluded.client_id,
           client_secret = excluded.client_secret, label = excluded.label, allow_sign_up = excluded.allow_sign_up, updated_at = excluded.updated_at`;
@@ -69,7 +69,7 @@ export class UpstreamProviders {
 
   async secretOf({ env_id }: Realm): Promise<string> {
     const [row] = await this.#ctx.db.sql<{ client_secret: Sealed }[]>`select client_secret from upstream_providers where env_id = ${env_id}`;
-    const secret = row && this.#parts.box.open(purpose(env_id), row.client_secret);
+    const secret = row && this.#parts.box.open(purposeOf(env_id), row.client_secret);
     if (secret === undefined) throw this.#off();
     return secret;
   }

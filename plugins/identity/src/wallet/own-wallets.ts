@@ -1,5 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
 import type { AccountMailbox, Notice } from '../account/account-mail.ts';
+import type { SignInMeans } from '../account/sign-in-means.ts';
 import type { AccountVisit, Visit } from '../account/account-visit.ts';
 import type { Attempts } from '../attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
@@ -13,10 +14,11 @@ interface Parts {
   readonly attempts: Attempts;
   readonly challenges: WalletChallenges;
   readonly mailbox: AccountMailbox;
+  readonly means: SignInMeans;
   readonly visits: AccountVisit;
 }
 
-/** Wallets of the own account. The password is shown once more, and the wallet proves itself, before it may stand for the person. */
+/** Wallets of the own account. The password is shown once more, where there is one, and the wallet proves itself, before it may stand for the person. */
 export class OwnWallets {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -65,6 +67,7 @@ export class OwnWallets {
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<object[]>`delete from wallets where user_id = ${visit.person.user_id} and address = ${address ?? ''} returning 1`;
       if (gone.length === 0) throw this.#ctx.problem('wallet_not_found', { detail: 'The account has no such wallet.' });
+      await this.#parts.means.requireSome(tx, visit.person);
       await this.#record(tx, visit, 'auth.wallet.unlinked', 'wallet_unlinked', address as string);
     });
   }
