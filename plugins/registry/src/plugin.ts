@@ -63,6 +63,7 @@ export default definePlugin(registry, {
       },
       jobs: {
         signAudit: signal => of.auditAnchors.sign(signal),
+        watchAudit: signal => of.auditWatch.look(signal),
         pushMail: signal => of.mails.push(signal),
         settleMembers: async signal => {
           await of.acceptance.settle(signal);
@@ -75,8 +76,9 @@ export default definePlugin(registry, {
       },
       ready: async signal => {
         await seed(ctx, of.policies);
-        // What a stopped platform left unsigned is signed before anybody asks whether it is.
+        // What a stopped platform left unsigned is signed before anybody asks whether it is, and what was put back meanwhile is named.
         await of.auditAnchors.sign(signal);
+        await of.auditWatch.look(signal);
       },
     };
   },
