@@ -48,6 +48,8 @@ export class Acceptance {
     const begun = await this.#begin(asked, group);
     try {
       return await this.#changes.run(org_id, async tx => {
+        // Whatever it says of the organization's status stays so until the commit; before the invitation, as a delete locks them.
+        await tx.sql`select 1 from orgs where org_id = ${org_id} for share`;
         const { invitation_id } = await this.#requireOpen(tx.sql, asked, tx.sql`for update of i`);
         if (begun) await this.#requireOnRecord(tx.sql, begun);
         await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()}, accepted_by = ${caller.userId} where invitation_id = ${invitation_id}`;

@@ -5,7 +5,7 @@ import type { Contract, Ctx } from '../context.ts';
 import type { Access, Level } from '../tenants/access.ts';
 import { isUuid } from '../uuid.ts';
 import type { MemberChanges } from './member-changes.ts';
-import { requireMutable } from '../tenants/status.ts';
+import { holdMutableOrg } from '../tenants/status.ts';
 import { groupOf, groupsOf, highestOf } from './org-groups.ts';
 import type { Owners } from './owners.ts';
 
@@ -31,11 +31,10 @@ export class Memberships {
   }
 
   async change({ params, body, caller, correlationId }: RequestOf<Contract, 'changeMembership'>): Promise<Member> {
-    const org = await this.#access.org(caller, params.org_id, 'admin');
-    requireMutable(this.#ctx, { org: org });
-    const { org_id } = org;
+    const { org_id } = await this.#access.org(caller, params.org_id, 'admin');
     const userId = params.user_id;
     return this.#changes.run(org_id, async tx => {
+      await holdMutableOrg(this.#ctx, tx.sql, org_id);
       const before = await this.#member(org_id, userId);
       if (before.access === 'owner' && body.access !== 'owner') await this.#owners.requireOther(caller, org_id, userId);
       else if (body.access === 'owner') await this.#owners.requireOwner(caller, org_id);

@@ -4,7 +4,7 @@ import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { Access } from '../tenants/access.ts';
 import { isUuid } from '../uuid.ts';
 import { BROKEN_AFTER_MS, type MemberChanges } from './member-changes.ts';
-import { requireMutable } from '../tenants/status.ts';
+import { holdMutableOrg, requireMutable } from '../tenants/status.ts';
 import { groupOf } from './org-groups.ts';
 import type { Owners } from './owners.ts';
 
@@ -41,13 +41,14 @@ export class Removal {
   /** Idempotent: who is no member is removed already, and nothing is told twice. */
   async remove({ params, caller, correlationId }: RequestOf<Contract, 'removeMembership'>): Promise<void> {
     const org = await this.#access.org(caller, params.org_id, 'admin');
-    requireMutable(this.#ctx, { org: org });
+    requireMutable(this.#ctx, { org });
     const { org_id } = org;
     const userId = params.user_id;
     if (!isUuid(userId) || (await this.#held(org_id, userId)).groups.length === 0) return;
     const begun = await this.#begin({ org_id, user_id: userId, caller, correlation_id: correlationId });
     try {
       await this.#changes.run(org_id, async tx => {
+        await holdMutableOrg(this.#ctx, tx.sql, org_id);
         const { groups, prefixes } = await this.#held(org_id, userId);
         if (groups.includes(groupOf(org_id, 'owner'))) await this.#owners.requireOther(caller, org_id, userId);
         await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
