@@ -80,8 +80,9 @@ export async function servicesOf(ctx: Ctx) {
   const mails = invitationMails(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
   const memberChanges = new MemberChanges(ctx);
   const owners = new Owners(ctx, { access, changes: memberChanges });
-  const memberships = new Memberships(ctx, { access, audit, changes: memberChanges, owners });
-  const removal = new Removal(ctx, { access, audit, changes: memberChanges, owners });
+  const members = { access, audit, changes: memberChanges, owners };
+  const memberships = new Memberships(ctx, members);
+  const removal = new Removal(ctx, members);
   const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
   const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
   const slugs = new SlugAvailability(ctx);
