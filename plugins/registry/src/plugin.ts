@@ -7,6 +7,7 @@ import { auditHandlers } from './audit/audit-handlers.ts';
 import { memberHandlers } from './members/member-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
+import { tenantHandlers } from './tenants/tenant-handlers.ts';
 
 export default definePlugin(registry, {
   uses: { identity, notification },
@@ -16,23 +17,7 @@ export default definePlugin(registry, {
     const of = await servicesOf(ctx);
     return {
       routes: {
-        createOrg: request => of.orgs.create(request),
-        listOrgs: request => of.orgs.list(request),
-        getOrg: request => of.orgs.get(request),
-        updateOrg: request => of.orgs.update(request),
-        deleteOrg: request => of.deletion.org(request),
-        archiveOrg: request => of.orgs.archive(request),
-        previewOrgDeletion: request => of.preview.org(request),
-        previewEnvDeletion: request => of.preview.env(request),
-        listUnfinished: request => of.unfinished.list(request),
-        retryUnfinished: request => of.unfinished.retry(request),
-        createEnv: request => of.envs.create(request),
-        listEnvs: request => of.envs.list(request),
-        getEnv: request => of.envs.get(request),
-        updateEnv: request => of.envs.update(request),
-        deleteEnv: request => of.deletion.env(request),
-        archiveEnv: request => of.envs.archive(request),
-        slugAvailable: request => of.slugs.check(request),
+        ...tenantHandlers(of),
         listServices: request => of.enablement.list(request),
         updateServices: request => of.enablement.update(request),
         ...applicationHandlers(of),
