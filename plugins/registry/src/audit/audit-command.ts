@@ -20,10 +20,10 @@ const USAGE = `platform audit verify [--env ID] [--since FILE] [--save FILE]
   Every environment, or the one named. Names the first bad row of each. The exit code is 1 when there is one.
 
   --save FILE   writes a signed receipt of where every chain stands. Keep it where nobody reaches who reaches this machine.
-  --since FILE  proves also that today's chains go on from that receipt: nothing in it was taken back since, whoever had this machine.
+  --since FILE  proves also that today's chains go on from that receipt, whatever was put back here since: the database, or all of the machine.
 
-  Without a receipt it compares with what this machine saw signed, in audit/witness.db of its data folder. After you restored a backup on
-  purpose, that file and the database disagree: verify with a receipt, then move the file away and restart.
+  Without a receipt it compares with what this machine saw signed, in the folder audit of its data folder. After you restored a backup on
+  purpose, that folder and the database disagree: stop the platform, move the folder away, start it, and save a new receipt.
 
   The first line names the key that signs the trail: keep it, and see that it stays the same until you rotate it.`;
 
@@ -43,7 +43,7 @@ const command: PlatformCommand = {
       operator.print('x the keys of the trail do not introduce each other');
       return 1;
     }
-    operator.print(`signed by ${key.algorithm} key ${key.key_id}${keys.length > 1 ? `, after ${keys.length - 1} others` : ''}; witnessed here since ${key.witness_since}`);
+    operator.print(`signed by ${key.algorithm} key ${key.key_id}${keys.length > 1 ? `, after ${keys.length - 1} other${keys.length > 2 ? 's' : ''}` : ''}; witnessed here since ${key.witness_since}`);
     const receipt = asked.since === undefined ? undefined : await readReceipt(asked.since, keys);
     if (receipt) operator.print(`goes on from the receipt of ${receipt.at}, signed by key ${receipt.keyId}:`);
     const broken = await verifyAll(operator, asked.env, receipt);

@@ -6,7 +6,9 @@ import type { AuditWitness, Witnessed } from './audit-witness.ts';
 
 type Anchor = Signed & { readonly day: string };
 
-const AT_ONCE = 200;
+/** Each takes a check of a signature, and the process serves requests meanwhile. */
+const AT_ONCE = 25;
+const PAGE = 500;
 const MOST_TOLD = 1_000;
 const ALL_AGAIN_MS = 3_600_000;
 /** Clocks of other machines may be behind by as much. */
@@ -19,6 +21,8 @@ export class AuditWatch {
   readonly #witness: AuditWitness;
   #from = 0;
   #allAt = 0;
+  /** When each of those that were signed lately was signed, as it was looked at. */
+  #looked: ReadonlyMap<string, number> = new Map();
   /** Whose fault was told since everything was looked at. */
   readonly #told = new Set<string>();
 
@@ -51,17 +55,20 @@ export class AuditWatch {
   }
 
   async #recent(signal: AbortSignal): Promise<void> {
+    const looked = new Map<string, number>();
     for (let after = { at: this.#from, env_id: NO_ID }; !signal.aborted; ) {
       const rows = await this.#ctx.db.sql<{ env_id: string; at: number }[]>`
         select env_id, (extract(epoch from signed_at) * 1000)::bigint as at from audit_anchors
-        where (signed_at, env_id) > (to_timestamp(${after.at}::bigint / 1000.0), ${after.env_id}::uuid) order by signed_at, env_id limit ${AT_ONCE}`;
+        where (signed_at, env_id) > (to_timestamp(${after.at}::bigint / 1000.0), ${after.env_id}::uuid) order by signed_at, env_id limit ${PAGE}`;
       const last = rows.at(-1);
-      if (!last) return;
-      await this.#compare([...new Set(rows.map(({ env_id }) => env_id))]);
+      const signed = rows.filter(({ env_id, at }) => this.#looked.get(env_id) !== at).map(({ env_id }) => env_id);
+      for (let first = 0; first < signed.length && !signal.aborted; first += AT_ONCE) await this.#compare([...new Set(signed.slice(first, first + AT_ONCE))]);
+      for (const { env_id, at } of rows) looked.set(env_id, at);
+      if (last) this.#from = Math.max(this.#from, last.at - OVERLAP_MS);
+      if (!last || rows.length < PAGE) break;
       after = last;
-      this.#from = Math.max(this.#from, last.at - OVERLAP_MS);
-      if (rows.length < AT_ONCE) return;
     }
+    this.#looked = looked;
   }
 
   /** A mark moves on only from where the database still holds it: who put an older state back is found out however long the chain grows after. */
@@ -81,7 +88,9 @@ export class AuditWatch {
     ]);
     const newest = new Map(anchors.map(anchor => [anchor.env_id, anchor]));
     const held = new Set(rows.map(({ env_id, position, hash }) => `${env_id} ${position} ${hash}`));
-    const cut = new Map(cuts.filter(found => this.#keys.verify({ ...found, kind: 'cut' })).map(found => [found.env_id, found]));
+    // A cut matters where it took a mark along.
+    const passed = cuts.filter(found => (this.#witness.oldest(found.env_id) ?? Number.POSITIVE_INFINITY) <= found.position && this.#keys.verify({ ...found, kind: 'cut' }));
+    const cut = new Map(passed.map(found => [found.env_id, found]));
     const seen: Witnessed[] = [];
     for (const envId of envIds) {
       const [mark, anchor] = [marks.get(envId), newest.get(envId)];
@@ -92,6 +101,6 @@ export class AuditWatch {
         this.#ctx.log.error({ env_id: envId, position: mark.position, signed_to: anchor?.position ?? 0 }, 'the audit trail is not what it was when it was seen signed: an earlier state was put back');
       } else if (anchor && anchor.position > (mark?.position ?? 0) && this.#keys.verify({ ...anchor, kind: 'anchor' })) seen.push(anchor);
     }
-    this.#witness.note(seen, [...cut.values()]);
+    this.#witness.note(seen, passed);
   }
 }

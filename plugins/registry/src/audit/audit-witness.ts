@@ -28,8 +28,10 @@ export class AuditWitness implements Disposable {
   static open(directory: string, now: Date): AuditWitness {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const file = new DatabaseSync(join(directory, 'witness.db'), { timeout: 1_000 });
+    // Nobody waits for the disk: a mark that a power failure takes is made again from the next signature.
     file.exec(`
-      pragma synchronous = full;
+      pragma journal_mode = wal;
+      pragma synchronous = normal;
       create table if not exists marks (env_id text, day text, position integer not null, audit_id text not null, hash text not null, primary key (env_id, day)) without rowid;
       create table if not exists begun (one integer primary key check (one = 1), since text not null)`);
     file.prepare('insert into begun values (1, ?) on conflict do nothing').run(now.toISOString());
@@ -40,6 +42,12 @@ export class AuditWitness implements Disposable {
   /** Marks of one environment behind a position, in their order. */
   marks(envId: string, behind = 0): readonly Witnessed[] {
     return this.#file.prepare('select * from marks where env_id = ? and position > ? order by position').all(envId, behind) as unknown as Witnessed[];
+  }
+
+  /** Position of the oldest mark of an environment. */
+  oldest(envId: string): number | undefined {
+    const { position } = this.#file.prepare('select min(position) as position from marks where env_id = ?').get(envId) as { position: number | null };
+    return position ?? undefined;
   }
 
   /** The newest mark of each of these environments. */
@@ -58,16 +66,14 @@ export class AuditWitness implements Disposable {
 
   /** Takes note, and forgets what retention has cut: what stood before a position. */
   note(seen: readonly Witnessed[], cuts: readonly Pick<Witnessed, 'env_id' | 'position'>[]): void {
-    const first = this.#file.prepare('select min(position) as position from marks where env_id = ?');
-    const passed = cuts.filter(({ env_id, position }) => ((first.get(env_id) as { position: number | null }).position ?? position) < position);
-    if (seen.length === 0 && passed.length === 0) return;
+    if (seen.length === 0 && cuts.length === 0) return;
     const add = this.#file.prepare(`insert into marks (env_id, day, position, audit_id, hash) values (?, ?, ?, ?, ?)
       on conflict do update set position = excluded.position, audit_id = excluded.audit_id, hash = excluded.hash where excluded.position > marks.position`);
     const forget = this.#file.prepare('delete from marks where env_id = ? and position < ?');
     this.#file.exec('begin immediate');
     try {
       for (const { env_id, day, position, audit_id, hash } of seen) add.run(env_id, day, position, audit_id, hash);
-      for (const { env_id, position } of passed) forget.run(env_id, position);
+      for (const { env_id, position } of cuts) forget.run(env_id, position);
       this.#file.exec('commit');
     } catch (error) {
       this.#file.exec('rollback');
