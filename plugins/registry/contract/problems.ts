@@ -27,7 +27,7 @@ export const problems = {
   audit_env_required: { status: 400, title: 'Which environment?', retry: 'never' },
   audit_unstorable: { status: 400, title: 'The event has text that cannot be stored', retry: 'never' },
   audit_overloaded: { status: 503, title: 'Too many audit events at once', retry: 'later' },
-  audit_key_missing: { status: 503, title: 'The key of the audit trail is not here', retry: 'later', log: 'error' },
+  audit_key_unusable: { status: 503, title: 'The audit trail has no key to go by', retry: 'later', log: 'error' },
   audit_key_next_missing: { status: 409, title: 'There is no next key', retry: 'never' },
   audit_key_rotating: { status: 503, title: 'The key was rotated in this moment', retry: 'later' },
   org_not_active: { status: 409, title: 'The organization is not active', retry: 'never' },

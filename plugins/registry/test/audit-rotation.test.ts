@@ -108,7 +108,7 @@ test('REG-004 another process finds the key in force, with the retired seed dest
     await using other = await another(last);
     expect(await other.by(world.admin()).verifyAudit({ query: { env_id: trail.envId } })).toMatchObject({ status: 'intact', position: 1, anchors: 1 });
   }
-  await expect(another(randomBytes(32).toString('base64'))).rejects.toMatchObject({ cause: { code: 'audit_key_missing' } });
+  await expect(another(randomBytes(32).toString('base64'))).rejects.toMatchObject({ cause: { code: 'audit_key_unusable' } });
   writeFileSync(file, last);
 });
 
@@ -138,6 +138,7 @@ test('REG-004 keys that did not introduce each other are no succession, whoever 
     [first, { ...second, key_id: first.key_id }],
     [second],
     [first, { ...second, since: 0 }],
+    [{ ...first, public_key: 'no key' }, second],
   ];
   for (const entries of others) expect(succession(entries)).toBeUndefined();
 });

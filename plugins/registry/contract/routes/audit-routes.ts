@@ -44,7 +44,7 @@ export const auditRoutes = {
     gate: 'audit:read',
     query: { env_id: Type.Optional(Id), cursor: Type.Optional(Type.String({ maxLength: 200 })), since: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}\\.[0-9a-f]{64}$' })) },
     returns: Verification,
-    problems: ['audit_env_required', 'invalid_cursor', 'audit_key_missing'],
+    problems: ['audit_env_required', 'invalid_cursor', 'audit_key_unusable'],
     hidden: true,
   }),
   listAuditChains: get('/v1/audit/chains', {
@@ -60,7 +60,7 @@ export const auditRoutes = {
     gate: 'audit:read',
     query: { cursor: Type.Optional(Id) },
     returns: AuditReceipt,
-    problems: ['platform_admin_required', 'audit_key_missing'],
+    problems: ['platform_admin_required', 'audit_key_unusable'],
     hidden: true,
   }),
   auditKey: get('/v1/audit/key', {
@@ -74,7 +74,7 @@ export const auditRoutes = {
       /** Since when the answering machine takes note of what is signed. */
       witness_since: Stamp,
     }),
-    problems: ['audit_key_missing'],
+    problems: ['audit_key_unusable'],
     hidden: true,
   }),
   auditKeyRows: get('/v1/audit/keys', {
@@ -82,7 +82,7 @@ export const auditRoutes = {
     gate: 'sys:sys:admin',
     target: 'optional',
     returns: Page(AuditKeyEntry),
-    problems: ['audit_key_missing'],
+    problems: ['audit_key_unusable'],
     hidden: true,
   }),
   rotateAuditKey: post('/v1/audit/keys/{key_id}/rotate', {
@@ -90,7 +90,7 @@ export const auditRoutes = {
     gate: 'sys:sys:admin',
     target: 'optional',
     returns: Page(AuditKeyEntry),
-    problems: ['audit_key_missing', 'audit_key_next_missing', 'audit_key_rotating'],
+    problems: ['audit_key_unusable', 'audit_key_next_missing', 'audit_key_rotating'],
     emits: ['platform:sys:audit:recorded'],
     hidden: true,
   }),

@@ -47,8 +47,9 @@ export class AuditKeys {
     if (!this.#mine(entries)) await this.#readSecret();
     const known = succession(entries);
     // The key that is held vouches for the list: somebody who can write the table cannot end it with one of ours.
-    if (!known || !this.#mine(entries))
-      throw this.#ctx.problem('audit_key_missing', {
+    if (!known) throw this.#ctx.problem('audit_key_unusable', { detail: 'The keys in the database do not introduce each other: somebody changed them. Restore the table audit_keys.' });
+    if (!this.#mine(entries))
+      throw this.#ctx.problem('audit_key_unusable', {
         detail: `The secret of PLATFORM_SYS_AUDIT_KEY_REF has no seed of the key in force, ${entries.at(-1)?.key_id ?? 'which was taken away'}. Put it back.`,
       });
     [this.#entries, this.#known] = [entries, known];

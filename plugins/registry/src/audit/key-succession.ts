@@ -44,6 +44,15 @@ export function introduction({ seq, public_key, since }: Pick<KeyEntry, 'seq' | 
  * those after it, because it introduced them, and those before it, because it named them when it came into force.
  */
 export function succession(entries: readonly KeyEntry[]): readonly KnownKey[] | undefined {
+  try {
+    return followed(entries);
+  } catch {
+    // What is no public key at all.
+    return undefined;
+  }
+}
+
+function followed(entries: readonly KeyEntry[]): readonly KnownKey[] | undefined {
   const keys: KnownKey[] = [];
   for (const [index, entry] of entries.entries()) {
     const key = createPublicKey(entry.public_key);
