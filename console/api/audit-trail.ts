@@ -35,6 +35,8 @@ export interface AuditVerification {
   readonly head: number;
   readonly hash: string;
   readonly key_id: string;
+  /** Since when the machine that answers has seen it signed. */
+  readonly witnessed?: { readonly position: number; readonly since: string };
   readonly cut?: { readonly position: number; readonly cut_at: string };
   readonly fault?: { readonly kind: string; readonly position: number; readonly audit_id?: string; readonly detail: string };
   readonly next_cursor: string | null;

@@ -72,6 +72,7 @@ function Result({ step, running, problem }: State) {
       <br />
       <span className="sub">
         Signed with key <code>{step.key_id}</code>
+        {step.witnessed && `, and as it was seen signed since ${formatted(step.witnessed.since, 'datetime')}`}
       </span>
     </p>
   );

@@ -1,6 +1,6 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import { realmsReachedFrom } from './access-model.ts';
-import { bumpAccess, bumpPeople } from './access-version.ts';
+import { bump, bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
 import { isId } from './ids.ts';
 import type { Realms } from './realms.ts';
@@ -39,14 +39,14 @@ export class AccessTemplates {
     const touched = await this.#ctx.db
       .tx(async tx => {
         // One after the other on the connection, and waited for once.
-        const [[made], members] = await Promise.all([
+        const [, members] = await Promise.all([
           this.#model(tx, { template, orgId, realms, groups, owner }),
           this.#membersBelow(tx, realms, owners, `platform:${template}:owner`),
           // In the same transaction: an environment is never there without its door (registry rule 5).
           template === 'env' && host !== undefined ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() }) : undefined,
         ]);
-        // Who could do all of it before can do nothing new, but in a realm that was there: what is known of such a person stands.
-        const changed = members.filter(({ held }) => !held || (template === 'env' && !made.fresh)).map(({ user_id }) => user_id);
+        // Who could do all of it before can do nothing new in the system's realm: what is known of such a person there stands.
+        const changed = members.filter(({ held }) => !held).map(({ user_id }) => user_id);
         const reached = members.length < MANY ? [] : (await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)))).flat();
         return { members: changed, everybody: members.length >= MANY, realms: reached };
       })
@@ -57,7 +57,8 @@ export class AccessTemplates {
     if (host !== undefined) await this.#realms.changed();
     // A new tenant changes what its owners may do, and nobody else: other people's closures stand.
     if (touched.everybody) await bumpAccess(this.#ctx, [...realms, ...touched.realms]);
-    else if (touched.members.length > 0) await bumpPeople(this.#ctx, touched.members);
+    // But for the environment's own realm: somebody may have asked about it before it had anything in it (REG-016).
+    else await bump(this.#ctx, template === 'env' ? [subject] : [], touched.members);
     return { groups };
   }
 
@@ -97,7 +98,7 @@ export class AccessTemplates {
 
   /**
    * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement. What stands already is not touched,
-   * so that concurrent creates do not wait for each other. `fresh`: the environment's own realm had none of it.
+   * so that concurrent creates do not wait for each other.
    */
   #model(tx: IdentityTx, { template, orgId, realms, groups, owner }: { template: 'org' | 'env'; orgId: string; realms: readonly string[]; groups: readonly string[]; owner: string | undefined }) {
     const rows = realms.flatMap(env_id =>
@@ -113,10 +114,10 @@ export class AccessTemplates {
     const owners = groups[2] as string;
     // Owners of the organization own its environments.
     const above = template === 'env' ? `platform:org:${orgId}:owners` : null;
-    return tx.sql<[{ fresh: boolean }]>`
+    return tx.sql`
       with asked as materialized (
         select * from jsonb_to_recordset(${tx.sql.json(rows)}) as row(env_id uuid, role text, scopes text[], contains text, group_id uuid, "group" text)),
-      made_roles as (insert into roles (env_id, name) select env_id, role from asked on conflict do nothing returning env_id),
+      made_roles as (insert into roles (env_id, name) select env_id, role from asked on conflict do nothing),
       made_scopes as (insert into role_scopes (env_id, role, scope) select env_id, role, unnest(scopes) from asked on conflict do nothing),
       other_scopes as (
         delete from role_scopes held where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[])
@@ -126,12 +127,10 @@ export class AccessTemplates {
       made_group_roles as (insert into group_roles (env_id, group_name, role) select env_id, "group", role from asked on conflict do nothing),
       made_members as (
         insert into group_members (env_id, group_name, user_id)
-        select env_id, "group", ${owner ?? null}::uuid from asked where "group" = ${owners} and ${owner ?? null}::uuid is not null on conflict do nothing),
-      made_group_nesting as (
-        insert into group_nesting (env_id, group_name, child_env_id, child_group)
-        select asked.env_id, asked."group", above.env_id, above.name from asked join user_groups above on above.env_id = ${SYSTEM.envId} and above.name = ${above}
-        where asked."group" = ${owners} on conflict do nothing)
-      select exists (select 1 from made_roles where env_id <> ${SYSTEM.envId}) as fresh`;
+        select env_id, "group", ${owner ?? null}::uuid from asked where "group" = ${owners} and ${owner ?? null}::uuid is not null on conflict do nothing)
+      insert into group_nesting (env_id, group_name, child_env_id, child_group)
+      select asked.env_id, asked."group", above.env_id, above.name from asked join user_groups above on above.env_id = ${SYSTEM.envId} and above.name = ${above}
+      where asked."group" = ${owners} on conflict do nothing`;
   }
 
   /**

@@ -1,15 +1,20 @@
 import type { Ctx } from './context.ts';
 
 /** Moves the version of environments whose access model changed: the next request on every process sees the change (day-one 6). */
-export async function bumpAccess(ctx: Ctx, envIds: Iterable<string>): Promise<void> {
-  const commands = [...new Set(envIds)].map(envId => ['INCR', `authz:{${envId}}`] as const);
-  for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
+export function bumpAccess(ctx: Ctx, envIds: Iterable<string>): Promise<void> {
+  return bump(ctx, envIds, []);
 }
 
 /** Moves the version of single people: what changed is theirs alone. */
-export async function bumpPeople(ctx: Ctx, userIds: Iterable<string>): Promise<void> {
-  const commands = [...new Set(userIds)].map(userId => ['INCR', `authz:person:{${userId}}`] as const);
-  for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
+export function bumpPeople(ctx: Ctx, userIds: Iterable<string>): Promise<void> {
+  return bump(ctx, [], userIds);
+}
+
+/** Both at once. */
+export async function bump(ctx: Ctx, envIds: Iterable<string>, userIds: Iterable<string>): Promise<void> {
+  const keys = [...[...new Set(envIds)].map(envId => `authz:{${envId}}`), ...[...new Set(userIds)].map(userId => `authz:person:{${userId}}`)];
+  if (keys.length === 0) return;
+  for (const answer of await ctx.kv.pipeline(keys.map(key => ['INCR', key] as const))) if (answer instanceof Error) throw answer;
 }
 
 /** Moves the version of people who are gone, and leaves nothing behind: no answer that knew them lives as long. */

@@ -169,6 +169,19 @@ describe('what a person may do', () => {
     expect(await snapshot()).not.toContain(newId());
   });
 
+  test('REG-016 H-31 what anybody was told of an environment before it was provisioned stands no longer, also of somebody who held the role already', async () => {
+    const owner = await person();
+    const [org, first, second] = [newId(), await world.environment(`auth.${newId()}.localhost`), await world.environment(`auth.${newId()}.localhost`)];
+    const [system, own] = [() => version(SYSTEM.envId), async () => Number(await world.kv('GET', `authz:person:{${owner}}`))];
+    await world.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
+    await world.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: first, owner } });
+    const before = [await system(), await own(), await version(second)] as const;
+    await world.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: second, owner } });
+    expect(await version(second)).toBeGreaterThan(before[2]);
+    // Nobody else has to ask again, and of the system's realm not even the owner.
+    expect([await system(), await own()]).toEqual(before.slice(0, 2));
+  });
+
   test('built-in levels follow the grants of actions: read to viewers, write to admins, admin to owners', async () => {
     const [viewer, admin, owner] = [await person(), await person(), await person()];
     const [org, tenant] = [newId(), await world.environment(`auth.${newId()}.localhost`)];

@@ -29,7 +29,10 @@ export const registry = defineContract({
       pattern: '^([0-9a-fA-F:.\\[\\]]+(, ?[0-9a-fA-F:.\\[\\]]+)*)?$',
       description: "Addresses of the DNS servers that custom domains are proven against, separated by commas; the system's when empty",
     }),
-    auditKeyRef: Type.String({ env: 'PLATFORM_SYS_AUDIT_KEY_REF', description: 'Secret reference of the 32 bytes (base64) that the key of the audit trail is made from' }),
+    auditKeyRef: Type.String({
+      env: 'PLATFORM_SYS_AUDIT_KEY_REF',
+      description: 'Secret reference of the 32 bytes (base64) that the key of the audit trail is made from; a second line is the next key',
+    }),
   }),
 
   actions: {
@@ -58,6 +61,7 @@ export const registry = defineContract({
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
     signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
+    watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
     followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },

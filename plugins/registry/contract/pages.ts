@@ -62,6 +62,28 @@ export const pages = {
     columns: [{ field: 'action', label: 'Action', as: 'code' }, { field: 'title', label: 'What it is' }, { field: 'service', label: 'Service' }, decision, { field: 'why', label: 'Why' }],
     empty: 'Name somebody: user:{id} or workload:{name}. They hold nothing here, or nobody is named yet.',
   },
+  'audit-keys': {
+    kind: 'table',
+    title: 'Audit keys',
+    description: 'Keys that sign the audit trail. What a retired key signed in its time stays proven.',
+    scope: 'platform',
+    source: 'auditKeyRows',
+    key: 'key_id',
+    rowActions: [
+      {
+        route: 'rotateAuditKey',
+        label: 'Bring into force',
+        confirm: 'The key in force signs this one and retires. Everything it signed last is signed again.',
+        when: { field: 'status', is: 'next' },
+      },
+    ],
+    columns: [
+      { field: 'key_id', label: 'Key', as: 'code' },
+      { field: 'status', label: 'Status', as: 'status', tones: { next: 'info', current: 'ok', retired: 'muted' } },
+      { field: 'since', label: 'In force since', as: 'datetime' },
+    ],
+    empty: 'No key signs the trail.',
+  },
   unfinished: {
     kind: 'table',
     title: 'Unfinished work',

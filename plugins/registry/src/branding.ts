@@ -1,7 +1,7 @@
-import type { RequestOf } from '@platform/sdk';
+import type { RequestOf, Sql } from '@platform/sdk';
 import { BRANDING_FIELDS, type Branding as Fields } from '../contract/schema/branding.ts';
 import type { Access } from './tenants/access.ts';
-import { requireMutable } from './tenants/status.ts';
+import { holdMutable, holdMutableOrg } from './tenants/status.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
 
@@ -28,15 +28,13 @@ export class Branding {
   }
 
   async replaceOrg({ params, body, caller }: RequestOf<Contract, 'putOrgBranding'>): Promise<Fields> {
-    const org = await this.#access.org(caller, params.id, 'admin');
-    requireMutable(this.#ctx, { org });
-    return this.#write('org', params.id, body, { org_id: params.id });
+    const { org_id } = await this.#access.org(caller, params.id, 'admin');
+    return this.#write('org', body, { org_id }, sql => holdMutableOrg(this.#ctx, sql, org_id));
   }
 
   async replaceEnv({ params, body, caller }: RequestOf<Contract, 'putEnvBranding'>): Promise<Fields> {
     const env = await this.#access.env(caller, params.id, 'admin');
-    requireMutable(this.#ctx, { org: env.org, env });
-    return this.#write('env', params.id, body, { env_id: params.id, org_id: env.org_id });
+    return this.#write('env', body, { env_id: env.env_id, org_id: env.org_id }, sql => holdMutable(this.#ctx, sql, env));
   }
 
   async merged({ params, caller }: RequestOf<Contract, 'mergedBranding'>) {
@@ -57,11 +55,13 @@ export class Branding {
     return row?.fields ?? {};
   }
 
-  async #write(kind: 'org' | 'env', id: string, body: Fields, where: { org_id?: string; env_id?: string }): Promise<Fields> {
+  async #write(kind: 'org' | 'env', body: Fields, where: { org_id: string; env_id?: string }, hold: (sql: Sql) => Promise<unknown>): Promise<Fields> {
     const fields = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== '' && value !== null)) as Fields;
-    const { sql } = this.#ctx.db;
-    await sql`insert into branding (subject_kind, subject_id, fields) values (${kind}, ${id}, ${sql.json(fields)})
-      on conflict (subject_kind, subject_id) do update set fields = excluded.fields, updated_at = now()`;
+    await this.#ctx.db.tx(async ({ sql }) => {
+      await hold(sql);
+      await sql`insert into branding (subject_kind, subject_id, fields) values (${kind}, ${where.env_id ?? where.org_id}, ${sql.json(fields)})
+        on conflict (subject_kind, subject_id) do update set fields = excluded.fields, updated_at = now()`;
+    });
     await this.#changes.publish({ scope: 'branding', ...where });
     return fields;
   }

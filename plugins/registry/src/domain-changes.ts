@@ -20,8 +20,12 @@ export class DomainChanges {
   }
 
   /** Best effort: when the store is away resolvers find out within 30 s, and the mutation has succeeded anyway (REG-147). */
-  async publish(change: DomainChange): Promise<void> {
-    await this.#tell([['PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ ...change, at: this.#ctx.clock.now().toISOString() })]], change.scope);
+  async publish(change: DomainChange, ...more: readonly DomainChange[]): Promise<void> {
+    const at = this.#ctx.clock.now().toISOString();
+    await this.#tell(
+      [change, ...more].map(each => ['PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ ...each, at })]),
+      change.scope,
+    );
   }
 
   /** What service labels lead to has changed, and no tenant with it. */

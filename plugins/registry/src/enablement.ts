@@ -1,6 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Access } from './tenants/access.ts';
-import { requireMutable } from './tenants/status.ts';
+import { holdMutable } from './tenants/status.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { DomainChanges } from './domain-changes.ts';
@@ -31,12 +31,12 @@ export class Enablement {
   async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateServices'>) {
     const { access, audit, changes, verticals } = this.#parts;
     const env = await access.env(caller, params.env_id, 'admin');
-    requireMutable(this.#ctx, { org: env.org, env });
     const known = new Set(await verticals.serviceIds());
     const stranger = body.services.findIndex(({ service }) => !known.has(service));
     if (stranger >= 0)
       throw this.#ctx.problem('unknown_service', { extra: { errors: [{ pointer: `/services/${stranger}/service`, code: 'unknown_service', message: 'is not a registered service' }] } });
     await this.#ctx.db.tx(async tx => {
+      await holdMutable(this.#ctx, tx.sql, env);
       for (const { service, enabled, config } of body.services) {
         const changed = await tx.sql<object[]>`
           insert into service_enablement (env_id, service, enabled, config) values (${params.env_id}, ${service}, ${enabled}, ${tx.sql.json(config ?? {})})

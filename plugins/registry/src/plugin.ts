@@ -7,6 +7,7 @@ import { auditHandlers } from './audit/audit-handlers.ts';
 import { memberHandlers } from './members/member-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
+import { tenantHandlers } from './tenants/tenant-handlers.ts';
 
 export default definePlugin(registry, {
   uses: { identity, notification },
@@ -16,23 +17,7 @@ export default definePlugin(registry, {
     const of = await servicesOf(ctx);
     return {
       routes: {
-        createOrg: request => of.orgs.create(request),
-        listOrgs: request => of.orgs.list(request),
-        getOrg: request => of.orgs.get(request),
-        updateOrg: request => of.orgs.update(request),
-        deleteOrg: request => of.deletion.org(request),
-        archiveOrg: request => of.orgs.archive(request),
-        previewOrgDeletion: request => of.preview.org(request),
-        previewEnvDeletion: request => of.preview.env(request),
-        listUnfinished: request => of.unfinished.list(request),
-        retryUnfinished: request => of.unfinished.retry(request),
-        createEnv: request => of.envs.create(request),
-        listEnvs: request => of.envs.list(request),
-        getEnv: request => of.envs.get(request),
-        updateEnv: request => of.envs.update(request),
-        deleteEnv: request => of.deletion.env(request),
-        archiveEnv: request => of.envs.archive(request),
-        slugAvailable: request => of.slugs.check(request),
+        ...tenantHandlers(of),
         listServices: request => of.enablement.list(request),
         updateServices: request => of.enablement.update(request),
         ...applicationHandlers(of),
@@ -63,6 +48,7 @@ export default definePlugin(registry, {
       },
       jobs: {
         signAudit: signal => of.auditAnchors.sign(signal),
+        watchAudit: signal => of.auditWatch.look(signal),
         pushMail: signal => of.mails.push(signal),
         settleMembers: async signal => {
           await of.acceptance.settle(signal);
@@ -75,8 +61,9 @@ export default definePlugin(registry, {
       },
       ready: async signal => {
         await seed(ctx, of.policies);
-        // What a stopped platform left unsigned is signed before anybody asks whether it is.
+        // What a stopped platform left unsigned is signed before anybody asks whether it is, and what was put back meanwhile is named.
         await of.auditAnchors.sign(signal);
+        await of.auditWatch.look(signal);
       },
     };
   },

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Ctx } from './context.ts';
 import { AppInstances } from './apps/app-instances.ts';
 import { Bindings } from './apps/bindings.ts';
@@ -6,11 +7,14 @@ import { DomainProof } from './apps/domain-proof.ts';
 import { DomainRecheck } from './apps/domain-recheck.ts';
 import { AuditAnchors } from './audit/audit-anchors.ts';
 import { AuditChain } from './audit/audit-chain.ts';
-import { AuditKey } from './audit/audit-key.ts';
+import { AuditKeys } from './audit/audit-keys.ts';
 import { AuditListing } from './audit/audit-listing.ts';
+import { AuditProofs } from './audit/audit-proofs.ts';
 import { AuditRetention } from './audit/audit-retention.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { AuditVerification } from './audit/audit-verification.ts';
+import { AuditWatch } from './audit/audit-watch.ts';
+import { AuditWitness } from './audit/audit-witness.ts';
 import { Bootstrap } from './bootstrap.ts';
 import { Branding } from './branding.ts';
 import { DomainChanges } from './domain-changes.ts';
@@ -42,12 +46,15 @@ import { Verticals } from './verticals.ts';
 /** Everything of this service, put together by hand (house 20). */
 export async function servicesOf(ctx: Ctx) {
   const access = new Access(ctx);
-  const auditKey = await AuditKey.open(ctx);
+  const auditKeys = await AuditKeys.open(ctx);
+  const witness = ctx.own(AuditWitness.open(join(ctx.platform.dataDir, 'audit'), ctx.clock.now()));
   const audit = new AuditTrail(ctx, new AuditChain(ctx));
   const auditListing = new AuditListing(ctx);
-  const auditVerification = new AuditVerification(ctx, auditKey);
-  const auditAnchors = new AuditAnchors(ctx, auditKey);
-  const auditRetention = new AuditRetention(ctx, auditKey);
+  const auditVerification = new AuditVerification(ctx, { keys: auditKeys, witness });
+  const auditAnchors = new AuditAnchors(ctx, auditKeys);
+  const auditRetention = new AuditRetention(ctx, auditKeys);
+  const auditWatch = new AuditWatch(ctx, { keys: auditKeys, witness });
+  const auditProofs = new AuditProofs(ctx, { keys: auditKeys, witness, audit });
   const changes = new DomainChanges(ctx);
   const policies = new PolicyStore(ctx);
   const verticals = new Verticals(ctx, changes);
@@ -73,8 +80,9 @@ export async function servicesOf(ctx: Ctx) {
   const mails = invitationMails(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
   const memberChanges = new MemberChanges(ctx);
   const owners = new Owners(ctx, { access, changes: memberChanges });
-  const memberships = new Memberships(ctx, { access, audit, changes: memberChanges, owners });
-  const removal = new Removal(ctx, { access, audit, changes: memberChanges, owners });
+  const members = { access, audit, changes: memberChanges, owners };
+  const memberships = new Memberships(ctx, members);
+  const removal = new Removal(ctx, members);
   const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
   const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
   const slugs = new SlugAvailability(ctx);
@@ -84,8 +92,10 @@ export async function servicesOf(ctx: Ctx) {
     audit,
     auditAnchors,
     auditListing,
+    auditProofs,
     auditRetention,
     auditVerification,
+    auditWatch,
     bindings,
     bootstrap,
     branding,

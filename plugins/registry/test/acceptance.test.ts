@@ -68,6 +68,13 @@ describe('accepting an invitation', () => {
     expect(await accept(guest(' mixed.case@example.org'), org.org_id, token)).toMatchObject({ status: 'accepted' });
   });
 
+  test('C6 REG-148 an account of a tenant’s own realm is somebody else, whatever e-mail that tenant has verified', async () => {
+    const { org, email, invitation, token } = await invited(world, office);
+    const elsewhere = { ...as.userIn((await world.tenant()).env.env_id), email };
+    expect(await refusal(accept(elsewhere, org.org_id, token))).toEqual([403, 'invitation_email_mismatch']);
+    expect([await statusOf(invitation.invitation_id), world.directory.of(elsewhere.id)]).toEqual(['pending', []]);
+  });
+
   test('H-13 twelve accepts of one token at once: one succeeds, the others are told that it was accepted', async () => {
     const { org, email, token } = await invited(world, office);
     const person = guest(email);

@@ -75,14 +75,32 @@ describe('host names', () => {
     expect(await refusal(by(first.owner).updateEnv({ params: { env_id: first.env.env_id }, body: { auth_domain: app.hostname } }))).toEqual([409, 'hostname_taken']);
   });
 
-  test("G-K-15 applications move with their organization's domain", async () => {
+  test("REG-131 REG-145 REG-146 G-K-15 applications move with their organization's domain, and each is told", async () => {
     const { org, owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id, { slug: 'crm' });
+    const archived = await world.app(owner, env.env_id, { slug: 'old' });
+    await by(owner).archiveApplication({ params: at(env, archived) });
+    const heardOf: Record<string, unknown>[] = [];
+    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message => heardOf.push(JSON.parse(message) as Record<string, unknown>));
     await by(owner).updateOrg({ params: { id: org.org_id }, body: { org_domain: `${org.slug}.example` } });
     const moved = await by(owner).getApplication({ params: at(env, app) });
     expect(moved).toMatchObject({ hostname: `crm.prod.${org.slug}.example`, gateway_hostname: `bff.crm.prod.${org.slug}.example`, version: 2 });
     expect(await world.resolve(moved.hostname)).toMatchObject({ app_instance_id: app.app_instance_id });
     expect(await refusal(world.resolve(app.hostname))).toEqual([404, 'hostname_unresolved']);
+    expect((await world.written('platform:sys:app:updated', env.env_id)).map(({ payload, env_id }) => [payload, env_id])).toEqual([
+      [{ env_id: env.env_id, app_instance_id: app.app_instance_id, app_id: 'crm' }, env.env_id],
+    ]);
+    await expect
+      .poll(() => heardOf.find(({ scope }) => scope === 'app'))
+      .toMatchObject({ org_id: org.org_id, env_id: env.env_id, app_instance_id: app.app_instance_id, hostnames: [app.hostname, app.gateway_hostname, moved.hostname, moved.gateway_hostname] });
+    expect(heardOf.filter(({ scope }) => scope === 'app')).toHaveLength(1);
+  });
+
+  test('REG-131 a change of the organization that leaves its domain moves and tells no application', async () => {
+    const { org, owner, env } = await world.tenant();
+    await world.app(owner, env.env_id);
+    await by(owner).updateOrg({ params: { id: org.org_id }, body: { display_name: 'Another' } });
+    expect(await world.written('platform:sys:app:updated', env.env_id)).toEqual([]);
   });
 });
 

@@ -134,6 +134,7 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'audit_clock',
     'audit_cuts',
     'audit_heads',
+    'audit_keys',
     'bindings',
     'branding',
     'consumer_leads',

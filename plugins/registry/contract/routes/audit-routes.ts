@@ -1,5 +1,6 @@
-import { get, post, Id, Type } from '@platform/sdk/contract';
-import { Audit, NewAudit, Verification } from '../schema/audit.ts';
+import { get, Page, post, Id, Type } from '@platform/sdk/contract';
+import { Stamp } from '../schema/field.ts';
+import { Audit, AuditKeyEntry, AuditReceipt, NewAudit, Verification } from '../schema/audit.ts';
 
 /** The canonical audit trail (G-SYS-13). */
 export const auditRoutes = {
@@ -41,9 +42,9 @@ export const auditRoutes = {
   verifyAudit: get('/v1/audit/verification', {
     summary: 'Prove that the trail of an environment was not changed',
     gate: 'audit:read',
-    query: { env_id: Type.Optional(Id), cursor: Type.Optional(Type.String({ maxLength: 200 })) },
+    query: { env_id: Type.Optional(Id), cursor: Type.Optional(Type.String({ maxLength: 200 })), since: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}\\.[0-9a-f]{64}$' })) },
     returns: Verification,
-    problems: ['audit_env_required', 'invalid_cursor'],
+    problems: ['audit_env_required', 'invalid_cursor', 'audit_key_unusable'],
     hidden: true,
   }),
   listAuditChains: get('/v1/audit/chains', {
@@ -54,10 +55,43 @@ export const auditRoutes = {
     problems: ['platform_admin_required'],
     hidden: true,
   }),
-  auditKey: get('/v1/audit/key', {
-    summary: 'The public key that signs the trail',
+  auditReceipt: get('/v1/audit/receipt', {
+    summary: 'Where every chain stands, signed, to be kept elsewhere',
     gate: 'audit:read',
-    returns: Type.Object({ algorithm: Type.Literal('ML-DSA-65'), key_id: Type.String(), public_key: Type.String() }),
+    query: { cursor: Type.Optional(Id) },
+    returns: AuditReceipt,
+    problems: ['platform_admin_required', 'audit_key_unusable'],
+    hidden: true,
+  }),
+  auditKey: get('/v1/audit/key', {
+    summary: 'The public key that signs the trail, and those before it',
+    gate: 'audit:read',
+    returns: Type.Object({
+      algorithm: Type.Literal('ML-DSA-65'),
+      key_id: Type.String(),
+      public_key: Type.String(),
+      keys: Type.Array(AuditKeyEntry),
+      /** Since when the answering machine takes note of what is signed. */
+      witness_since: Stamp,
+    }),
+    problems: ['audit_key_unusable'],
+    hidden: true,
+  }),
+  auditKeyRows: get('/v1/audit/keys', {
+    summary: 'Keys of the audit trail and their states',
+    gate: 'sys:sys:admin',
+    target: 'optional',
+    returns: Page(AuditKeyEntry),
+    problems: ['audit_key_unusable'],
+    hidden: true,
+  }),
+  rotateAuditKey: post('/v1/audit/keys/{key_id}/rotate', {
+    summary: 'Bring the next key of the audit trail into force',
+    gate: 'sys:sys:admin',
+    target: 'optional',
+    returns: Page(AuditKeyEntry),
+    problems: ['audit_key_unusable', 'audit_key_next_missing', 'audit_key_rotating'],
+    emits: ['platform:sys:audit:recorded'],
     hidden: true,
   }),
 };

@@ -20,7 +20,7 @@ export const tenantRoutes = {
     body: OrgChange,
     returns: Org,
     problems: ['not_org_member', 'org_not_found', 'immutable_field', 'hostname_taken', 'org_suspended', 'record_archived', 'platform_admin_required', 'system_record_protected'],
-    emits: ['platform:sys:org:updated', 'platform:sys:env:updated'],
+    emits: ['platform:sys:org:updated', 'platform:sys:env:updated', 'platform:sys:app:updated'],
   }),
   deleteOrg: del('/v1/org/{id}', {
     summary: 'Delete an organization and everything in it',

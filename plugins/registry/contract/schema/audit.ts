@@ -48,6 +48,8 @@ export const Verification = Type.Object({
   key_id: Type.String(),
   /** Where retention cut the chain. */
   cut: Type.Optional(Type.Object({ position: Type.Integer(), cut_at: Stamp })),
+  /** Up to where the answering machine saw the chain signed, and since when it looks. */
+  witnessed: Type.Optional(Type.Object({ position: Type.Integer(), since: Stamp })),
   /** The first thing that is wrong. */
   fault: Type.Optional(
     Type.Object({
@@ -59,6 +61,8 @@ export const Verification = Type.Object({
         Type.Literal('head_changed'),
         Type.Literal('anchor_missing'),
         Type.Literal('signature_invalid'),
+        Type.Literal('signature_unconfirmed'),
+        Type.Literal('rolled_back'),
       ]),
       position: Type.Integer(),
       audit_id: Type.Optional(Id),
@@ -68,3 +72,28 @@ export const Verification = Type.Object({
   next_cursor: Type.Union([Type.String(), Type.Null()]),
 });
 export type Verification = Static<typeof Verification>;
+
+/** A key of the trail and how it came into force. */
+export const AuditKeyEntry = Type.Object({
+  seq: Type.Integer(),
+  key_id: Type.String(),
+  status: Type.Union([Type.Literal('next'), Type.Literal('current'), Type.Literal('retired')]),
+  public_key: Type.String(),
+  /** When it came into force; the first key signs from the beginning. */
+  since: Type.Union([Stamp, Type.Null()]),
+  /** Its introduction, signed by the key before it and by itself; in hex. */
+  by_previous: Type.Union([Type.String(), Type.Null()]),
+  by_itself: Type.Union([Type.String(), Type.Null()]),
+});
+export type AuditKeyEntry = Static<typeof AuditKeyEntry>;
+
+/** Where some of the chains stand, signed, for somebody to keep elsewhere. `after` and `next_cursor` join the pages to one receipt. */
+export const AuditReceipt = Type.Object({
+  at: Stamp,
+  key_id: Type.String(),
+  after: Type.Union([Id, Type.Null()]),
+  heads: Type.Array(Type.Object({ env_id: Id, position: Type.Integer(), hash: Type.String() })),
+  next_cursor: Type.Union([Id, Type.Null()]),
+  signature: Type.String(),
+});
+export type AuditReceipt = Static<typeof AuditReceipt>;

@@ -10,7 +10,7 @@ import { brokenConstraint } from '../tenants/broken-constraint.ts';
 import { taken } from '../tenants/host-ownership.ts';
 import { isUuid } from '../uuid.ts';
 import { requireSlug } from '../tenants/slug.ts';
-import { requireMutable } from '../tenants/status.ts';
+import { holdMutable, requireMutable } from '../tenants/status.ts';
 import type { Verticals } from '../verticals.ts';
 import { appInstance, type AppRow, hostsOf, selectApps } from './app-row.ts';
 import { requireGate, requireKnownNames } from './app-settings.ts';
@@ -56,7 +56,6 @@ export class AppInstances {
 
   async create({ params, body, caller, correlationId }: RequestOf<Contract, 'createApplication'>) {
     const env = await this.#parts.access.env(caller, params.env_id, 'admin');
-    requireMutable(this.#ctx, { org: env.org, env });
     requireSlug(this.#ctx, body.slug);
     const hostname = `${body.slug}.${env.slug}.${env.org.org_domain}`;
     // A service answers before an app on the same label (G-K-15): the app would never be reached.
@@ -66,13 +65,15 @@ export class AppInstances {
     await requireKnownNames(this.#ctx, this.#parts.verticals, body);
     const id = this.#ctx.platform.newId();
     const row = await this.#write({ env_id: env.env_id, app_instance_id: id }, { slug: body.slug, hostname }, async tx => {
+      const { org } = await holdMutable(this.#ctx, tx.sql, env);
       await tx.sql`insert into app_instances ${tx.sql.row({
         app_instance_id: id,
         env_id: env.env_id,
         app_id: body.app_id,
         slug: body.slug,
         name: body.name,
-        hostname,
+        // The organization may have got another domain since.
+        hostname: `${body.slug}.${env.slug}.${org.org_domain}`,
         oauth_client_id: body.oauth_client_id ?? null,
         feature_flags: tx.sql.json(body.feature_flags ?? {}),
         scope_whitelist: tx.sql.json(body.scope_whitelist ?? []),
@@ -97,9 +98,10 @@ export class AppInstances {
     const { app_id: _app, slug: _slug, ...settings } = body;
     const columns = Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, typeof value === 'object' && value !== null ? this.#ctx.db.sql.json(value) : value]));
     const row = await this.#write(params, before, async tx => {
+      await this.hold(tx, before);
       const changed = await tx.sql<object[]>`
         update app_instances set ${tx.sql.row({ ...columns, updated_at: this.#ctx.clock.now().toISOString() })}, version = version + 1
-        where app_instance_id = ${before.app_instance_id} and status = 'active' and (${expected}::int is null or version = ${expected}::int) returning 1`;
+        where app_instance_id = ${before.app_instance_id} and (${expected}::int is null or version = ${expected}::int) returning 1`;
       if (changed.length === 0) throw this.#ctx.problem('precondition_failed', { detail: 'Read the app instance again and repeat the change.' });
       await tx.emit('platform:sys:app:updated', before.env_id, { env_id: before.env_id, app_instance_id: before.app_instance_id, app_id: before.app_id });
       await this.#note(tx, 'app.updated', before, { caller, correlationId, details: { ...body } });
@@ -110,12 +112,12 @@ export class AppInstances {
 
   /** A repeat answers the same and says nothing twice. */
   async archive(where: Where, { caller, correlationId }: { caller: Caller; correlationId: string }): Promise<AppInstance> {
-    const env = await this.#parts.access.env(caller, where.env_id, 'admin');
+    await this.#parts.access.env(caller, where.env_id, 'admin');
     const before = await this.row(where);
     this.#refuseSystem(before);
     if (before.status === 'archived') return appInstance(before);
-    requireMutable(this.#ctx, { org: env.org, env });
     const row = await this.#write(where, before, async tx => {
+      await holdMutable(this.#ctx, tx.sql, before);
       const archived = await tx.sql<object[]>`
         update app_instances set status = 'archived', updated_at = now(), version = version + 1 where app_instance_id = ${before.app_instance_id} and status = 'active' returning 1`;
       if (archived.length === 0) return;
@@ -140,8 +142,15 @@ export class AppInstances {
     const row = await this.row(where);
     this.#refuseSystem(row);
     requireMutable(this.#ctx, { org: env.org, env });
-    if (row.status === 'archived') throw this.#ctx.problem('record_archived', { detail: 'The app instance is archived; create another.' });
+    this.#refuseArchived(row);
     return row;
+  }
+
+  /** The same inside the transaction of the change: it stays so until that ends. */
+  async hold(tx: RegistryTx, row: AppRow): Promise<void> {
+    await holdMutable(this.#ctx, tx.sql, row);
+    const [now] = await tx.sql<Pick<AppRow, 'status'>[]>`select status from app_instances where app_instance_id = ${row.app_instance_id} for update`;
+    this.#refuseArchived(now);
   }
 
   publish(row: AppRow): Promise<void> {
@@ -183,6 +192,10 @@ export class AppInstances {
           detail: 'Archive the app instance and create another.',
           extra: { errors: [{ pointer: `/${member}`, code: 'immutable', message: 'cannot change' }] },
         });
+  }
+
+  #refuseArchived(row: Pick<AppRow, 'status'> | undefined): void {
+    if (row?.status !== 'active') throw this.#ctx.problem('record_archived', { detail: 'The app instance is archived; create another.' });
   }
 
   #refuseSystem(row: AppRow): void {

@@ -7,7 +7,8 @@ import type { Access } from '../tenants/access.ts';
 import { brokenConstraint } from '../tenants/broken-constraint.ts';
 import { isUuid } from '../uuid.ts';
 import { requireSlug } from '../tenants/slug.ts';
-import { requireMutable } from '../tenants/status.ts';
+import type { Env } from '../../contract/schema/tenant.ts';
+import { holdMutable } from '../tenants/status.ts';
 import type { AppInstances } from './app-instances.ts';
 
 type By = { readonly caller: Caller; readonly correlationId: string };
@@ -43,38 +44,36 @@ export class Bindings {
   }
 
   async create({ params, body, caller, correlationId }: RequestOf<Contract, 'createBinding'>) {
-    await this.#requireMutable(caller, params.env_id);
+    const env = await this.#access.env(caller, params.env_id, 'admin');
     requireSlug(this.#ctx, body.slug);
     if (body.app_instance_id) {
       const { app_id: appId } = await this.#apps.row({ env_id: params.env_id, app_instance_id: body.app_instance_id });
       if (appId !== body.app_id) throw this.#ctx.problem('app_instance_not_found', { detail: `The app instance is one of ${appId}, not of ${body.app_id}.` });
     }
-    const binding = await this.#write(body.slug, tx =>
+    const binding = await this.#write(env, body.slug, tx =>
       this.#insert(tx, { env_id: params.env_id, app_id: body.app_id, app_instance_id: body.app_instance_id ?? null, slug: body.slug }, { caller, correlationId }),
     );
     return reply(binding, { status: 201, headers: { location: `/v1/env/${params.env_id}/bindings/${binding.binding_id}` } });
   }
 
   async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateBinding'>): Promise<Binding> {
-    await this.#requireMutable(caller, params.env_id);
+    const env = await this.#access.env(caller, params.env_id, 'admin');
     const before = await this.#row(params);
     if (body.slug === before.slug) return before;
     requireSlug(this.#ctx, body.slug);
-    return this.#write(body.slug, async tx => {
+    return this.#write(env, body.slug, async tx => {
       await this.#delete(tx, before, { caller, correlationId });
       return this.#insert(tx, { env_id: before.env_id, app_id: before.app_id, app_instance_id: before.app_instance_id, slug: body.slug }, { caller, correlationId });
     });
   }
 
   async delete({ params, caller, correlationId }: RequestOf<Contract, 'deleteBinding'>): Promise<void> {
-    await this.#requireMutable(caller, params.env_id);
+    const env = await this.#access.env(caller, params.env_id, 'admin');
     const before = await this.#row(params);
-    await this.#ctx.db.tx(tx => this.#delete(tx, before, { caller, correlationId }));
-  }
-
-  async #requireMutable(caller: Caller, envId: string): Promise<void> {
-    const env = await this.#access.env(caller, envId, 'admin');
-    requireMutable(this.#ctx, { org: env.org, env });
+    await this.#ctx.db.tx(async tx => {
+      await holdMutable(this.#ctx, tx.sql, env);
+      await this.#delete(tx, before, { caller, correlationId });
+    });
   }
 
   async #row({ env_id: envId, binding_id: id }: { env_id: string; binding_id: string }): Promise<Binding> {
@@ -96,9 +95,12 @@ export class Bindings {
     await this.#audit.write(tx, { action: 'binding.deleted', envId: env_id, resource: { type: 'binding', id: binding_id }, ...by });
   }
 
-  async #write(slug: string, work: (tx: RegistryTx) => Promise<Binding>): Promise<Binding> {
+  async #write(env: Env, slug: string, work: (tx: RegistryTx) => Promise<Binding>): Promise<Binding> {
     try {
-      return await this.#ctx.db.tx(work);
+      return await this.#ctx.db.tx(async tx => {
+        await holdMutable(this.#ctx, tx.sql, env);
+        return work(tx);
+      });
     } catch (cause) {
       if (brokenConstraint(cause) === 'bindings_slug')
         throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is bound in this environment.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });

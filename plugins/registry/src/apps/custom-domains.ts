@@ -40,6 +40,7 @@ export class CustomDomains {
     if (before.fqdn === body.fqdn) return domainOf(before) as CustomDomain;
     await this.#requireFree(before, body.fqdn);
     await this.#ctx.db.tx(async tx => {
+      await this.#apps.hold(tx, before);
       await release(tx, before);
       await tx.sql`
         insert into custom_domains ${tx.sql.row({ app_instance_id: before.app_instance_id, fqdn: body.fqdn, txt_value: randomBytes(32).toString('base64url') })}
@@ -55,6 +56,7 @@ export class CustomDomains {
     const { fqdn } = before;
     if (fqdn === null) return this.#absent();
     await this.#ctx.db.tx(async tx => {
+      await this.#apps.hold(tx, before);
       await release(tx, before);
       await tx.sql`delete from custom_domains where app_instance_id = ${before.app_instance_id}`;
       await this.#tell(tx, 'app.domain_removed', before, { caller, correlationId }, fqdn);
@@ -86,6 +88,7 @@ export class CustomDomains {
   async #accept(before: AppRow, fqdn: string, now: string, by: By): Promise<void> {
     try {
       await this.#ctx.db.tx(async tx => {
+        await this.#apps.hold(tx, before);
         // By the value that was proven: the name may have been asked for anew in the meantime.
         const [domain] = await tx.sql<{ status: string }[]>`select status from custom_domains where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value} for update`;
         if (!domain) return this.#absent();

@@ -1,13 +1,9 @@
 import type { Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { AuditKey, Statement } from './audit-key.ts';
+import type { AuditKeys } from './audit-keys.ts';
 import { NO_ID } from './audit-row.ts';
+import { type Signed, type Statement, statementText } from './audit-statement.ts';
 
-/** A signed statement as it is stored. */
-export interface Signed extends Omit<Statement, 'kind'> {
-  readonly key_id: string;
-  readonly signature: string;
-}
 type AnchorContext = Pick<Ctx, 'clock' | 'log'> & { readonly db: { tx<T>(work: (tx: { readonly sql: Sql }) => Promise<T>): Promise<T>; readonly sql: Sql } };
 interface Place {
   readonly position: number;
@@ -16,27 +12,35 @@ interface Place {
   readonly day: string;
 }
 
-type Last = Place & { readonly previous: number };
-const BEGINNING: Last = { position: 0, audit_id: NO_ID, hash: '', day: '', previous: 0 };
+/** What was signed last: an anchor, or the cut behind which there is none. */
+type Last = Place & Pick<Signed, 'previous' | 'at' | 'key_id' | 'signature'> & { readonly kind: Statement['kind'] };
+const BEGINNING: Last = { kind: 'anchor', position: 0, audit_id: NO_ID, hash: '', day: '', previous: 0, at: 0, key_id: '', signature: '' };
 const ENVIRONMENTS_AT_ONCE = 20;
+const BEGINNING_OF_TIME = new Date(0).toISOString();
 
-/** Signs where chains stand: the last row of every day that has rows, and the head. */
+/** Signs where chains stand: the last row of every day that has rows, and the head. What a retired key signed last the key in force confirms. */
 export class AuditAnchors {
   readonly #ctx: AnchorContext;
-  readonly #key: AuditKey;
-  /** Heads that moved before this were signed by this process; the first round looks at all. */
-  #from = new Date(0).toISOString();
+  readonly #keys: AuditKeys;
+  /** Heads that moved before this were signed by this process, with this key; the first round looks at all. */
+  #from = BEGINNING_OF_TIME;
+  #signedBy = '';
 
-  constructor(ctx: AnchorContext, key: AuditKey) {
+  constructor(ctx: AnchorContext, keys: AuditKeys) {
     this.#ctx = ctx;
-    this.#key = key;
+    this.#keys = keys;
   }
 
   /** Signs every head that moved, some environments at a time. */
   async sign(signal: AbortSignal): Promise<void> {
+    await this.#keys.refresh();
+    const { id: keyId } = this.#keys.current;
+    if (keyId !== this.#signedBy) [this.#from, this.#signedBy] = [BEGINNING_OF_TIME, keyId];
     for (let after = { ts: this.#from, env_id: NO_ID }; !signal.aborted; ) {
       const heads = await this.#ctx.db.sql<{ env_id: string; ts: string; signed: boolean }[]>`
-        select env_id, ts, exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position and anchor.hash = head.hash) as signed
+        select env_id, ts,
+          exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position and anchor.hash = head.hash and anchor.key_id = ${keyId})
+          and not exists (select 1 from audit_cuts cut where cut.env_id = head.env_id and cut.key_id <> ${keyId}) as signed
         from audit_heads head where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id limit ${ENVIRONMENTS_AT_ONCE}`;
       // Another process may have signed some of them.
       const moved = heads.flatMap(({ env_id, signed }) => (signed ? [] : [env_id]));
@@ -50,26 +54,35 @@ export class AuditAnchors {
 
   async #signHeads(envIds: readonly string[]): Promise<void> {
     await this.#ctx.db.tx(async ({ sql }) => {
+      const key = await this.#keys.inForce(sql);
       await sql`select pg_advisory_xact_lock(hashtextextended('audit anchor ' || env_id, 0)) from (select unnest(${envIds}::uuid[]) as env_id order by 1) asked`;
-      const lasts = await this.#lasts(sql, envIds);
-      const places = await Promise.all(envIds.map(envId => unsigned(sql, envId, lasts.get(envId) ?? BEGINNING)));
-      const statements = envIds.flatMap((envId, index) => this.#statements(envId, lasts.get(envId) ?? BEGINNING, places[index] as Place[]));
-      if (statements.length === 0) return;
-      const anchors = await Promise.all(statements.map(async ({ day, ...statement }) => ({ ...statement, day, key_id: this.#key.id, signature: await this.#key.sign(statement) })));
-      await sql`
+      const { anchors: lasts, cuts } = await this.#lasts(sql, envIds);
+      const behind = (envId: string) => lasts.get(envId) ?? cuts.get(envId) ?? BEGINNING;
+      const places = await Promise.all(envIds.map(envId => unsigned(sql, envId, behind(envId))));
+      const at = Math.max(this.#ctx.clock.now().getTime(), this.#keys.since);
+      const sign = <S extends Statement>(statements: readonly S[]) =>
+        Promise.all(statements.map(async statement => ({ ...statement, key_id: key.id, signature: await key.sign(statementText(statement)) })));
+      const anchors = await sign(envIds.flatMap((envId, index) => this.#statements(envId, { since: behind(envId), places: places[index] as Place[], at, keyId: key.id })));
+      const confirmed = await sign(envIds.flatMap(envId => this.#confirmed(envId, cuts.get(envId), { at, keyId: key.id })));
+      if (anchors.length > 0)
+        await sql`
         insert into audit_anchors (env_id, day, position, previous, audit_id, hash, signed_at, key_id, signature)
         select env_id, day, position, previous, audit_id, decode(hash, 'hex'), to_timestamp(at / 1000.0), key_id, decode(signature, 'hex')
         from json_to_recordset(${JSON.stringify(anchors)}::text::json) as anchor(
           env_id uuid, day date, position bigint, previous bigint, audit_id uuid, hash text, at bigint, key_id text, signature text)
         on conflict (env_id, day) do update set position = excluded.position, previous = excluded.previous, audit_id = excluded.audit_id, hash = excluded.hash,
           signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature`;
+      for (const cut of confirmed)
+        await sql`update audit_cuts set cut_at = to_timestamp(${cut.at}::bigint / 1000.0), key_id = ${cut.key_id}, signature = decode(${cut.signature}, 'hex')
+          where env_id = ${cut.env_id} and position = ${cut.position} and key_id <> ${cut.key_id}`;
     });
   }
 
-  /** One for every day since the last anchor, each naming the one before it. */
-  #statements(envId: string, since: Last, places: readonly Place[]): (Statement & { readonly day: string })[] {
+  /** One for every day since the last anchor, each naming the one before it; where there is none, the last anchor when a retired key signed it. */
+  #statements(envId: string, { since, places, at, keyId }: { since: Last; places: readonly Place[]; at: number; keyId: string }): (Statement & { readonly day: string })[] {
+    if (places.length === 0) return this.#confirmed(envId, since.kind === 'anchor' ? since : undefined, { at, keyId });
     const statements: (Statement & { readonly day: string })[] = [];
-    let last = since;
+    let last: Pick<Last, 'position' | 'day' | 'previous'> = since;
     for (const { position, day, audit_id, hash } of places) {
       // Somebody put rows in place of signed ones. Verification names them; the other environments are signed all the same.
       if (position <= last.position) {
@@ -77,21 +90,33 @@ export class AuditAnchors {
         break;
       }
       const previous = day === last.day ? last.previous : last.position;
-      statements.push({ kind: 'anchor', env_id: envId, position, previous, audit_id, hash, at: this.#ctx.clock.now().getTime(), day });
-      last = { position, audit_id, hash, day, previous };
+      statements.push({ kind: 'anchor', env_id: envId, position, previous, audit_id, hash, at, day });
+      last = { position, day, previous };
     }
     return statements;
   }
 
-  /** Where these chains were signed last; behind a cut that took all anchors, the cut. */
-  async #lasts(sql: Sql, envIds: readonly string[]): Promise<Map<string, Last>> {
+  /** The same statement for the key in force to sign; none where it was signed by another hand. */
+  #confirmed(envId: string, last: Last | undefined, { at, keyId }: { at: number; keyId: string }): (Statement & { readonly day: string })[] {
+    if (!last || last.position === 0 || last.key_id === keyId) return [];
+    const { key_id: _key, signature: _signature, ...statement } = last;
+    if (this.#keys.verify({ ...last, env_id: envId })) return [{ ...statement, env_id: envId, at }];
+    this.#ctx.log.error({ env_id: envId, position: last.position }, 'what a retired key should have signed is not signed by it; it is not confirmed');
+    return [];
+  }
+
+  /** Where these chains were signed last, and where they were cut. */
+  async #lasts(sql: Sql, envIds: readonly string[]): Promise<{ anchors: ReadonlyMap<string, Last>; cuts: ReadonlyMap<string, Last> }> {
     const [anchors, cuts] = await Promise.all([
       sql<(Last & { env_id: string })[]>`
         select anchor.* from unnest(${envIds}::uuid[]) env cross join lateral (
-          select env_id, position, audit_id, encode(hash, 'hex') as hash, day::text as day, previous from audit_anchors where env_id = env order by day desc limit 1) anchor`,
-      sql<(Place & { env_id: string })[]>`select env_id, position, audit_id, encode(hash, 'hex') as hash, '' as day from audit_cuts where env_id = any(${envIds}::uuid[])`,
+          select 'anchor' as kind, env_id, position, audit_id, encode(hash, 'hex') as hash, day::text as day, previous, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+          from audit_anchors where env_id = env order by day desc limit 1) anchor`,
+      sql<(Last & { env_id: string })[]>`
+        select 'cut' as kind, env_id, position, audit_id, encode(hash, 'hex') as hash, '' as day, 0 as previous, (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+        from audit_cuts where env_id = any(${envIds}::uuid[])`,
     ]);
-    return new Map([...cuts.map(cut => ({ ...cut, previous: 0 })), ...anchors].map(last => [last.env_id, last]));
+    return { anchors: new Map(anchors.map(last => [last.env_id, last])), cuts: new Map(cuts.map(last => [last.env_id, last])) };
   }
 }
 

@@ -31,17 +31,20 @@ export class AuditChain {
 
   /**
    * Answers the id of each draft, and what is still to be written; a delivery that is there already gets the id it has, and is stored and
-   * told once. Locks until the transaction ends: call it last, and let the writes go out with the commit.
+   * told once. Locks until the transaction ends: call it last, and let the writes go out with the commit. Where `happened` turns out false
+   * there is nothing to record; it is waited for together with what is asked here.
    */
-  async place(tx: Pick<RegistryTx, 'sql' | 'emitAll'>, drafts: readonly AuditDraft[]): Promise<{ ids: string[]; writes: readonly PromiseLike<unknown>[] }> {
+  async place(tx: Pick<RegistryTx, 'sql' | 'emitAll'>, drafts: readonly AuditDraft[], happened?: PromiseLike<boolean>): Promise<{ ids: string[]; writes: readonly PromiseLike<unknown>[] }> {
     const { sql } = tx;
     // In this order on one connection: what is read after the lock was granted is the truth until commit.
-    const [clock, heads, known] = await Promise.all([
+    const [clock, heads, known, isToBeTold = true] = await Promise.all([
       // A statement is sent when somebody waits for it: this one before the others are made.
       sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`.then(([row]) => row),
       sql<Head[]>`select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
       delivered(sql, drafts),
+      happened,
     ]);
+    if (!isToBeTold) return { ids: [], writes: [] };
     const chains = new Map(heads.map(head => [head.env_id, head]));
     const rows: (AuditRow & { readonly hash: string })[] = [];
     const told: { readonly correlationId: string; readonly subject?: string }[] = [];

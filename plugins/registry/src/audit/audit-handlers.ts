@@ -1,21 +1,26 @@
 import type { auditRoutes } from '../../contract/routes/audit-routes.ts';
 import type { Handlers } from '../context.ts';
 import type { AuditListing } from './audit-listing.ts';
+import type { AuditProofs } from './audit-proofs.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { AuditVerification } from './audit-verification.ts';
 
 interface Parts {
   readonly audit: AuditTrail;
   readonly auditListing: AuditListing;
+  readonly auditProofs: AuditProofs;
   readonly auditVerification: AuditVerification;
 }
 
 /** Routes of the audit trail to who answers them. */
-export const auditHandlers = ({ audit, auditListing, auditVerification }: Parts): Handlers<keyof typeof auditRoutes> => ({
+export const auditHandlers = ({ audit, auditListing, auditProofs, auditVerification }: Parts): Handlers<keyof typeof auditRoutes> => ({
   listAudit: request => auditListing.list(request),
   recordAudit: request => audit.record(request),
   recordAudits: request => audit.recordMany(request),
   verifyAudit: request => auditVerification.step(request),
   listAuditChains: request => auditVerification.chains(request),
-  auditKey: () => auditVerification.key(),
+  auditReceipt: request => auditProofs.receipt(request),
+  auditKey: () => auditProofs.key(),
+  auditKeyRows: () => auditProofs.list(),
+  rotateAuditKey: request => auditProofs.rotate(request),
 });

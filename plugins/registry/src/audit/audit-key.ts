@@ -1,57 +1,44 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Ctx } from '../context.ts';
-
-/** What is signed about a chain: that it stood so, or that it begins behind here. */
-export interface Statement {
-  readonly kind: 'anchor' | 'cut';
-  readonly env_id: string;
-  readonly position: number;
-  /** Position of the anchor before it: none can be taken out from between. */
-  readonly previous: number;
-  readonly audit_id: string;
-  readonly hash: string;
-  /** Milliseconds. */
-  readonly at: number;
-}
 
 const signed = promisify<null, Buffer, KeyObject, Buffer>(sign);
-const encode = ({ kind, env_id, position, previous, audit_id, hash, at }: Statement) => Buffer.from(['platform audit', kind, env_id, position, previous, audit_id, hash, at].join('\n'));
+const SEED_BYTES = 32;
 
-/** The registry's ML-DSA-65 key for the trail (FIPS 204). It comes from the secrets chain and is never in the database: whoever holds every row can forge none. */
+/** One ML-DSA-65 key of the trail (FIPS 204). Its seed comes from the secrets chain and is never in the database: whoever holds every row can forge none. */
 export class AuditKey {
   readonly id: string;
   readonly publicKey: string;
   readonly #private: KeyObject;
-  readonly #public: KeyObject;
 
   constructor(seed: Uint8Array) {
     this.#private = createPrivateKey({ key: Buffer.from(seed), format: 'raw-seed', asymmetricKeyType: 'ml-dsa-65' } as never);
-    this.#public = createPublicKey(this.#private);
-    const der = this.#public.export({ type: 'spki', format: 'der' });
-    this.publicKey = this.#public.export({ type: 'spki', format: 'pem' }) as string;
-    this.id = createHash('sha256').update(der).digest('hex').slice(0, 32);
+    this.publicKey = createPublicKey(this.#private).export({ type: 'spki', format: 'pem' }) as string;
+    this.id = keyIdOf(this.publicKey);
   }
 
-  /** From the configured secret. Without it nothing starts: a trail that nobody signs would look like one that is. */
-  static async open(ctx: Ctx): Promise<AuditKey> {
-    const secret = await ctx.secrets.read(ctx.config.auditKeyRef);
-    const seed = secret && Buffer.from(Buffer.from(secret).toString('utf8').trim(), 'base64');
-    secret?.fill(0);
-    if (seed?.length !== 32) throw new Error('PLATFORM_SYS_AUDIT_KEY_REF names no readable secret of 32 bytes in base64');
+  /** One key for every line of the secret, or none where a line is no seed. */
+  static read(secret: Uint8Array): AuditKey[] {
+    const lines = Buffer.from(secret)
+      .toString('utf8')
+      .split('\n')
+      .flatMap(line => line.trim() || []);
+    const seeds = lines.map(line => Buffer.from(line, 'base64'));
     try {
-      return new AuditKey(seed);
+      return seeds.every(({ length }) => length === SEED_BYTES) ? seeds.map(seed => new AuditKey(seed)) : [];
     } finally {
-      seed.fill(0);
+      for (const seed of seeds) seed.fill(0);
     }
   }
 
   /** Beside the event loop: a signature takes as long as a request. */
-  async sign(statement: Statement): Promise<string> {
-    return (await signed(null, encode(statement), this.#private)).toString('hex');
-  }
-
-  verify(statement: Statement, signature: string): boolean {
-    return verify(null, encode(statement), this.#public, Buffer.from(signature, 'hex'));
+  async sign(text: Buffer): Promise<string> {
+    return (await signed(null, text, this.#private)).toString('hex');
   }
 }
+
+/** Name of a public key, from what it is. */
+export const keyIdOf = (pem: string): string => fingerprintOf(createPublicKey(pem)).slice(0, 32);
+export const fingerprintOf = (key: KeyObject): string =>
+  createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex');

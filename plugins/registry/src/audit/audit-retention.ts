@@ -1,22 +1,23 @@
 import type { Ctx } from '../context.ts';
-import type { Signed } from './audit-anchors.ts';
-import type { AuditKey } from './audit-key.ts';
+import type { AuditKeys } from './audit-keys.ts';
 import { NO_ID } from './audit-row.ts';
+import { type Signed, statementText } from './audit-statement.ts';
 
 const STEPS = 200;
 
 /** Cuts whole prefixes behind a signed anchor: the cut is signed first, then the rows go in bounded steps, then the anchors before it. */
 export class AuditRetention {
   readonly #ctx: Ctx;
-  readonly #key: AuditKey;
+  readonly #keys: AuditKeys;
 
-  constructor(ctx: Ctx, key: AuditKey) {
+  constructor(ctx: Ctx, keys: AuditKeys) {
     this.#ctx = ctx;
-    this.#key = key;
+    this.#keys = keys;
   }
 
   /** Forgets days that ended more than `days` ago. What a stopped run left is taken up by the next. */
   async forget(days: number, signal: AbortSignal): Promise<void> {
+    await this.#keys.refresh();
     const before = new Date(this.#ctx.clock.now().getTime() - days * 86_400_000).toISOString().slice(0, 10);
     const refused: string[] = [];
     for (let step = 0; step < STEPS && !signal.aborted; ) {
@@ -25,7 +26,7 @@ export class AuditRetention {
         from audit_anchors where env_id = (select env_id from audit_anchors where day < ${before} and env_id <> all(${refused}::uuid[]) order by day limit 1) and day < ${before} order by day desc limit 1`;
       if (!anchor) return;
       // Behind what we did not sign nothing is thrown away: it may be all that shows who changed it.
-      if (!this.#key.verify({ ...anchor, kind: 'anchor' }, anchor.signature)) {
+      if (!this.#keys.verify({ ...anchor, kind: 'anchor' })) {
         this.#ctx.log.error({ env_id: anchor.env_id, position: anchor.position }, 'an anchor of the audit trail is not ours; nothing of this environment is forgotten until somebody looks');
         refused.push(anchor.env_id);
         step += 1;
@@ -44,14 +45,16 @@ export class AuditRetention {
     }
   }
 
-  async #sign(anchor: Signed): Promise<void> {
-    const at = this.#ctx.clock.now().getTime();
-    const { env_id, position, audit_id, hash } = anchor;
-    const signature = await this.#key.sign({ kind: 'cut', env_id, position, previous: 0, audit_id, hash, at });
-    await this.#ctx.db.sql`
+  async #sign({ env_id, position, audit_id, hash }: Signed): Promise<void> {
+    await this.#ctx.db.tx(async ({ sql }) => {
+      const key = await this.#keys.inForce(sql);
+      const at = Math.max(this.#ctx.clock.now().getTime(), this.#keys.since);
+      const signature = await key.sign(statementText({ kind: 'cut', env_id, position, previous: 0, audit_id, hash, at }));
+      await sql`
       insert into audit_cuts (env_id, position, audit_id, hash, cut_at, key_id, signature)
-      values (${env_id}, ${position}, ${audit_id}, decode(${hash}, 'hex'), to_timestamp(${at}::bigint / 1000.0), ${this.#key.id}, decode(${signature}, 'hex'))
+      values (${env_id}, ${position}, ${audit_id}, decode(${hash}, 'hex'), to_timestamp(${at}::bigint / 1000.0), ${key.id}, decode(${signature}, 'hex'))
       on conflict (env_id) do update set position = excluded.position, audit_id = excluded.audit_id, hash = excluded.hash, cut_at = excluded.cut_at, key_id = excluded.key_id, signature = excluded.signature
         where excluded.position > audit_cuts.position`;
+    });
   }
 }

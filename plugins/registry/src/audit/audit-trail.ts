@@ -31,25 +31,18 @@ export class AuditTrail {
   }
 
   /** An internal write, in the transaction of what it records; all of one transaction are appended at its end, where the lock is held briefly. */
-  async write(tx: RegistryTx, { action, envId, caller, correlationId, resource, details }: Entry): Promise<void> {
-    const actor = caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
+  async write(tx: RegistryTx, entry: Entry): Promise<void> {
     const drafts = this.#ends.get(tx) ?? [];
     if (drafts.length === 0) {
       this.#ends.set(tx, drafts);
       tx.atEnd(async () => (await this.#chain.place(tx, drafts)).writes);
     }
-    drafts.push({
-      service: 'sys',
-      env_id: envId,
-      action,
-      actor: JSON.stringify(actor),
-      resource: resource ? JSON.stringify(resource) : null,
-      outcome: 'success',
-      details: details ? JSON.stringify(details) : null,
-      correlation_id: correlationId,
-      occurred_at: null,
-      delivery_key: null,
-    });
+    drafts.push(ownDraft(entry));
+  }
+
+  /** The only entry of a transaction that may turn out to have nothing to do. */
+  writeIf(tx: RegistryTx, happened: PromiseLike<boolean>, entry: Entry): void {
+    tx.atEnd(async () => (await this.#chain.place(tx, [ownDraft(entry)], happened)).writes);
   }
 
   /** `POST /v1/audit`. The idempotency key, where sent, makes a repeated delivery the first one's answer. */
@@ -80,4 +73,21 @@ export class AuditTrail {
       subject: caller.subject,
     };
   }
+}
+
+/** What the registry itself did. */
+function ownDraft({ action, envId, caller, correlationId, resource, details }: Entry): AuditDraft {
+  const actor = caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
+  return {
+    service: 'sys',
+    env_id: envId,
+    action,
+    actor: JSON.stringify(actor),
+    resource: resource ? JSON.stringify(resource) : null,
+    outcome: 'success',
+    details: details ? JSON.stringify(details) : null,
+    correlation_id: correlationId,
+    occurred_at: null,
+    delivery_key: null,
+  };
 }

@@ -1,10 +1,12 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Verification } from '../../contract/schema/audit.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { Signed } from './audit-anchors.ts';
-import type { AuditKey } from './audit-key.ts';
+import { isTrusted } from '../tenants/access.ts';
+import type { AuditKeys } from './audit-keys.ts';
 import { envOf } from './audit-listing.ts';
 import { type AuditRow, chainHash, GENESIS, NO_ID } from './audit-row.ts';
+import type { Signed } from './audit-statement.ts';
+import type { AuditWitness } from './audit-witness.ts';
 
 /** How far a verification came: everything up to here is as it was written. */
 interface Proven {
@@ -18,6 +20,14 @@ interface Proven {
   /** Time of the first row behind it; 0 when there is none. */
   readonly unsignedSince: number;
 }
+/** Hashes that stood at these positions: as this machine saw them signed, and as the asker kept them. */
+type Marks = ReadonlyMap<number, readonly { readonly hash: string; readonly by: 'this machine' | 'the receipt' }[]>;
+interface End {
+  readonly head: { readonly position: number; readonly hash: string } | undefined;
+  /** Position of the newest anchor, and the key that signed it. */
+  readonly anchor: number;
+  readonly signedBy: string | null;
+}
 type Fault = NonNullable<Verification['fault']>;
 class Broken {
   readonly fault: Fault;
@@ -27,8 +37,11 @@ class Broken {
 }
 
 const ROWS_PER_STEP = 50_000;
-/** How long a row may wait for its signature before its absence is a fault: heads are signed every few seconds. */
-const UNSIGNED_MS = 3_600_000;
+const CHAINS = 500;
+/** How long a row may wait for its signature before its absence is a fault: heads are signed every ten seconds, after a standstill before anybody is served. */
+const UNSIGNED_MS = 600_000;
+/** How long what a retired key signed last may wait for the key in force to confirm it. */
+const UNCONFIRMED_MS = 3_600_000;
 const CURSOR = /^(\d{1,15})\.([0-9a-f]{64})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/;
 const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }: Proven) => [position, hash, audit_id, anchored, before, unsignedSince].join('.');
 
@@ -39,11 +52,13 @@ const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }:
  */
 export class AuditVerification {
   readonly #ctx: Ctx;
-  readonly #key: AuditKey;
+  readonly #keys: AuditKeys;
+  readonly #witness: AuditWitness;
 
-  constructor(ctx: Ctx, key: AuditKey) {
+  constructor(ctx: Ctx, parts: { keys: AuditKeys; witness: AuditWitness }) {
     this.#ctx = ctx;
-    this.#key = key;
+    this.#keys = parts.keys;
+    this.#witness = parts.witness;
   }
 
   async step(request: RequestOf<Contract, 'verifyAudit'>): Promise<Verification> {
@@ -51,7 +66,10 @@ export class AuditVerification {
     const envId = envOf(request);
     if (envId === undefined) throw this.#ctx.problem('audit_env_required', { detail: 'Name the environment in env_id.' });
     let proven = this.#read(query.cursor);
-    const cut = await this.#cut(envId);
+    await this.#keys.refresh();
+    // Before the rows: what they name must be among them.
+    const [marks, cut] = [this.#marks(envId, proven.position, query.since), await this.#cut(envId)];
+    const witnessed = this.#witness.newest([envId]).get(envId);
     let [expected, rows, anchors] = [0, 0, 0];
     const answer = (more: Pick<Verification, 'status' | 'next_cursor'> & { fault?: Fault }): Verification => ({
       env_id: envId,
@@ -60,24 +78,26 @@ export class AuditVerification {
       position: proven.position,
       head: expected,
       hash: proven.hash,
-      key_id: this.#key.id,
+      key_id: this.#keys.current.id,
+      ...(witnessed ? { witnessed: { position: witnessed.position, since: this.#witness.since } } : {}),
       ...(cut ? { cut: { position: cut.position, cut_at: new Date(cut.at).toISOString() } } : {}),
       ...more,
     });
     try {
-      proven = this.#behind(cut, proven);
+      proven = this.#behind(cut, proven, marks);
       while (!request.signal.aborted && rows < ROWS_PER_STEP) {
         // Read before the rows: what it names must be among them.
         const end = await this.#end(envId);
         expected = end.head?.position ?? 0;
         const batch = await this.#rows(envId, proven.audit_id);
         if (batch.length === 0) {
-          this.#finish(proven, end);
+          this.#finish(proven, end, marks);
           return answer({ status: 'intact', next_cursor: null });
         }
         const signed = await this.#anchors(envId, proven.position, batch.at(-1)?.position ?? 0);
         for (const row of batch) {
-          proven = this.#follow(proven, row, signed);
+          proven = this.#follow(proven, row, signed.get(row.position));
+          requireMarked(marks, proven);
           if (proven.anchored === row.position) anchors += 1;
           rows += 1;
         }
@@ -92,16 +112,14 @@ export class AuditVerification {
     }
   }
 
-  /** The key that a verifier may keep, so that nobody can put another in its place. */
-  async key(): Promise<{ algorithm: 'ML-DSA-65'; key_id: string; public_key: string }> {
-    return { algorithm: 'ML-DSA-65', key_id: this.#key.id, public_key: this.#key.publicKey };
-  }
-
-  /** Chains by environment, for whoever verifies all of them. */
+  /** Chains by environment, for whoever verifies all of them: those that were seen here count, whether the database still has them or not. */
   async chains({ query, caller }: RequestOf<Contract, 'listAuditChains'>) {
-    if (!caller.platformAdmin && !(caller.kind === 'machine' && caller.vertical === 'platform')) throw this.#ctx.problem('platform_admin_required');
-    const rows = await this.#ctx.db.sql<{ env_id: string; position: number }[]>`select env_id, position from audit_heads where env_id > ${query.cursor ?? NO_ID}::uuid order by env_id limit 500`;
-    return { items: [...rows], next_cursor: rows.length === 500 ? (rows.at(-1)?.env_id ?? null) : null };
+    if (!isTrusted(caller)) throw this.#ctx.problem('platform_admin_required');
+    const after = query.cursor ?? NO_ID;
+    const rows = await this.#ctx.db.sql<{ env_id: string; position: number }[]>`select env_id, position from audit_heads where env_id > ${after}::uuid order by env_id limit ${CHAINS}`;
+    const seen = new Map([...this.#witness.environments(after, CHAINS), ...rows].map(chain => [chain.env_id, chain]));
+    const items = [...seen.values()].sort((left, right) => (left.env_id < right.env_id ? -1 : 1)).slice(0, CHAINS);
+    return { items, next_cursor: items.length === CHAINS ? (items.at(-1)?.env_id ?? null) : null };
   }
 
   #read(cursor: string | undefined): Proven {
@@ -111,23 +129,28 @@ export class AuditVerification {
     return { position: Number(position), hash, audit_id, anchored: Number(anchored), before: Number(before), unsignedSince: Number(since) };
   }
 
-  #behind(cut: Signed | undefined, proven: Proven): Proven {
+  #marks(envId: string, behind: number, since: string | undefined): Marks {
+    const [position, hash] = since?.split('.') ?? [];
+    const kept = position !== undefined && hash !== undefined && Number(position) > behind ? [{ position: Number(position), hash, by: 'the receipt' as const }] : [];
+    const seen = this.#witness.marks(envId, behind).map(mark => ({ ...mark, by: 'this machine' as const }));
+    return Map.groupBy([...seen, ...kept], ({ position: at }) => at);
+  }
+
+  #behind(cut: Signed | undefined, proven: Proven, marks: Marks): Proven {
     if (!cut || cut.position <= proven.position) return proven;
-    if (!this.#key.verify({ ...cut, kind: 'cut' }, cut.signature))
-      throw new Broken({ kind: 'signature_invalid', position: cut.position, audit_id: cut.audit_id, detail: `The cut at row ${cut.position} is not signed by the registry's key.` });
+    this.#requireSigned(cut, 'cut');
+    requireMarked(marks, cut);
     return { position: cut.position, hash: cut.hash, audit_id: cut.audit_id, anchored: cut.position, before: cut.position, unsignedSince: 0 };
   }
 
   /** The next row of the chain, or what is wrong with it. */
-  #follow(proven: Proven, row: AuditRow & { readonly hash: string }, signed: ReadonlyMap<number, Signed>): Proven {
+  #follow(proven: Proven, row: AuditRow & { readonly hash: string }, anchor: Signed | undefined): Proven {
     const [expected, at] = [proven.position + 1, { position: row.position, audit_id: row.audit_id }];
     if (row.position > expected) throw new Broken({ kind: 'rows_missing', position: expected, audit_id: row.audit_id, detail: `Rows ${expected} to ${row.position - 1} are missing before this one.` });
     if (row.position < expected) throw new Broken({ kind: 'row_inserted', ...at, detail: `A second row ${row.position} stands behind row ${proven.position}.` });
     if (chainHash(proven.hash, row) !== row.hash) throw new Broken({ kind: 'row_changed', ...at, detail: `Row ${row.position} is not what was written.` });
-    const anchor = signed.get(row.position);
     if (!anchor) return { ...proven, position: row.position, hash: row.hash, audit_id: row.audit_id, unsignedSince: proven.unsignedSince || row.ts };
-    if (!this.#key.verify({ ...anchor, kind: 'anchor' }, anchor.signature))
-      throw new Broken({ kind: 'signature_invalid', ...at, detail: `The anchor at row ${row.position} is not signed by the registry's key.` });
+    this.#requireSigned(anchor, 'anchor');
     if (anchor.previous !== proven.anchored && anchor.previous !== proven.before)
       throw new Broken({ kind: 'anchor_missing', ...at, detail: `An anchor between row ${proven.anchored} and this one is missing.` });
     if (anchor.hash !== row.hash || anchor.audit_id !== row.audit_id)
@@ -141,7 +164,7 @@ export class AuditVerification {
   }
 
   /** No row is left: the head and the newest anchor must be here, not further on. */
-  #finish(proven: Proven, { head, anchor }: { head: { position: number; hash: string } | undefined; anchor: number }): void {
+  #finish(proven: Proven, { head, anchor, signedBy }: End, marks: Marks): void {
     const missing = (to: number, by: string) =>
       new Broken({ kind: 'rows_missing', position: proven.position + 1, detail: `Rows ${proven.position + 1} to ${to} are missing at the end: ${by} names them.` });
     if (anchor > proven.position) throw missing(anchor, 'a signed anchor');
@@ -149,14 +172,33 @@ export class AuditVerification {
     if ((head?.position ?? 0) < proven.position || (head && head.hash !== proven.hash))
       throw new Broken({ kind: 'head_changed', position: proven.position, audit_id: proven.audit_id, detail: `The chain ends at row ${proven.position}, its head says otherwise.` });
     if (proven.unsignedSince > 0 && this.#ctx.clock.now().getTime() - proven.unsignedSince > UNSIGNED_MS)
-      throw new Broken({ kind: 'anchor_missing', position: proven.anchored + 1, detail: `Rows ${proven.anchored + 1} to ${proven.position} are older than an hour and not signed.` });
+      throw new Broken({ kind: 'anchor_missing', position: proven.anchored + 1, detail: `Rows ${proven.anchored + 1} to ${proven.position} are older than ten minutes and not signed.` });
+    const further = Math.max(0, ...marks.keys());
+    if (further > proven.position) {
+      const by = marks.get(further)?.[0]?.by;
+      throw new Broken({
+        kind: 'rolled_back',
+        position: proven.position + 1,
+        detail: `The chain ends at row ${proven.position}, and ${by} knows it up to row ${further}: an earlier state was put back.`,
+      });
+    }
+    if (signedBy !== null && signedBy !== this.#keys.current.id && this.#ctx.clock.now().getTime() - this.#keys.since > UNCONFIRMED_MS)
+      throw new Broken({ kind: 'signature_unconfirmed', position: proven.anchored, detail: `What a retired key signed at row ${proven.anchored} was not confirmed by the key in force.` });
   }
 
-  async #end(envId: string): Promise<{ head: { position: number; hash: string } | undefined; anchor: number }> {
-    const [end] = await this.#ctx.db.sql<[{ position: number | null; hash: string | null; anchor: number | null }]>`
-      select head.position, encode(head.hash, 'hex') as hash, (select max(position) from audit_anchors where env_id = ${envId}) as anchor
-      from (select) one left join audit_heads head on head.env_id = ${envId}`;
-    return { head: end.position === null ? undefined : { position: end.position, hash: end.hash ?? '' }, anchor: end.anchor ?? 0 };
+  #requireSigned(statement: Signed, kind: 'anchor' | 'cut'): void {
+    const { position, audit_id } = statement;
+    if (!this.#keys.verify({ ...statement, kind })) throw new Broken({ kind: 'signature_invalid', position, audit_id, detail: `The ${kind} at row ${position} is not signed by a key of its time.` });
+    if (kind === 'cut' && statement.key_id !== this.#keys.current.id && this.#ctx.clock.now().getTime() - this.#keys.since > UNCONFIRMED_MS)
+      throw new Broken({ kind: 'signature_unconfirmed', position, audit_id, detail: `The cut at row ${position} was signed by a retired key and not confirmed by the key in force.` });
+  }
+
+  async #end(envId: string): Promise<End> {
+    const [end] = await this.#ctx.db.sql<[{ position: number | null; hash: string | null; anchor: number | null; key_id: string | null }]>`
+      select head.position, encode(head.hash, 'hex') as hash, last.position as anchor, last.key_id from (select) one
+      left join audit_heads head on head.env_id = ${envId}
+      left join lateral (select position, key_id from audit_anchors where env_id = ${envId} order by position desc limit 1) last on true`;
+    return { head: end.position === null ? undefined : { position: end.position, hash: end.hash ?? '' }, anchor: end.anchor ?? 0, signedBy: end.key_id };
   }
 
   #rows(envId: string, after: string): Promise<(AuditRow & { hash: string })[]> {
@@ -179,4 +221,11 @@ export class AuditVerification {
       from audit_cuts where env_id = ${envId}`;
     return cut;
   }
+}
+
+/** Whatever anybody took note of at this position must stand there still. */
+function requireMarked(marks: Marks, { position, audit_id, hash }: Pick<Proven, 'position' | 'audit_id' | 'hash'>): void {
+  const other = marks.get(position)?.find(mark => mark.hash !== hash);
+  if (other)
+    throw new Broken({ kind: 'rolled_back', position, audit_id, detail: `Row ${position} is not the one that ${other.by} knows: an earlier state was put back, and the chain went on from there.` });
 }

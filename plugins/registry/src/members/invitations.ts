@@ -8,7 +8,7 @@ import { isUuid } from '../uuid.ts';
 import type { Access } from '../tenants/access.ts';
 import { invitationMail, type InvitationMail } from './invitation-mail.ts';
 import type { MemberChanges } from './member-changes.ts';
-import { requireMutable } from '../tenants/status.ts';
+import { holdMutableOrg } from '../tenants/status.ts';
 
 const LIFETIME_MS = 7 * 86_400_000;
 /** G-K-19 */
@@ -55,7 +55,6 @@ export class Invitations {
   async create({ params, body, caller, correlationId }: RequestOf<Contract, 'createInvitation'>) {
     const { platform, clock, problem } = this.#ctx;
     const org = await this.#access.org(caller, params.org_id, 'admin');
-    requireMutable(this.#ctx, { org: org });
     const email = body.email.trim();
     const token = randomBytes(32).toString('base64url');
     const now = clock.now();
@@ -69,6 +68,7 @@ export class Invitations {
       created_by: caller.userId ?? caller.subject,
     };
     const invitation = await this.#changes.run(org.org_id, async tx => {
+      await holdMutableOrg(this.#ctx, tx.sql, org.org_id);
       await this.#requireBudget(tx, org.org_id, now);
       await this.#withdrawExpired(tx, { orgId: org.org_id, email, now, caller, correlationId });
       const [made] = await tx.sql<Invitation[]>`insert into invitations ${tx.sql.row(row)} on conflict do nothing returning ${columns(tx.sql)}`;
@@ -82,8 +82,9 @@ export class Invitations {
   }
 
   async revoke({ params, caller, correlationId }: RequestOf<Contract, 'revokeInvitation'>): Promise<Invitation> {
-    requireMutable(this.#ctx, { org: await this.#access.org(caller, params.org_id, 'admin') });
-    return this.#changes.run(params.org_id, async tx => {
+    const { org_id: orgId } = await this.#access.org(caller, params.org_id, 'admin');
+    return this.#changes.run(orgId, async tx => {
+      await holdMutableOrg(this.#ctx, tx.sql, orgId);
       const invitation = await this.#find(tx.sql, params);
       if (invitation.status !== 'pending') throw this.#ctx.problem('invitation_not_pending', { detail: `It is ${invitation.status}.` });
       return this.#withdraw(tx, invitation.invitation_id, caller, correlationId);

@@ -5,48 +5,49 @@ import type { Contract, Ctx } from '../context.ts';
 import type { Access, Level } from '../tenants/access.ts';
 import { isUuid } from '../uuid.ts';
 import type { MemberChanges } from './member-changes.ts';
-import { requireMutable } from '../tenants/status.ts';
+import { holdMutableOrg } from '../tenants/status.ts';
 import { groupOf, groupsOf, highestOf } from './org-groups.ts';
 import type { Owners } from './owners.ts';
+
+/** What changes of members are made of. */
+export interface MemberParts {
+  readonly access: Access;
+  readonly audit: AuditTrail;
+  readonly changes: MemberChanges;
+  readonly owners: Owners;
+}
 
 /** Members of an organization, live from the identity service, and their levels (G-SYS-06). */
 export class Memberships {
   readonly #ctx: Ctx;
-  readonly #access: Access;
-  readonly #audit: AuditTrail;
-  readonly #changes: MemberChanges;
-  readonly #owners: Owners;
+  readonly #parts: MemberParts;
 
-  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; owners: Owners }) {
+  constructor(ctx: Ctx, parts: MemberParts) {
     this.#ctx = ctx;
-    this.#access = parts.access;
-    this.#audit = parts.audit;
-    this.#changes = parts.changes;
-    this.#owners = parts.owners;
+    this.#parts = parts;
   }
 
   async list({ params, query, caller }: RequestOf<Contract, 'listMemberships'>) {
-    const { org_id } = await this.#access.org(caller, params.org_id);
+    const { org_id } = await this.#parts.access.org(caller, params.org_id);
     return this.#read(org_id, query);
   }
 
   async change({ params, body, caller, correlationId }: RequestOf<Contract, 'changeMembership'>): Promise<Member> {
-    const org = await this.#access.org(caller, params.org_id, 'admin');
-    requireMutable(this.#ctx, { org: org });
-    const { org_id } = org;
+    const { org_id } = await this.#parts.access.org(caller, params.org_id, 'admin');
     const userId = params.user_id;
-    return this.#changes.run(org_id, async tx => {
+    return this.#parts.changes.run(org_id, async tx => {
+      await holdMutableOrg(this.#ctx, tx.sql, org_id);
       const before = await this.#member(org_id, userId);
-      if (before.access === 'owner' && body.access !== 'owner') await this.#owners.requireOther(caller, org_id, userId);
-      else if (body.access === 'owner') await this.#owners.requireOwner(caller, org_id);
+      if (before.access === 'owner' && body.access !== 'owner') await this.#parts.owners.requireOther(caller, org_id, userId);
+      else if (body.access === 'owner') await this.#parts.owners.requireOwner(caller, org_id);
       const wanted = groupOf(org_id, body.access);
       if (before.groups.length === 1 && before.groups[0] === wanted) return before;
       await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
-      await this.#changes.told(tx, userId);
+      await this.#parts.changes.told(tx, userId);
       const details = { org_id, from: before.access, to: body.access };
-      await this.#audit.write(tx, { action: 'membership.changed', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'user', id: userId }, details });
+      await this.#parts.audit.write(tx, { action: 'membership.changed', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'user', id: userId }, details });
       // In before out: whatever fails between, a member never falls out of the organization.
-      await this.#changes.ask(async signal => {
+      await this.#parts.changes.ask(async signal => {
         const { identity } = this.#ctx.services;
         await identity.putGroupMember({ params: { group: wanted, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
         for (const group of before.groups.filter(held => held !== wanted)) await identity.deleteGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal });

@@ -1,12 +1,10 @@
 import { type Caller, isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
-import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import type { Access } from '../tenants/access.ts';
 import { isUuid } from '../uuid.ts';
-import { BROKEN_AFTER_MS, type MemberChanges } from './member-changes.ts';
-import { requireMutable } from '../tenants/status.ts';
+import { BROKEN_AFTER_MS } from './member-changes.ts';
+import type { MemberParts } from './memberships.ts';
+import { holdMutableOrg, requireMutable } from '../tenants/status.ts';
 import { groupOf } from './org-groups.ts';
-import type { Owners } from './owners.ts';
 
 const PER_PASS = 50;
 
@@ -25,35 +23,30 @@ interface Begun {
  */
 export class Removal {
   readonly #ctx: Ctx;
-  readonly #access: Access;
-  readonly #audit: AuditTrail;
-  readonly #changes: MemberChanges;
-  readonly #owners: Owners;
+  readonly #parts: MemberParts;
 
-  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; owners: Owners }) {
+  constructor(ctx: Ctx, parts: MemberParts) {
     this.#ctx = ctx;
-    this.#access = parts.access;
-    this.#audit = parts.audit;
-    this.#changes = parts.changes;
-    this.#owners = parts.owners;
+    this.#parts = parts;
   }
 
   /** Idempotent: who is no member is removed already, and nothing is told twice. */
   async remove({ params, caller, correlationId }: RequestOf<Contract, 'removeMembership'>): Promise<void> {
-    const org = await this.#access.org(caller, params.org_id, 'admin');
-    requireMutable(this.#ctx, { org: org });
+    const org = await this.#parts.access.org(caller, params.org_id, 'admin');
+    requireMutable(this.#ctx, { org });
     const { org_id } = org;
     const userId = params.user_id;
     if (!isUuid(userId) || (await this.#held(org_id, userId)).groups.length === 0) return;
     const begun = await this.#begin({ org_id, user_id: userId, caller, correlation_id: correlationId });
     try {
-      await this.#changes.run(org_id, async tx => {
+      await this.#parts.changes.run(org_id, async tx => {
+        await holdMutableOrg(this.#ctx, tx.sql, org_id);
         const { groups, prefixes } = await this.#held(org_id, userId);
-        if (groups.includes(groupOf(org_id, 'owner'))) await this.#owners.requireOther(caller, org_id, userId);
+        if (groups.includes(groupOf(org_id, 'owner'))) await this.#parts.owners.requireOther(caller, org_id, userId);
         await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
         if (!(await this.#close(tx, begun)) || groups.length === 0) return;
         await this.#tell(tx, begun);
-        await this.#changes.ask(signal => this.#ctx.services.identity.leaveGroups({ params: { user_id: userId }, body: { prefixes }, idempotencyKey: begun.removal_id, signal }));
+        await this.#parts.changes.ask(signal => this.#ctx.services.identity.leaveGroups({ params: { user_id: userId }, body: { prefixes }, idempotencyKey: begun.removal_id, signal }));
       });
     } catch (error) {
       if (isProblem(error) && error.status < 500) await this.#ctx.db.sql`delete from removals where removal_id = ${begun.removal_id}`;
@@ -72,7 +65,7 @@ export class Removal {
   }
 
   async #settleOne(begun: Begun): Promise<void> {
-    await this.#changes.run(begun.org_id, async tx => {
+    await this.#parts.changes.run(begun.org_id, async tx => {
       if (!(await this.#close(tx, begun))) return;
       const { groups } = await this.#held(begun.org_id, begun.user_id);
       if (groups.length === 0) await this.#tell(tx, begun);
@@ -81,8 +74,8 @@ export class Removal {
 
   async #tell(tx: RegistryTx, { org_id, user_id, caller, correlation_id }: Begun): Promise<void> {
     await tx.emit('platform:sys:membership:removed', SYSTEM.envId, { org_id, user_id });
-    await this.#changes.told(tx, user_id);
-    await this.#audit.write(tx, {
+    await this.#parts.changes.told(tx, user_id);
+    await this.#parts.audit.write(tx, {
       action: 'membership.removed',
       envId: SYSTEM.envId,
       // The trail reads who it was, and no more of a caller.
@@ -97,7 +90,7 @@ export class Removal {
   async #held(orgId: string, userId: string): Promise<{ groups: readonly string[]; prefixes: string[] }> {
     const envs = await this.#ctx.db.sql<{ env_id: string }[]>`select env_id from envs where org_id = ${orgId}`;
     const prefixes = [`platform:org:${orgId}:`, ...envs.map(({ env_id }) => `platform:env:${env_id}:`)];
-    const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }));
+    const { groups } = await this.#parts.changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }));
     return { prefixes, groups: groups.map(({ name }) => name).filter(name => prefixes.some(prefix => name.startsWith(prefix))) };
   }
 

@@ -109,27 +109,22 @@ export class Creations {
     return record && { kind, id, orgId: record.org_id, name: record.slug };
   }
 
+  /** Of a request and a recovery that both come this far, one finds the create unfinished and tells it; the other changes nothing. */
   async #finish(subject: Subject, { caller, correlation_id: correlationId }: Pick<Row, 'caller' | 'correlation_id'>): Promise<void> {
     const { kind, id, name } = subject;
     const owner = caller.userId;
-    const told = Symbol(id);
-    try {
-      await this.#ctx.db.tx(async tx => {
-        // The row first, as a delete of the tenant does it: two orders would wait for each other. `then` sends it, before the other is sent.
-        const taken = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(rows => rows.length > 0);
-        const sent = Promise.all([taken, tx.release(id)]);
-        sent.catch(() => undefined);
-        if (owner) for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
-        await this.#audit.write(tx, { action: `${kind}.created`, envId: kind === 'org' ? SYSTEM.envId : id, caller, correlationId, resource: { type: kind, id }, details: { slug: name } });
-        // Waited for together with what the trail asks: of a request and a recovery that both come this far, one finishes.
-        tx.atEnd(async () => {
-          if (!(await sent)[0]) throw told;
-          return [];
-        });
+    await this.#ctx.db.tx(async tx => {
+      // The row first, as a delete of the tenant does it: two orders would wait for each other. `then` sends it, before the other is sent.
+      const finished = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(rows => rows.length > 0);
+      const sent = Promise.all([finished, tx.release(id)]).then(([isFinished]) => isFinished);
+      this.#audit.writeIf(tx, sent, { action: `${kind}.created`, envId: kind === 'org' ? SYSTEM.envId : id, caller, correlationId, resource: { type: kind, id }, details: { slug: name } });
+      // Behind the trail's, which has waited for the answer with its own.
+      tx.atEnd(async () => {
+        if (owner && (await sent))
+          for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
+        return [];
       });
-    } catch (cause) {
-      if (cause !== told) throw cause;
-    }
+    });
   }
 
   async #undo(tx: RegistryTx, subject: Subject): Promise<void> {

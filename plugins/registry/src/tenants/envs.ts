@@ -63,7 +63,7 @@ export class Envs {
     if (body.auth_domain !== undefined && body.auth_domain !== known.auth_domain) await this.#parts.followUps.ask(db.sql, [envSubject(known)], PROVISIONING_MS / 1_000);
     const { env, moved } = await db
       .tx(async tx => {
-        const { org, ...before } = await this.#lock(tx, envId);
+        const { org, ...before } = await this.#lock(tx, known);
         if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
         requireChange(this.#ctx, caller, body.status, { org, env: before });
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, before);
@@ -90,7 +90,7 @@ export class Envs {
     const known = await this.#parts.access.env(caller, params.env_id, 'admin');
     refuseSystem(this.#ctx, known);
     const env = await this.#ctx.db.tx(async tx => {
-      const { org: _, ...before } = await this.#lock(tx, known.env_id);
+      const { org: _, ...before } = await this.#lock(tx, known);
       if (before.status === 'archived') return before;
       const [archived] = await tx.sql<[Env]>`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;
       await this.#parts.creations.forget(tx, [before.env_id]);
@@ -157,10 +157,10 @@ export class Envs {
     throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
   }
 
-  async #lock(tx: RegistryTx, envId: string): Promise<Env & { org: Org }> {
-    const [env] = await tx.sql<Env[]>`select * from envs where env_id = ${envId} for update`;
-    if (!env) throw this.#ctx.problem('env_not_found', { detail: 'It was deleted in the meantime.' });
-    const [org] = await tx.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;
+  /** Its organization is kept as it is, too; first, as who deletes it takes its lock. */
+  async #lock(tx: RegistryTx, { env_id: envId, org_id: orgId }: Env): Promise<Env & { org: Org }> {
+    const [[org], [env]] = await Promise.all([tx.sql<Org[]>`select * from orgs where org_id = ${orgId} for share`, tx.sql<Env[]>`select * from envs where env_id = ${envId} for update`]);
+    if (!org || !env) throw this.#ctx.problem('env_not_found', { detail: 'It was deleted in the meantime.' });
     return { ...env, org };
   }
 }

@@ -2,7 +2,8 @@ import { type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import type { DomainChanges } from '../domain-changes.ts';
+import { hostsOf } from '../apps/app-row.ts';
+import type { DomainChange, DomainChanges } from '../domain-changes.ts';
 import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import { type Access, isTrusted } from './access.ts';
@@ -73,7 +74,7 @@ export class Orgs {
   async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateOrg'>): Promise<Org> {
     const { problem, db } = this.#ctx;
     const { org_id: orgId } = await this.#access.org(caller, this.#id(params.id), 'admin');
-    const { org, moved } = await db
+    const { org, moved, apps } = await db
       .tx(async tx => {
         const before = await this.#lock(tx, orgId);
         if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the organization and create another to change its slug.' });
@@ -89,15 +90,31 @@ export class Orgs {
         const shared = changed.status !== before.status || domain !== before.org_domain;
         const envs = shared ? await tx.sql<Env[]>`select * from envs where org_id = ${orgId} and status <> 'archived'` : [];
         for (const env of envs) await tx.emit('platform:sys:env:updated', env.env_id, envSnapshot(env, changed));
+        const apps = domain === before.org_domain ? [] : await this.#movedApps(tx, { before, changed });
         const moves = domain === before.org_domain ? [] : envs.filter(env => env.auth_domain === null).map(envSubject);
         await this.#followUps.ask(tx.sql, moves);
         await this.#audit.write(tx, { action: 'org.updated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId }, details: { ...body } });
-        return { org: changed, moved: moves };
+        return { org: changed, moved: moves, apps };
       })
       .catch(cause => this.#conflict(cause, body));
     await this.#followUps.tryNow(moved);
-    await this.#changes.publish({ scope: 'org', org_id: orgId });
+    await this.#changes.publish({ scope: 'org', org_id: orgId }, ...apps);
     return org;
+  }
+
+  /** Tells of each app instance that went along to the other domain; answers the hosts it left and those it has. */
+  async #movedApps(tx: RegistryTx, { before, changed }: { before: Org; changed: Org }): Promise<DomainChange[]> {
+    const { org_id } = changed;
+    const apps = await tx.sql<{ app_instance_id: string; env_id: string; app_id: string; hostname: string }[]>`
+      select a.app_instance_id, a.env_id, a.app_id, a.hostname from app_instances a join envs e using (env_id) where e.org_id = ${org_id} and e.status <> 'archived' and a.status = 'active'`;
+    await tx.emitAll(
+      'platform:sys:app:updated',
+      apps.map(({ app_instance_id, env_id, app_id }) => ({ envId: env_id, payload: { env_id, app_instance_id, app_id } })),
+    );
+    return apps.map(({ app_instance_id, env_id, hostname }) => {
+      const former = `${hostname.slice(0, -changed.org_domain.length)}${before.org_domain}`;
+      return { scope: 'app', org_id, env_id, app_instance_id, hostnames: [...hostsOf({ hostname: former, fqdn: null }), ...hostsOf({ hostname, fqdn: null })] };
+    });
   }
 
   /** A repeat answers the same and says nothing twice. */

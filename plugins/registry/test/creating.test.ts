@@ -1,7 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
-import { as } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { EVERYTHING, refusal, World } from './fixtures/world.ts';
+import { refusal, World } from './fixtures/world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -202,6 +201,21 @@ describe('creating an environment', () => {
     expect(await world.written('platform:sys:env:created', org.org_id)).toHaveLength(1);
   });
 
+  test('REG-004 REG-142 C9 a recovery that comes first finishes it, and the request tells nothing a second time', async () => {
+    const { org, owner } = await world.org();
+    world.directory.during = async () => {
+      const [begun] = await world.sql<{ subject_id: string }[]>`update creations set started_at = now() - interval '1 hour' where org_id = ${org.org_id} returning subject_id`;
+      world.directory.models.add(`env:${begun?.subject_id}`);
+      await world.host.clock.advance('10s');
+      expect(await world.sql<object[]>`select 1 from creations where org_id = ${org.org_id}`).toHaveLength(0);
+    };
+    const env = await world.env(owner, org.org_id);
+    const rows = await world.sql<{ action: string }[]>`select action from audit where env_id = ${env.env_id}`;
+    expect(rows.map(({ action }) => action)).toEqual(['env.created']);
+    expect(await world.written('platform:sys:identity:updated', env.env_id)).toHaveLength(1);
+    expect((await world.written('platform:sys:env:created', env.env_id)).map(({ hold }) => hold)).toEqual([null]);
+  });
+
   test('REG-046 one slug is refused twice in one organization and allowed in two', async () => {
     const [first, second] = [await world.org(), await world.org()];
     await world.env(first.owner, first.org.org_id, 'prod');
@@ -214,165 +228,4 @@ describe('creating an environment', () => {
     await world.host.by(world.admin()).updateOrg({ params: { id: org.org_id }, body: { status: 'suspended' } });
     expect(await refusal(world.env(owner, org.org_id))).toEqual([409, 'org_not_active']);
   });
-});
-
-describe('archive, suspend, delete', () => {
-  test('REG-062 REG-124 REG-143 archiving tells once, with ids only, however often it is asked', async () => {
-    const { org, owner } = await world.org();
-    const by = world.host.by(owner);
-    const archived = await by.archiveOrg({ params: { id: org.org_id } });
-    expect(archived).toMatchObject({ status: 'archived', version: 2 });
-    expect(await by.archiveOrg({ params: { id: org.org_id } })).toEqual(archived);
-    expect((await world.written('platform:sys:org:archived', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
-  });
-
-  test('REG-063 REG-128 REG-143 so does archiving an environment', async () => {
-    const { org, owner } = await world.org();
-    const env = await world.env(owner, org.org_id);
-    await Promise.all([1, 2].map(() => world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } })));
-    expect((await world.written('platform:sys:env:archived', env.env_id)).map(({ payload }) => payload)).toEqual([{ env_id: env.env_id, org_id: org.org_id }]);
-  });
-
-  test('REG-025 C34 the slug of what is archived is free again', async () => {
-    const { org, owner } = await world.org();
-    const env = await world.env(owner, org.org_id, 'prod');
-    await world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } });
-    expect((await world.env(owner, org.org_id, 'prod')).env_id).not.toBe(env.env_id);
-    await world.host.by(owner).archiveOrg({ params: { id: org.org_id } });
-    expect((await world.org(world.stranger(), org.slug)).org.org_id).not.toBe(org.org_id);
-  });
-
-  test('REG-064 REG-065 REG-125 REG-129 REG-143 deleting takes everything along and tells it in one transaction', async () => {
-    const { org, owner } = await world.org();
-    const envs = [await world.env(owner, org.org_id), await world.env(owner, org.org_id)];
-    await world.host.by(owner).putEnvBranding({ params: { id: envs[0]?.env_id as string }, body: { primary_color: '#112233' } });
-    await world.host.by(owner).archiveOrg({ params: { id: org.org_id } });
-    await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
-    const ids = [org.org_id, ...envs.map(({ env_id }) => env_id)];
-    const left = await world.sql<object[]>`
-      select 1 from orgs where org_id = any(${ids}::uuid[]) union all select 1 from envs where org_id = ${org.org_id} union all select 1 from branding where subject_id = any(${ids}::uuid[])
-      union all select 1 from policy_sets where env_id = any(${ids}::uuid[]) union all select 1 from service_enablement where env_id = any(${ids}::uuid[])`;
-    expect(left).toHaveLength(0);
-    const [{ transactions }] = await world.sql<
-      [{ transactions: number }]
-    >`select count(distinct xmin::text)::int as transactions from outbox where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
-    expect(transactions).toBeLessThanOrEqual(1);
-    expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(envs.map(({ env_id }) => env_id).sort());
-    expect((await world.written('platform:sys:org:deleted', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
-  });
-
-  test('H-29 the slug of what was deleted goes to nobody', async () => {
-    const { org, owner } = await world.org();
-    const env = await world.env(owner, org.org_id, 'prod');
-    await world.host.by(owner).deleteEnv({ params: { env_id: env.env_id } });
-    expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([409, 'slug_taken']);
-    expect(await world.host.by(owner).slugAvailable({ params: { slug: 'prod' }, query: { kind: 'env', org_id: org.org_id } })).toEqual({ slug: 'prod', available: false, reason: 'taken' });
-    await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
-    expect(await refusal(world.org(world.stranger(), org.slug))).toEqual([409, 'slug_taken']);
-    expect(await world.host.by(owner).slugAvailable({ params: { slug: org.slug } })).toEqual({ slug: org.slug, available: false, reason: 'taken' });
-  });
-
-  test('REG-044 REG-123 G-SYS-02 only a platform administrator suspends and resumes; what is suspended can be read, not changed', async () => {
-    const { org, owner } = await world.org();
-    const target = { params: { id: org.org_id } };
-    expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { status: 'suspended' } }))).toEqual([403, 'platform_admin_required']);
-    await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'suspended' } });
-    expect(await world.host.by(owner).getOrg(target)).toMatchObject({ status: 'suspended' });
-    expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'org_suspended']);
-    expect(await refusal(world.host.by(owner).putOrgBranding({ ...target, body: {} }))).toEqual([409, 'org_suspended']);
-    await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'active' } });
-    expect(await world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other', status: 'active' });
-    expect((await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']])).toEqual([
-      ['suspended', org.display_name],
-      ['active', org.display_name],
-      ['active', 'Other'],
-    ]);
-  });
-
-  test('REG-127 an environment is suspended the same way; a slug never changes; nothing leaves the archive', async () => {
-    const { org, owner } = await world.org();
-    const env = await world.env(owner, org.org_id);
-    const target = { params: { env_id: env.env_id } };
-    expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { status: 'suspended' } }))).toEqual([403, 'platform_admin_required']);
-    await world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'suspended' } });
-    expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'env_suspended']);
-    expect(await refusal(world.host.by(owner).updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } }))).toEqual([409, 'env_suspended']);
-    expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended']);
-    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { slug: 'another' } }))).toEqual([400, 'immutable_field']);
-    await world.host.by(owner).archiveEnv(target);
-    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([409, 'record_archived']);
-  });
-
-  test("REG-032 REG-033 REG-036 G-SYS-02 the platform's own records are there under their ids, and stay", async () => {
-    const by = world.host.by(world.admin());
-    const [org, env] = [{ params: { id: SYSTEM.orgId } }, { params: { env_id: SYSTEM.envId } }];
-    expect(await by.getOrg(org)).toMatchObject({ slug: 'sys', status: 'active' });
-    expect(await by.getEnv(env)).toMatchObject({ slug: 'ops', org_id: SYSTEM.orgId });
-    const calls = [
-      () => by.archiveOrg(org),
-      () => by.deleteOrg(org),
-      () => by.updateOrg({ ...org, body: { status: 'suspended' } }),
-      () => by.archiveEnv(env),
-      () => by.deleteEnv(env),
-      () => by.updateEnv({ ...env, body: { status: 'suspended' } }),
-    ];
-    for (const call of calls) expect(await refusal(call())).toEqual([409, 'system_record_protected']);
-  });
-});
-
-describe('slugs', () => {
-  test.each([
-    ['Acme', 'invalid'],
-    ['a', 'invalid'],
-    ['ab', 'invalid'],
-    ['-abc', 'invalid'],
-    ['abc-', 'invalid'],
-    ['1abc', 'invalid'],
-    ['a_bc', 'invalid'],
-    ['a.bc', 'invalid'],
-    ['a'.repeat(41), 'invalid'],
-    ['äbc', 'invalid'],
-    ['sys', 'reserved'],
-    ['auth', 'reserved'],
-    ['bff', 'reserved'],
-    ['www', 'reserved'],
-    ['abc', null],
-    ['a-1', null],
-    ['a'.repeat(40), null],
-  ])('REG-080 G-K-03 %s is %s', async (slug, reason) => {
-    const by = world.host.by(world.stranger());
-    expect(await by.slugAvailable({ params: { slug } })).toEqual({ slug, available: reason === null, reason });
-    if (reason) expect(await refusal(by.createOrg({ body: { slug, display_name: 'X' } }))).toEqual([400, `slug_${reason}`]);
-  });
-
-  test('REG-080 a slug in use is taken, one of an environment only within its organization', async () => {
-    const { org, owner } = await world.org();
-    await world.env(owner, org.org_id, 'prod');
-    const ask = async (slug: string, query: object = {}) => (await world.host.by(owner).slugAvailable({ params: { slug }, query })).reason;
-    expect([await ask(org.slug), await ask('prod', { kind: 'env', org_id: org.org_id }), await ask('prod'), await ask('prod', { kind: 'env', org_id: SYSTEM.orgId })]).toEqual([
-      'taken',
-      'taken',
-      null,
-      null,
-    ]);
-  });
-});
-
-test('REG-070 REG-073 REG-074 REG-075 REG-078 REG-079 REG-111 each write asks for its own scope', async () => {
-  const { org } = await world.org();
-  const id = { params: { id: org.org_id } };
-  const env = { params: { env_id: SYSTEM.envId } };
-  const without = (scope: string) => world.host.by(as.user('sys:sys:admin', ...EVERYTHING.filter(other => other !== scope)));
-  const [org_, env_] = [without('sys:org:admin'), without('sys:env:admin')];
-  const calls = [
-    () => org_.createOrg({ body: { slug: 'no-scope', display_name: 'X' } }),
-    () => org_.updateOrg({ ...id, body: {} }),
-    () => org_.archiveOrg(id),
-    () => org_.deleteOrg(id),
-    () => env_.createEnv({ body: { org_id: org.org_id, slug: 'no-scope', display_name: 'X' } }),
-    () => env_.updateEnv({ ...env, body: {} }),
-    () => env_.archiveEnv(env),
-    () => env_.deleteEnv(env),
-  ];
-  for (const call of calls) expect(await refusal(call())).toEqual([403, 'policy_denied']);
 });
