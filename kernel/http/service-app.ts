@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AnyRoute, ErrorForm, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
-import Koa, { type Context } from 'koa';
 import type { Clock } from '../base/clock.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
@@ -51,13 +50,12 @@ interface Mounted extends MountedRoute {
 /** Answered while the service drains or is not up yet: whoever watches it must see that. */
 const PROBES = new Set(['kernel.health', 'kernel.readiness', 'kernel.metrics']);
 
-/** The Koa application of one service. A middleware of one cannot reach another: each has its own (house 10). */
+/** The doors of one service, and what stands before all of them. */
 export class ServiceApp {
   readonly manifest: Manifest;
   readonly operations = new Map<string, Operation>();
   readonly #table = new RouteTable<Mounted>();
   readonly #options: ServiceAppOptions;
-  readonly #handle: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   /** Ends what would otherwise last: long polls, event streams, sockets. */
   readonly #stopping = new AbortController();
   #active = 0;
@@ -82,10 +80,6 @@ export class ServiceApp {
       const operation = new Operation(host, name, aliased, handler as (request: Request) => Promise<unknown>);
       this.#table.add(method, path, { name, route: aliased, handler, operation, alias: true, ...(idParameter ? { idParameter } : {}) });
     }
-    const app = new Koa();
-    app.silent = true;
-    app.use(context => this.#serve(context));
-    this.#handle = app.callback();
   }
 
   get active(): number {
@@ -98,7 +92,10 @@ export class ServiceApp {
       this.#active -= 1;
       if (this.#active === 0) this.#idle?.();
     });
-    void this.#handle(req, res);
+    this.#serve(req, res).catch(error => {
+      this.#options.log.error({ err: error }, 'a request could not be answered');
+      res.destroy();
+    });
   }
 
   /** Asks everything long-lived to end, and resolves when nothing is in flight. */
@@ -117,8 +114,7 @@ export class ServiceApp {
     return operation.run(incoming);
   }
 
-  async #serve(context: Context): Promise<void> {
-    const { req, res } = context;
+  async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const { manifest, log, accepting } = this.#options;
     const exchange = readExchange(req, manifest.id);
     await inScope({ correlationId: exchange.correlationId, service: manifest.id }, async () => {
@@ -127,9 +123,9 @@ export class ServiceApp {
         const match = this.#match(req.method ?? 'GET', exchange.url.pathname);
         const exempt = PROBES.has(match.name);
         if (!accepting() && !exempt) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
-        await this.#enter(context, exchange, match);
+        await this.#enter(res, exchange, match);
       } catch (error) {
-        this.#refuse(context, error, exchange, log);
+        this.#refuse(res, error, exchange);
       }
     });
     if (res.statusCode >= 500) log.debug({ status: res.statusCode, path: exchange.url.pathname }, 'request answered');
@@ -143,11 +139,11 @@ export class ServiceApp {
     return { ...found, name: found.value.name };
   }
 
-  async #enter(context: Context, exchange: Exchange, match: Match<Mounted>): Promise<void> {
-    const { req, res } = context;
+  async #enter(res: ServerResponse, exchange: Exchange, match: Match<Mounted>): Promise<void> {
+    const { req } = exchange;
     const { route, handler, operation } = match.value;
     // A request door writes its headers in one piece, this one among them.
-    if (route.door !== 'request') context.set(CORRELATION_HEADER, exchange.correlationId);
+    if (route.door !== 'request') res.setHeader(CORRELATION_HEADER, exchange.correlationId);
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
     const signal = this.#lifetime(res);
@@ -157,21 +153,17 @@ export class ServiceApp {
         const ran = await (operation as Operation).run(incoming);
         // Page mutations always answer 200 with an object (G-K-18).
         const outgoing = match.value.alias && ran.value === undefined ? { ...ran, status: 200, value: { ok: true } } : ran;
-        // In one piece, and past Koa's own answer: it would set each header by itself, and turn a null body into 204 whatever was declared.
-        context.respond = false;
         writeAnswer(res, outgoing, exchange.correlationId);
         return;
       }
       case 'stream': {
         const request = await (operation as Operation).open(incoming);
-        context.respond = false;
         req.socket.setTimeout(0);
         const source = (handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
         await writeEventStream(res, source, { signal: incoming.signal(), clock: this.#options.clock }).catch(error => this.#options.log.warn({ err: error }, 'event stream ended'));
         return;
       }
       case 'node': {
-        context.respond = false;
         const exchanged: NodeExchange = { req, res, hostname: exchange.hostname, ip: exchange.ip, correlationId: exchange.correlationId, peer: exchange.peer };
         await (handler as (exchange: NodeExchange) => void | Promise<void>)(exchanged);
         return;
@@ -189,7 +181,6 @@ export class ServiceApp {
           targetEnvId: request.targetEnvId,
           permits: async action => request.caller !== undefined && this.#permits(await incoming.identity(), action, request.targetEnvId, exchange.correlationId),
         });
-        context.respond = false;
         await writeResponse(res, response);
         return;
       }
@@ -272,17 +263,14 @@ export class ServiceApp {
     };
   }
 
-  #refuse(context: Context, error: unknown, { correlationId, url }: Exchange, log: Logger): void {
-    const form = this.#formAt(context.method, url.pathname);
-    const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log, form });
+  #refuse(res: ServerResponse, error: unknown, { req, correlationId, url }: Exchange): void {
+    const form = this.#formAt(req.method ?? 'GET', url.pathname);
+    const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log: this.#options.log, form });
     this.#options.seen?.('', status, code);
-    if (context.res.headersSent) return void context.res.destroy();
-    context.respond = true;
-    context.status = status;
-    context.set(headers as Record<string, string>);
-    context.body = body;
+    if (res.headersSent) return void res.destroy();
     // An unread body would be taken for the next request.
-    if (!context.req.complete) context.set('connection', 'close');
+    const connection = req.complete ? {} : { connection: 'close' };
+    res.writeHead(status, { ...headers, ...connection, 'content-length': Buffer.byteLength(body) }).end(body);
   }
 
   /** How the route at this path refuses; also where the path is not well encoded, which is no reason to answer a client in another API's words. */

@@ -1,4 +1,4 @@
-import { createHash, verify } from 'node:crypto';
+import { hash, verify } from 'node:crypto';
 import { type Caller, type Principal, SYSTEM } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { AccessClosures } from './access-closure.ts';
@@ -47,6 +47,7 @@ export class Verifier {
   readonly #now: () => number;
   /** Signature checks once per token; time, binding, revocation and scopes are checked on every request. */
   readonly #verified = new Map<string, Claims>();
+  readonly #narrowed = new WeakMap<Claims, { readonly effective: ReadonlySet<string>; readonly scopes: ReadonlySet<string> }>();
 
   constructor(options: VerifierOptions) {
     this.#options = options;
@@ -92,7 +93,7 @@ export class Verifier {
     const { scopes } = await this.workload(claims.sub, bound, claims.jti);
     return {
       principal: 'machine',
-      scopes: intersect(scopes, parseScopes(claims.scope)),
+      scopes: this.#narrow(scopes, claims),
       caller: { ...machineCaller(claims.sub, bound, claims.vertical, bound !== undefined), clientId: claims.client_id },
     };
   }
@@ -117,7 +118,7 @@ export class Verifier {
     const live = await this.#options.closures.live([...new Set([claims.env_id, SYSTEM.envId])], revocations, holder);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'Sign in again.' });
     const effective = await this.#options.closures.person(holder, claims.env_id, live.versions);
-    const scopes = delegated || claims.limited === true ? intersect(effective, parseScopes(claims.scope)) : effective;
+    const scopes = delegated || claims.limited === true ? this.#narrow(effective, claims) : effective;
     return {
       principal: delegated ? 'delegated' : 'user',
       scopes,
@@ -140,8 +141,17 @@ export class Verifier {
     };
   }
 
+  /** What a token leaves of its holder's scopes; worked out again when those are others. */
+  #narrow(effective: ReadonlySet<string>, claims: Claims): ReadonlySet<string> {
+    const known = this.#narrowed.get(claims);
+    if (known?.effective === effective) return known.scopes;
+    const scopes = intersect(effective, parseScopes(claims.scope));
+    this.#narrowed.set(claims, { effective, scopes });
+    return scopes;
+  }
+
   async #claims(token: string): Promise<Claims> {
-    const key = createHash('sha256').update(token).digest('base64');
+    const key = hash('sha256', token, 'base64');
     const known = this.#verified.get(key);
     if (known) return known;
     const claims = await this.#verifySignature(token);
