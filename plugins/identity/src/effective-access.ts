@@ -32,9 +32,7 @@ export class EffectiveAccess {
     const [row] = await this.#ctx.db.sql<{ names: string | null }[]>`
       with recursive held(env_id, name) as (${this.#held(isId(userId) ? userId : null)})
       select string_agg(name, ',') as names from held where ${only ? this.#ctx.db.sql`name = any(${only}::text[])` : this.#ctx.db.sql`(name ^@ 'platform:org:' or name ^@ 'platform:env:')`}`;
-    const names = [...new Set(row?.names?.split(','))];
-    const of = (kind: 'org' | 'env') => ({ owners: tenantsIn(names, kind, 'owners'), admins: tenantsIn(names, kind, 'admins'), viewers: tenantsIn(names, kind, 'viewers') });
-    return { org: of('org'), env: of('env') };
+    return tenantsIn(new Set(row?.names?.split(',')));
   }
 
   async scopes({ params, query }: RequestOf<Contract, 'userScopes'>) {
@@ -121,8 +119,14 @@ export class EffectiveAccess {
   }
 }
 
-/** Ids of the tenants of whose groups of one level these are names. */
-function tenantsIn(names: readonly string[], kind: 'org' | 'env', level: 'owners' | 'admins' | 'viewers'): string[] {
-  const [before, after] = [`platform:${kind}:`, `:${level}`];
-  return names.flatMap(name => (name.startsWith(before) && name.endsWith(after) ? name.slice(before.length, -after.length) : [])).filter(isId);
+/** Ids of the tenants whose groups of each level are among these names. */
+function tenantsIn(names: Iterable<string>) {
+  const none = () => ({ owners: [] as string[], admins: [] as string[], viewers: [] as string[] });
+  const found = { org: none(), env: none() };
+  for (const name of names) {
+    const [, kind, id, level, ...more] = name.split(':');
+    if (more.length > 0 || (kind !== 'org' && kind !== 'env') || !isId(id)) continue;
+    if (level === 'owners' || level === 'admins' || level === 'viewers') found[kind][level].push(id);
+  }
+  return found;
 }

@@ -46,15 +46,13 @@ export class Bootstrap {
   async #newest(): Promise<Reached> {
     const { sql } = this.#ctx.db;
     const orgs = await sql<Org[]>`select * from orgs where org_id <> ${SYSTEM.orgId} order by created_at desc limit ${MAX_ORGS}`;
-    return { orgs, envs: await this.#envsOf(orgs) };
+    return { orgs, envs: await this.#envsOf(orgs.map(orgOf)) };
   }
 
   /** By key alone: an «or» of two ways would read every organization there is. Lists go as one text each: the driver takes its time over long arrays. */
   async #reached({ orgs: ofOrgs, envs: ofEnvs }: Levels): Promise<Reached> {
     const { sql } = this.#ctx.db;
-    const whole = [...ofOrgs.keys()];
-    const own = await sql<Org[]>`select * from orgs where org_id = any(string_to_array(${whole.join()}, ',')::uuid[]) order by created_at desc limit ${MAX_ORGS}`;
-    const envs = await this.#envsOf(own);
+    const [own, envs] = await this.#whole([...ofOrgs.keys()]);
     const seen = new Set(envs.map(({ env_id }) => env_id));
     const single = [...ofEnvs.keys()].filter(envId => !seen.has(envId));
     if (single.length === 0) return { orgs: own, envs };
@@ -66,8 +64,19 @@ export class Bootstrap {
     return { orgs, envs: [...envs, ...more] };
   }
 
-  async #envsOf(orgs: readonly Org[]): Promise<readonly Env[]> {
-    if (orgs.length === 0) return [];
-    return this.#ctx.db.sql<Env[]>`select * from envs where org_id = any(string_to_array(${orgs.map(({ org_id }) => org_id).join()}, ',')::uuid[]) order by created_at`;
+  /** Organizations with their environments: both at once, unless some of them are too many. */
+  async #whole(ids: readonly string[]): Promise<[readonly Org[], readonly Env[]]> {
+    const { sql } = this.#ctx.db;
+    const orgs = sql<Org[]>`select * from orgs where org_id = any(string_to_array(${ids.join()}, ',')::uuid[]) order by created_at desc limit ${MAX_ORGS}`;
+    if (ids.length <= MAX_ORGS) return Promise.all([orgs, this.#envsOf(ids)]);
+    const newest = await orgs;
+    return [newest, await this.#envsOf(newest.map(orgOf))];
+  }
+
+  async #envsOf(ids: readonly string[]): Promise<readonly Env[]> {
+    if (ids.length === 0) return [];
+    return this.#ctx.db.sql<Env[]>`select * from envs where org_id = any(string_to_array(${ids.join()}, ',')::uuid[]) order by created_at`;
   }
 }
+
+const orgOf = ({ org_id }: Org): string => org_id;
