@@ -76,15 +76,15 @@ function runsOf(rows: readonly Appended[]): Run[] {
 }
 
 function commandOf({ stream, names, envelopes }: Run): string[] {
-  const valueOf = (envelope: Envelope, name: string): string => envelope[name as keyof Envelope] as string;
+  const memberOf = (envelope: Envelope, name: string): string => envelope[name as keyof Envelope] as string;
   const first = envelopes[0] as Envelope;
   // A key of its own has every row, so that there always is a member by which they are counted.
-  const isShared = (name: string): boolean => name !== 'idempotency_key' && envelopes.every(envelope => valueOf(envelope, name) === valueOf(first, name));
+  const isShared = (name: string): boolean => name !== 'idempotency_key' && envelopes.every(envelope => memberOf(envelope, name) === memberOf(first, name));
   const shared = names.filter(isShared);
   const differing = names.filter(name => !shared.includes(name));
   const command = ['EVAL', APPEND, '1', stream, String(differing.length), String(shared.length), ...differing];
-  for (const name of shared) command.push(name, valueOf(first, name));
-  for (const envelope of envelopes) for (const name of differing) command.push(valueOf(envelope, name));
+  for (const name of shared) command.push(name, memberOf(first, name));
+  for (const envelope of envelopes) for (const name of differing) command.push(memberOf(envelope, name));
   return command;
 }
 
