@@ -9,7 +9,6 @@ import { matches } from './clients/client-registration.ts';
 import type { ClientMetadata } from './clients/registered-clients.ts';
 import type { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
-import { useDictionaryMode } from './dictionary-mode.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
 import { configurationOf, type ConfigurationParts } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
@@ -150,8 +149,6 @@ export class Protocol {
       ['audience', 'resource'],
     );
     provider.use(async (context, next) => {
-      // The library gives every context a getter.
-      useDictionaryMode(context);
       await next();
       // Before the answer: whoever has a code or a token in hand finds it there.
       await ProtocolTurn.current(realm.env_id)
