@@ -1,36 +1,23 @@
 import { SYSTEM } from '@platform/sdk';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openBrowser } from '../fixtures/browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
-import { Platform } from '../fixtures/platform.ts';
-import { shoot } from '../fixtures/shots.ts';
 import { inKeyValueOf } from '../fixtures/key-value.ts';
 
-const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const ENV = SYSTEM.envId;
 
-describe(`the event bus as an operator sees it, ${split ? 'one process per service' : 'all in one process'}`, () => {
-  const platform = new Platform({ split, pluginDirs: '' });
-  let browser: Browser;
+describe(`the event bus as an operator sees it, ${MODE}`, () => {
+  const visit = ConsoleVisit.ofSuite();
+  const { platform } = visit;
   let ada: Page;
 
-  beforeAll(async () => {
-    await platform.start();
-    browser = await openBrowser(platform);
-    ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-  }, 180_000);
-  afterAll(async () => {
-    await browser?.close();
-    await platform[Symbol.asyncDispose]();
-  }, 60_000);
+  beforeAll(() => {
+    ada = visit.page;
+  });
 
-  const shot = async (name: string) => {
-    await shoot(ada, `bus-${name}`);
-    await ada.setViewportSize({ width: 1440, height: 900 });
-    await ada.emulateMedia({ colorScheme: 'light' });
-  };
-  const open = (path: string) => ada.goto(`${platform.ready.console}/#/${path}`);
+  const shot = (name: string) => visit.shot(`bus-${name}`);
+  const open = (path: string) => visit.goTo(path);
 
   test('1 an administrator signs in, and the bus has dead letters', async () => {
     await enterAsFirstAdministrator(ada, platform);

@@ -1,32 +1,24 @@
 import { SYSTEM } from '@platform/sdk';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openBrowser } from '../fixtures/browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { linkFor } from '../fixtures/mail.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
-import { Platform } from '../fixtures/platform.ts';
 import { shoot } from '../fixtures/shots.ts';
 
-const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const BABS = 'babs@example.org';
 const USER = 'urn:ietf:params:scim:schemas:core:2.0:User';
 const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 
-describe(`a directory provisions people, ${split ? 'one process per service' : 'all in one process'}`, () => {
-  const platform = new Platform({ split, pluginDirs: '' });
-  let browser: Browser;
+describe(`a directory provisions people, ${MODE}`, () => {
+  const visit = ConsoleVisit.ofSuite();
+  const { platform } = visit;
   let ada: Page;
   let id = '';
 
-  beforeAll(async () => {
-    await platform.start();
-    browser = await openBrowser(platform);
-    ada = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  }, 180_000);
-  afterAll(async () => {
-    await browser?.close();
-    await platform[Symbol.asyncDispose]();
-  }, 60_000);
+  beforeAll(() => {
+    ada = visit.page;
+  });
 
   /** Through the gateway, with the console's own session. */
   const scim = (method: string, path: string, data?: object) =>
@@ -49,7 +41,7 @@ describe(`a directory provisions people, ${split ? 'one process per service' : '
     id = String(made.json['id']);
     expect((await scim('GET', `/Users?filter=${encodeURIComponent(`userName eq "${BABS}"`)}`)).json).toMatchObject({ totalResults: 1, Resources: [{ id, name: { familyName: 'Jensen' } }] });
 
-    const babs = await browser.newPage();
+    const babs = await visit.browser.newPage();
     await babs.goto(await linkFor(platform.dataDir, BABS, 'auth'));
     await babs.getByLabel('New password').fill('a compiler writes itself 1952');
     await babs.getByRole('button', { name: 'Save password' }).click();

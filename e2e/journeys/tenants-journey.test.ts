@@ -1,45 +1,25 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openBrowser } from '../fixtures/browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
-import { Platform } from '../fixtures/platform.ts';
-import { shoot } from '../fixtures/shots.ts';
 
-const split = process.env['PLATFORM_E2E_MODE'] === 'split';
-
-describe(`a tenant from its look to its end, ${split ? 'one process per service' : 'all in one process'}`, () => {
-  const platform = new Platform({ split, pluginDirs: '' });
-  let browser: Browser;
+describe(`a tenant from its look to its end, ${MODE}`, () => {
+  const visit = ConsoleVisit.ofSuite();
+  const { platform } = visit;
   let ada: Page;
   let org = '';
   let env = '';
 
-  beforeAll(async () => {
-    await platform.start();
-    browser = await openBrowser(platform);
-    ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-  }, 180_000);
-  afterAll(async () => {
-    await browser?.close();
-    await platform[Symbol.asyncDispose]();
-  }, 60_000);
+  beforeAll(() => {
+    ada = visit.page;
+  });
 
-  const shot = async (name: string) => {
-    await shoot(ada, `tenants-${name}`);
-    await ada.setViewportSize({ width: 1440, height: 900 });
-    await ada.emulateMedia({ colorScheme: 'light' });
-  };
-  const open = async (path: string) => {
-    await ada.goto(`${platform.ready.console}/#/${path}`);
-  };
+  const shot = (name: string) => visit.shot(`tenants-${name}`);
+  const open = (path: string) => visit.goTo(path);
 
   test('1 an organization and its environment', async () => {
     await enterAsFirstAdministrator(ada, platform);
-    await ada.getByRole('link', { name: 'Create organization' }).first().click();
-    await ada.getByLabel('Organization name').fill('Harbour');
-    await ada.getByText('Available', { exact: true }).waitFor();
-    await ada.getByRole('button', { name: 'Create organization' }).click();
-    await ada.getByRole('heading', { name: 'Harbour', level: 1 }).waitFor();
+    await visit.createOrganization('Harbour');
     org = new URLSearchParams(ada.url().split('?')[1]).get('org') ?? '';
     await ada.getByRole('link', { name: 'Create environment' }).click();
     await ada.getByLabel('Environment name').fill('Production');
@@ -70,7 +50,7 @@ describe(`a tenant from its look to its end, ${split ? 'one process per service'
     await expect.poll(() => ada.getByLabel('Passkeys').isChecked()).toBe(true);
     expect(await ada.getByLabel('Account recovery').inputValue()).toBe('wait_and_approval');
     expect(await ada.getByLabel('Hours a recovery waits').inputValue()).toBe('48');
-    const visitor = await browser.newPage();
+    const visitor = await visit.browser.newPage();
     await visitor.goto(platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`) + '/sign-in');
     await visitor.locator('[data-passkey]').waitFor();
     await visitor.goto(platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`) + '/account-recovery');

@@ -7,7 +7,7 @@ const MAX_DERIVED = 100;
 /** Encryption at rest: AES-256-GCM with the purpose as associated data. New boxes use the first key; older keys only open, so that a key can be changed (GWY-083, GWY-085). */
 export class SealedBox implements Box {
   readonly #keys: ReadonlyMap<string, Buffer>;
-  readonly #current: string;
+  readonly kid: string;
   /** Keys of fingerprints, by purpose. */
   readonly #derived = new Map<string, Buffer>();
 
@@ -15,14 +15,14 @@ export class SealedBox implements Box {
     // What a key is must not be in the message: it may be a secret cut short.
     if (keys.some(({ byteLength }) => byteLength !== KEY_BYTES)) throw new Error('a key that seals must be 32 bytes, base64');
     this.#keys = new Map(keys.map(key => [kidOf(key), Buffer.from(key)]));
-    this.#current = kidOf(keys[0]);
+    this.kid = kidOf(keys[0]);
   }
 
   seal(purpose: string, text: string): Sealed {
     const iv = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(`${purpose}|${this.#current}`));
+    const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(`${purpose}|${this.kid}`));
     const ct = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    return { v: 1, kid: this.#current, iv: iv.toString('base64url'), ct: ct.toString('base64url'), tag: cipher.getAuthTag().toString('base64url') };
+    return { v: 1, kid: this.kid, iv: iv.toString('base64url'), ct: ct.toString('base64url'), tag: cipher.getAuthTag().toString('base64url') };
   }
 
   open(purpose: string, sealed: Sealed): string | undefined {
@@ -38,7 +38,7 @@ export class SealedBox implements Box {
   }
 
   isStale(sealed: Sealed): boolean {
-    return sealed.kid !== this.#current;
+    return sealed.kid !== this.kid;
   }
 
   fingerprint(purpose: string, value: string): string {
@@ -54,7 +54,7 @@ export class SealedBox implements Box {
   }
 
   get #key(): Buffer {
-    return this.#keys.get(this.#current) as Buffer;
+    return this.#keys.get(this.kid) as Buffer;
   }
 }
 

@@ -29,7 +29,7 @@ export class KeyChange {
   }
 
   async reseal(signal: AbortSignal): Promise<void> {
-    const { kid } = this.#box.seal('which-key', '');
+    const { kid } = this.#box;
     for (const place of this.#places()) {
       let rows: readonly Held[];
       let after = '';

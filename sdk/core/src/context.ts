@@ -77,6 +77,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | und
   /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
   readonly targetEnvId: string | undefined;
   readonly correlationId: string;
+  /** Aborts when the client goes or the service stops. Made when first read, so a spread of a request leaves it out. */
   readonly signal: AbortSignal;
   /** Address of the peer, or of the client when the ingress says so. */
   readonly ip: string;
@@ -173,6 +174,8 @@ export interface Sealed {
 }
 /** Encryption at rest. `purpose` is authenticated with the text: a box opens only where it was made for. */
 export interface SealedBox {
+  /** Names the key it seals with; {@link Sealed} carries it. */
+  readonly kid: string;
   seal(purpose: string, text: string): Sealed;
   /** The text, or `undefined` when the key is unknown or anything was changed. */
   open(purpose: string, sealed: Sealed): string | undefined;
