@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { identity } from '@platform/identity/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { newId } from '@platform/kernel/base/ids';
@@ -54,25 +55,34 @@ export class RegistryFleet implements AsyncDisposable {
     return new ServiceChild(order, authority.pq.files.rootCertificate);
   }
 
-  /** The tables of a service, as its own login sees them. */
+  /** The tables of a service, as its own login sees them; the caller closes them. */
   async tables(service: string): Promise<PostgresPool> {
     const { host, port, database } = this.#stores.stores.database;
     const leaf = await this.#stores.authority.classical.issue({ commonName: `svc.${service}`, names: [], usages: ['client'], days: 1 });
     const ssl = { ca: this.#stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
-    return this.#owned.own(new PostgresPool({ host, port, database, user: roleOf(service), schema: schemaOf(service), ssl }));
+    return new PostgresPool({ host, port, database, user: roleOf(service), schema: schemaOf(service), ssl });
   }
 
   /** People with an account and the right to found organizations, and nothing else. */
   async founders(count: number): Promise<Persona[]> {
     const scopes = ['sys:read', 'sys:org:admin', 'sys:env:admin'];
     const people = Array.from({ length: count }, (): Persona => ({ kind: 'user', id: newId(), envId: SYSTEM.envId, scopes, email: 'founder@example.org', vertical: 'platform' }));
-    const { sql } = await this.tables('auth');
+    await using tables = await this.tables('auth');
+    const { sql } = tables;
     const ids = people.map(({ id }) => id);
     await sql`insert into roles (env_id, name) values (${SYSTEM.envId}, 'bench:founder') on conflict do nothing`;
     await sql`insert into role_scopes (env_id, role, scope) select ${SYSTEM.envId}, 'bench:founder', unnest(${scopes}::text[]) on conflict do nothing`;
     await sql`insert into users (user_id, env_id, email, email_ci, email_verified) select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
     await sql`insert into user_roles (env_id, user_id, role) select ${SYSTEM.envId}, id, 'bench:founder' from unnest(${ids}::uuid[]) id`;
     return people;
+  }
+
+  /** Until the relays have carried what was committed, so that a row is not measured under what the row before it left. */
+  async settled(): Promise<void> {
+    for (const service of ['auth', 'sys']) {
+      await using tables = await this.tables(service);
+      while ((await tables.sql`select 1 from outbox where not relayed and not parked and hold is null limit 1`).length > 0) await delay(50);
+    }
   }
 
   tokenOf(person: Persona): string {

@@ -8,6 +8,8 @@ import { canonicalScope } from './scope-name.ts';
 export const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
 export const PLATFORM_ADMIN = 'sys:sys:admin';
 
+/** Where the parts of a tenant's group name begin: people may be in thousands, and the parts have one length each. */
+const [TENANT_KIND, TENANT_ID, TENANT_LEVEL] = [9, 13, 50];
 const TENANT_LEVELS = (['org', 'env'] as const).flatMap(kind => (['owners', 'admins', 'viewers'] as const).map(level => ({ before: `platform:${kind}:`, level })));
 
 /** Live answers about people: groups, roles, and the closure of everything they may do in an environment. Nothing is cached here. */
@@ -119,13 +121,15 @@ export class EffectiveAccess {
   }
 }
 
-/** Ids of the tenants whose groups of each level are among these names. */
+/** Ids of the tenants whose groups of each level are among these names: `platform:org:<id>:owners` and the like. */
 function tenantsIn(names: Iterable<string>) {
   const none = () => ({ owners: [] as string[], admins: [] as string[], viewers: [] as string[] });
   const found = { org: none(), env: none() };
   for (const name of names) {
-    const [, kind, id, level, ...more] = name.split(':');
-    if (more.length > 0 || (kind !== 'org' && kind !== 'env') || !isId(id)) continue;
+    const kind = name.slice(TENANT_KIND, TENANT_ID - 1);
+    const id = name.slice(TENANT_ID, TENANT_LEVEL - 1);
+    const level = name.slice(TENANT_LEVEL);
+    if ((kind !== 'org' && kind !== 'env') || !isId(id) || name[TENANT_LEVEL - 1] !== ':') continue;
     if (level === 'owners' || level === 'admins' || level === 'viewers') found[kind][level].push(id);
   }
   return found;
