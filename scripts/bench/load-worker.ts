@@ -11,8 +11,10 @@ export interface Load {
   readonly cert: string;
   readonly key: string;
   readonly ca: string;
-  /** Kept connections, one request at a time on each. */
+  /** Kept connections. */
   readonly concurrency: number;
+  /** Requests under way on each of them; one where nothing is said. The server answers in order (RFC 9112, 9.3.2). */
+  readonly inFlight?: number;
   readonly warmUpMs: number;
   readonly ms: number;
 }
@@ -23,7 +25,7 @@ export interface Loaded {
   readonly p99Ms: number;
 }
 
-const { port, host, path, body, authorization, cert, key, ca, concurrency, warmUpMs, ms } = workerData as Load;
+const { port, host, path, body, authorization, cert, key, ca, concurrency, inFlight = 1, warmUpMs, ms } = workerData as Load;
 const request = Buffer.from(
   [
     `POST ${path} HTTP/1.1`,
@@ -42,33 +44,47 @@ const times: number[] = [];
 class Connection {
   readonly done: Promise<void>;
   readonly #socket: TLSSocket;
-  #answer = '';
-  #began = 0;
+  readonly #began: number[] = [];
+  #answers = '';
 
   constructor() {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.done = promise;
-    this.#socket = connect({ port, host: '127.0.0.1', servername: host, cert, key, ca, minVersion: 'TLSv1.3' }, () => this.#send());
+    this.#socket = connect({ port, host: '127.0.0.1', servername: host, cert, key, ca, minVersion: 'TLSv1.3' }, () => {
+      for (let n = 0; n < inFlight; n++) this.#send();
+    });
     this.#socket.setEncoding('latin1').setNoDelay(true);
     this.#socket.on('error', reject).on('close', () => resolve());
     this.#socket.on('data', (chunk: string) => {
-      this.#answer += chunk;
-      const head = this.#answer.indexOf('\r\n\r\n');
-      if (head < 0) return;
-      const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.#answer.slice(0, head + 2))?.[1]);
-      if (Number.isNaN(length)) return reject(new Error(`an answer without a length: ${this.#answer.slice(0, head)}`));
-      if (this.#answer.length < head + 4 + length) return;
-      if (!this.#answer.startsWith('HTTP/1.1 2')) return reject(new Error(`answered ${this.#answer}`));
-      const now = performance.now();
-      if (this.#began - start > warmUpMs) times.push(now - this.#began);
-      if (now - start < warmUpMs + ms) this.#send();
-      else this.#socket.end();
+      this.#answers += chunk;
+      try {
+        while (this.#takeAnswer());
+      } catch (error) {
+        reject(error as Error);
+      }
     });
   }
 
+  /** Whether a whole answer was there. */
+  #takeAnswer(): boolean {
+    const head = this.#answers.indexOf('\r\n\r\n');
+    if (head < 0) return false;
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.#answers.slice(0, head + 2))?.[1]);
+    if (Number.isNaN(length)) throw new Error(`an answer without a length: ${this.#answers.slice(0, head)}`);
+    const end = head + 4 + length;
+    if (this.#answers.length < end) return false;
+    if (!this.#answers.startsWith('HTTP/1.1 2')) throw new Error(`answered ${this.#answers}`);
+    this.#answers = this.#answers.slice(end);
+    const now = performance.now();
+    const began = this.#began.shift() as number;
+    if (began - start > warmUpMs) times.push(now - began);
+    if (now - start < warmUpMs + ms) this.#send();
+    else if (this.#began.length === 0) this.#socket.end();
+    return true;
+  }
+
   #send(): void {
-    this.#answer = '';
-    this.#began = performance.now();
+    this.#began.push(performance.now());
     this.#socket.write(request);
   }
 }

@@ -4,6 +4,7 @@ import type { Admission } from './admission.ts';
 import { type EventBusContext, familyOf } from './context.ts';
 import type { EventContracts } from './contracts/event-contracts.ts';
 import type { InboxRow } from './inbox-group.ts';
+import { NO_KEY } from './minted-key.ts';
 
 /** An event as it came, before anything is known of it. */
 export type Given = ProduceRequest | { readonly [K in keyof ProduceRequest]?: ProduceRequest[K] | undefined };
@@ -53,7 +54,7 @@ export class Acceptance {
         publisher_subject: caller.subject,
         ...(publisher_id_token === undefined ? {} : { publisher_id_token }),
         correlation_id: correlation_id ?? correlationId,
-        idempotency_key: idempotency_key ?? platform.newId(),
+        idempotency_key: idempotency_key ?? NO_KEY,
       },
     };
   }

@@ -1,4 +1,5 @@
 import { type InboxRow, keyOf } from './inbox-group.ts';
+import { NO_KEY } from './minted-key.ts';
 import type { StreamRef } from './names.ts';
 
 export interface Receipt extends StreamRef {
@@ -9,13 +10,14 @@ export interface Receipt extends StreamRef {
 export interface Waiting {
   readonly row: InboxRow;
   readonly inBatch: boolean;
+  /** {@link NO_KEY} of a row that nothing can be a copy of. */
   readonly key: string;
   readonly receipt: Promise<Receipt>;
   readonly resolve: (receipt: Receipt) => void;
   readonly reject: (error: Error) => void;
 }
 
-const ROWS_PER_COMMIT = 256;
+const ROWS_PER_COMMIT = 512;
 const BYTES_PER_COMMIT = 4 * 1_048_576;
 const MOST_WAITING = 20_000;
 
@@ -39,11 +41,11 @@ export class Arrivals {
   add(rows: readonly InboxRow[], copyOf: (row: InboxRow, first: Receipt) => Receipt): Promise<Receipt>[] {
     const unit: Waiting[] = [];
     const receipts = rows.map(row => {
-      const key = keyOf(row);
-      const first = this.#known.get(key);
+      const key = row.envelope.idempotency_key === NO_KEY ? NO_KEY : keyOf(row);
+      const first = key === NO_KEY ? undefined : this.#known.get(key);
       if (first) return first.then(receipt => copyOf(row, receipt));
       const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
-      this.#known.set(key, promise);
+      if (key !== NO_KEY) this.#known.set(key, promise);
       unit.push({ row, inBatch: rows.length > 1, key, receipt: promise, resolve, reject });
       return promise;
     });
@@ -83,7 +85,7 @@ export class Arrivals {
 
   /** The next copy of these is a new arrival; unless there is one already. */
   forget(rows: Iterable<Waiting>): void {
-    for (const { key, receipt } of rows) if (this.#known.get(key) === receipt) this.#known.delete(key);
+    for (const { key, receipt } of rows) if (key !== NO_KEY && this.#known.get(key) === receipt) this.#known.delete(key);
   }
 
   fail(row: Waiting, error: Error): void {

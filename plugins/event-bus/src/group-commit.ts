@@ -5,10 +5,11 @@ import { Arrivals, type Receipt, type Waiting } from './arrivals.ts';
 import type { EventBusContext } from './context.ts';
 import { brief } from './context.ts';
 import type { Counters } from './counters.ts';
-import type { Inbox } from './inbox.ts';
+import { Inbox } from './inbox.ts';
 import type { InboxGroup, InboxRow } from './inbox-group.ts';
 import { stageOf } from './inbox-stage.ts';
 import type { JournalEntry } from './journal.ts';
+import { placeOf } from './minted-key.ts';
 import { Notes } from './notes.ts';
 
 /** A group that is ours to append, and who waits for which of its positions. */
@@ -49,9 +50,29 @@ export class GroupCommit implements AsyncDisposable {
   /** Stores and appends; each row succeeds or fails for itself. */
   submit(rows: readonly InboxRow[]): Promise<PromiseSettledResult<Receipt>[]> {
     if (!this.#arrivals.hasRoomFor(rows.length)) throw this.#ctx.problem('overloaded', { headers: { 'retry-after': '1' } });
+    return rows.some(row => placeOf(row.envelope.idempotency_key)) ? this.#submitKnown(rows) : this.#submit(rows);
+  }
+
+  #submit(rows: readonly InboxRow[]): Promise<PromiseSettledResult<Receipt>[]> {
     const receipts = this.#arrivals.add(rows, (row, first) => this.#copyOf(row, first));
     this.#start();
     return Promise.allSettled(receipts);
+  }
+
+  /** Somebody sends what was read from a stream, under the key that the bus minted for it. */
+  async #submitKnown(rows: readonly InboxRow[]): Promise<PromiseSettledResult<Receipt>[]> {
+    const known = await Inbox.minted(this.#ctx.db.sql, rows).catch((cause: unknown) => {
+      throw this.#refusal(cause);
+    });
+    const fresh = rows.filter(row => !known.has(row));
+    const settled = new Map((await this.#submit(fresh)).map((outcome, index) => [fresh[index] as InboxRow, outcome]));
+    return rows.map(row => {
+      const first = known.get(row);
+      if (!first) return settled.get(row) as PromiseSettledResult<Receipt>;
+      const { message_id } = first;
+      if (message_id !== null) return { status: 'fulfilled', value: this.#copyOf(row, { ...first, message_id }) };
+      return { status: 'rejected', reason: this.#pending() };
+    });
   }
 
   /** Notes that a group leased elsewhere was appended, `positions` of it just now. */
@@ -171,7 +192,7 @@ export class GroupCommit implements AsyncDisposable {
       else if (first && message_id) {
         this.#arrivals.forget([copy]);
         copy.resolve(this.#copyOf(copy.row, { ...first, message_id }));
-      } else this.#arrivals.fail(copy, this.#ctx.problem('append_pending', { headers: { 'retry-after': '1' } }));
+      } else this.#arrivals.fail(copy, this.#pending());
     }
     return held;
   }
@@ -237,6 +258,10 @@ export class GroupCommit implements AsyncDisposable {
   #written({ marks, journal }: Noted): void {
     for (const { rows } of marks) this.#arrivals.forget(rows);
     if (journal.length > 0) this.#ctx.log.info({ target: 'bus.audit', entries: journal }, 'audit');
+  }
+
+  #pending(): Error {
+    return this.#ctx.problem('append_pending', { headers: { 'retry-after': '1' } });
   }
 
   #refusal(cause: unknown): Error {

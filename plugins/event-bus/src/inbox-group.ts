@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Envelope } from './entry.ts';
+import { mintedKey, NO_KEY } from './minted-key.ts';
 import type { StreamRef } from './names.ts';
 
-/** An event on its way onto its stream. */
+/** An event on its way onto its stream. Its key may be {@link NO_KEY} as long as it is in no group. */
 export interface InboxRow extends StreamRef {
   readonly id: string;
   readonly envelope: Envelope;
@@ -19,7 +20,7 @@ export const keyOf = ({ env, envelope }: { readonly env: string; readonly envelo
 export class InboxGroup {
   readonly id: string;
   readonly attempt: number;
-  /** As they were accepted; those at other positions than `positions` are copies of what another group holds. */
+  /** As they were accepted, with the keys they have now; those at other positions than `positions` are copies of what another group holds. */
   readonly rows: readonly InboxRow[];
   readonly positions: readonly number[];
   /** By position; empty where nothing was appended. */
@@ -28,7 +29,7 @@ export class InboxGroup {
   constructor({ id, attempt, rows, positions, messageIds }: { id: string; attempt: number; rows: readonly InboxRow[]; positions: readonly number[]; messageIds?: readonly string[] | null }) {
     this.id = id;
     this.attempt = attempt;
-    this.rows = rows;
+    this.rows = rows.map((row, position) => (row.envelope.idempotency_key === NO_KEY ? keyed(row, mintedKey(id, position)) : row));
     this.positions = positions;
     this.messageIds = rows.map((_, position) => messageIds?.[position] ?? '');
   }
@@ -66,3 +67,5 @@ export class InboxGroup {
     return { ...row, envelope: { ...row.envelope, inbox_id: row.id } };
   }
 }
+
+const keyed = (row: InboxRow, idempotency_key: string): InboxRow => ({ ...row, envelope: { ...row.envelope, idempotency_key } });

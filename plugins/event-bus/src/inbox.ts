@@ -1,6 +1,7 @@
 import type { EventBusContext } from './context.ts';
 import { InboxGroup, type InboxRow, keyOf } from './inbox-group.ts';
 import { type JournalEntry, pageOf } from './journal.ts';
+import { NO_KEY, placeOf } from './minted-key.ts';
 import type { StreamRef } from './names.ts';
 
 /** Where a key was taken before. */
@@ -33,12 +34,12 @@ export class Inbox {
 
   /**
    * Commits rows, and with them the marks and journal of what was appended before. Answers the group of those that are new, to be appended
-   * by who asks; none when all are copies. `keys` are those of the rows.
+   * by who asks; none when all are copies. `keys` are those of the rows, NO_KEY where one is to be minted.
    */
   async commit(rows: readonly InboxRow[], keys: readonly string[], marks: readonly InboxGroup[] = [], journal: readonly JournalEntry[] = []): Promise<InboxGroup | undefined> {
     const { sql } = this.#ctx.db;
     const id = this.#ctx.platform.newId();
-    const [taken] = await sql<{ positions: number[] }[]>`
+    const [taken] = await sql<{ positions: number[] | null }[]>`
       with marked as (
         update event_groups g set message_ids = m.message_ids::text[], done_at = now()
         from unnest(${listOf(marks.map(mark => mark.id))}::text::uuid[], ${listOf(marks.map(mark => mark.attempt))}::text::int[], ${marks.map(messageIdsOf)}::text[]) m(id, attempt, message_ids)
@@ -46,13 +47,19 @@ export class Inbox {
       ), journaled as (
         insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? pageOf(journal) : null}::text as entries) j where j.entries is not null
       ), ${stored(sql, id, rows, keys, OWN_S)}
-      returning positions`;
-    return taken && new InboxGroup({ id, attempt: 1, rows, positions: taken.positions });
+      returning case when cardinality(positions) < ${rows.length}::int then positions end as positions`;
+    return taken && new InboxGroup({ id, attempt: 1, rows, positions: taken.positions ?? rows.map((_, position) => position) });
   }
 
   /** Puts rows into the inbox in somebody's transaction, for the relay to append. Those whose key was taken before are left out. */
   static async leave(sql: Sql, id: string, rows: readonly InboxRow[]): Promise<void> {
-    await sql`with ${stored(sql, id, rows, rows.map(keyOf), 0)}`;
+    await sql`with ${stored(
+      sql,
+      id,
+      rows,
+      rows.map(row => (row.envelope.idempotency_key === NO_KEY ? NO_KEY : keyOf(row))),
+      0,
+    )}`;
   }
 
   /** What was accepted before under these keys. */
@@ -65,6 +72,24 @@ export class Inbox {
         coalesce(events -> 'rows' -> position ->> 'family', events -> 'shared' ->> 'family') as family, nullif(message_ids[position + 1], '') as message_id
       from known join held on held.id = group_id`;
     return new Map(found.map(({ key, group_id, position, env, family, message_id }) => [key, { group: group_id, position, env, family, message_id }]));
+  }
+
+  /** What was accepted before under keys that the bus minted, by the row that has such a key now. */
+  static async minted(sql: Sql, rows: readonly InboxRow[]): Promise<Map<InboxRow, Known>> {
+    const known = new Map<InboxRow, Known>();
+    const places = rows.flatMap(row => {
+      const place = placeOf(row.envelope.idempotency_key);
+      return place ? [{ row, ...place }] : [];
+    });
+    if (places.length === 0) return known;
+    const stored = await sql<Stored[]>`select id, attempt, events, positions, message_ids from event_groups where id = any(${listOf(places.map(({ group }) => group))}::text::uuid[])`;
+    const groups = new Map(inOrder(stored).map(group => [group.id, group]));
+    for (const { row, group, position } of places) {
+      const first = groups.get(group)?.rows[position];
+      if (first === undefined || keyOf(first) !== keyOf(row)) continue;
+      known.set(row, { group, position, env: first.env, family: first.family, message_id: groups.get(group)?.messageIds[position] || null });
+    }
+    return known;
   }
 
   /**
@@ -153,16 +178,22 @@ export class Inbox {
   }
 }
 
-/** The rows whose keys are new as a group that is its appender's for so many seconds: the end of a statement, `taken` and the insert. */
-const stored = (sql: Sql, id: string, rows: readonly InboxRow[], keys: readonly string[], seconds: number): unknown => sql`
+/** The rows whose keys are new or to be minted, as a group that is its appender's for so many seconds: the end of a statement, `taken`, `placed` and the insert. */
+function stored(sql: Sql, id: string, rows: readonly InboxRow[], keys: readonly string[], seconds: number): unknown {
+  const [given, minted]: [number[], number[]] = [[], []];
+  for (const [position, key] of keys.entries()) (key === NO_KEY ? minted : given).push(position);
+  return sql`
   taken as (
     insert into event_keys (key, group_id, position)
     -- One order for everybody: two processes with the same keys wait for each other instead of deadlocking.
-    select k.key, ${id}::text::uuid, k.n - 1 from unnest(${listOf(keys)}::text::uuid[]) with ordinality k(key, n) order by k.key
+    select k.key, ${id}::text::uuid, k.position from unnest(${listOf(given.map(position => keys[position] as string))}::text::uuid[], ${listOf(given)}::text::int[]) k(key, position) order by k.key
     on conflict do nothing returning key, position
+  ), placed as (
+    select position from taken union all select unnest(${listOf(minted)}::text::int[])
   )
   insert into event_groups (id, events, keys, positions, append_by)
-  select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array_agg(key), array_agg(position order by position), now() + make_interval(secs => ${seconds}::int) from taken having count(*) > 0`;
+  select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array(select key from taken), array_agg(position order by position), now() + make_interval(secs => ${seconds}::int) from placed having count(*) > 0`;
+}
 
 /** An array in Postgres's own writing, of words that need no quotes there: the driver would look at each of thousands. */
 const listOf = (words: readonly (string | number)[]): string => `{${words.map(word => (word === '' ? '""' : word)).join(',')}}`;

@@ -77,6 +77,7 @@ describe('with its tables', () => {
     await pool.raw`insert into audit_journal (at, action, sub, env_id, stream_family, event_type, message_id, outcome, correlation_id)
       values (now(), 'produce', 'shop', ${env}, 'app', 'a:b:c:d', '5-0', 'accepted', 'c')`;
     await migration('0003_inbox_groups');
+    await migration('0004_minted_keys');
     expect(await pool.raw`select idempotency_key, message_id from event_inbox order by id`).toEqual([
       { idempotency_key: 'left-1', message_id: '5-0' },
       { idempotency_key: 'left-2', message_id: null },

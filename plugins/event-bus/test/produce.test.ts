@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { checkManifest } from '../../../kernel/host/checks.ts';
 import { manifestOf } from '../../../kernel/base/manifest.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { newId } from '../../../kernel/base/ids.ts';
 import { eventBus } from '../contract/index.ts';
+import { Inbox } from '../src/inbox.ts';
+import { mintedKey, NO_KEY } from '../src/minted-key.ts';
+import { rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, person, Stores, workload } from './harness.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -89,6 +93,53 @@ describe('one event', () => {
         () => undefined,
       ),
     ).toEqual({ message_id: answered[0]?.message_id, replayed: true });
+  });
+
+  test('BUS-007 an event without a key is given one of its own, which no row remembers and which is known all the same when it comes back', async () => {
+    const [env, elsewhere] = [newEnv(), newEnv()];
+    const rows = async () => (await bus.pool.raw<{ count: number }[]>`select count(*)::int as count from event_keys`)[0]?.count;
+    const before = await rows();
+    const sent = await Promise.all([1, 2, 3].map(n => bus.produce(shop, env, n)));
+    expect(await rows()).toBe(before);
+    const entries = await streamOf(env);
+    const keys = entries.map(({ idempotency_key }) => idempotency_key as string);
+    expect(new Set(keys).size).toBe(3);
+    await eventually(async () => (await inboxOf(env)).map(({ idempotency_key, message_id }) => [idempotency_key, message_id])).toEqual(entries.map(({ id }, index) => [keys[index], id]));
+    const [, second] = entries;
+    expect(await bus.produce(shop, env, 2, { idempotency_key: keys[1] })).toMatchObject({ message_id: second?.['id'], replayed: true });
+    const event = { event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app' };
+    const { value } = await bus.call('produceBatch', shop, {
+      body: {
+        events: [
+          { ...event, payload: { n: 4 } },
+          { ...event, payload: { n: 3 }, idempotency_key: keys[2] },
+        ],
+      },
+    });
+    expect((value as { results: { message_id: string }[] }).results.map(({ message_id }) => sent.some(known => known.message_id === message_id))).toEqual([false, true]);
+    expect(await streamOf(env)).toHaveLength(4);
+    // Of somebody else, or elsewhere, it is a key like any other; so is one that only looks like it.
+    for (const [as, at, key] of [
+      [workload('mail'), env, keys[0]],
+      [shop, elsewhere, keys[0]],
+      [shop, env, `${newId()}.0`],
+    ] as const) {
+      const first = await bus.produce(as, at, 5, { idempotency_key: key });
+      expect([first.replayed, sent.some(known => known.message_id === first.message_id)]).toEqual([false, false]);
+      await eventually(() => bus.produce(as, at, 5, { idempotency_key: key }).catch(() => undefined)).toEqual({ ...first, replayed: true });
+    }
+  });
+
+  test('BUS-007 a minted key that comes back before its entry is noted is answered later', async () => {
+    const env = newEnv();
+    const id = newId();
+    await Inbox.leave(bus.pool.raw as never, id, [rowOf(env, 1, { idempotency_key: NO_KEY })]);
+    await bus.pool.raw`update event_groups set append_by = now() + interval '1 hour' where id = ${id}`;
+    expect(await refusal(bus.produce(shop, env, 1, { idempotency_key: mintedKey(id, 0) }))).toMatchObject({ code: 'append_pending', headers: { 'retry-after': '1' } });
+    await bus.pool.raw`update event_groups set append_by = now() where id = ${id}`;
+    await bus.clock.advance('2s');
+    expect(await bus.produce(shop, env, 1, { idempotency_key: mintedKey(id, 0) })).toMatchObject({ message_id: (await streamOf(env))[0]?.['id'], replayed: true });
+    expect((await streamOf(env)).map(({ idempotency_key }) => idempotency_key)).toEqual([mintedKey(id, 0)]);
   });
 
   test('the same key of another subject or in another environment is another event', async () => {

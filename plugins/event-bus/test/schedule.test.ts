@@ -96,6 +96,9 @@ test('of twelve copies under one key one is kept, and all get its id; what was p
   expect(await rows(env)).toHaveLength(1);
   await bus.produce(shop, env, 1, { idempotency_key: 'out' });
   expect(await refusal(schedule(env, 60_000, { idempotency_key: 'out' }))).toMatchObject({ code: 'key_published', status: 409 });
+  await bus.produce(shop, env, 2);
+  const minted = (await bus.consume(mail, { env_id: env }))[1]?.idempotency_key;
+  expect(await refusal(schedule(env, 60_000, { idempotency_key: minted }))).toMatchObject({ code: 'key_published', status: 409 });
   // After its delivery the first answer still stands.
   await bus.clock.advance('70s');
   expect((await schedule(env, 60_000, { idempotency_key: 'once' })).schedule_id).toBe(copies[0]?.schedule_id);

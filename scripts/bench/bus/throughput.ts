@@ -17,14 +17,14 @@ export function singles(rig: BusRig, concurrency: number): Promise<Produced> {
   return load(rig, '/v1/produce', event('singles'), concurrency);
 }
 
-/** Events per second in batches of {@link BATCH}. */
-export async function batches(rig: BusRig, concurrency: number): Promise<Produced> {
-  const { perSecond, p99Ms } = await load(rig, '/v1/produce/batch', { events: Array.from({ length: BATCH }, () => event('batches')) }, concurrency);
+/** Events per second in batches of {@link BATCH}, so many of them under way on each connection. */
+export async function batches(rig: BusRig, concurrency: number, inFlight = 1): Promise<Produced> {
+  const { perSecond, p99Ms } = await load(rig, '/v1/produce/batch', { events: Array.from({ length: BATCH }, () => event('batches')) }, concurrency, inFlight);
   return { perSecond: perSecond * BATCH, p99Ms };
 }
 
-function load({ bus, credentials, authorization }: BusRig, path: string, body: object, concurrency: number): Promise<Produced> {
-  return loaded({ ...credentials, port: bus.port, host: bus.hostname, path, authorization, body: JSON.stringify(body), concurrency, warmUpMs: WARM_UP_MS, ms: MS });
+function load({ bus, credentials, authorization }: BusRig, path: string, body: object, concurrency: number, inFlight = 1): Promise<Produced> {
+  return loaded({ ...credentials, port: bus.port, host: bus.hostname, path, authorization, body: JSON.stringify(body), concurrency, inFlight, warmUpMs: WARM_UP_MS, ms: MS });
 }
 
 /** Events per second that workers of one group pull in batches and acknowledge, until the stream of {@link batches} is empty or time is up. */

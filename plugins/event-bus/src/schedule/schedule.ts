@@ -2,6 +2,7 @@ import type { ScheduledRow } from '../../contract/schema/schedule.ts';
 import type { EventBusContext } from '../context.ts';
 import { Inbox } from '../inbox.ts';
 import { type InboxRow, keyOf } from '../inbox-group.ts';
+import { NO_KEY } from '../minted-key.ts';
 
 const ROWS_PER_MOVE = 500;
 const ROWS_PER_SWEEP = 10_000;
@@ -33,14 +34,17 @@ export class Schedule {
   }
 
   /** Keeps a row, once per key. */
-  async keep({ id, env, family, envelope }: InboxRow, deliverAt: Date): Promise<Kept> {
+  async keep(row: InboxRow, deliverAt: Date): Promise<Kept> {
     const { sql } = this.#ctx.db;
-    const { publisher_subject: sub, idempotency_key: key } = envelope;
+    const { id, env, family, envelope } = row;
+    const sub = envelope.publisher_subject;
+    const key = envelope.idempotency_key === NO_KEY ? id : envelope.idempotency_key;
+    if ((await Inbox.minted(sql, [row])).size > 0) return 'published';
     const made = await sql<{ schedule_id: string; deliver_at: string }[]>`
       insert into scheduled_events (schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at, produced_by, publisher_id_token, correlation_id, deliver_at)
       select ${id}::uuid, ${env}::uuid, ${sub}::text, ${key}::text, ${envelope.event_type}::text, ${family}::text, ${envelope.payload}::text, ${envelope.created_at}::text,
         ${envelope.produced_at}::text::timestamptz, ${envelope.produced_by}::text, ${envelope.publisher_id_token ?? null}::text, ${envelope.correlation_id}::text, ${deliverAt.toISOString()}::text::timestamptz
-      where not exists (select from event_keys where key = ${keyOf({ env, envelope })}::text::uuid)
+      where not exists (select from event_keys where key = ${keyOf({ env, envelope: { publisher_subject: sub, idempotency_key: key } })}::text::uuid)
       on conflict on constraint scheduled_events_once do nothing
       returning schedule_id, deliver_at`;
     if (made[0]) return { ...made[0], replayed: false };
