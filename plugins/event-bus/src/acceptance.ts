@@ -1,5 +1,5 @@
 import type { Caller } from '@platform/sdk';
-import { EVENT_TYPE, LEGACY_EVENTS, MAX_PAYLOAD_BYTES, type ProduceRequest } from '../contract/schema/event.ts';
+import { EVENT_TYPE, LEGACY_EVENTS, MAX_PAYLOAD_BYTES, ProduceRequest } from '../contract/schema/event.ts';
 import type { Admission } from './admission.ts';
 import { type EventBusContext, familyOf } from './context.ts';
 import type { EventContracts } from './contracts/event-contracts.ts';
@@ -24,8 +24,8 @@ export class Acceptance {
     this.#contracts = contracts;
   }
 
-  /** The checks that need nothing but the request. */
-  read(event: Given, caller: Caller, correlationId: string): InboxRow {
+  /** The checks that need nothing but the request. Events of one request were taken in one moment, `now`. */
+  read(event: Given, caller: Caller, correlationId: string, now = this.#ctx.clock.now().toISOString()): InboxRow {
     const { problem, platform } = this.#ctx;
     if (typeof event !== 'object' || event === null || Array.isArray(event)) throw problem('invalid_event', { detail: 'An event is a JSON object.' });
     const { event_type, stream_family, payload, idempotency_key, correlation_id, created_at, publisher_id_token } = event;
@@ -40,7 +40,6 @@ export class Acceptance {
     const env = this.#environment(event.env_id, caller);
     this.#checkOwnership(event_type, caller);
     this.#contracts.check(event_type, payload);
-    const now = this.#ctx.clock.now().toISOString();
     return {
       id: platform.newId(),
       env,
@@ -76,7 +75,8 @@ export class Acceptance {
   }
 
   /** What the schema checks for a single event, for a row of a batch. */
-  #checkShape({ env_id, idempotency_key, correlation_id, created_at, publisher_id_token, ...rest }: { [K in keyof ProduceRequest]?: ProduceRequest[K] | undefined }): void {
+  #checkShape(event: { [K in keyof ProduceRequest]?: ProduceRequest[K] | undefined }): void {
+    const { env_id, idempotency_key, correlation_id, created_at, publisher_id_token } = event;
     const fits = (member: string, value: unknown, check: (text: string) => boolean): void => {
       if (value !== undefined && !(typeof value === 'string' && check(value))) throw this.#ctx.problem('invalid_event', { detail: `${member} does not fit.` });
     };
@@ -86,8 +86,7 @@ export class Acceptance {
     fits('correlation_id', correlation_id, text => /^[A-Za-z0-9._:-]{1,128}$/.test(text));
     fits('created_at', created_at, text => INSTANT.test(text) && !Number.isNaN(Date.parse(text)));
     fits('publisher_id_token', publisher_id_token, text => text.length <= 16_384 && text.isWellFormed() && !/\p{Cc}/u.test(text));
-    for (const member of Object.keys(rest))
-      if (!['event_type', 'stream_family', 'payload'].includes(member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
+    for (const member in event) if (!Object.hasOwn(ProduceRequest.properties, member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
   }
 
   #environment(given: string | undefined, caller: Caller): string {

@@ -1,4 +1,4 @@
-import { type Envelope, namesOf } from './entry.ts';
+import { type Envelope, type Member, MEMBERS, shapeOf } from './entry.ts';
 import { type StreamRef, streamKey } from './names.ts';
 
 /** An event for its stream. */
@@ -26,7 +26,7 @@ return answers`;
 /** Rows that go onto one stream with one command, as they have the same members. */
 interface Run {
   readonly stream: string;
-  readonly names: readonly string[];
+  readonly shape: number;
   readonly envelopes: Envelope[];
   readonly positions: number[];
 }
@@ -60,12 +60,16 @@ const idOf = (answer: string): string | Error => (answer.startsWith(FAULT) ? new
 function runsOf(rows: readonly Appended[]): Run[] {
   const runs: Run[] = [];
   const open = new Map<string, Run>();
-  for (const [position, { env, family, envelope }] of rows.entries()) {
-    const stream = streamKey({ env, family });
-    const names = namesOf(envelope);
+  let [last, stream]: [Appended | undefined, string] = [undefined, ''];
+  for (const [position, row] of rows.entries()) {
+    // Mostly they go where the one before went.
+    if (row.env !== last?.env || row.family !== last.family) stream = streamKey(row);
+    last = row;
+    const { envelope } = row;
+    const shape = shapeOf(envelope);
     let run = open.get(stream);
-    if (!run || !isSame(run.names, names)) {
-      run = { stream, names, envelopes: [], positions: [] };
+    if (run?.shape !== shape) {
+      run = { stream, shape, envelopes: [], positions: [] };
       runs.push(run);
       open.set(stream, run);
     }
@@ -75,17 +79,22 @@ function runsOf(rows: readonly Appended[]): Run[] {
   return runs;
 }
 
-function commandOf({ stream, names, envelopes }: Run): string[] {
-  const memberOf = (envelope: Envelope, name: string): string => envelope[name as keyof Envelope] as string;
+function commandOf({ stream, shape, envelopes }: Run): string[] {
   const first = envelopes[0] as Envelope;
-  // A key of its own has every row, so that there always is a member by which they are counted.
-  const isShared = (name: string): boolean => name !== 'idempotency_key' && envelopes.every(envelope => memberOf(envelope, name) === memberOf(first, name));
-  const shared = names.filter(isShared);
-  const differing = names.filter(name => !shared.includes(name));
-  const command = ['EVAL', APPEND, '1', stream, String(differing.length), String(shared.length), ...differing];
-  for (const name of shared) command.push(name, memberOf(first, name));
-  for (const envelope of envelopes) for (const name of differing) command.push(memberOf(envelope, name));
+  const [shared, differing]: [Member[], Member[]] = [[], []];
+  for (const [bit, member] of MEMBERS.entries()) {
+    if ((shape & (1 << bit)) === 0) continue;
+    // A key of its own has every row, so that there always is a member by which they are counted.
+    (member.name !== 'idempotency_key' && isShared(member, envelopes, first) ? shared : differing).push(member);
+  }
+  const command = ['EVAL', APPEND, '1', stream, String(differing.length), String(shared.length)];
+  for (const { name } of differing) command.push(name);
+  for (const { name, read } of shared) command.push(name, read(first) as string);
+  for (const envelope of envelopes) for (const { read } of differing) command.push(read(envelope) as string);
   return command;
 }
 
-const isSame = (left: readonly string[], right: readonly string[]): boolean => left.length === right.length && left.every((name, index) => name === right[index]);
+function isShared({ read }: Member, envelopes: readonly Envelope[], first: Envelope): boolean {
+  const value = read(first);
+  return envelopes.every(envelope => read(envelope) === value);
+}

@@ -6,15 +6,66 @@ export interface Receipt extends StreamRef {
   readonly message_id: string;
   readonly replayed: boolean;
 }
-/** A row on its way onto its stream, and who waits for what becomes of it. */
-export interface Waiting {
+/** What became of a row. */
+export type Outcome = Receipt | Error;
+
+/** The rows of one request. They settle each for itself, and are waited for together: a promise for each would be most of what an event costs. */
+class Request {
+  readonly outcomes: Promise<readonly Outcome[]>;
+  readonly #settled: Outcome[];
+  readonly #done: (outcomes: readonly Outcome[]) => void;
+  #left: number;
+
+  constructor(rows: number) {
+    const { promise, resolve } = Promise.withResolvers<readonly Outcome[]>();
+    this.outcomes = promise;
+    this.#done = resolve;
+    this.#settled = new Array<Outcome>(rows);
+    this.#left = rows;
+    if (rows === 0) resolve([]);
+  }
+
+  settle(position: number, outcome: Outcome): void {
+    if (this.#settled[position] !== undefined) return;
+    this.#settled[position] = outcome;
+    this.#left -= 1;
+    if (this.#left === 0) this.#done(this.#settled);
+  }
+}
+
+/** A row on its way onto its stream, and who waits for what becomes of it. Life: waiting → settled, once. */
+export class Waiting {
   readonly row: InboxRow;
   readonly inBatch: boolean;
   /** {@link NO_KEY} of a row that nothing can be a copy of. */
   readonly key: string;
-  readonly receipt: Promise<Receipt>;
-  readonly resolve: (receipt: Receipt) => void;
-  readonly reject: (error: Error) => void;
+  readonly #request: Request;
+  readonly #position: number;
+  /** Copies that came while it was under way. */
+  #copies: ((outcome: Outcome) => void)[] | undefined;
+  #outcome: Outcome | undefined;
+
+  constructor(row: InboxRow, key: string, { request, position, inBatch }: { request: Request; position: number; inBatch: boolean }) {
+    this.row = row;
+    this.key = key;
+    this.inBatch = inBatch;
+    this.#request = request;
+    this.#position = position;
+  }
+
+  settle(outcome: Outcome): void {
+    if (this.#outcome !== undefined) return;
+    this.#outcome = outcome;
+    this.#request.settle(this.#position, outcome);
+    for (const copy of this.#copies ?? []) copy(outcome);
+    this.#copies = undefined;
+  }
+
+  /** Now or later. */
+  whenSettled(copy: (outcome: Outcome) => void): void {
+    if (this.#outcome === undefined) (this.#copies ??= []).push(copy);
+    else copy(this.#outcome);
+  }
 }
 
 const ROWS_PER_COMMIT = 512;
@@ -25,7 +76,7 @@ const MOST_WAITING = 20_000;
 export class Arrivals {
   /** Rows of one request stay together, so that they stay in order. */
   readonly #queue: Waiting[][] = [];
-  readonly #known = new Map<string, Promise<Receipt>>();
+  readonly #known = new Map<string, Waiting>();
   #count = 0;
   #heard: (() => void) | undefined;
 
@@ -37,24 +88,27 @@ export class Arrivals {
     return this.#count + rows <= MOST_WAITING;
   }
 
-  /** A receipt for each row; of a copy of what is under way, what `copyOf` makes of the first one's. */
-  add(rows: readonly InboxRow[], copyOf: (row: InboxRow, first: Receipt) => Receipt): Promise<Receipt>[] {
+  /** What becomes of each row; of a copy of what is under way, what `copyOf` makes of the first one's. */
+  add(rows: readonly InboxRow[], copyOf: (row: InboxRow, first: Receipt) => Receipt): Promise<readonly Outcome[]> {
+    const request = new Request(rows.length);
     const unit: Waiting[] = [];
-    const receipts = rows.map(row => {
+    for (const [position, row] of rows.entries()) {
       const key = row.envelope.idempotency_key === NO_KEY ? NO_KEY : keyOf(row);
       const first = key === NO_KEY ? undefined : this.#known.get(key);
-      if (first) return first.then(receipt => copyOf(row, receipt));
-      const { promise, resolve, reject } = Promise.withResolvers<Receipt>();
-      if (key !== NO_KEY) this.#known.set(key, promise);
-      unit.push({ row, inBatch: rows.length > 1, key, receipt: promise, resolve, reject });
-      return promise;
-    });
+      if (first) {
+        first.whenSettled(outcome => request.settle(position, outcome instanceof Error ? outcome : copyOf(row, outcome)));
+        continue;
+      }
+      const waiting = new Waiting(row, key, { request, position, inBatch: rows.length > 1 });
+      if (key !== NO_KEY) this.#known.set(key, waiting);
+      unit.push(waiting);
+    }
     if (unit.length > 0) {
       this.#queue.push(unit);
       this.#count += unit.length;
       this.rouse();
     }
-    return receipts;
+    return request.outcomes;
   }
 
   /** What one commit takes: whole requests. */
@@ -85,11 +139,11 @@ export class Arrivals {
 
   /** The next copy of these is a new arrival; unless there is one already. */
   forget(rows: Iterable<Waiting>): void {
-    for (const { key, receipt } of rows) if (key !== NO_KEY && this.#known.get(key) === receipt) this.#known.delete(key);
+    for (const row of rows) if (row.key !== NO_KEY && this.#known.get(row.key) === row) this.#known.delete(row.key);
   }
 
   fail(row: Waiting, error: Error): void {
     this.forget([row]);
-    row.reject(error);
+    row.settle(error);
   }
 }

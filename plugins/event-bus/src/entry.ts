@@ -31,13 +31,45 @@ export interface ReadEntry {
   readonly deliveries: number;
 }
 
-/** Members that go onto a stream; where it lies says the rest. */
-export const namesOf = (envelope: Envelope): (keyof Envelope)[] =>
-  (Object.keys(envelope) as (keyof Envelope | keyof Placed)[]).filter((name): name is keyof Envelope => name !== 'env_id' && name !== 'stream_family' && envelope[name] !== undefined);
-type Placed = { env_id: string; stream_family: string };
+type Read = (envelope: Envelope) => string | undefined;
+
+/** What goes onto a stream; where it lies says the rest. Read by names that the engine knows: one in a variable is looked up anew for every event. */
+const READ: Readonly<Record<keyof Envelope, Read>> = {
+  event_type: ({ event_type }) => event_type,
+  payload: ({ payload }) => payload,
+  created_at: ({ created_at }) => created_at,
+  produced_at: ({ produced_at }) => produced_at,
+  produced_by: ({ produced_by }) => produced_by,
+  publisher_subject: ({ publisher_subject }) => publisher_subject,
+  publisher_id_token: ({ publisher_id_token }) => publisher_id_token,
+  correlation_id: ({ correlation_id }) => correlation_id,
+  idempotency_key: ({ idempotency_key }) => idempotency_key,
+  inbox_id: ({ inbox_id }) => inbox_id,
+  replayed_from_dlq: ({ replayed_from_dlq }) => replayed_from_dlq,
+  original_idempotency_key: ({ original_idempotency_key }) => original_idempotency_key,
+  nacks: ({ nacks }) => nacks,
+  only_group: ({ only_group }) => only_group,
+  history: ({ history }) => history,
+};
+export interface Member {
+  readonly name: keyof Envelope;
+  readonly read: Read;
+}
+export const MEMBERS: readonly Member[] = Object.entries(READ).map(([name, read]) => ({ name: name as keyof Envelope, read }));
+
+/** Which members an envelope has: a bit for each, in the order of {@link MEMBERS}. */
+export function shapeOf(envelope: Envelope): number {
+  let shape = 0;
+  for (let bit = 0; bit < MEMBERS.length; bit++) if ((MEMBERS[bit] as Member).read(envelope) !== undefined) shape |= 1 << bit;
+  return shape;
+}
 
 /** Fields and values of an XADD. */
-export const fieldsOf = (envelope: Envelope): string[] => namesOf(envelope).flatMap(name => [name, envelope[name] as string]);
+export const fieldsOf = (envelope: Envelope): string[] =>
+  MEMBERS.flatMap(({ name, read }) => {
+    const value = read(envelope);
+    return value === undefined ? [] : [name, value];
+  });
 
 export function envelopeOf(fields: readonly string[]): Envelope {
   const envelope: Record<string, string> = {};

@@ -1,21 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Appender } from './appender.ts';
-import { Arrivals, type Receipt, type Waiting } from './arrivals.ts';
+import { Arrivals, type Outcome, type Receipt, type Waiting } from './arrivals.ts';
 import type { EventBusContext } from './context.ts';
 import { brief } from './context.ts';
 import type { Counters } from './counters.ts';
 import { Inbox } from './inbox.ts';
 import type { InboxGroup, InboxRow } from './inbox-group.ts';
 import { stageOf } from './inbox-stage.ts';
-import type { JournalEntry } from './journal.ts';
+import { type JournalEntry, lineOf } from './journal.ts';
 import { placeOf } from './minted-key.ts';
 import { Notes } from './notes.ts';
 
 /** A group that is ours to append, and who waits for which of its positions. */
 interface Held {
   readonly group: InboxGroup;
-  readonly waiting: ReadonlyMap<number, Waiting>;
+  readonly waiting: (Waiting | undefined)[];
   readonly takenOver: boolean;
 }
 
@@ -48,19 +48,19 @@ export class GroupCommit implements AsyncDisposable {
   }
 
   /** Stores and appends; each row succeeds or fails for itself. */
-  submit(rows: readonly InboxRow[]): Promise<PromiseSettledResult<Receipt>[]> {
+  submit(rows: readonly InboxRow[]): Promise<readonly Outcome[]> {
     if (!this.#arrivals.hasRoomFor(rows.length)) throw this.#ctx.problem('overloaded', { headers: { 'retry-after': '1' } });
     return rows.some(row => placeOf(row.envelope.idempotency_key)) ? this.#submitKnown(rows) : this.#submit(rows);
   }
 
-  #submit(rows: readonly InboxRow[]): Promise<PromiseSettledResult<Receipt>[]> {
-    const receipts = this.#arrivals.add(rows, (row, first) => this.#copyOf(row, first));
+  #submit(rows: readonly InboxRow[]): Promise<readonly Outcome[]> {
+    const outcomes = this.#arrivals.add(rows, (row, first) => this.#copyOf(row, first));
     this.#start();
-    return Promise.allSettled(receipts);
+    return outcomes;
   }
 
   /** Somebody sends what was read from a stream, under the key that the bus minted for it. */
-  async #submitKnown(rows: readonly InboxRow[]): Promise<PromiseSettledResult<Receipt>[]> {
+  async #submitKnown(rows: readonly InboxRow[]): Promise<readonly Outcome[]> {
     const known = await Inbox.minted(this.#ctx.db.sql, rows).catch((cause: unknown) => {
       throw this.#refusal(cause);
     });
@@ -68,22 +68,21 @@ export class GroupCommit implements AsyncDisposable {
     const settled = new Map((await this.#submit(fresh)).map((outcome, index) => [fresh[index] as InboxRow, outcome]));
     return rows.map(row => {
       const first = known.get(row);
-      if (!first) return settled.get(row) as PromiseSettledResult<Receipt>;
+      if (!first) return settled.get(row) as Outcome;
       const { message_id } = first;
-      if (message_id !== null) return { status: 'fulfilled', value: this.#copyOf(row, { ...first, message_id }) };
-      return { status: 'rejected', reason: this.#pending() };
+      return message_id === null ? this.#pending() : this.#copyOf(row, { ...first, message_id });
     });
   }
 
   /** Notes that a group leased elsewhere was appended, `positions` of it just now. */
   appended(group: InboxGroup, positions: readonly number[]): void {
-    this.#notes.enter(...positions.map(position => this.#entry(group.rows[position] as InboxRow, group.messageIds[position] as string, 'relayed')));
+    for (const position of positions) this.#notes.published(group.rows[position] as InboxRow, group.messageIds[position] as string, 'relayed');
     this.#notes.mark(group);
     this.#start();
   }
 
-  record(...entries: readonly JournalEntry[]): void {
-    this.#notes.enter(...entries);
+  record(entry: JournalEntry): void {
+    this.#notes.enter(entry);
     this.#start();
   }
 
@@ -161,11 +160,12 @@ export class GroupCommit implements AsyncDisposable {
 
   /** What is ours to append of these: copies of what nobody finished come first, as they came first; of the others the first copy's answer is looked up. */
   async #sort(members: readonly Waiting[], group: InboxGroup | undefined): Promise<Held[]> {
-    const waiting = new Map((group?.positions ?? []).map(position => [position, members[position] as Waiting]));
+    if (group?.positions.length === members.length) return [{ group, waiting: [...members], takenOver: false }];
+    const waiting: (Waiting | undefined)[] = members.map(() => undefined);
+    for (const position of group?.positions ?? []) waiting[position] = members[position];
     const own: Held[] = group ? [{ group, waiting, takenOver: false }] : [];
-    if (waiting.size === members.length) return own;
     try {
-      return [...(await this.#settleCopies(members.filter((_, position) => !waiting.has(position)))), ...own];
+      return [...(await this.#settleCopies(members.filter((_, position) => waiting[position] === undefined))), ...own];
     } catch (error) {
       // Stored all the same: the relay appends what is left.
       for (const member of members) this.#arrivals.fail(member, this.#refusal(error));
@@ -182,63 +182,53 @@ export class GroupCommit implements AsyncDisposable {
     const left = open.filter(copy => !taken.has(holderOf(copy)));
     // Their appender may have finished them meanwhile.
     const later = left.length === 0 ? known : new Map([...known, ...(await this.#inbox.find(left.map(keyOf)))]);
-    const held = groups.map(group => ({ group, waiting: new Map<number, Waiting>(), takenOver: true }));
+    const held = groups.map((group): Held => ({ group, waiting: group.rows.map(() => undefined), takenOver: true }));
     for (const copy of copies) {
       const first = later.get(copy.key);
       const holder = first && held.find(({ group }) => group.id === first.group);
       const message_id = holder ? holder.group.messageIds[first.position] : first?.message_id;
       // Two of one key: only one of them can wait for its entry.
-      if (holder && message_id === '' && !holder.waiting.has(first.position)) holder.waiting.set(first.position, copy);
+      if (holder && message_id === '' && holder.waiting[first.position] === undefined) holder.waiting[first.position] = copy;
       else if (first && message_id) {
         this.#arrivals.forget([copy]);
-        copy.resolve(this.#copyOf(copy.row, { ...first, message_id }));
+        copy.settle(this.#copyOf(copy.row, { ...first, message_id }));
       } else this.#arrivals.fail(copy, this.#pending());
     }
     return held;
   }
 
   #copyOf(row: InboxRow, { env, family, message_id }: Omit<Receipt, 'replayed'>): Receipt {
-    this.record(this.#entry(row, message_id, 'duplicate'));
+    this.#notes.published(row, message_id, 'duplicate');
+    this.#start();
     return { env, family, message_id, replayed: true };
   }
 
   async #append(held: readonly Held[]): Promise<void> {
-    const members = held.flatMap(({ group, waiting, takenOver }) =>
-      group.open.map(position => ({ group, position, waiting: waiting.get(position), row: takenOver ? group.relayed(position) : (group.rows[position] as InboxRow) })),
-    );
-    if (members.length === 0) return;
-    const answers = await this.#appender.append(members.map(({ row }) => row));
-    for (const [index, { group, position, waiting, row }] of members.entries()) {
-      const answer = answers[index];
-      if (typeof answer !== 'string') {
-        if (waiting) this.#arrivals.fail(waiting, this.#ctx.problem('append_failed', { detail: `XADD failed: ${brief(answer)}`, cause: answer }));
-        continue;
+    const rows = held.flatMap(({ group, takenOver }) => group.open.map(position => (takenOver ? group.relayed(position) : (group.rows[position] as InboxRow))));
+    if (rows.length === 0) return;
+    const answers = await this.#appender.append(rows);
+    let index = 0;
+    for (const { group, waiting } of held) {
+      for (const position of group.open) {
+        const [row, answer] = [rows[index] as InboxRow, answers[index]];
+        index += 1;
+        const who = waiting[position];
+        if (typeof answer !== 'string') {
+          if (who) this.#arrivals.fail(who, this.#ctx.problem('append_failed', { detail: `XADD failed: ${brief(answer)}`, cause: answer }));
+          continue;
+        }
+        group.messageIds[position] = answer;
+        this.#notes.published(row, answer, who ? 'accepted' : 'relayed');
+        if (!who) continue;
+        this.#counters.produced += 1;
+        who.settle({ message_id: answer, env: row.env, family: row.family, replayed: false });
       }
-      group.messageIds[position] = answer;
-      this.#notes.enter(this.#entry(row, answer, waiting ? 'accepted' : 'relayed'));
-      if (!waiting) continue;
-      this.#counters.produced += 1;
-      waiting.resolve({ message_id: answer, env: row.env, family: row.family, replayed: false });
     }
     const broken = held.filter(({ group }) => group.open.length > 0);
-    for (const { group, waiting } of held) if (group.open.length === 0) this.#notes.mark(group, [...waiting.values()]);
+    for (const { group, waiting } of held) if (group.open.length === 0) this.#notes.mark(group, waiting.filter(isWaiting));
     if (broken.length === 0) return;
     await this.#inbox.release(broken.map(groupOf), { tell: true }).catch(error => this.#ctx.log.warn({ err: error }, 'rows wait for their lease to end'));
-    for (const { waiting } of broken) this.#arrivals.forget(waiting.values());
-  }
-
-  #entry({ env, family, envelope }: InboxRow, message_id: string, outcome: string): JournalEntry {
-    return {
-      at: envelope.produced_at,
-      action: 'produce',
-      sub: envelope.publisher_subject,
-      env_id: env,
-      stream_family: family,
-      event_type: envelope.event_type,
-      message_id,
-      outcome,
-      correlation_id: envelope.correlation_id,
-    };
+    for (const { waiting } of broken) this.#arrivals.forget(waiting.filter(isWaiting));
   }
 
   async #writeNotes(notes: Noted): Promise<boolean> {
@@ -257,7 +247,7 @@ export class GroupCommit implements AsyncDisposable {
   /** One line per group: a line per event would be most of the log (day-one, Limits). */
   #written({ marks, journal }: Noted): void {
     for (const { rows } of marks) this.#arrivals.forget(rows);
-    if (journal.length > 0) this.#ctx.log.info({ target: 'bus.audit', entries: journal }, 'audit');
+    if (journal.length > 0) this.#ctx.log.info({ target: 'bus.audit', entries: journal.map(lineOf) }, 'audit');
   }
 
   #pending(): Error {
@@ -271,6 +261,7 @@ export class GroupCommit implements AsyncDisposable {
 
 /** The database was not reached or went away, which says nothing about the rows. */
 const isGone = (error: unknown): boolean => stageOf(error) !== 'inbox persist';
+const isWaiting = (who: Waiting | undefined): who is Waiting => who !== undefined;
 const rowOf = ({ row }: Waiting): InboxRow => row;
 const keyOf = ({ key }: Waiting): string => key;
 const groupOf = ({ group }: { readonly group: InboxGroup }): InboxGroup => group;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Envelope } from './entry.ts';
+import { type Envelope, MEMBERS } from './entry.ts';
 import { mintedKey, NO_KEY } from './minted-key.ts';
 import type { StreamRef } from './names.ts';
 
@@ -11,6 +11,19 @@ export interface InboxRow extends StreamRef {
 
 /** A row without its layers, as it is written. */
 type Flat = Omit<Envelope, 'inbox_id'> & StreamRef & { readonly id: string };
+
+interface Column {
+  readonly name: string;
+  readonly label: string;
+  readonly read: (row: InboxRow) => string | undefined;
+}
+const columnOf = (name: string, read: Column['read']): Column => ({ name, label: `${JSON.stringify(name)}:`, read });
+const COLUMNS: readonly Column[] = [
+  columnOf('id', ({ id }) => id),
+  columnOf('env', ({ env }) => env),
+  columnOf('family', ({ family }) => family),
+  ...MEMBERS.map(({ name, read }) => columnOf(name, ({ envelope }) => read(envelope))),
+];
 
 /** What makes two requests one: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
 export const keyOf = ({ env, envelope }: { readonly env: string; readonly envelope: Pick<Envelope, 'publisher_subject' | 'idempotency_key'> }): string =>
@@ -36,16 +49,22 @@ export class InboxGroup {
 
   /** Rows as text: what all of them have is said once. */
   static write(rows: readonly InboxRow[]): string {
-    const flat = rows.map(({ id, env, family, envelope }): Record<string, unknown> => ({ id, env, family, ...envelope }));
-    const [first = {}, ...others] = flat;
-    const shared: Record<string, unknown> = {};
-    for (const name of Object.keys(first)) if (others.every(row => row[name] === first[name])) shared[name] = first[name];
-    const rest = flat.map(row => {
-      const left: Record<string, unknown> = {};
-      for (const name in row) if (!(name in shared)) left[name] = row[name];
-      return left;
+    const shared: Record<string, string> = {};
+    const differing: Column[] = [];
+    for (const column of COLUMNS) {
+      const value = rows[0] && column.read(rows[0]);
+      if (!rows.every(row => column.read(row) === value)) differing.push(column);
+      else if (value !== undefined) shared[column.name] = value;
+    }
+    const texts = rows.map(row => {
+      let text = '';
+      for (const { label, read } of differing) {
+        const value = read(row);
+        if (value !== undefined) text += `${text === '' ? '' : ','}${label}${JSON.stringify(value)}`;
+      }
+      return `{${text}}`;
     });
-    return JSON.stringify({ shared, rows: rest });
+    return `{"shared":${JSON.stringify(shared)},"rows":[${texts.join()}]}`;
   }
 
   static read(text: string): InboxRow[] {

@@ -27,29 +27,36 @@ export class Producer {
     const row = this.#acceptance.read({ idempotency_key: headers['idempotency-key'], ...body }, caller, correlationId);
     const [refusal] = await this.#acceptance.admit(caller, [row]);
     if (refusal) throw refusal;
-    const [outcome] = await this.#commit.submit([row]);
-    if (outcome?.status !== 'fulfilled') throw outcome?.reason;
-    return reply(producedOf(outcome.value), { headers: outcome.value.replayed ? { 'Idempotent-Replay': 'true' } : {} });
+    const [receipt] = await this.#commit.submit([row]);
+    if (receipt === undefined || receipt instanceof Error) throw receipt;
+    return reply(producedOf(receipt), { headers: receipt.replayed ? { 'Idempotent-Replay': 'true' } : {} });
   }
 
   async produceBatch({ body, caller, correlationId }: RequestOf<typeof eventBus, 'produceBatch'>): Promise<{ results: (Produced | Refused)[] }> {
     const { events } = body;
     if (events.length === 0 || events.length > MAX_BATCH) throw this.#ctx.problem('batch_size', { detail: `${events.length} events; a batch has 1 to ${MAX_BATCH}.` });
-    const rows = events.map(event => this.#try(() => this.#acceptance.read(event, caller, correlationId)));
-    const accepted = rows.filter((row): row is InboxRow => !(row instanceof Error));
-    const errors = await this.#acceptance.admit(caller, accepted);
-    const refusals = new Map(accepted.flatMap((row, index) => (errors[index] ? [[row, errors[index]] as const] : [])));
-    const admitted = accepted.filter(row => !refusals.has(row));
-    const outcomes = await this.#commit.submit(admitted);
-    const settled = new Map(admitted.map((row, index) => [row, outcomes[index] as PromiseSettledResult<Receipt>]));
-    return {
-      results: rows.map(row => {
-        if (row instanceof Error) return refusedOf(row);
-        const outcome = settled.get(row);
-        if (outcome?.status === 'fulfilled') return producedOf(outcome.value);
-        return refusedOf(outcome ? outcome.reason : refusals.get(row));
-      }),
-    };
+    const now = this.#ctx.clock.now().toISOString();
+    const results: (Produced | Refused | undefined)[] = events.map(() => undefined);
+    const rows: InboxRow[] = [];
+    const places: number[] = [];
+    for (const [place, event] of events.entries()) {
+      const row = this.#try(() => this.#acceptance.read(event, caller, correlationId, now));
+      if (row instanceof Error) results[place] = refusedOf(row);
+      else {
+        rows.push(row);
+        places.push(place);
+      }
+    }
+    const refusals = await this.#acceptance.admit(caller, rows);
+    for (const [index, place] of places.entries()) if (refusals[index]) results[place] = refusedOf(refusals[index]);
+    const outcomes = await this.#commit.submit(rows.filter((_, index) => !refusals[index]));
+    let next = 0;
+    for (const [index, place] of places.entries()) {
+      if (refusals[index]) continue;
+      const outcome = outcomes[next++];
+      results[place] = outcome === undefined || outcome instanceof Error ? refusedOf(outcome) : producedOf(outcome);
+    }
+    return { results: results as (Produced | Refused)[] };
   }
 
   #try<T>(work: () => T): T | Error {

@@ -111,7 +111,7 @@ export class Replays {
       env_id: env,
       stream_family: ref.family,
       event_type: replayed.event_type,
-      message_id,
+      message_ids: [message_id],
       outcome: 'accepted',
       correlation_id: correlationId,
     });

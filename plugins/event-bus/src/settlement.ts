@@ -53,9 +53,23 @@ export class Settlement {
     this.#counters.acked += done.length;
     const { caller, correlationId } = request;
     const at = this.#ctx.clock.now().toISOString();
-    const entry = (outcome: string) => (message_id: string) =>
-      ({ at, action: 'ack', sub: caller.subject, env_id: ref.env, stream_family: ref.family, event_type: null, message_id, outcome, correlation_id: correlationId }) as const;
-    this.#commit.record(...done.map(entry('accepted')), ...lost.map(entry('lost')));
+    for (const [outcome, message_ids] of [
+      ['accepted', done],
+      ['lost', lost],
+    ] as const) {
+      if (message_ids.length === 0) continue;
+      this.#commit.record({
+        at,
+        action: 'ack',
+        sub: caller.subject,
+        env_id: ref.env,
+        stream_family: ref.family,
+        event_type: null,
+        message_ids: [...message_ids],
+        outcome,
+        correlation_id: correlationId,
+      });
+    }
     return { acked: done.length, lost: [...lost, ...nonsense] };
   }
 

@@ -5,7 +5,8 @@ import { Counters } from '../src/counters.ts';
 import { GroupCommit } from '../src/group-commit.ts';
 import { Inbox } from '../src/inbox.ts';
 import { InboxGroup, keyOf } from '../src/inbox-group.ts';
-import { pageOf } from '../src/journal.ts';
+import { lineOf } from '../src/journal.ts';
+import { Notes } from '../src/notes.ts';
 import { rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, Stores, workload } from './harness.ts';
 
@@ -38,19 +39,36 @@ describe('a group as text', () => {
   });
 });
 
-test('a page of the journal says once what was said of several messages in a row', () => {
-  const entry = { at: 't', action: 'produce', sub: 's', env_id: 'e', stream_family: 'app', event_type: 'a:b:c:d', outcome: 'accepted', correlation_id: 'c' } as const;
-  const page = JSON.parse(
-    pageOf([
-      { ...entry, message_id: '1-0' },
-      { ...entry, message_id: '1-1' },
-      { ...entry, outcome: 'duplicate', message_id: '1-0' },
-    ]),
-  ) as object[];
-  expect(page).toEqual([
-    { ...entry, message_ids: ['1-0', '1-1'] },
+test('the journal says once what is to be said of several messages in a row, and a line of the log names a message that is alone by its id', () => {
+  const notes = new Notes();
+  const row = rowOf('e', 1);
+  notes.published(row, '1-0', 'accepted');
+  notes.published(row, '1-1', 'accepted');
+  notes.published(row, '1-0', 'duplicate');
+  notes.published({ ...row, family: 'other' }, '2-0', 'duplicate');
+  const { journal } = notes.take();
+  const entry = { at: row.envelope.produced_at, action: 'produce', sub: 'shop', env_id: 'e', stream_family: 'app', event_type: 'platform:shop:order:created', correlation_id: 'c' };
+  expect(journal).toEqual([
+    { ...entry, outcome: 'accepted', message_ids: ['1-0', '1-1'] },
     { ...entry, outcome: 'duplicate', message_ids: ['1-0'] },
+    { ...entry, outcome: 'duplicate', message_ids: ['2-0'], stream_family: 'other' },
   ]);
+  expect(journal.slice(0, 2).map(lineOf)).toEqual([
+    { ...entry, outcome: 'accepted', message_ids: ['1-0', '1-1'] },
+    { ...entry, outcome: 'duplicate', message_id: '1-0' },
+  ]);
+  expect(notes.empty).toBe(true);
+});
+
+test('what is noted without a database is bounded by messages: the oldest go', () => {
+  const notes = new Notes();
+  const row = rowOf('e', 1);
+  const of = (correlation_id: string) => ({ ...row, envelope: { ...row.envelope, correlation_id } });
+  for (let n = 0; n < 30_000; n++) notes.published(of('first'), `1-${n}`, 'accepted');
+  const taken = notes.take();
+  for (let n = 0; n < 30_000; n++) notes.published(of('second'), `2-${n}`, 'accepted');
+  notes.putBack(taken);
+  expect(notes.take().journal.map(({ correlation_id, message_ids }) => [correlation_id, message_ids.length])).toEqual([['second', 30_000]]);
 });
 
 describe('with its tables', () => {

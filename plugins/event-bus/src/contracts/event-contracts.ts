@@ -32,11 +32,11 @@ export class EventContracts {
 
   /** Refuses an event that its service did not declare, or whose payload does not fit, with a pointer to each fault. */
   check(eventType: string, payload: object): void {
-    void this.#refresh();
+    if (this.#ctx.clock.now().getTime() - this.#readAt >= FRESH_MS) void this.#refresh();
     const check = this.#checks.get(eventType);
-    const [vertical = '', service = ''] = eventType.split(':');
     const { problem } = this.#ctx;
     if (!check) {
+      const [vertical = '', service = ''] = eventType.split(':');
       if (this.#services.has(`${vertical}:${service}`) || (vertical !== 'platform' && this.#verticals.has(vertical))) {
         throw problem('invalid_event', {
           detail: `/event_type: ${vertical} declares no event '${eventType}'. Declare it in the contract of ${service}.`,
@@ -87,7 +87,6 @@ export class EventContracts {
   }
 
   async #refresh(): Promise<void> {
-    if (this.#ctx.clock.now().getTime() - this.#readAt < FRESH_MS) return;
     await this.load().catch(error => this.#ctx.log.warn({ err: error }, 'what verticals declare cannot be read; what is known is used'));
   }
 
