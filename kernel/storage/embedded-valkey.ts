@@ -213,6 +213,7 @@ dir ${JSON.stringify(directory)}
 appendonly yes
 appendfsync everysec
 save ""
+auto-aof-rewrite-min-size 256mb
 daemonize no
 maxmemory-policy noeviction
 `;
