@@ -22,7 +22,7 @@ interface Pace {
  */
 export async function resolveRows(): Promise<Row[]> {
   const child = fork(fileURLToPath(new URL('./resolve-server.ts', import.meta.url)), {
-    execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16', ...(process.env['BENCH_PROFILE'] ? ['--cpu-prof', `--cpu-prof-dir=${process.env['BENCH_PROFILE']}`] : [])],
+    execArgv: [...process.execArgv, ...(process.env['BENCH_PROFILE'] ? ['--cpu-prof', `--cpu-prof-dir=${process.env['BENCH_PROFILE']}`] : [])],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   try {

@@ -61,7 +61,7 @@ export class ServiceChild {
 
   async start(): Promise<void> {
     const child = fork(CHILD, [], {
-      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16', ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
+      execArgv: [...process.execArgv, ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
       stdio: ['ignore', 'ignore', this.#revived ? 'ignore' : 'inherit', 'ipc'],
     });
     this.#child = child;
