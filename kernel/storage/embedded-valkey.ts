@@ -39,7 +39,7 @@ export async function startEmbeddedValkey({ dataDir, progress = () => {}, prefer
   const root = resolve(dataDir);
   // Neither kind reads the other's files: data that were begun with the packaged server stay with it.
   const begun = prefer === undefined && existsSync(join(root, 'kv', 'wasm'));
-  const server = prefer === 'wasm' || begun ? null : serverOnPath();
+  const server = prefer === 'wasm' || begun ? null : (keyValueServer()?.file ?? null);
   if (server === null && prefer === 'path') throw new StorageError('no_valkey', 'neither valkey-server nor redis-server 7.0 or newer is on PATH');
   mkdirSync(join(root, 'run'), { recursive: true, mode: 0o711 });
   const valkey = new EmbeddedValkey(root, server, readOrCreateSecret(join(root, 'keys', 'kv.password')));
@@ -203,7 +203,10 @@ function answers(port: number, password: string, timeoutMs: number): Promise<boo
   });
 }
 
-/** Values are quoted as the server reads them; the password has no character that needs it. */
+/**
+ * Values are quoted as the server reads them; the password has no character that needs it. From its default of 64 MB on, the log would be
+ * rewritten every few seconds of a load.
+ */
 function serverConfig(port: number, directory: string, password: string): string {
   return `port ${port}
 bind 127.0.0.1
@@ -219,18 +222,19 @@ maxmemory-policy noeviction
 `;
 }
 
-function serverOnPath(): string | null {
+/** The server on PATH that is taken in place of the packaged one: `valkey-server` or `redis-server`, 7.0 or newer. */
+export function keyValueServer(): { readonly file: string; readonly version: string } | undefined {
   for (const name of ['valkey-server', 'redis-server']) {
     for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
       const file = join(directory, name);
       try {
         accessSync(file, constants.X_OK);
-        const major = Number(/ v=(\d+)\./.exec(execFileSync(file, ['--version'], { encoding: 'utf8', timeout: 5_000 }))?.[1]);
-        if (major >= 7) return file;
+        const version = / v=([\d.]+)/.exec(execFileSync(file, ['--version'], { encoding: 'utf8', timeout: 5_000 }))?.[1] ?? '';
+        if (Number.parseInt(version, 10) >= 7) return { file, version };
       } catch {
         // not there, or not for this machine: the next one
       }
     }
   }
-  return null;
+  return undefined;
 }

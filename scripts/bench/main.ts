@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { keyValueServer } from '@platform/kernel/storage/embedded-valkey';
 import { auditRows } from './audit.ts';
 import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
@@ -40,7 +41,8 @@ if (name === '--help') {
     process.stderr.write(`▸ ${suite} …\n`);
     rows.push(...(await run()));
   }
-  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
+  const store = keyValueServer();
+  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}, ${store ? `${basename(store.file)} ${store.version}` : 'the packaged key-value store'}`;
   const directory = fileURLToPath(new URL('../../.data/', import.meta.url));
   mkdirSync(directory, { recursive: true, mode: 0o711 });
   writeFileSync(join(directory, 'bench.json'), JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2));
