@@ -35,6 +35,21 @@ test('copies of one event carry one key, and events that nobody sent are found',
   expect(rules(history)).toEqual(['never sent ghost/7']);
 });
 
+test('an event whose key the bus mints is held to one key, and to its place only when it was acknowledged', () => {
+  const keyless = (...acknowledged: number[]) => {
+    const history = new History();
+    for (let n = 0; n < 3; n++) history.attempt({ producer: 'a', n, key: undefined });
+    for (const n of acknowledged) history.acknowledge({ producer: 'a', n, key: undefined });
+    return history;
+  };
+  const late = keyless(1);
+  late.stream.push(entry('a', 1), entry('a', 0, '2-0'), entry('a', 0, '3-0'));
+  expect(rules(late)).toEqual([]);
+  const wrong = keyless(0, 1, 2);
+  wrong.stream.push(entry('a', 1), entry('a', 0, '2-0'), entry('a', 0, '3-0', 'other'));
+  expect(rules(wrong)).toEqual(['lost a/2', 'out of order a/0', 'two keys a/0']);
+});
+
 test('an acknowledgement holds as long as the store lives', () => {
   const history = historyOf({ acknowledged: [sent('a', 0)], stream: [entry('a', 0)] });
   history.receive(entry('a', 0));

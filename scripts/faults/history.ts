@@ -2,11 +2,13 @@
 export interface Sent {
   readonly producer: string;
   readonly n: number;
-  readonly key: string;
+  /** None where the bus is to mint it: such an event is sent once, whatever is answered. */
+  readonly key: string | undefined;
 }
 
 /** An entry as a consumer received it. */
 export interface Received extends Sent {
+  readonly key: string;
   readonly message_id: string;
 }
 

@@ -10,7 +10,9 @@ export interface ShopOrder {
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string; readonly servername: string };
   readonly headers: Readonly<Record<string, string>>;
 }
-export type ShopAsked = { readonly commit: Sent & { readonly env: string } } | { readonly sweep: true };
+/** An event of an outbox always has a key: that of its row. */
+export type Keyed = Sent & { readonly key: string };
+export type ShopAsked = { readonly commit: Keyed & { readonly env: string } } | { readonly sweep: true };
 export interface ShopSaid {
   readonly ready?: true;
   readonly committed?: { readonly producer: string; readonly n: number };
@@ -48,7 +50,7 @@ export class ShopChild {
   }
 
   /** Resolves with true when the event is committed; with false after `ms`, when nobody knows. */
-  async commit(env: string, sent: Sent, ms: number): Promise<boolean> {
+  async commit(env: string, sent: Keyed, ms: number): Promise<boolean> {
     const name = `${sent.producer}/${sent.n}`;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(resolve, ms, false);
