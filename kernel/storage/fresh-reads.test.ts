@@ -1,25 +1,13 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type EmbeddedValkey, startEmbeddedValkey } from './embedded-valkey.ts';
+import { TestKeyValue } from './fixtures/test-key-value.ts';
 import { FreshReads } from './fresh-reads.ts';
-import { connectKeyValue, type KeyValue } from './key-value.ts';
 
-let dataDir: string;
-let valkey: EmbeddedValkey;
-let store: KeyValue;
+let store: TestKeyValue;
 beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  valkey = await startEmbeddedValkey({ dataDir });
-  store = await connectKeyValue(valkey.url);
+  store = await TestKeyValue.start();
 });
-afterAll(async () => {
-  await store.close();
-  await valkey.stop();
-  rmSync(dataDir, { recursive: true });
-});
+afterAll(() => store[Symbol.asyncDispose]());
 
 /** Commands of a kind the server has run. */
 const ran = async (command: string): Promise<number> => Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await store.client.info('commandstats'))?.[1] ?? 0);

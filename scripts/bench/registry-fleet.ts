@@ -14,6 +14,8 @@ import { orderOf, type ProcessOrder } from '../fleet/process-order.ts';
 import { ServiceChild } from '../fleet/service-child.ts';
 
 const TOKEN_MS = 600_000;
+/** Of 50 ms each: two minutes. */
+const SETTLING_TURNS = 2_400;
 
 /** Two registry processes and an identity process on one database, with people who may found organizations. */
 export class RegistryFleet implements AsyncDisposable {
@@ -81,7 +83,10 @@ export class RegistryFleet implements AsyncDisposable {
   async settled(): Promise<void> {
     for (const service of ['auth', 'sys']) {
       await using tables = await this.tables(service);
-      while ((await tables.sql`select 1 from outbox where not relayed and not parked and hold is null limit 1`).length > 0) await delay(50);
+      for (let turn = 0; (await tables.sql`select 1 from outbox where not relayed and not parked and hold is null limit 1`).length > 0; turn++) {
+        if (turn === SETTLING_TURNS) throw new Error(`the outbox of ${service} is not carried`);
+        await delay(50);
+      }
     }
   }
 

@@ -93,7 +93,7 @@ export class Arrivals {
     const request = new Request(rows.length);
     const unit: Waiting[] = [];
     for (const [position, row] of rows.entries()) {
-      const key = row.envelope.idempotency_key === NO_KEY ? NO_KEY : keyOf(row);
+      const key = keyOf(row);
       const first = key === NO_KEY ? undefined : this.#known.get(key);
       if (first) {
         first.whenSettled(outcome => request.settle(position, outcome instanceof Error ? outcome : copyOf(row, outcome)));

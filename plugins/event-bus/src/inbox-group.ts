@@ -25,9 +25,9 @@ const COLUMNS: readonly Column[] = [
   ...MEMBERS.map(({ name, read }) => columnOf(name, ({ envelope }) => read(envelope))),
 ];
 
-/** What makes two requests one: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
+/** What makes two requests one, {@link NO_KEY} where nothing can: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
 export const keyOf = ({ env, envelope }: { readonly env: string; readonly envelope: Pick<Envelope, 'publisher_subject' | 'idempotency_key'> }): string =>
-  hash('sha256', `${env}\n${envelope.publisher_subject}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
+  envelope.idempotency_key === NO_KEY ? NO_KEY : hash('sha256', `${env}\n${envelope.publisher_subject}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
 
 /** Rows that were committed together, and are ours to append: nobody else's mark counts while `attempt` is the newest. */
 export class InboxGroup {

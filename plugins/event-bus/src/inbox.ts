@@ -1,6 +1,6 @@
 import type { EventBusContext } from './context.ts';
 import { InboxGroup, type InboxRow, keyOf } from './inbox-group.ts';
-import { type JournalEntry, pageOf } from './journal.ts';
+import type { JournalEntry } from './journal.ts';
 import { NO_KEY, placeOf } from './minted-key.ts';
 import type { StreamRef } from './names.ts';
 
@@ -45,7 +45,7 @@ export class Inbox {
         from unnest(${listOf(marks.map(mark => mark.id))}::text::uuid[], ${listOf(marks.map(mark => mark.attempt))}::text::int[], ${marks.map(messageIdsOf)}::text[]) m(id, attempt, message_ids)
         where g.id = m.id and g.attempt = m.attempt
       ), journaled as (
-        insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? pageOf(journal) : null}::text as entries) j where j.entries is not null
+        insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? JSON.stringify(journal) : null}::text as entries) j where j.entries is not null
       ), ${stored(sql, id, rows, keys, OWN_S)}
       returning case when cardinality(positions) < ${rows.length}::int then positions end as positions`;
     return taken && new InboxGroup({ id, attempt: 1, rows, positions: taken.positions ?? rows.map((_, position) => position) });
@@ -53,13 +53,7 @@ export class Inbox {
 
   /** Puts rows into the inbox in somebody's transaction, for the relay to append. Those whose key was taken before are left out. */
   static async leave(sql: Sql, id: string, rows: readonly InboxRow[]): Promise<void> {
-    await sql`with ${stored(
-      sql,
-      id,
-      rows,
-      rows.map(row => (row.envelope.idempotency_key === NO_KEY ? NO_KEY : keyOf(row))),
-      0,
-    )}`;
+    await sql`with ${stored(sql, id, rows, rows.map(keyOf), 0)}`;
   }
 
   /** What was accepted before under these keys. */

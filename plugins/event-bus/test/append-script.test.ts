@@ -1,9 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EmbeddedValkey, startEmbeddedValkey } from '../../../kernel/storage/embedded-valkey.ts';
-import { connectKeyValue, type KeyValue } from '../../../kernel/storage/key-value.ts';
+import { TestKeyValue } from '../../../kernel/storage/fixtures/test-key-value.ts';
 import { pipelined } from '../../../kernel/storage/pipelined.ts';
 import { type Appended, AppendScript } from '../src/append-script.ts';
 import { envelopeOf } from '../src/entry.ts';
@@ -11,19 +7,11 @@ import { streamKey } from '../src/names.ts';
 import { rowOf } from './fixtures/left-behind.ts';
 import { newEnv } from './harness.ts';
 
-let dataDir: string;
-let valkey: EmbeddedValkey;
-let store: KeyValue;
+let store: TestKeyValue;
 beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  valkey = await startEmbeddedValkey({ dataDir });
-  store = await connectKeyValue(valkey.url);
+  store = await TestKeyValue.start();
 });
-afterAll(async () => {
-  await store.close();
-  await valkey.stop();
-  rmSync(dataDir, { recursive: true });
-});
+afterAll(() => store[Symbol.asyncDispose]());
 
 const append = async (rows: readonly Appended[]) => {
   const script = new AppendScript(rows);
