@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { AuditKeys } from './audit-keys.ts';
@@ -31,12 +32,13 @@ export class AuditAnchors {
     this.#keys = keys;
   }
 
-  /** Signs every head that moved, some environments at a time. */
-  async sign(signal: AbortSignal): Promise<void> {
+  /** Signs every head that moved, some environments at a time. `atLeisure` leaves the requests between them as much time as they took. */
+  async sign(signal: AbortSignal, { atLeisure = false } = {}): Promise<void> {
     await this.#keys.refresh();
     const { id: keyId } = this.#keys.current;
     if (keyId !== this.#signedBy) [this.#from, this.#signedBy] = [BEGINNING_OF_TIME, keyId];
     for (let after = { ts: this.#from, env_id: NO_ID }; !signal.aborted; ) {
+      const began = performance.now();
       const heads = await this.#ctx.db.sql<{ env_id: string; ts: string; signed: boolean }[]>`
         select env_id, ts,
           exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position and anchor.hash = head.hash and anchor.key_id = ${keyId})
@@ -49,6 +51,7 @@ export class AuditAnchors {
       // One that moves again within this millisecond is seen again.
       this.#from = new Date(Date.parse(after.ts) - 1).toISOString();
       if (heads.length < ENVIRONMENTS_AT_ONCE) return;
+      if (atLeisure) await delay(performance.now() - began, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
@@ -60,8 +63,9 @@ export class AuditAnchors {
       const behind = (envId: string) => lasts.get(envId) ?? cuts.get(envId) ?? BEGINNING;
       const places = await Promise.all(envIds.map(envId => unsigned(sql, envId, behind(envId))));
       const at = Math.max(this.#ctx.clock.now().getTime(), this.#keys.since);
+      // One at a time: all at once they would take every core from the requests, and nobody waits for them.
       const sign = <S extends Statement>(statements: readonly S[]) =>
-        Promise.all(statements.map(async statement => ({ ...statement, key_id: key.id, signature: await key.sign(statementText(statement)) })));
+        Array.fromAsync(statements, async statement => ({ ...statement, key_id: key.id, signature: await key.sign(statementText(statement)) }));
       const anchors = await sign(envIds.flatMap((envId, index) => this.#statements(envId, { since: behind(envId), places: places[index] as Place[], at, keyId: key.id })));
       const confirmed = await sign(envIds.flatMap(envId => this.#confirmed(envId, cuts.get(envId), { at, keyId: key.id })));
       if (anchors.length > 0)
