@@ -93,7 +93,7 @@ export async function servicesOf(ctx: Ctx) {
   const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
   const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
   const registration = new ClientRegistration(ctx, { clients: registered, realms, validate: (envId, metadata) => protocol.validate(envId, metadata) });
-  const registrationEndpoint = new RegistrationEndpoint(ctx, { clients: registered, directory: clients, registration, realms, tokens, workloads });
+  const registrationEndpoint = new RegistrationEndpoint(ctx, { attempts, clients: registered, directory: clients, registration, realms, tokens, workloads });
   const browser = new BrowserSession(ctx, { protocol, box });
   const guard = new PageGuard(ctx, { realms, browser });
   const selection = new AccountSelection(ctx, { browser, clients, protocol, realms, source: new AccountSource(ctx, keys) });
