@@ -6,6 +6,7 @@ const PER_ACCOUNT_AND_IP = 10;
 const PER_IP = 60;
 const CODES_PER_PERSON = 10;
 const TOKENS_PER_CLIENT = 600;
+const REGISTRATIONS_PER_CLIENT = 20;
 const FAILURES = 10;
 const LOCK_S = 900;
 const HOUR_S = 3_600;
@@ -74,6 +75,13 @@ export class Attempts {
     const [, own, , address] = await this.#pipeline([...counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...source]);
     if (Number(address ?? 0) > MAILS_PER_IP) throw this.#tooMany('mail', MAILS_PER_IP, HOUR_S, now);
     return Number(own) <= MAILS_PER_ACCOUNT;
+  }
+
+  /** Clients that one workload registers a minute (G-K-19). */
+  async register(workload: string): Promise<void> {
+    const now = this.#seconds();
+    const [, count] = await this.#pipeline(counted(`auth:try:${Math.floor(now / MINUTE_S)}:register:${workload}`, MINUTE_S));
+    if (Number(count) > REGISTRATIONS_PER_CLIENT) throw this.#tooMany('registration', REGISTRATIONS_PER_CLIENT, MINUTE_S, now);
   }
 
   /** Which of these accounts are locked at the moment. Nobody is, as far as anybody can tell, while the store is away. */

@@ -3,6 +3,7 @@ import { isLeaked } from './leaked-passwords.ts';
 
 /** G-AUTH-08 and facts/identity 4: argon2id, 19 MiB, two passes. */
 const COST = { algorithm: 2 /* argon2id */, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+const VERSION = 19;
 const LENGTH = { least: 12, most: 128 };
 const AT_ONCE = 4;
 const MAX_WAITING = 200;
@@ -18,6 +19,23 @@ export class Passwords {
 
   hash(password: string): Promise<string> {
     return this.#gated(() => hash(password, COST));
+  }
+
+  /** A hash that nobody waits for: nothing while those who sign in have every place. */
+  async hashAside(password: string): Promise<string | undefined> {
+    return this.#running < AT_ONCE ? this.hash(password) : undefined;
+  }
+
+  /**
+   * Whether a stored hash costs less to guess than one made today, and nothing at which it costs more would be given up. One that a newer
+   * build made, or that cannot be read, stays as it is.
+   */
+  isCheap(stored: string): boolean {
+    const [, kind, version, memory, time] = /^\$(argon2(?:id|i|d))(?:\$v=(\d+))?\$m=(\d+),t=(\d+),p=\d+\$/.exec(stored) ?? [];
+    if (kind === undefined) return false;
+    const [by, m, t] = [Number(version ?? 16), Number(memory), Number(time)];
+    if (by > VERSION || m > COST.memoryCost || t > COST.timeCost) return false;
+    return kind !== 'argon2id' || by < VERSION || m < COST.memoryCost || t < COST.timeCost;
   }
 
   /** Takes as long for somebody who does not exist. */

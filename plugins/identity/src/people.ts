@@ -18,6 +18,13 @@ export interface Person {
   readonly locale: string | null;
 }
 
+/** A person with what the password is checked against. */
+export interface PersonWithPassword extends Person {
+  readonly hash: string | null;
+  /** Since when the password is this one, to the microsecond. The hash of the same password may be another by now. */
+  readonly password_since: string | null;
+}
+
 /** Whether an account has an e-mail address. One that a directory or a wallet opened may have none: then its name stands in the column. */
 export const isAddress = (email: string): boolean => email.includes('@');
 
@@ -36,14 +43,14 @@ export class People {
     this.#attempts = attempts;
   }
 
-  async byEmail(envId: string, email: string, sql: Sql = this.#ctx.db.sql): Promise<(Person & { hash: string | null }) | undefined> {
-    const [row] = await sql<(Person & { hash: string | null })[]>`
-      select u.*, p.hash from users u left join passwords p using (user_id) where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
+  async byEmail(envId: string, email: string, sql: Sql = this.#ctx.db.sql): Promise<PersonWithPassword | undefined> {
+    const [row] = await sql<PersonWithPassword[]>`
+      select u.*, p.hash, p.changed_at::text as password_since from users u left join passwords p using (user_id) where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
     return row;
   }
 
-  async withPassword(userId: string): Promise<(Person & { hash: string | null }) | undefined> {
-    const [row] = await this.#ctx.db.sql<(Person & { hash: string | null })[]>`select u.*, p.hash from users u left join passwords p using (user_id) where u.user_id = ${userId}`;
+  async withPassword(userId: string): Promise<PersonWithPassword | undefined> {
+    const [row] = await this.#ctx.db.sql<PersonWithPassword[]>`select u.*, p.hash, p.changed_at::text as password_since from users u left join passwords p using (user_id) where u.user_id = ${userId}`;
     return row;
   }
 

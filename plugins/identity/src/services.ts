@@ -8,6 +8,7 @@ import { EmailVerification } from './account/email-verification.ts';
 import { OwnAccount } from './account/own-account.ts';
 import { PasswordChange } from './account/password-change.ts';
 import { PasswordDesk } from './account/password-desk.ts';
+import { PasswordRenewal } from './account/password-renewal.ts';
 import { PasswordReset } from './account/password-reset.ts';
 import { SignInMeans } from './account/sign-in-means.ts';
 import { SignUp } from './account/sign-up.ts';
@@ -92,7 +93,7 @@ export async function servicesOf(ctx: Ctx) {
   const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
   const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
   const registration = new ClientRegistration(ctx, { clients: registered, realms, validate: (envId, metadata) => protocol.validate(envId, metadata) });
-  const registrationEndpoint = new RegistrationEndpoint(ctx, { clients: registered, directory: clients, registration, realms, tokens, workloads });
+  const registrationEndpoint = new RegistrationEndpoint(ctx, { attempts, clients: registered, directory: clients, registration, realms, tokens, workloads });
   const browser = new BrowserSession(ctx, { protocol, box });
   const guard = new PageGuard(ctx, { realms, browser });
   const selection = new AccountSelection(ctx, { browser, clients, protocol, realms, source: new AccountSource(ctx, keys) });
@@ -113,7 +114,8 @@ export async function servicesOf(ctx: Ctx) {
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
   const ownConsents = new OwnConsents(ctx, { clients: registered, sessions, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
-  const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, sessions });
+  const renewal = ctx.own(new PasswordRenewal(ctx, passwords));
+  const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, renewal, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });
   const verification = new EmailVerification(ctx, pageParts);
   const reset = new PasswordReset(ctx, { ...pageParts, change });

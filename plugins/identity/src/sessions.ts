@@ -5,6 +5,8 @@ import type { Person } from './people.ts';
 export type EndReason = 'sign_out' | 'admin' | 'password_change' | 'reuse_detected' | 'expired';
 /** Longer than any token lives that was issued under the session and cannot be taken back. */
 const MARK_S = 3_600;
+/** Told in one round trip. */
+const PER_PASS = 5_000;
 /** Gone when the key-value store has lost its memory. */
 const PUBLISHED = 'auth:revocations:published';
 
@@ -134,11 +136,20 @@ export class Sessions {
   async publish(): Promise<void> {
     const { kv, db } = this.#ctx;
     const remembered = (await kv.call('EXISTS', PUBLISHED)) === 1;
-    const rows = await db.sql<{ kind: string; value: string; ttl: number }[]>`
-      select kind, value, ceil(extract(epoch from expires_at - now()))::int as ttl from revocations where expires_at > now() and (not published or not ${remembered}) limit 100000`;
-    const answers = await kv.pipeline(rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]));
-    for (const answer of answers) if (answer instanceof Error) throw answer;
-    if (rows.length > 0) await db.sql`update revocations set published = true where not published and value in ${db.sql.list(rows.map(({ value }) => value))}`;
+    // To the last one, or the store would count as told of what it was not.
+    for (let after = { kind: '', value: '' }; ; ) {
+      const rows = await db.sql<{ kind: string; value: string; ttl: number }[]>`
+        select kind, value, ceil(extract(epoch from expires_at - now()))::int as ttl from revocations
+        where expires_at > now() and (not published or not ${remembered}) and (kind, value) > (${after.kind}, ${after.value}) order by kind, value limit ${PER_PASS}`;
+      const last = rows.at(-1);
+      if (!last) break;
+      const answers = await kv.pipeline(rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]));
+      for (const answer of answers) if (answer instanceof Error) throw answer;
+      const [kinds, values] = [rows.map(({ kind }) => kind), rows.map(({ value }) => value)];
+      await db.sql`update revocations set published = true where not published and (kind, value) in (select * from unnest(${kinds}::text[], ${values}::text[]))`;
+      if (rows.length < PER_PASS) break;
+      after = last;
+    }
     if (!remembered) await kv.call('SET', PUBLISHED, '1');
   }
 

@@ -2,6 +2,7 @@ import { type RequestOf, reply } from '@platform/sdk';
 import type { Arrival } from './account/arrival.ts';
 import type { PasswordChange } from './account/password-change.ts';
 import type { PasswordDesk } from './account/password-desk.ts';
+import type { PasswordRenewal } from './account/password-renewal.ts';
 import type { StepTokens } from './account/step-tokens.ts';
 import type { Attempts } from './attempts.ts';
 import { type BrowserSession, clearedSession } from './browser-session.ts';
@@ -22,6 +23,7 @@ export interface SignInParts {
   readonly passwords: PasswordDesk;
   readonly people: People;
   readonly realms: Realms;
+  readonly renewal: PasswordRenewal;
   readonly sessions: Sessions;
   readonly steps: StepTokens;
 }
@@ -37,7 +39,7 @@ export class SignIn {
   }
 
   async signIn({ body, headers, hostname, ip }: RequestOf<Contract, 'signIn'>) {
-    const { arrival, attempts, guard, passwords, people, realms } = this.#parts;
+    const { arrival, attempts, guard, passwords, people, realms, renewal } = this.#parts;
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const account = attempts.account(realm.env_id, body.email);
@@ -49,7 +51,9 @@ export class SignIn {
       throw this.#ctx.problem('invalid_credentials', { detail: UNKNOWN });
     }
     await attempts.succeeded(account);
-    return arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'] });
+    const answer = await arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'] });
+    renewal.begin(person, body.password);
+    return answer;
   }
 
   async changePassword({ body, headers, hostname }: RequestOf<Contract, 'changePassword'>) {
@@ -64,11 +68,11 @@ export class SignIn {
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
-    await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
+    const password = await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
       // Whoever sets the mark has used the step; two tabs cannot both (H-13).
       if (!(await steps.use(tx.sql, step))) throw expired();
     });
-    return arrival.proceed(realm, { ...person, hash, must_change_password: false }, { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr });
+    return arrival.proceed(realm, { ...person, ...password, must_change_password: false }, { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr });
   }
 
   async signOut({ headers, hostname }: RequestOf<Contract, 'signOut'>) {

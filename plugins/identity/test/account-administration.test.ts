@@ -54,6 +54,16 @@ describe('an administrator', () => {
     await expect(self.disableUser({ params: { user_id } })).rejects.toMatchObject({ code: 'own_account' });
   });
 
+  test('does not take the own second factor away: the page of the own account asks for the password', async () => {
+    const { email, user_id } = await somebody();
+    const browser = world.browser();
+    await world.tokens(browser, email);
+    await AuthenticatorApp.enrol(world, browser, CHOSEN);
+    const self = world.host.by({ ...as.user('auth:users:admin'), id: user_id });
+    await expect(self.resetUserMfa({ params: { user_id } })).rejects.toMatchObject({ code: 'own_account', status: 409 });
+    expect((await signIn(email)).json['status']).toBe('mfa_required');
+  });
+
   test('sees that failed attempts locked an account, in the list too, and unlocks it; the lock is in the trail once', async () => {
     const { email, user_id } = await somebody();
     for (let run = 0; run < 10; run++) await signIn(email, 'a wrong password');

@@ -113,6 +113,7 @@ describe('assisted sign-in', () => {
     expect((await browser.post(`/v1/ciba/${id}/decision`, { decision: 'approve' })).status).toBe(403);
     browser.origin = `https://${HOST}:8443`;
     expect((await browser.post(`/v1/ciba/${id}/decision`, { decision: 'deny' })).json).toEqual({ status: 'denied' });
+    await world.audited('auth.ciba.denied');
     expect((await browser.post(`/v1/ciba/${id}/decision`, { decision: 'approve' })).json['code']).toBe('approval_not_found');
     await expect(openid.pollBackchannelAuthenticationGrant(delegator, { auth_req_id: id, expires_in: 300, interval: 0 }, undefined, { DPoP: await proof() })).rejects.toMatchObject({
       error: 'access_denied',

@@ -43,6 +43,7 @@ describe('a device', () => {
     expect(asking.json).toEqual({ client: { name: 'Television', logo_url: null }, scopes: [expect.objectContaining({ scope: 'openid' }), expect.objectContaining({ scope: 'email' })] });
     const decided = await browser.post('/v1/device/decision', { user_code: started.user_code, decision: 'approve' });
     expect([decided.status, decided.json]).toEqual([200, { status: 'approved' }]);
+    expect(await world.audited('auth.device.approved', ada)).toMatchObject({ details: { client_id: config.clientMetadata().client_id } });
     // The independent client asks by itself, at its own pace: `interval` 0 keeps the test from waiting for five seconds.
     const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...started, interval: 0 });
     expect(tokens.claims()).toMatchObject({ sub: ada, iss: `https://${HOST}:8443` });
@@ -61,6 +62,7 @@ describe('a device', () => {
     expect((await poll(started.device_code)).json['error']).toBe('authorization_pending');
     const browser = await signedIn();
     expect((await browser.post('/v1/device/decision', { user_code: started.user_code, decision: 'deny' })).json).toEqual({ status: 'denied' });
+    expect(await world.audited('auth.device.denied', ada)).toMatchObject({ details: { client_id: config.clientMetadata().client_id } });
     expect((await poll(started.device_code)).json['error']).toBe('access_denied');
     const late = await begin();
     await world.sql`update oidc_state set expires_at = now() - interval '1 second', payload = payload || jsonb_build_object('exp', extract(epoch from now())::int - 1) where model = 'DeviceCode' and consumed_at is null`;

@@ -53,5 +53,5 @@ test('the interface description says in which form a route refuses', async () =>
   const { json } = await world.host.fetch('/openapi.json');
   const paths = json['paths'] as Record<string, { get: { responses: Record<string, { content: object }> } }>;
   const responses = paths['/scim/v2/{rest}']?.get.responses;
-  for (const status of ['403', '409']) expect(names(responses?.[status]?.content as object)).toEqual(['application/scim+json']);
+  for (const status of ['400', '403', '404', '409', '503']) expect([status, names(responses?.[status]?.content ?? {})]).toEqual([status, ['application/scim+json']]);
 });

@@ -1,55 +1,46 @@
 import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { World } from './fixtures/world.ts';
+import { Access } from './fixtures/access.ts';
 
-let world: World;
-let env: string;
+let access: Access;
 beforeAll(async () => {
-  world = await World.start();
-  env = await world.environment('auth.prod.acme.localhost');
+  access = await Access.start();
 });
-afterAll(() => world[Symbol.asyncDispose]());
-const version = async (envId: string) => Number(await world.kv('GET', `authz:{${envId}}`));
-const scopes = async (userId: string, envId: string) => (await world.registry.userScopes({ params: { user_id: userId }, query: { env_id: envId } })).scopes;
-const groups = async (userId: string) => (await world.registry.userGroups({ params: { user_id: userId } })).groups;
-const person = () => world.person(`${newId()}@example.org`);
-const members = () => world.sql<object[]>`select env_id, group_name, user_id from group_members order by 1, 2, 3`;
+afterAll(() => access[Symbol.asyncDispose]());
 
 describe('members of an organization', () => {
   test('IDN-002 leaving takes a person out of every group below a name, in every realm, at once; once or twice, the same state', async () => {
-    const [ada, lin] = [await person(), await person()];
-    const [orgId, other] = [newId(), newId()];
-    for (const org_id of [orgId, other]) await world.registry.provisionAccess({ body: { template: 'org', org_id, owner: ada } });
-    await world.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id: env, owner: ada } });
-    await world.registry.putGroupMember({ params: { group: `platform:org:${orgId}:owners`, user_id: lin }, targetEnvId: SYSTEM.envId });
-    const before = [await version(SYSTEM.envId), await version(env)];
-    const prefixes = [`platform:org:${orgId}:`, `platform:env:${env}:`];
-    const { left } = await world.registry.leaveGroups({ params: { user_id: ada }, body: { prefixes } });
+    const [ada, lin] = [await access.person(), await access.person()];
+    const [orgId, other] = [await access.organization(ada), await access.organization(ada)];
+    await access.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id: access.env, owner: ada } });
+    await access.registry.putGroupMember({ params: { group: `platform:org:${orgId}:owners`, user_id: lin }, targetEnvId: SYSTEM.envId });
+    const before = [await access.version(SYSTEM.envId), await access.version(access.env)];
+    const prefixes = [`platform:org:${orgId}:`, `platform:env:${access.env}:`];
+    const { left } = await access.registry.leaveGroups({ params: { user_id: ada }, body: { prefixes } });
     expect(left.map(({ name, env_id }) => `${name} ${env_id}`).sort()).toEqual(
-      [`platform:env:${env}:owners ${SYSTEM.envId}`, `platform:env:${env}:owners ${env}`, `platform:org:${orgId}:owners ${SYSTEM.envId}`].sort(),
+      [`platform:env:${access.env}:owners ${SYSTEM.envId}`, `platform:env:${access.env}:owners ${access.env}`, `platform:org:${orgId}:owners ${SYSTEM.envId}`].sort(),
     );
-    expect(await groups(ada)).toEqual([{ name: `platform:org:${other}:owners`, env_id: SYSTEM.envId }]);
-    expect((await groups(lin)).length).toBeGreaterThan(0);
-    expect(await scopes(ada, env)).toEqual([]);
+    expect(await access.groups(ada)).toEqual([{ name: `platform:org:${other}:owners`, env_id: SYSTEM.envId }]);
+    expect((await access.groups(lin)).length).toBeGreaterThan(0);
+    expect(await access.scopes(ada, access.env)).toEqual([]);
     // The next request of everybody there sees it.
-    expect([(await version(SYSTEM.envId)) > (before[0] as number), (await version(env)) > (before[1] as number)]).toEqual([true, true]);
-    const state = await members();
-    expect(await world.registry.leaveGroups({ params: { user_id: ada }, body: { prefixes } })).toEqual({ left: [] });
-    expect(await world.registry.leaveGroups({ params: { user_id: 'nobody' }, body: { prefixes } })).toEqual({ left: [] });
-    expect(await members()).toEqual(state);
+    expect([(await access.version(SYSTEM.envId)) > (before[0] as number), (await access.version(access.env)) > (before[1] as number)]).toEqual([true, true]);
+    const state = await access.members();
+    expect(await access.registry.leaveGroups({ params: { user_id: ada }, body: { prefixes } })).toEqual({ left: [] });
+    expect(await access.registry.leaveGroups({ params: { user_id: 'nobody' }, body: { prefixes } })).toEqual({ left: [] });
+    expect(await access.members()).toEqual(state);
   });
 
   test('members of several groups come once each, with the groups they are in, page after page', async () => {
-    const orgId = newId();
+    const people = [await access.person(), await access.person(), await access.person()];
+    const orgId = await access.organization(people[0]);
     const names = ['owners', 'admins', 'viewers'].map(level => `platform:org:${orgId}:${level}`);
-    const people = [await person(), await person(), await person()];
-    await world.registry.provisionAccess({ body: { template: 'org', org_id: orgId, owner: people[0] as string } });
-    for (const user_id of people) await world.registry.putGroupMember({ params: { group: names[2] as string, user_id }, targetEnvId: SYSTEM.envId });
+    for (const user_id of people) await access.registry.putGroupMember({ params: { group: names[2] as string, user_id }, targetEnvId: SYSTEM.envId });
     const seen: { user_id: string; groups: string[] }[] = [];
     let cursor: string | null = null;
     do {
-      const page: { items: { user_id: string; groups: string[] }[]; next_cursor: string | null } = await world.registry.membersOf({
+      const page: { items: { user_id: string; groups: string[] }[]; next_cursor: string | null } = await access.registry.membersOf({
         query: { groups: names.join(','), limit: 2, ...(cursor ? { cursor } : {}) },
         targetEnvId: SYSTEM.envId,
       });
@@ -57,23 +48,23 @@ describe('members of an organization', () => {
       cursor = page.next_cursor;
     } while (cursor);
     expect(seen.map(({ user_id, groups: held }) => [user_id, held])).toEqual([...people].sort().map(id => [id, id === people[0] ? [names[0], names[2]] : [names[2]]]));
-    const one = await world.registry.membersOf({ query: { groups: names.join(','), user_id: people[1] as string }, targetEnvId: SYSTEM.envId });
+    const one = await access.registry.membersOf({ query: { groups: names.join(','), user_id: people[1] as string }, targetEnvId: SYSTEM.envId });
     expect(one.items.map(({ user_id }) => user_id)).toEqual([people[1]]);
-    expect((await world.registry.membersOf({ query: { groups: names.join(',') }, targetEnvId: env })).items).toEqual([]);
-    await expect(world.registry.membersOf({ query: { groups: names.join(',') } })).rejects.toMatchObject({ code: 'target_env_missing' });
-    await expect(world.registry.membersOf({ query: { groups: names.join(','), cursor: 'x' }, targetEnvId: env })).rejects.toMatchObject({ code: 'invalid_cursor' });
+    expect((await access.registry.membersOf({ query: { groups: names.join(',') }, targetEnvId: access.env })).items).toEqual([]);
+    await expect(access.registry.membersOf({ query: { groups: names.join(',') } })).rejects.toMatchObject({ code: 'target_env_missing' });
+    await expect(access.registry.membersOf({ query: { groups: names.join(','), cursor: 'x' }, targetEnvId: access.env })).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 });
 
 describe('tenants of a person', () => {
-  const tenants = (userId: string, ...named: string[]) => world.registry.tenantsOf({ params: { user_id: userId }, query: named.length > 0 ? { tenants: named.join() } : {} });
+  const tenants = (userId: string, ...named: string[]) => access.registry.tenantsOf({ params: { user_id: userId }, query: named.length > 0 ? { tenants: named.join() } : {} });
   const none = { owners: [], admins: [], viewers: [] };
 
   test('by level, each once whatever realms its groups are in; all of them, or those that are named', async () => {
-    const [ada, orgId, other, envId] = [await person(), newId(), newId(), newId()];
-    for (const org_id of [orgId, other]) await world.registry.provisionAccess({ body: { template: 'org', org_id, owner: ada } });
-    await world.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id: envId, owner: ada, host: `auth.${envId}.localhost` } });
-    await world.registry.putGroupMember({ params: { group: `platform:env:${envId}:viewers`, user_id: ada }, targetEnvId: envId });
+    const [ada, envId] = [await access.person(), newId()];
+    const [orgId, other] = [await access.organization(ada), await access.organization(ada)];
+    await access.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id: envId, owner: ada, host: `auth.${envId}.localhost` } });
+    await access.registry.putGroupMember({ params: { group: `platform:env:${envId}:viewers`, user_id: ada }, targetEnvId: envId });
     const all = await tenants(ada);
     expect({ org: { ...all.org, owners: [...all.org.owners].sort() }, env: all.env }).toEqual({
       org: { ...none, owners: [orgId, other].sort() },
@@ -84,16 +75,16 @@ describe('tenants of a person', () => {
   });
 
   test('REG-019 what is known of a person stands when a new tenant adds nothing to it, and no longer when it may', async () => {
-    const [ada, lin, orgId] = [await person(), await person(), newId()];
+    const [ada, lin, orgId] = [await access.person(), await access.person(), newId()];
     const moved = (userId: string, work: () => Promise<unknown>) => movedKey(`authz:person:{${userId}}`, work);
     const movedKey = async (key: string, work: () => Promise<unknown>) => {
-      const read = async () => Number(await world.kv('GET', key));
+      const read = async () => Number(await access.world.kv('GET', key));
       const before = await read();
       await work();
       return (await read()) > before;
     };
-    const org = (owner: string, org_id = newId()) => world.registry.provisionAccess({ body: { template: 'org', org_id, owner } });
-    const newEnv = (owner: string, env_id = newId()) => world.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id, owner, host: `auth.${env_id}.localhost` } });
+    const org = (owner: string, org_id = newId()) => access.registry.provisionAccess({ body: { template: 'org', org_id, owner } });
+    const newEnv = (owner: string, env_id = newId()) => access.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id, owner, host: `auth.${env_id}.localhost` } });
     expect(await moved(ada, () => org(ada, orgId))).toBe(true);
     expect(await moved(ada, () => org(ada))).toBe(false);
     const first = newId();
@@ -102,6 +93,6 @@ describe('tenants of a person', () => {
     await newEnv(lin);
     // The realm was there: somebody may have asked what this person may do in it, and nowhere else does it matter.
     expect(await movedKey(`authz:{${first}}`, () => newEnv(lin, first))).toBe(true);
-    expect(await scopes(lin, first)).toContain('sys:org:admin');
+    expect(await access.scopes(lin, first)).toContain('sys:org:admin');
   });
 });

@@ -74,6 +74,20 @@ describe('setting up an authenticator app', () => {
     expect((await browser.post('/v1/account/mfa/confirm', { code: '123456' })).json['code']).toBe('token_expired');
   });
 
+  test('ten wrong codes during the set-up lock the second factor, and the trail says so', async () => {
+    const { email, userId } = await somebody();
+    const browser = world.browser();
+    await password(browser, email);
+    await browser.post('/v1/account/mfa/begin', { password: CHOSEN });
+    const codes = [];
+    for (let run = 0; run < 11; run++) {
+      for (const key of (await world.kv('KEYS', 'auth:try:*')) as string[]) await world.kv('DEL', key);
+      codes.push((await browser.post('/v1/account/mfa/confirm', { code: '12345x' })).json['code']);
+    }
+    expect(codes).toEqual([...Array.from({ length: 10 }, () => 'invalid_code'), 'account_locked']);
+    expect(await world.audited('auth.mfa.locked', userId)).toMatchObject({ outcome: 'denied', details: { failures: 10 } });
+  });
+
   test('of eight that confirm at once, one is told the recovery codes', async () => {
     const { email, userId } = await somebody();
     const browser = world.browser();

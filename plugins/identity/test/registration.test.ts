@@ -54,6 +54,15 @@ describe('registration', () => {
     expect(await oauth.processDynamicClientRegistrationResponse(response)).toMatchObject({ client_name: 'Ledger', client_secret: expect.any(String) });
   });
 
+  test('a workload registers twenty clients a minute and is asked to wait', async () => {
+    const answers = [];
+    for (let run = 0; run < 21; run++) answers.push(await register(world, metadata, { host: HOST }));
+    expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 20 }, () => 201), 429]);
+    const last = answers.at(-1);
+    expect([last?.json['error'], last?.headers['ratelimit-policy']]).toEqual(['temporarily_unavailable', '"registration";q=20;w=60']);
+    expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0);
+  });
+
   test('IDN-001 needs a token of a workload that may, on its own certificate, and each token registers once', async () => {
     const token = await world.machineToken('app');
     expect((await register(world, metadata, { host: HOST, token })).status).toBe(201);

@@ -107,6 +107,17 @@ describe('a session', () => {
     await eventually(() => marked(sid));
   });
 
+  test('so does every other, however many there are', async () => {
+    const many = 70_000;
+    await world.sql`insert into revocations (kind, value, expires_at, published) select 'sid', 'one-of-many-' || n, now() + interval '1 hour', true from generate_series(1, ${many}::int) n`;
+    await world.kv('FLUSHALL');
+    world.host.clock.advance('11s');
+    await eventually(async () => (await world.kv('EXISTS', 'auth:revocations:published')) === 1);
+    const told = (await world.kv('KEYS', 'revoked:sid:one-of-many-*')) as string[];
+    await world.sql`delete from revocations where value like 'one-of-many-%'`;
+    expect(told).toHaveLength(many);
+  });
+
   test('lives twelve hours unused and seven days at most', async () => {
     const browser = world.browser();
     await world.signIn(browser, ADA);

@@ -1,3 +1,4 @@
+import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -67,5 +68,17 @@ describe('the sign-in settings of an environment', () => {
     const admin = world.host.by(as.userIn(SYSTEM.envId, 'auth:realms:admin'));
     expect(await admin.signInSettings()).toEqual(FRESH);
     await expect(admin.putSignInSettings({ body: FRESH })).rejects.toMatchObject({ code: 'realm_configured', detail: expect.stringContaining('PLATFORM_AUTH_PASSKEYS') });
+  });
+});
+
+describe('sign-in hosts', () => {
+  test("are each one environment's, and the platform's own is nobody else's", async () => {
+    const host = `auth.${newId()}.localhost`;
+    const first = await world.environment(host);
+    await expect(world.environment(host)).rejects.toMatchObject({ code: 'host_taken', status: 409 });
+    await expect(world.environment('auth.ops.sys.localhost')).rejects.toMatchObject({ code: 'host_taken' });
+    await expect(world.environment('console.ops.sys.localhost')).rejects.toMatchObject({ code: 'host_taken' });
+    await expect(world.registry.putRealm({ params: { env_id: SYSTEM.envId }, body: { host: 'evil.example', org_id: SYSTEM.orgId } })).rejects.toMatchObject({ code: 'host_taken' });
+    expect(await world.registry.putRealm({ params: { env_id: first }, body: { host, org_id: world.org } })).toEqual({ env_id: first, host, ...FRESH });
   });
 });

@@ -106,7 +106,7 @@ describe('signing in', () => {
 });
 
 test.each([
-  ['a password that is changed', "update passwords set hash = 'another' where user_id"],
+  ['a password that is changed', "update passwords set hash = 'another', changed_at = now() where user_id"],
   ['an account that is closed', "update users set status = 'disabled' where user_id"],
 ])('%s while somebody signs in with it leaves no session behind', async (what, change) => {
   const email = `hasty-${what.length}@example.org`;

@@ -144,7 +144,7 @@ export const accountRoutes = {
   resetUserMfa: post('/v1/admin/users/{user_id}/mfa/reset', {
     ...admin,
     summary: 'Take away the second factor of somebody who lost it',
-    problems: ['user_not_found', 'mfa_not_enrolled'],
+    problems: ['user_not_found', 'own_account', 'mfa_not_enrolled'],
     emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
   }),
 

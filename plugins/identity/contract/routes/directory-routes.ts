@@ -8,9 +8,10 @@ export const directoryRoutes = {
     gate: { any: ['scim:read', 'scim:write'] },
     target: 'optional',
     errors: 'scim',
-    problems: ['last_administrator', 'own_account'],
+    problems: ['last_administrator', 'own_account', 'realm_not_found', 'weak_password', 'busy'],
     emits: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted', 'platform:auth:session:revoked'],
   }),
+  scimRoot: raw('/scim/v2', { summary: 'Nothing: a resource is named below it', gate: { public: 'Nothing is here, for anybody' }, errors: 'scim', hidden: true }),
   deleteUser: del('/v1/admin/users/{user_id}', {
     summary: 'Remove an account and everything that hangs on it',
     gate: 'auth:users:admin',

@@ -81,6 +81,8 @@ export class AccountAdministration {
   async resetMfa(request: Asked) {
     const { factor, mailbox, people, realms, sessions, steps } = this.#parts;
     const person = await people.reachable(request);
+    // The owner takes it away with the password; a browser that was left open, or a stolen token, is not enough.
+    if (person.user_id === request.caller.userId) throw this.#ctx.problem('own_account', { detail: 'Remove it on the page of your account, or ask another administrator.' });
     const ended = await this.#ctx.db.tx(async tx => {
       if (!(await factor.remove(tx.sql, person.user_id))) throw this.#ctx.problem('mfa_not_enrolled', { detail: 'The person signs in with the password alone.' });
       await this.#record(tx, request, person, 'auth.mfa.reset');

@@ -2,13 +2,13 @@ import type { Attempts } from '../attempts.ts';
 import type { BrowserSession, Headers } from '../browser-session.ts';
 import type { Ctx } from '../context.ts';
 import type { PageGuard } from '../page-guard.ts';
-import type { People, Person } from '../people.ts';
+import type { People, PersonWithPassword } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { PasswordDesk } from './password-desk.ts';
 
 export interface Visit {
   readonly realm: Realm;
-  readonly person: Person & { readonly hash: string | null };
+  readonly person: PersonWithPassword;
   readonly sid: string;
   /** How the session was begun (RFC 8176). */
   readonly amr: readonly string[];

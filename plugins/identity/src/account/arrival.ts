@@ -3,14 +3,13 @@ import type { AuthorizationSteps } from '../authorization-steps.ts';
 import type { BrowserSession, Headers } from '../browser-session.ts';
 import type { Ctx } from '../context.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
-import { isAddress, type Person } from '../people.ts';
+import { isAddress, type PersonWithPassword } from '../people.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm } from '../realms.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';
 import { deviceOf } from './device.ts';
 import type { OAuthContext, StepTokens } from './step-tokens.ts';
 
-type Arriving = Person & { readonly hash: string | null };
 interface Proven {
   readonly oauth: OAuthContext;
   readonly headers: Headers;
@@ -30,7 +29,7 @@ export class Arrival {
     this.#parts = parts;
   }
 
-  async proceed(realm: Realm, person: Arriving, { oauth, headers, amr, provenAt }: Proven) {
+  async proceed(realm: Realm, person: PersonWithPassword, { oauth, headers, amr, provenAt }: Proven) {
     const { authorizations, factor, steps } = this.#parts;
     const { sql } = this.#ctx.db;
     if (realm.verify_email && !person.email_verified && isAddress(person.email)) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
@@ -51,7 +50,7 @@ export class Arrival {
    * A session for this browser, and where it goes on. It stands only if the account is still open and its password the one that was shown:
    * who changes or closes it at this moment ends every session, and this one must not slip through behind.
    */
-  async open(realm: Realm, person: Arriving, { headers, amr, provenAt, next }: Omit<Proven, 'oauth'> & { next: string }) {
+  async open(realm: Realm, person: PersonWithPassword, { headers, amr, provenAt, next }: Omit<Proven, 'oauth'> & { next: string }) {
     const { browser, recoveries } = this.#parts;
     // Somebody else's word for the person is as old as they say, and counts for nothing where they do not.
     const proven = amr.every(means => means === 'fed') ? (provenAt ?? 0) : Number.MAX_SAFE_INTEGER;
@@ -63,7 +62,7 @@ export class Arrival {
         tx.sql<object[]>`
           with standing as (
             update users u set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale) where user_id = ${person.user_id} and status = 'active'
-              and (select hash from passwords p where p.user_id = u.user_id) is not distinct from ${person.hash} returning 1),
+              and (select changed_at::text from passwords p where p.user_id = u.user_id) is not distinct from ${person.password_since} returning 1),
           device as (
             insert into session_devices (sid, device, proven_at)
             select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing)

@@ -75,10 +75,10 @@ export class OwnAccount {
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
-    await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
-      const still = await tx.sql<object[]>`select 1 from passwords where user_id = ${person.user_id} and hash = ${person.hash} for update`;
+    const password = await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
+      const still = await tx.sql<object[]>`select 1 from passwords where user_id = ${person.user_id} and changed_at::text = ${person.password_since} for update`;
       if (still.length === 0) throw this.#ctx.problem('wrong_password', { detail: 'The password was changed a moment ago.' });
     });
-    return arrival.open(realm, { ...person, hash }, { headers, amr, next: '/account' });
+    return arrival.open(realm, { ...person, ...password }, { headers, amr, next: '/account' });
   }
 }

@@ -40,21 +40,20 @@ export class SignUp {
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const email = body.email.trim();
-    await attempts.slow(attempts.account(realm.env_id, email), ip);
+    const account = attempts.account(realm.env_id, email);
+    await attempts.slow(account, ip);
     const { client_id } = body.oauth;
     const { allowed, group } = await policy.of(realm, client_id).catch(cause => {
       throw this.#ctx.problem('registry_away', { cause, detail: 'Try again in a moment.', headers: { 'retry-after': '5' } });
     });
     if (!allowed) throw this.#ctx.problem('signup_disabled', { detail: 'Ask somebody who is already there to invite you.' });
     passwords.require(body.password, email);
+    // G-K-19: whoever has the address is not told more often than that by mail, from wherever it is signed up with.
+    const mayMail = await attempts.mayMail('sign_up', account);
+    const password_hash = await passwords.hash(body.password);
     const display_name = body.display_name?.trim().replaceAll(/\s+/g, ' ');
-    await requests.write(realm, 'sign_up', {
-      ...askedBy(email, headers),
-      password_hash: await passwords.hash(body.password),
-      ...(display_name ? { display_name } : {}),
-      ...(group ? { group } : {}),
-      ...(client_id ? { client_id } : {}),
-    });
+    const asked = { ...askedBy(email, headers), password_hash, ...(display_name ? { display_name } : {}), ...(group ? { group } : {}), ...(client_id ? { client_id } : {}) };
+    if (mayMail) await requests.write(realm, 'sign_up', asked);
     return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', body.oauth) }, {});
   }
 

@@ -60,6 +60,7 @@ export class CibaApproval {
     if (!(await decideOnce(provider, request.jti, request.exp as number))) throw this.#gone();
     if (body.decision === 'deny') {
       await provider.backchannelResult(request, new errors.AccessDenied('the person declined'));
+      await this.#record('auth.ciba.denied', realm, session.accountId, request);
       return { status: 'denied' };
     }
     const grant = new provider.Grant({ accountId: session.accountId, clientId: request.clientId });
@@ -72,10 +73,12 @@ export class CibaApproval {
     const grantId = await grant.save();
     await provider.backchannelResult(request, grant, { amr: session.amr ?? ['pwd'], authTime: session.authTime() as number, sessionUid: session.uid });
     await consents.remember(realm.env_id, grantId, grant);
-    await this.#ctx.db.tx(tx =>
-      tx.audit({ action: 'auth.ciba.approved', envId: realm.env_id, resource: { type: 'user', id: session.accountId }, details: { client_id: request.clientId, actor: actorOf(request) } }),
-    );
+    await this.#record('auth.ciba.approved', realm, session.accountId, request);
     return { status: 'approved' };
+  }
+
+  #record(action: string, realm: Realm, userId: string, request: CibaRequest): Promise<void> {
+    return this.#ctx.db.tx(tx => tx.audit({ action, envId: realm.env_id, resource: { type: 'user', id: userId }, details: { client_id: request.clientId, actor: actorOf(request) } }));
   }
 
   async #waiting(hostname: string, headers: Headers, authReqId: string) {

@@ -6,7 +6,7 @@ import type { ClientDirectory } from '../client-directory.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { PageGuard } from '../page-guard.ts';
 import type { Protocol } from '../protocol.ts';
-import type { Realms } from '../realms.ts';
+import type { Realm, Realms } from '../realms.ts';
 import { titlesOf } from './asking.ts';
 import { API, addScopes, type Consents } from './consents.ts';
 
@@ -48,6 +48,7 @@ export class DeviceApproval {
     if (body.decision === 'deny') {
       Object.assign(code, { error: 'access_denied', errorDescription: 'the person declined' });
       await code.save();
+      await this.#record('auth.device.denied', realm, session.accountId, code);
       return { status: 'denied' };
     }
     const scopes = scopeOf(code).split(' ').filter(Boolean);
@@ -57,7 +58,12 @@ export class DeviceApproval {
     Object.assign(code, { accountId: session.accountId, grantId, scope: scopes.join(' '), resource: API, authTime: session.authTime(), amr: session.amr, sessionUid: session.uid });
     await code.save();
     await consents.remember(realm.env_id, grantId, grant);
+    await this.#record('auth.device.approved', realm, session.accountId, code);
     return { status: 'approved' };
+  }
+
+  #record(action: string, realm: Realm, userId: string, { clientId }: DeviceCode): Promise<void> {
+    return this.#ctx.db.tx(tx => tx.audit({ action, envId: realm.env_id, resource: { type: 'user', id: userId }, details: { client_id: clientId } }));
   }
 
   async #waiting(hostname: string, headers: Headers, ip: string, userCode: string) {

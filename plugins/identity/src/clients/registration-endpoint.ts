@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeExchange } from '@platform/sdk';
+import type { Attempts } from '../attempts.ts';
 import type { ClientDirectory } from '../client-directory.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
@@ -16,6 +17,7 @@ const FORBIDDEN = ['registration_access_token', 'registration_client_uri', 'clie
 
 type Members = Readonly<Record<string, unknown>>;
 interface Parts {
+  readonly attempts: Attempts;
   readonly clients: RegisteredClients;
   readonly directory: ClientDirectory;
   readonly registration: ClientRegistration;
@@ -65,6 +67,7 @@ export class RegistrationEndpoint {
     const token = bearerOf(req);
     if (token === undefined && workload !== undefined) return this.#whoAmI(realm, workload, req, res);
     const by = await this.#initialAccess(token, thumbprint);
+    await this.#parts.attempts.register(by.sub);
     const asked = await jsonOf(req);
     const issued = await this.#parts.registration.create(realm.env_id, asked, by.sub, tx => this.#spend(tx, realm, by));
     answer(res, 201, registrationOf(issued, this.#uriOf(realm, issued.client)));

@@ -15,6 +15,7 @@ interface Parts {
 /** Routes of the directory to who answers them. */
 export const directoryHandlers = ({ audit, people, removal, scim }: Parts): Handlers<keyof typeof directoryRoutes> => ({
   scim: exchange => scim.handle(exchange),
+  scimRoot: () => scim.root(),
   deleteUser: async request => removal.remove(await people.reachable(request), request.caller),
   listOwnAudit: request => audit.list(request),
 });

@@ -37,8 +37,9 @@ export class MfaEnrolment {
     const { attempts, factor, visits } = this.#parts;
     const visit = await visits.changing(request);
     const { user_id: userId } = visit.person;
-    await attempts.admit(attempts.secondFactor(userId), request.ip);
+    const failures = await attempts.admit(attempts.secondFactor(userId), request.ip);
     const found = await factor.awaited(userId, request.body.code);
+    if (typeof found === 'string') await attempts.recordLock(failures, 'auth.mfa.locked', visit.realm.env_id, userId);
     if (found === 'expired') throw this.#ctx.problem('token_expired', { detail: 'Begin the set-up again.' });
     if (found === 'wrong') throw this.#ctx.problem('invalid_code', { detail: 'Enter the code that the app shows now.' });
     const codes = await this.#ctx.db.tx(async tx => {

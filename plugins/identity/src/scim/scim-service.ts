@@ -38,7 +38,7 @@ export class ScimService {
     const [kind = '', id, ...more] = (params['rest'] ?? '').split('/');
     const { method } = request;
     const asked: Asked = { request, realm, base, permits, call: { caller, realm, ifMatch: request.headers.get('if-match') ?? undefined } };
-    if (more.length > 0) throw new ScimError(404, 'Nothing is here.');
+    if (more.length > 0) throw nothing();
     if (isDiscovery(kind)) {
       allow(method, 'GET');
       if (new URL(request.url).searchParams.has('filter')) throw new ScimError(403, 'What the service can do is not filtered.');
@@ -55,8 +55,13 @@ export class ScimService {
       allow(method, 'POST');
       return this.#list(asked, readSearch(await this.#body(request)));
     }
-    if (kind !== 'Users') throw new ScimError(404, 'Nothing is here.');
+    if (kind !== 'Users') throw nothing();
     return id === undefined ? this.#collection(asked) : this.#one(asked, id);
+  }
+
+  /** Below it is everything: no resources of several types are searched at once here (RFC 7644, 3.4.2.1). */
+  root(): never {
+    throw nothing();
   }
 
   async #collection(asked: Asked): Promise<Response> {
@@ -139,6 +144,8 @@ export class ScimService {
     return { status: told.status, error: errorBody(told, { form: 'scim' }).body };
   }
 }
+
+const nothing = (): ScimError => new ScimError(404, 'Nothing is here. Users are at /scim/v2/Users.');
 
 const listOf = (resources: readonly object[], total: number, startIndex: number): object => ({
   schemas: [LIST],

@@ -134,7 +134,7 @@ export class ScimUsers {
       if (opened && isAddress(row.email) && hash === undefined && (await tx.sql<object[]>`select 1 from passwords where user_id = ${id}`).length === 0)
         await mailbox.welcome(tx, realm, person, await steps.issue(tx.sql, 'password_reset', id));
     };
-    await this.#unique(() => (hash === undefined ? this.#ctx.db.tx(write) : change.commit(realm, seen, hash, { action: 'auth.password.set' }, write)));
+    await this.#unique<unknown>(() => (hash === undefined ? this.#ctx.db.tx(write) : change.commit(realm, seen, hash, { action: 'auth.password.set' }, write)));
     await bumpPeople(this.#ctx, [id]);
     await sessions.mark(ended);
     return this.get(realm, id);
