@@ -23,7 +23,7 @@ interface Step {
 /** What happened to an account, told to its owner, who may not have done it. */
 export type Notice = Exclude<
   Letter,
-  'confirm_address' | 'already_there' | 'reset_password' | 'welcome' | 'ciba' | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
+  'confirm_address' | 'already_there' | 'asked_twice' | 'reset_password' | 'welcome' | 'ciba' | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
 >;
 
 /** What people read about their accounts. Links show; only a click on the page consumes (H-08). Tokens stand behind `#`, which no server and no log ever sees. */
@@ -55,6 +55,11 @@ export class AccountMailbox {
 
   alreadyThere(tx: QueueTx, realm: Realm, person: Recipient, clientId?: string): Promise<void> {
     return this.write(tx, realm, person, 'already_there', { link: this.link(realm, '/sign-in', { clientId }), reset: this.link(realm, '/password-reset', { clientId }) });
+  }
+
+  /** For an address that was signed up with more than once before anybody confirmed it: who reads its mail chooses the password. */
+  askedTwice(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {
+    return this.write(tx, realm, person, 'asked_twice', { link: this.link(realm, '/password-reset/confirm', { token }), reset: this.link(realm, '/password-reset') }, expires);
   }
 
   resetPassword(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {

@@ -5,7 +5,7 @@ import type { Attempts } from '../attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { PageGuard } from '../page-guard.ts';
 import type { PasswordDesk } from './password-desk.ts';
-import type { People } from '../people.ts';
+import type { People, Person } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
 import { type AccountRequests, type Answer, type Asked, askedBy } from './account-requests.ts';
@@ -57,7 +57,7 @@ export class SignUp {
     return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', body.oauth) }, {});
   }
 
-  /** Somebody who is there already is told by mail; nothing of the account changes. */
+  /** Somebody who is there already is told by mail; nothing of a confirmed account changes. */
   readonly open: Answer = async (tx, realm, asked) => {
     const { mailbox, people, steps } = this.#parts;
     const userId = this.#ctx.platform.newId();
@@ -67,6 +67,7 @@ export class SignUp {
       const known = await people.byEmail(realm.env_id, asked.email, tx.sql);
       const person = known && { ...known, locale: asked.locale ?? known.locale };
       if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked.client_id);
+      else if (person && realm.verify_email) await this.#contest(tx, realm, person);
       else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id), asked.client_id);
       return undefined;
     }
@@ -93,6 +94,18 @@ export class SignUp {
   async deleteRole({ params: { group, role }, headers }: RequestOf<Contract, 'deleteSignUpRole'>): Promise<void> {
     const envId = realmOf(this.#ctx, { headers });
     await this.#ctx.db.sql`delete from sign_up_roles where env_id = ${envId} and group_name = ${group} and role = ${role}`;
+  }
+
+  /**
+   * Nobody has confirmed the address, and two ask for it with a password each: had the first one's stood, a stranger could wait in an account
+   * until its owner opens it. Neither stands. Nobody is using the account: without a confirmed address nobody signs in here.
+   */
+  async #contest(tx: IdentityTx, realm: Realm, person: Person): Promise<void> {
+    const { mailbox, steps } = this.#parts;
+    await tx.sql`delete from passwords where user_id = ${person.user_id}`;
+    await steps.voidAll(tx.sql, person.user_id);
+    await mailbox.askedTwice(tx, realm, person, await steps.issue(tx.sql, 'password_reset', person.user_id));
+    await tx.audit({ action: 'auth.user.sign_up_contested', envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
   }
 
   /** Groups are never made up (IDN): an application whose group is gone gives its people nothing, and its operators read why. */

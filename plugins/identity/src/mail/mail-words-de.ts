@@ -11,6 +11,10 @@ export const de: MailWords = {
     subject: 'Sie haben schon ein Konto',
     text: 'Jemand, wahrscheinlich Sie, wollte mit dieser E-Mail-Adresse ein Konto anlegen. Sie haben schon eines.\n\nAnmelden:\n{link}\n\nWenn Sie das Passwort vergessen haben:\n{reset}\n\nWenn Sie es nicht waren, tun Sie nichts.',
   },
+  asked_twice: {
+    subject: 'Wählen Sie ein Passwort für Ihr Konto',
+    text: 'Jemand wollte mit dieser E-Mail-Adresse mehr als einmal ein Konto anlegen, und das waren vielleicht nicht jedes Mal Sie. Keines der Passwörter von damals gilt. Wenn Sie das Konto möchten, wählen Sie Ihres:\n{link}\n\nDer Link gilt einmal, 30 Minuten lang. Danach fordern Sie einen neuen an:\n{reset}\n\nWenn Sie es nicht waren, tun Sie nichts.',
+  },
   reset_password: {
     subject: 'Setzen Sie Ihr Passwort zurück',
     text: 'Wählen Sie ein neues Passwort:\n{link}\n\nDer Link gilt einmal, 30 Minuten lang. Wenn Sie nicht darum gebeten haben, tun Sie nichts: Ihr Passwort bleibt, wie es ist.',

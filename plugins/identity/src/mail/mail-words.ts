@@ -14,6 +14,10 @@ const en = {
     subject: 'You already have an account',
     text: 'Somebody, probably you, asked to open an account with this e-mail address. You already have one.\n\nSign in:\n{link}\n\nIf you forgot the password:\n{reset}\n\nIf it was not you, do nothing.',
   },
+  asked_twice: {
+    subject: 'Choose a password for your account',
+    text: 'Somebody asked more than once to open an account with this e-mail address, and it may not have been you each time. No password that was given then is valid. If you want the account, choose yours:\n{link}\n\nThe link works once, for 30 minutes. Afterwards, ask for another one:\n{reset}\n\nIf it was not you, do nothing.',
+  },
   reset_password: {
     subject: 'Reset your password',
     text: 'Choose a new password:\n{link}\n\nThe link works once, for 30 minutes. If you did not ask for it, do nothing: your password stays as it is.',
