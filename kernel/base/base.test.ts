@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { backoff } from './backoff.ts';
 import { ManualClock, milliseconds } from './clock.ts';
 import { DisposalStack } from './disposal-stack.ts';
+import { newId } from './ids.ts';
 import { KERNEL_PROBLEMS, kernelProblem } from './kernel-problem.ts';
 
 describe('a disposal stack', () => {
@@ -35,6 +36,16 @@ describe('a disposal stack', () => {
     expect((failure as AggregateError).errors.map(error => (error as Error).message)).toEqual(['three', 'two']);
     expect(order).toEqual(['one']);
   });
+});
+
+test('ids are UUIDs of version 7 in the order they were made, with the time in them, and no byte of two of them is drawn twice', () => {
+  const ids = Array.from({ length: 20_000 }, () => newId());
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(ids.toSorted()).toEqual(ids);
+  expect(new Set(ids.map(id => id.slice(19))).size).toBe(ids.length);
+  using _ = { [Symbol.dispose]: () => vi.useRealTimers() };
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2100-01-01T00:00:00.123Z') });
+  expect(newId().slice(0, 13)).toBe(`${Date.now().toString(16).padStart(12, '0').replace(/^.{8}/, '$&-')}`);
 });
 
 test('durations are read in their units, and nothing else is one', () => {

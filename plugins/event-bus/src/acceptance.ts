@@ -11,6 +11,24 @@ export type Given = ProduceRequest | { readonly [K in keyof ProduceRequest]?: Pr
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;
+/** Control characters are no text to the database. */
+const isStorable = (text: string): boolean => text.isWellFormed() && !/\p{Cc}/u.test(text);
+
+interface Text {
+  readonly name: string;
+  readonly read: (event: { [K in keyof ProduceRequest]?: unknown }) => unknown;
+  readonly fits: (text: string) => boolean;
+}
+/** Members that are text, when they are there; read by names that the engine knows. */
+const TEXTS: readonly Text[] = [
+  { name: 'env_id', read: ({ env_id }) => env_id, fits: text => UUID.test(text) },
+  { name: 'idempotency_key', read: ({ idempotency_key }) => idempotency_key, fits: text => text.length > 0 && text.length <= 256 && isStorable(text) },
+  { name: 'correlation_id', read: ({ correlation_id }) => correlation_id, fits: text => CORRELATION.test(text) },
+  { name: 'created_at', read: ({ created_at }) => created_at, fits: text => INSTANT.test(text) && !Number.isNaN(Date.parse(text)) },
+  { name: 'publisher_id_token', read: ({ publisher_id_token }) => publisher_id_token, fits: text => text.length <= 16_384 && isStorable(text) },
+];
+const KNOWN: ReadonlySet<string> = new Set(Object.keys(ProduceRequest.properties));
 
 /** What an event must be before it is stored, whether for now or for later, asked in the order of G-BUS-01. */
 export class Acceptance {
@@ -76,17 +94,11 @@ export class Acceptance {
 
   /** What the schema checks for a single event, for a row of a batch. */
   #checkShape(event: { [K in keyof ProduceRequest]?: ProduceRequest[K] | undefined }): void {
-    const { env_id, idempotency_key, correlation_id, created_at, publisher_id_token } = event;
-    const fits = (member: string, value: unknown, check: (text: string) => boolean): void => {
-      if (value !== undefined && !(typeof value === 'string' && check(value))) throw this.#ctx.problem('invalid_event', { detail: `${member} does not fit.` });
-    };
-    fits('env_id', env_id, text => UUID.test(text));
-    // Control characters are no text to the database.
-    fits('idempotency_key', idempotency_key, text => text.length > 0 && text.length <= 256 && text.isWellFormed() && !/\p{Cc}/u.test(text));
-    fits('correlation_id', correlation_id, text => /^[A-Za-z0-9._:-]{1,128}$/.test(text));
-    fits('created_at', created_at, text => INSTANT.test(text) && !Number.isNaN(Date.parse(text)));
-    fits('publisher_id_token', publisher_id_token, text => text.length <= 16_384 && text.isWellFormed() && !/\p{Cc}/u.test(text));
-    for (const member in event) if (!Object.hasOwn(ProduceRequest.properties, member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
+    for (const { name, read, fits } of TEXTS) {
+      const value = read(event);
+      if (value !== undefined && !(typeof value === 'string' && fits(value))) throw this.#ctx.problem('invalid_event', { detail: `${name} does not fit.` });
+    }
+    for (const member in event) if (!KNOWN.has(member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
   }
 
   #environment(given: string | undefined, caller: Caller): string {
@@ -100,7 +112,7 @@ export class Acceptance {
 
   /** The first segment is the vertical that may say it; people have none. */
   #checkOwnership(eventType: string, { kind, vertical }: Caller): void {
-    if (kind !== 'user' && vertical !== undefined && eventType.split(':')[0] === vertical) return;
+    if (kind !== 'user' && vertical !== undefined && eventType[vertical.length] === ':' && eventType.startsWith(vertical)) return;
     throw this.#ctx.problem('event_ownership', { detail: `event_ownership: vertical '${kind === 'user' ? '' : (vertical ?? '')}' may not produce '${eventType}'` });
   }
 

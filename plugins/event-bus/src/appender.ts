@@ -3,7 +3,7 @@ import { environmentsKey, FAMILIES_KEY, type StreamRef } from './names.ts';
 import type { StoreLife } from './store-life.ts';
 import type { Wake } from './wake.ts';
 
-const ROWS_PER_PIPELINE = 256;
+const ROWS_PER_PIPELINE = 512;
 const BYTES_PER_PIPELINE = 4 * 1_048_576;
 
 /** Puts envelopes on their streams, in their order, and tells who waits for them. */
