@@ -66,10 +66,14 @@ export function bundles(node, say = console.log) {
   }
 }
 
-/** Runs a program under Node 26, passing signals on; resolves with its exit code. */
-export function handOver(node, args, options = {}) {
+/**
+ * Runs a program under Node 26, passing signals on; resolves with its exit code. It and its children keep what they compiled, from before
+ * their first module: else each of them loads the compiler that takes the types out, four megabytes of source for one file.
+ */
+export function handOver(node, args) {
   return new Promise(resolve => {
-    const child = spawn(node, args, { cwd: root, stdio: 'inherit', ...options });
+    const env = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.compile-cache'), ...process.env };
+    const child = spawn(node, args, { cwd: root, stdio: 'inherit', env });
     // Ctrl-C reaches the child by the terminal; a signal to this process alone has to be handed on.
     const onward = signal => () => child.kill(signal);
     process.on('SIGTERM', onward('SIGTERM'));

@@ -56,5 +56,13 @@ export class Appender {
 }
 
 export function distinct(rows: readonly StreamRef[]): StreamRef[] {
-  return [...new Map(rows.map(({ env, family }) => [`${env}:${family}`, { env, family }])).values()];
+  const refs = new Map<string, StreamRef>();
+  let last: StreamRef | undefined;
+  for (const row of rows) {
+    // Mostly they go where the one before went.
+    if (row.env === last?.env && row.family === last.family) continue;
+    last = row;
+    refs.set(`${row.env}:${row.family}`, { env: row.env, family: row.family });
+  }
+  return [...refs.values()];
 }
