@@ -4,6 +4,7 @@ import { check, type Violation } from './checker.ts';
 import type { FaultStack } from './fault-stack.ts';
 import { FAULTS, FILL_DISK, fillDisk } from './faults.ts';
 import { History, nameOf, type Received, type Sent } from './history.ts';
+import { Patience } from './patience.ts';
 import { Seeded } from './seeded.ts';
 
 const PRODUCERS = 4;
@@ -14,9 +15,9 @@ const CONSUMERS = 2;
 const RETRY_MS = 20;
 const COMMIT_MS = 1_000;
 /** After this what was acknowledged and is not there counts as lost. */
-const SETTLE_MS = 90_000;
+const SETTLE_S = 90;
 /** After this work that does not go on never will. */
-const STUCK_MS = 120_000;
+const STUCK_S = 120;
 
 export interface RunReport {
   readonly seed: number;
@@ -75,9 +76,9 @@ export class FaultRun {
   /** Until so many more were acknowledged: work goes on, whatever was done to it. */
   async #grow(count: number): Promise<void> {
     const { acknowledged } = this.#history;
-    const until = performance.now() + STUCK_MS;
+    using patience = new Patience(STUCK_S);
     for (const wanted = acknowledged.size + count; acknowledged.size < wanted; ) {
-      if (performance.now() > until) throw new Error(`seed ${this.#seed}: nothing is acknowledged any more`);
+      if (patience.ended) throw new Error(`seed ${this.#seed}: nothing is acknowledged any more`);
       await delay(5);
     }
   }
@@ -136,8 +137,8 @@ export class FaultRun {
   async #readStream(): Promise<void> {
     const { acknowledged, stream } = this.#history;
     const missing = new Set(acknowledged.keys());
-    const until = performance.now() + SETTLE_MS;
-    for (let turn = 0; performance.now() < until; turn++) {
+    using patience = new Patience(SETTLE_S);
+    for (let turn = 0; !patience.ended; turn++) {
       const group = { env_id: this.#env, stream_family: 'app', consumer_group: `checker-${turn}` };
       stream.length = 0;
       const left = new Set(missing);
