@@ -55,7 +55,7 @@ export class Arrival {
     // Somebody else's word for the person is as old as they say, and counts for nothing where they do not.
     const proven = amr.every(means => means === 'fed') ? (provenAt ?? 0) : Number.MAX_SAFE_INTEGER;
     const { tokenId, cookie, sid, turn } = await browser.open(realm, person, headers, [...amr]);
-    const stands = await this.#ctx.db.tx(async tx => {
+    await this.#ctx.db.tx(async tx => {
       // Looked at only once the row is held: a change that was under way has ended by then, and one that comes finds this session.
       const [, standing] = await Promise.all([
         tx.sql<object[]>`select 1 from users where user_id = ${person.user_id} for no key update`,
@@ -67,15 +67,14 @@ export class Arrival {
             insert into session_devices (sid, device, proven_at)
             select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing)
           select 1 from standing`,
+        // Behind them on the connection, and gone with them where the account does not stand.
+        turn.write(tx.sql),
       ]);
-      if (standing.length === 0) return false;
-      await turn.write(tx.sql);
+      if (standing.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
       // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
       if (realm.account_recovery !== 'off') await recoveries.cancelOf(tx, realm, person.user_id, 'signed_in');
       await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
-      return true;
     });
-    if (!stands) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
     return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
   }
 }
