@@ -15,20 +15,20 @@ const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;
 /** Control characters are no text to the database. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !/\p{Cc}/u.test(text);
 
-interface Text {
+interface TextMember {
   readonly name: string;
   readonly read: (event: { [K in keyof ProduceRequest]?: unknown }) => unknown;
   readonly fits: (text: string) => boolean;
 }
 /** Members that are text, when they are there; read by names that the engine knows. */
-const TEXTS: readonly Text[] = [
+const TEXTS: readonly TextMember[] = [
   { name: 'env_id', read: ({ env_id }) => env_id, fits: text => UUID.test(text) },
   { name: 'idempotency_key', read: ({ idempotency_key }) => idempotency_key, fits: text => text.length > 0 && text.length <= 256 && isStorable(text) },
   { name: 'correlation_id', read: ({ correlation_id }) => correlation_id, fits: text => CORRELATION.test(text) },
   { name: 'created_at', read: ({ created_at }) => created_at, fits: text => INSTANT.test(text) && !Number.isNaN(Date.parse(text)) },
   { name: 'publisher_id_token', read: ({ publisher_id_token }) => publisher_id_token, fits: text => text.length <= 16_384 && isStorable(text) },
 ];
-const KNOWN: ReadonlySet<string> = new Set(Object.keys(ProduceRequest.properties));
+const MEMBERS: ReadonlySet<string> = new Set(Object.keys(ProduceRequest.properties));
 
 /** What an event must be before it is stored, whether for now or for later, asked in the order of G-BUS-01. */
 export class Acceptance {
@@ -98,7 +98,7 @@ export class Acceptance {
       const value = read(event);
       if (value !== undefined && !(typeof value === 'string' && fits(value))) throw this.#ctx.problem('invalid_event', { detail: `${name} does not fit.` });
     }
-    for (const member in event) if (!KNOWN.has(member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
+    for (const member in event) if (!MEMBERS.has(member)) throw this.#ctx.problem('invalid_event', { detail: `${member.slice(0, 64)} is not a member of an event.` });
   }
 
   #environment(given: string | undefined, caller: Caller): string {

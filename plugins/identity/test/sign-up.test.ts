@@ -100,6 +100,17 @@ describe('signing up', () => {
     await world.audited('auth.user.sign_up_contested', person?.user_id as string);
   });
 
+  test('who has signed in before the realm asked for a confirmed address keeps the password, whoever signs up with it', async () => {
+    const email = fresh();
+    const userId = await world.person(email);
+    await world.sql`update users set email_verified = false, last_sign_in_at = now() where user_id = ${userId}`;
+    await signUp(email, { password: 'a stranger would have it else' });
+    expect((await world.mails(email)).map(({ subject }) => subject)).toEqual(['Confirm your e-mail address']);
+    await world.browser().post('/v1/email/verify', { token: await world.token(email) });
+    const attempt = async (password: string) => (await world.browser().post('/v1/sign-in', { email, password, oauth: {} })).status;
+    expect([await attempt('a stranger would have it else'), await attempt(CHOSEN)]).toEqual([401, 200]);
+  });
+
   test('of eight at once with one address, one account comes', async () => {
     const email = fresh();
     await Promise.all(Array.from({ length: 8 }, () => signUp(email)));

@@ -47,7 +47,7 @@ export default definePlugin(registry, {
         policyRemove: request => of.policies.remove(request),
       },
       jobs: {
-        signAudit: signal => of.auditAnchors.sign(signal, { atLeisure: true }),
+        signAudit: signal => of.auditAnchors.sign(signal),
         watchAudit: signal => of.auditWatch.look(signal),
         pushMail: signal => of.mails.push(signal),
         settleMembers: async signal => {

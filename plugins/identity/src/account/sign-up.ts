@@ -67,7 +67,7 @@ export class SignUp {
       const known = await people.byEmail(realm.env_id, asked.email, tx.sql);
       const person = known && { ...known, locale: asked.locale ?? known.locale };
       if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked.client_id);
-      else if (person && realm.verify_email) await this.#contest(tx, realm, person);
+      else if (person && realm.verify_email && person.last_sign_in_at === null) await this.#contest(tx, realm, person);
       else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id), asked.client_id);
       return undefined;
     }
@@ -98,7 +98,7 @@ export class SignUp {
 
   /**
    * Nobody has confirmed the address, and two ask for it with a password each: had the first one's stood, a stranger could wait in an account
-   * until its owner opens it. Neither stands. Nobody is using the account: without a confirmed address nobody signs in here.
+   * until its owner opens it. Neither stands. Nobody has used the account, who would be locked out by a stranger's wish.
    */
   async #contest(tx: IdentityTx, realm: Realm, person: Person): Promise<void> {
     const { mailbox, steps } = this.#parts;

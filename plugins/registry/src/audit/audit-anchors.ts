@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { AuditKeys } from './audit-keys.ts';
@@ -32,13 +31,12 @@ export class AuditAnchors {
     this.#keys = keys;
   }
 
-  /** Signs every head that moved, some environments at a time. `atLeisure` leaves the requests between them as much time as they took. */
-  async sign(signal: AbortSignal, { atLeisure = false } = {}): Promise<void> {
+  /** Signs every head that moved, some environments at a time. */
+  async sign(signal: AbortSignal): Promise<void> {
     await this.#keys.refresh();
     const { id: keyId } = this.#keys.current;
     if (keyId !== this.#signedBy) [this.#from, this.#signedBy] = [BEGINNING_OF_TIME, keyId];
     for (let after = { ts: this.#from, env_id: NO_ID }; !signal.aborted; ) {
-      const began = performance.now();
       const heads = await this.#ctx.db.sql<{ env_id: string; ts: string; signed: boolean }[]>`
         select env_id, ts,
           exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position and anchor.hash = head.hash and anchor.key_id = ${keyId})
@@ -51,7 +49,6 @@ export class AuditAnchors {
       // One that moves again within this millisecond is seen again.
       this.#from = new Date(Date.parse(after.ts) - 1).toISOString();
       if (heads.length < ENVIRONMENTS_AT_ONCE) return;
-      if (atLeisure) await delay(performance.now() - began, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
