@@ -13,11 +13,17 @@ const HOUR_S = 3_600;
 const MAILS_PER_ACCOUNT = 5;
 const MAILS_PER_IP = 20;
 
+/** A counter that can never be left without an end. */
+const COUNT = `
+  local count = redis.call('INCR', KEYS[1])
+  if count == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
+  return count`;
 /** The lock runs from the last failure that was still counted; knocking on a locked door does not prolong it. */
 const COUNT_FAILURE = `
   local failures = redis.call('INCR', KEYS[1])
   if failures <= tonumber(ARGV[1]) then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
   return {failures, redis.call('TTL', KEYS[1])}`;
+const TAKE_BACK = `if redis.call('DECR', KEYS[1]) <= 0 then redis.call('DEL', KEYS[1]) end`;
 
 interface Batch {
   count: number;
@@ -50,9 +56,15 @@ export class Attempts {
 
   /** @returns how many tries failed if this one does. */
   async admit(account: string, ip: string): Promise<number> {
-    await this.slow(account, ip);
     const failed = `auth:failed:${account}`;
-    const [answer] = await this.#pipeline([['EVAL', COUNT_FAILURE, 1, failed, FAILURES, LOCK_S]]);
+    const now = this.#seconds();
+    const [own, address, answer] = await this.#pipeline([...tries(ip, now, account), ['EVAL', COUNT_FAILURE, 1, failed, FAILURES, LOCK_S]]);
+    const refused = this.#tooFast(own, address, now);
+    if (refused) {
+      // Whoever is turned away for haste has tried nothing, and locks nobody out.
+      await this.#pipeline([['EVAL', TAKE_BACK, 1, failed]]);
+      throw refused;
+    }
     const [failures = 0, left = 0] = answer as number[];
     if (failures > FAILURES) throw this.#ctx.problem('account_locked', { detail: 'Try again in 15 minutes.', headers: { 'retry-after': String(Math.max(1, left)) } });
     return failures;
@@ -61,18 +73,17 @@ export class Attempts {
   /** So many tries a minute, whatever becomes of them; those that name no account are counted by where they come from alone. */
   async slow(account: string | undefined, ip: string): Promise<void> {
     const now = this.#seconds();
-    const source = `auth:try:${Math.floor(now / MINUTE_S)}:${network(ip)}`;
-    const [, address, , own] = await this.#pipeline([...counted(source, MINUTE_S), ...(account ? counted(`${source}:${account}`, MINUTE_S) : [])]);
-    const limit = Number(own ?? 0) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : Number(address) > PER_IP ? PER_IP : undefined;
-    if (limit !== undefined) throw this.#tooMany('sign-in', limit, MINUTE_S, now);
+    const counts = await this.#pipeline(tries(ip, now, account));
+    const refused = this.#tooFast(account && counts[0], counts.at(-1), now);
+    if (refused) throw refused;
   }
 
   /** G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. Applications ask for many people from one place. */
   async mayMail(kind: string, account: string, ip?: string): Promise<boolean> {
     const now = this.#seconds();
     const hour = Math.floor(now / HOUR_S);
-    const source = ip === undefined ? [] : counted(`auth:mail:${hour}:${network(ip)}`, HOUR_S);
-    const [, own, , address] = await this.#pipeline([...counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...source]);
+    const source = ip === undefined ? [] : [counted(`auth:mail:${hour}:${network(ip)}`, HOUR_S)];
+    const [own, address] = await this.#pipeline([counted(`auth:mail:${hour}:${kind}:${account}`, HOUR_S), ...source]);
     if (Number(address ?? 0) > MAILS_PER_IP) throw this.#tooMany('mail', MAILS_PER_IP, HOUR_S, now);
     return Number(own) <= MAILS_PER_ACCOUNT;
   }
@@ -80,7 +91,7 @@ export class Attempts {
   /** Clients that one workload registers a minute (G-K-19). */
   async register(workload: string): Promise<void> {
     const now = this.#seconds();
-    const [, count] = await this.#pipeline(counted(`auth:try:${Math.floor(now / MINUTE_S)}:register:${workload}`, MINUTE_S));
+    const [count] = await this.#pipeline([counted(`auth:try:${Math.floor(now / MINUTE_S)}:register:${workload}`, MINUTE_S)]);
     if (Number(count) > REGISTRATIONS_PER_CLIENT) throw this.#tooMany('registration', REGISTRATIONS_PER_CLIENT, MINUTE_S, now);
   }
 
@@ -130,13 +141,18 @@ export class Attempts {
   async userCode(userId: string, ip: string): Promise<void> {
     const now = this.#seconds();
     const minute = Math.floor(now / MINUTE_S);
-    const [, own, , address] = await this.#pipeline([...counted(`auth:code:${minute}:${userId}`, MINUTE_S), ...counted(`auth:code:${minute}:${network(ip)}`, MINUTE_S)]);
+    const [own, address] = await this.#pipeline([counted(`auth:code:${minute}:${userId}`, MINUTE_S), counted(`auth:code:${minute}:${network(ip)}`, MINUTE_S)]);
     if (Number(own) <= CODES_PER_PERSON && Number(address) <= PER_IP) return;
     throw this.#tooMany('user-code', Number(own) > CODES_PER_PERSON ? CODES_PER_PERSON : PER_IP, MINUTE_S, now);
   }
 
   async succeeded(account: string): Promise<void> {
     await this.#pipeline([['DEL', `auth:failed:${account}`]]);
+  }
+
+  #tooFast(own: unknown, address: unknown, now: number) {
+    const limit = Number(own ?? 0) > PER_ACCOUNT_AND_IP ? PER_ACCOUNT_AND_IP : Number(address) > PER_IP ? PER_IP : undefined;
+    return limit === undefined ? undefined : this.#tooMany('sign-in', limit, MINUTE_S, now);
   }
 
   #name(kind: string, value: string): string {
@@ -165,11 +181,13 @@ export class Attempts {
   }
 }
 
-/** A counter that can never be left without an end. */
-const counted = (key: string, seconds: number): (readonly (string | number)[])[] => [
-  ['SET', key, 0, 'EX', seconds, 'NX'],
-  ['INCR', key],
-];
+const counted = (key: string, seconds: number): readonly (string | number)[] => ['EVAL', COUNT, 1, key, seconds];
+
+/** Counts a try by account and address where there is an account, and by address. */
+function tries(ip: string, now: number, account: string | undefined) {
+  const source = `auth:try:${Math.floor(now / MINUTE_S)}:${network(ip)}`;
+  return [...(account ? [counted(`${source}:${account}`, MINUTE_S)] : []), counted(source, MINUTE_S)];
+}
 
 /** One household of IPv6 has more addresses than anybody can count: its /64 is what is counted. */
 function network(ip: string): string {

@@ -8,7 +8,7 @@ import type { PageGuard } from './page-guard.ts';
 import type { Protocol } from './protocol.ts';
 import type { Realm, Realms } from './realms.ts';
 
-type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
+export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 interface Parts {
   readonly browser: BrowserSession;
@@ -29,9 +29,13 @@ export class AuthorizationSteps {
     this.#parts = parts;
   }
 
+  /** The authorization that a page belongs to, while it stands. */
+  async begun(realm: Realm, { uid }: { uid?: string | undefined }): Promise<Interaction | undefined> {
+    return uid ? this.#parts.protocol.provider(realm).Interaction.find(uid) : undefined;
+  }
+
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */
-  async nextAfterSignIn(realm: Realm, { uid, return_to, ui_locales }: { uid?: string | undefined; return_to?: string | undefined; ui_locales?: string | undefined }): Promise<string> {
-    const interaction = uid ? await this.#parts.protocol.provider(realm).Interaction.find(uid) : undefined;
+  async nextAfterSignIn(interaction: Interaction | undefined, { return_to, ui_locales }: { return_to?: string | undefined; ui_locales?: string | undefined }): Promise<string> {
     if (!interaction) return inLanguage(return_to ?? '/', ui_locales);
     const asked = ui_locales !== undefined && ui_locales !== interaction.params['ui_locales'];
     // A language chosen on the way is the one of the pages that follow.
@@ -49,7 +53,7 @@ export class AuthorizationSteps {
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const provider = protocol.provider(realm);
-    const interaction = body.uid ? await provider.Interaction.find(body.uid) : undefined;
+    const interaction = await this.begun(realm, body);
     if (!interaction) throw this.#ctx.problem('interaction_not_found', { detail: 'Start again from the application you came from.' });
     if (body.decision === 'deny') {
       interaction.result = { error: 'access_denied', error_description: 'the person declined' };

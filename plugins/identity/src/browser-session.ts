@@ -60,8 +60,11 @@ export class BrowserSession {
 const sessionCookie = (id: string, seconds: number) => `${SESSION_COOKIE}=${id}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`;
 export const clearedSession = sessionCookie('', 0);
 
-export function cookieOf(headers: Headers, name: string): string | undefined {
-  for (const pair of (headers['cookie'] ?? '').split(';')) {
+export const cookieOf = (headers: Headers, name: string): string | undefined => cookieIn(headers['cookie'], name);
+
+/** A cookie of a request's own header. */
+export function cookieIn(header: string | undefined, name: string): string | undefined {
+  for (const pair of (header ?? '').split(';')) {
     const at = pair.indexOf('=');
     if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || undefined;
   }

@@ -18,11 +18,17 @@ export interface Person {
   readonly locale: string | null;
 }
 
+/** What the protocol asks of a person. */
+export type Account = Pick<Person, 'user_id' | 'env_id' | 'email' | 'email_verified' | 'display_name' | 'status'>;
+
 /** A person with what the password is checked against. */
 export interface PersonWithPassword extends Person {
   readonly hash: string | null;
   /** Since when the password is this one, to the microsecond. The hash of the same password may be another by now. */
   readonly password_since: string | null;
+  /** Whether an authenticator app is set up, and how many recovery codes are left. */
+  readonly mfa_enrolled: boolean;
+  readonly recovery_codes_left: number;
 }
 
 /** Whether an account has an e-mail address. One that a directory or a wallet opened may have none: then its name stands in the column. */
@@ -44,18 +50,18 @@ export class People {
   }
 
   async byEmail(envId: string, email: string, sql: Sql = this.#ctx.db.sql): Promise<PersonWithPassword | undefined> {
-    const [row] = await sql<PersonWithPassword[]>`
-      select u.*, p.hash, p.changed_at::text as password_since from users u left join passwords p using (user_id) where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
+    const [row] = await sql<PersonWithPassword[]>`${withPassword(sql)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
     return row;
   }
 
   async withPassword(userId: string): Promise<PersonWithPassword | undefined> {
-    const [row] = await this.#ctx.db.sql<PersonWithPassword[]>`select u.*, p.hash, p.changed_at::text as password_since from users u left join passwords p using (user_id) where u.user_id = ${userId}`;
+    const { sql } = this.#ctx.db;
+    const [row] = await sql<PersonWithPassword[]>`${withPassword(sql)} where u.user_id = ${userId}`;
     return row;
   }
 
   async byId(userId: string): Promise<Person | undefined> {
-    const [row] = isId(userId) ? await this.#ctx.db.sql<Person[]>`select * from users where user_id = ${userId}` : [];
+    const [row] = isId(userId) ? await this.#ctx.db.sql<Person[]>`select ${columns(this.#ctx.db.sql)} from users u where user_id = ${userId}` : [];
     return row;
   }
 
@@ -114,5 +120,15 @@ interface Named {
   readonly targetEnvId: string | undefined;
 }
 
+const columns = (sql: Sql): unknown => sql`u.user_id, u.env_id, u.email, u.email_verified, u.display_name, u.status, u.must_change_password, u.created_at, u.last_sign_in_at, u.locale`;
+/** An {@link Account} of `users u`, read along with a row of something else; null where there is none. */
+export const accountOf = (sql: Sql): unknown => sql`
+  case when u.user_id is not null then jsonb_build_object('user_id', u.user_id, 'env_id', u.env_id, 'email', u.email, 'email_verified', u.email_verified,
+    'display_name', u.display_name, 'status', u.status) end`;
+/** One look for all that a sign-in asks of a person. */
+const withPassword = (sql: Sql): unknown => sql`
+  select ${columns(sql)}, p.hash, p.changed_at::text as password_since, ${enrolled(sql)} as mfa_enrolled,
+    (select count(*)::int from recovery_codes c where c.user_id = u.user_id and c.used_at is null) as recovery_codes_left
+  from users u left join passwords p using (user_id)`;
 const enrolled = (sql: Sql): unknown => sql`exists (select 1 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
 const statusOf = ({ status }: Person, locked: boolean | undefined): Person['status'] => (status === 'active' && locked ? 'locked' : status);

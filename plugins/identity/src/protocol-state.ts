@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Sealed, SealedBox } from '@platform/sdk';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
-import { ProtocolTurn, type Read, type StateRow, writeState } from './protocol-turn.ts';
+import { accountOf, type Account } from './people.ts';
+import { bytesOf, ProtocolTurn, type Read, type StateName, type StateRow, writeState } from './protocol-turn.ts';
 
 /** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
 const OUTLIVES = new Set(['DeviceCode', 'BackchannelAuthenticationRequest']);
@@ -16,10 +17,15 @@ const BESIDE: Readonly<Record<string, { readonly model: string; readonly member:
   BackchannelAuthenticationRequest: { model: 'Grant', member: 'grantId' },
   Interaction: { model: 'PushedAuthorizationRequest', member: 'parJti' },
 };
-const digest = (id: string) => createHash('sha256').update(id);
-const hash = (id: string) => digest(id).digest();
+/** Used up with what the request writes, and how whoever comes too late is refused. */
+const USED_AT_THE_END: Readonly<Record<string, () => Error>> = {
+  PushedAuthorizationRequest: () => new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used'),
+  AuthorizationCode: () => new errors.InvalidGrant('it was used before'),
+};
+const digest = (id: string): string => hash('sha256', id);
+const bytes = (id: string): Buffer => bytesOf(digest(id));
 /** What a token calls the grant it came from, and the database its row: nobody redeems anything with it. */
-export const grantName = (grantId: string): string => digest(grantId).digest('hex');
+export const grantName = digest;
 
 /**
  * Where the protocol keeps its state: ids hashed, single use as compare-and-set in one statement (H-13). A code, refresh token or proof
@@ -42,10 +48,12 @@ export class ProtocolState implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { jti: _jti, ...kept } = payload;
+    const turn = this.#turn;
+    const name = this.#name(id);
     const row: StateRow = {
-      ...this.#name(id),
-      // Only these are looked up by something else than their id.
-      id_sealed: payload.uid || payload.userCode ? this.#box.seal('protocol-id', id) : null,
+      ...name,
+      // Only these are looked up by something else than their id, which a row that is changed keeps.
+      id_sealed: (payload.uid || payload.userCode) && !turn?.has(name) ? this.#box.seal('protocol-id', id) : null,
       payload: kept,
       grant_id: payload.grantId ?? null,
       account_id: payload.accountId ?? null,
@@ -54,7 +62,6 @@ export class ProtocolState implements Adapter {
       expires_at: expiresIn ? new Date(Date.now() + expiresIn * 1_000).toISOString() : null,
     };
     if (this.#model === 'ReplayDetection') return this.#saveOnce(id, row);
-    const turn = this.#turn;
     if (turn) turn.save(row);
     else await writeState(this.#ctx.db.sql, this.#envId, { made: [row] });
   }
@@ -62,10 +69,11 @@ export class ProtocolState implements Adapter {
   async find(id: string): Promise<AdapterPayload | undefined> {
     if (this.#model === 'Client') return this.#clients.find(id, this.#envId);
     const turn = this.#turn;
-    const changed = turn?.changed(this.#name(id));
+    const name = this.#name(id);
+    const changed = turn?.changed(name);
     if (changed === null) return undefined;
-    const row = changed ?? turn?.brought(this.#name(id)) ?? (await this.#read(id, turn));
-    if (row && !changed) turn?.see(this.#name(id));
+    const row = changed ?? turn?.brought(name) ?? (await this.#read(name, turn));
+    if (row && !changed) turn?.see(name);
     return row && { ...row.payload, jti: id, ...(row.consumed_at ? { consumed: Math.floor(Date.parse(row.consumed_at) / 1_000) } : {}) };
   }
 
@@ -83,18 +91,23 @@ export class ProtocolState implements Adapter {
 
   /** The one who sets the mark has used it; everybody else is refused. */
   async consume(id: string): Promise<void> {
-    if (this.#turn?.changed(this.#name(id))) await this.#turn.settle();
+    const turn = this.#turn;
+    const name = this.#name(id);
+    if (turn?.changed(name)) await turn.settle();
+    const refused = USED_AT_THE_END[this.#model];
+    if (turn && refused) return turn.use(name, refused);
+    const id_hash = bytesOf(name.id_hash);
     const used = await this.#ctx.db.sql<object[]>`
       update oidc_state set consumed_at = now()
-      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and consumed_at is null returning 1`;
+      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash} and consumed_at is null returning 1`;
     if (used.length > 0) return;
-    if (this.#model === 'PushedAuthorizationRequest') throw new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used');
+    if (refused) throw refused();
     if (this.#model !== 'RefreshToken') throw new errors.InvalidGrant('it was used before');
     // Two hands hold it, and nobody knows which one is the thief's: the whole family goes, as it does for a replay a moment later.
-    const [lost] = await this.#ctx.db.sql<{ grant_id: string | null }[]>`select grant_id from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)}`;
+    const [lost] = await this.#ctx.db.sql<{ grant_id: string | null }[]>`select grant_id from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash}`;
     if (lost?.grant_id) {
       await this.revokeByGrantId(lost.grant_id);
-      await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = 'Grant' and id_hash = ${hash(lost.grant_id)}`;
+      await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = 'Grant' and id_hash = ${bytes(lost.grant_id)}`;
     }
     throw new errors.InvalidGrant('refresh token already used');
   }
@@ -102,7 +115,7 @@ export class ProtocolState implements Adapter {
   async destroy(id: string): Promise<void> {
     const turn = this.#turn;
     if (turn) turn.forget(this.#name(id));
-    else await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)}`;
+    else await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${bytes(id)}`;
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
@@ -114,33 +127,37 @@ export class ProtocolState implements Adapter {
     return ProtocolTurn.current(this.#envId);
   }
 
-  #name(id: string): { model: string; id_hash: string } {
-    return { model: this.#model, id_hash: digest(id).digest('hex') };
+  #name(id: string): StateName {
+    return { model: this.#model, id_hash: digest(id) };
   }
 
   async #saveOnce(id: string, { expires_at }: StateRow): Promise<void> {
     const taken = await this.#ctx.db.sql<object[]>`
-      insert into oidc_state (env_id, model, id_hash, payload, expires_at) values (${this.#envId}, ${this.#model}, ${hash(id)}, '{}', ${expires_at}) on conflict do nothing returning 1`;
+      insert into oidc_state (env_id, model, id_hash, payload, expires_at) values (${this.#envId}, ${this.#model}, ${bytes(id)}, '{}', ${expires_at}) on conflict do nothing returning 1`;
     if (taken.length === 0) throw new errors.InvalidRequest('this proof was used before');
   }
 
-  async #read(id: string, turn: ProtocolTurn | undefined): Promise<Read | undefined> {
+  async #read(name: StateName, turn: ProtocolTurn | undefined): Promise<Read | undefined> {
     const { sql } = this.#ctx.db;
+    const id_hash = bytesOf(name.id_hash);
     const beside = turn && BESIDE[this.#model];
     if (!beside) {
       const [row] = await sql<Read[]>`
         select payload, consumed_at from oidc_state
-        where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${hash(id)} and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+        where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash} and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
       return row;
     }
-    const [row] = await sql<(Read & { beside: Read['payload'] | null; beside_consumed_at: string | null })[]>`
-      select s.payload, s.consumed_at, b.payload as beside, b.consumed_at as beside_consumed_at
-      from oidc_state s left join oidc_state b on b.env_id = s.env_id and b.model = ${beside.model}
+    const [row] = await sql<(Read & { beside: Read['payload'] | null; beside_consumed_at: string | null; person: Account | null })[]>`
+      select s.payload, s.consumed_at, b.payload as beside, b.consumed_at as beside_consumed_at, ${accountOf(sql)} as person
+      from oidc_state s left join users u on u.user_id = s.account_id::uuid left join oidc_state b on b.env_id = s.env_id and b.model = ${beside.model}
         and b.id_hash = sha256(convert_to(s.payload ->> ${beside.member}, 'UTF8')) and (b.expires_at is null or b.expires_at > now())
-      where s.env_id = ${this.#envId} and s.model = ${this.#model} and s.id_hash = ${hash(id)} and (s.expires_at is null or s.expires_at > now() or ${OUTLIVES.has(this.#model)})`;
-    const other = row?.payload[beside.member];
-    if (row?.beside && typeof other === 'string') turn.bring({ model: beside.model, id_hash: digest(other).digest('hex') }, { payload: row.beside, consumed_at: row.beside_consumed_at });
-    return row;
+      where s.env_id = ${this.#envId} and s.model = ${this.#model} and s.id_hash = ${id_hash} and (s.expires_at is null or s.expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+    if (!row) return undefined;
+    const { payload, consumed_at, beside: other, beside_consumed_at, person } = row;
+    const id = payload[beside.member];
+    if (other && typeof id === 'string') turn.bring({ model: beside.model, id_hash: digest(id) }, { payload: other, consumed_at: beside_consumed_at });
+    if (person) turn.bringPerson(person);
+    return { payload, consumed_at };
   }
 
   async #findSealed(rows: readonly { id_sealed: Sealed | null }[]): Promise<AdapterPayload | undefined> {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Sealed, Sql } from '@platform/sdk';
 import type { AdapterPayload } from 'oidc-provider';
+import type { Account } from './people.ts';
 
 /** One row of the protocol's state as it is kept; the id is hashed, in hex. */
 export interface StateRow {
@@ -23,12 +24,25 @@ export interface Read {
   readonly consumed_at: string | null;
 }
 
+/** What is used up with everything that is written, or none of it is written. */
+interface Use {
+  readonly name: StateName;
+  readonly refused: () => Error;
+}
+interface Writing {
+  readonly made?: readonly StateRow[];
+  readonly changed?: readonly StateRow[];
+  readonly gone?: readonly StateName[];
+  readonly used?: StateName | undefined;
+}
+
 const running = new AsyncLocalStorage<ProtocolTurn>();
+export const bytesOf = (hex: string): Buffer => Buffer.from(hex, 'hex');
 const nameOf = ({ model, id_hash }: StateName): string => `${model} ${id_hash}`;
 
 /**
  * What one request does to the protocol's state: written in one statement before it is answered, all of it or nothing. What decides between
- * two requests (single use) never waits for that. Life: begun → written.
+ * two requests (single use) is in that statement or before it. Life: begun → written.
  */
 export class ProtocolTurn {
   readonly #envId: string;
@@ -38,6 +52,8 @@ export class ProtocolTurn {
   readonly #beside = new Map<string, Read>();
   /** Rows that were there when this turn looked. */
   readonly #seen = new Set<string>();
+  #use: Use | undefined;
+  #person: Account | undefined;
   #written = false;
 
   constructor(sql: Sql, envId: string) {
@@ -75,6 +91,11 @@ export class ProtocolTurn {
     this.#seen.add(nameOf(name));
   }
 
+  /** Whether the row was there when this turn looked, so that saving it changes it. */
+  has(name: StateName): boolean {
+    return this.#seen.has(nameOf(name));
+  }
+
   /** What this turn has done to a row: saved it, or `null` for ended it. */
   changed(name: StateName): Read | null | undefined {
     if (this.#gone.has(nameOf(name))) return null;
@@ -93,15 +114,34 @@ export class ProtocolTurn {
     return row;
   }
 
+  /** Remembers the person of a row, as read along with it. */
+  bringPerson(person: Account): void {
+    this.#person = person;
+  }
+
+  person(userId: string): Account | undefined {
+    return this.#person?.user_id === userId ? this.#person : undefined;
+  }
+
+  /** Uses a row up with what is written: of any number of requests that use it at once, one is written, and the others fail as `refused` (H-13). */
+  async use(name: StateName, refused: () => Error): Promise<void> {
+    if (this.#use) await this.settle();
+    this.#use = { name, refused };
+  }
+
   /** Writes what was gathered so far, for whoever looks for it by something else than its name. */
   async settle(sql = this.#sql): Promise<void> {
-    if (this.#saved.size === 0 && this.#gone.size === 0) return;
+    const use = this.#use;
+    if (this.#saved.size === 0 && this.#gone.size === 0 && !use) return;
+    // What is used up stays for those who come with it again.
+    if (use) this.#gone.delete(nameOf(use.name));
     const [saved, gone] = [[...this.#saved.values()], [...this.#gone.values()]];
+    this.#use = undefined;
     this.#saved.clear();
     this.#gone.clear();
     const [changed, made] = [saved.filter(row => this.#seen.has(nameOf(row))), saved.filter(row => !this.#seen.has(nameOf(row)))];
     for (const row of made) this.see(row);
-    await writeState(sql, this.#envId, { made, changed, gone });
+    if (!(await writeState(sql, this.#envId, { made, changed, gone, used: use?.name }))) throw use?.refused();
   }
 
   /** Writes what is left, in the caller's transaction where it has one. */
@@ -111,25 +151,40 @@ export class ProtocolTurn {
   }
 }
 
-/** Rows that are made or made anew, rows that are changed if they are still there, and rows that end, in one statement. */
-export async function writeState(
-  sql: Sql,
-  envId: string,
-  { made = [], changed = [], gone = [] }: { made?: readonly StateRow[]; changed?: readonly StateRow[]; gone?: readonly StateName[] },
-): Promise<void> {
-  await sql`
-    with gone as (
-      delete from oidc_state s using jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
-      where s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
+/**
+ * Rows that are made or made anew, rows that are changed if they are still there, and rows that end, in one statement; with `used`, only if
+ * nobody has used that row before.
+ *
+ * @returns whether it was written.
+ */
+export async function writeState(sql: Sql, envId: string, { made = [], changed = [], gone = [], used }: Writing): Promise<boolean> {
+  if (changed.length === 0 && gone.length === 0 && !used) {
+    await sql`${madeRows(sql, envId, made)}`;
+    return true;
+  }
+  const [row] = await sql<{ written: boolean }[]>`
+    with used as (
+      update oidc_state set consumed_at = now()
+      where env_id = ${envId} and model = ${used?.model ?? null} and id_hash = ${used ? bytesOf(used.id_hash) : null} and consumed_at is null returning 1),
+    turn as (select ${used === undefined} or exists (select 1 from used) as written),
+    gone as (
+      delete from oidc_state s using turn, jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
+      where written and s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
     changed as (
       update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code, expires_at = c.expires_at
-      from jsonb_to_recordset(${sql.json(changed)}) as c(
+      from turn, jsonb_to_recordset(${sql.json(changed)}) as c(
         model text, id_hash text, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
-      where s.env_id = ${envId} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex'))
-    insert into oidc_state (env_id, model, id_hash, id_sealed, payload, grant_id, account_id, uid, user_code, expires_at)
-    select ${envId}::uuid, model, decode(id_hash, 'hex'), id_sealed, payload, grant_id, account_id, uid, user_code, expires_at
-    from jsonb_to_recordset(${sql.json(made)}) as row(
-      model text, id_hash text, id_sealed jsonb, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
-    on conflict (env_id, model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id, account_id = excluded.account_id,
-      uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;
+      where written and s.env_id = ${envId} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex')),
+    made as (${madeRows(sql, envId, made, sql`where (select written from turn)`)})
+    select written from turn`;
+  return row?.written === true;
 }
+
+const madeRows = (sql: Sql, envId: string, made: readonly StateRow[], where: unknown = sql``): unknown => sql`
+  insert into oidc_state (env_id, model, id_hash, id_sealed, payload, grant_id, account_id, uid, user_code, expires_at)
+  select ${envId}::uuid, model, decode(id_hash, 'hex'), id_sealed, payload, grant_id, account_id, uid, user_code, expires_at
+  from jsonb_to_recordset(${sql.json(made)}) as row(
+    model text, id_hash text, id_sealed jsonb, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
+  ${where}
+  on conflict (env_id, model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id, account_id = excluded.account_id,
+    uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;

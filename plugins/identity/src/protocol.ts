@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeExchange } from '@platform/sdk';
-import Provider, { type KoaContextWithOIDC } from 'oidc-provider';
+import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { PollPace } from './approvals/poll-pace.ts';
 import type { Attempts } from './attempts.ts';
+import { interactionOf, readReturn } from './authorization-return.ts';
+import { cookieIn } from './browser-session.ts';
 import { payloadOf, TOKEN_EXCHANGE } from './client-directory.ts';
 import { MetadataRefused } from './clients/client-metadata.ts';
 import { matches } from './clients/client-registration.ts';
@@ -10,7 +12,7 @@ import type { ClientMetadata } from './clients/registered-clients.ts';
 import type { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
-import { configurationOf, type ConfigurationParts } from './provider-configuration.ts';
+import { configurationOf, type ConfigurationParts, SESSION_COOKIE, showError } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
 import type { Sessions } from './sessions.ts';
 import { answerForJwt, userinfo } from './token-answers.ts';
@@ -95,6 +97,9 @@ export class Protocol {
     req.headers.host = new URL(this.#parts.realms.issuer(realm)).host;
     const { handle } = this.#of(realm);
     const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id);
+    const interaction = interactionOf(path);
+    const session = interaction && cookieIn(req.headers.cookie, SESSION_COOKIE);
+    if (session) await readReturn(this.#ctx.db.sql, turn, realm.env_id, { session, interaction });
     await turn.run(() => handle(req, res));
   }
 
@@ -111,13 +116,15 @@ export class Protocol {
     res.writeHead(200, headers).end(req.method === 'HEAD' ? undefined : body);
   }
 
-  /** Nothing of what was answered is so: the client is told as by the library when it fails, and the browser keeps the cookies it had. */
+  /** Nothing of what was answered is so: the client is told as by the library when it refuses or fails, and the browser keeps the cookies it had. */
   #unwritten(context: KoaContextWithOIDC, error: unknown): void {
-    this.#ctx.log.error({ err: error }, 'protocol error');
+    const refused = error instanceof errors.OIDCProviderError ? error : undefined;
+    if (!refused) this.#ctx.log.error({ err: error }, 'protocol error');
+    const said = refused ? { error: refused.error, error_description: refused.error_description } : { error: 'server_error', error_description: 'oops! something went wrong' };
     context.res.removeHeader('set-cookie');
-    if (context.status === 303 || context.status === 302) return context.redirect('/error?error=server_error');
-    context.status = 500;
-    context.body = { error: 'server_error', error_description: 'oops! something went wrong' };
+    if (context.status === 303 || context.status === 302) return showError(context, said.error);
+    context.status = refused?.statusCode ?? 500;
+    context.body = said;
   }
 
   #of(realm: Realm): Running {

@@ -8,8 +8,9 @@ import { type ClientDirectory, CONSOLE_CLIENT } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { pageOf, policyOf } from './interactions.ts';
-import { addressClaims, type People, type Person } from './people.ts';
+import { type Account as PersonAccount, addressClaims, type People } from './people.ts';
 import { ProtocolState } from './protocol-state.ts';
+import { ProtocolTurn } from './protocol-turn.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -49,7 +50,7 @@ export interface ConfigurationParts {
 }
 /** A person as the library knows one, with all that is known of them. */
 export interface FoundAccount extends Account {
-  readonly person: Person;
+  readonly person: PersonAccount;
 }
 export interface Surroundings {
   readonly issuer: string;
@@ -189,18 +190,21 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     extraParams: { screen_hint: null, consent_flow: checkFlow, actor_token: actorToken(tokens) } as never,
     interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients }, realm, context, interaction) },
     findAccount: async (_context, subject): Promise<FoundAccount | undefined> => {
-      const person = await people.byId(subject);
+      const person = ProtocolTurn.current(realm.env_id)?.person(subject) ?? (await people.byId(subject));
       // Only the realm's own people sign in at its host.
       if (person?.status !== 'active' || person.env_id !== realm.env_id) return undefined;
       return { accountId: subject, person, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
     },
     loadExistingGrant: context => consents.existing(context, realm),
-    renderError: (context, out) => {
-      const said = { error: out.error, ...(context.get('x-platform-correlation-id') ? { correlation_id: context.get('x-platform-correlation-id') } : {}) };
-      context.status = 303;
-      context.redirect(`/error?${new URLSearchParams(said)}`);
-    },
+    renderError: (context, out) => showError(context, out.error),
   };
+}
+
+/** The page that says what went wrong. */
+export function showError(context: KoaContextWithOIDC, error: string): void {
+  const correlation = context.get('x-platform-correlation-id');
+  context.status = 303;
+  context.redirect(`/error?${new URLSearchParams({ error, ...(correlation ? { correlation_id: correlation } : {}) })}`);
 }
 
 const certificates = new Map<string, X509Certificate>();

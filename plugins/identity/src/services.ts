@@ -110,12 +110,12 @@ export async function servicesOf(ctx: Ctx) {
   const desk = new PasswordDesk(ctx, passwords);
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
   const recoveries = new Recoveries(ctx, { box, mailbox });
-  const arrival = new Arrival(ctx, { authorizations, browser, factor, recoveries, steps });
+  const arrival = new Arrival(ctx, { authorizations, browser, recoveries, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
   const ownConsents = new OwnConsents(ctx, { clients: registered, sessions, visits });
   const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
   const renewal = ctx.own(new PasswordRenewal(ctx, passwords));
-  const signIn = new SignIn(ctx, { ...pageParts, arrival, browser, change, renewal, sessions });
+  const signIn = new SignIn(ctx, { ...pageParts, arrival, authorizations, browser, change, renewal, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });
   const verification = new EmailVerification(ctx, pageParts);
   const reset = new PasswordReset(ctx, { ...pageParts, change });
@@ -128,7 +128,7 @@ export async function servicesOf(ctx: Ctx) {
   const challenges = new PasskeyChallenges(ctx);
   const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, means, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
   const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
-  const account = new OwnAccount(ctx, { arrival, change, factor, passwords: desk, recoveries, sessions, visits });
+  const account = new OwnAccount(ctx, { arrival, change, passwords: desk, recoveries, sessions, visits });
   const administrators = new LastAdministrator(ctx);
   const administration = new AccountAdministration(ctx, { ...pageParts, administrators, factor, recoveries, sessions });
   const removal = new AccountRemoval(ctx, { administrators, sessions });

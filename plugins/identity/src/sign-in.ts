@@ -5,6 +5,7 @@ import type { PasswordDesk } from './account/password-desk.ts';
 import type { PasswordRenewal } from './account/password-renewal.ts';
 import type { StepTokens } from './account/step-tokens.ts';
 import type { Attempts } from './attempts.ts';
+import type { AuthorizationSteps } from './authorization-steps.ts';
 import { type BrowserSession, clearedSession } from './browser-session.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { PageGuard } from './page-guard.ts';
@@ -17,6 +18,7 @@ const UNKNOWN = 'Check the e-mail address and the password.';
 export interface SignInParts {
   readonly arrival: Arrival;
   readonly attempts: Attempts;
+  readonly authorizations: AuthorizationSteps;
   readonly browser: BrowserSession;
   readonly change: PasswordChange;
   readonly guard: PageGuard;
@@ -39,19 +41,19 @@ export class SignIn {
   }
 
   async signIn({ body, headers, hostname, ip }: RequestOf<Contract, 'signIn'>) {
-    const { arrival, attempts, guard, passwords, people, realms, renewal } = this.#parts;
+    const { arrival, attempts, authorizations, guard, passwords, people, realms, renewal } = this.#parts;
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const account = attempts.account(realm.env_id, body.email);
     const failures = await attempts.admit(account, ip);
-    const person = await people.byEmail(realm.env_id, body.email);
+    const [person, begun] = await Promise.all([people.byEmail(realm.env_id, body.email), authorizations.begun(realm, body.oauth)]);
     const right = await passwords.verify(person?.hash, body.password);
     if (!person || !right || person.status !== 'active') {
       await attempts.recordLock(failures, 'auth.sign_in.locked', realm.env_id, person?.user_id);
       throw this.#ctx.problem('invalid_credentials', { detail: UNKNOWN });
     }
     await attempts.succeeded(account);
-    const answer = await arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'] });
+    const answer = await arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'], begun });
     renewal.begin(person, body.password);
     return answer;
   }

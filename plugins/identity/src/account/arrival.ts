@@ -1,8 +1,8 @@
 import { reply } from '@platform/sdk';
-import type { AuthorizationSteps } from '../authorization-steps.ts';
+import type { AuthorizationSteps, Interaction } from '../authorization-steps.ts';
 import type { BrowserSession, Headers } from '../browser-session.ts';
 import type { Ctx } from '../context.ts';
-import type { SecondFactor } from '../mfa/second-factor.ts';
+import { methodsOf } from '../mfa/second-factor.ts';
 import { isAddress, type PersonWithPassword } from '../people.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm } from '../realms.ts';
@@ -17,23 +17,25 @@ interface Proven {
   readonly amr: readonly string[];
   /** When a provider that vouches for the person last saw them prove it, in seconds; here everybody does so now. */
   readonly provenAt?: number | undefined;
+  /** The authorization of the context, where it is known already. */
+  readonly begun?: Interaction | undefined;
 }
 
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
 export class Arrival {
   readonly #ctx: Ctx;
-  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; recoveries: Recoveries; steps: StepTokens };
+  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; recoveries: Recoveries; steps: StepTokens };
 
-  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; factor: SecondFactor; recoveries: Recoveries; steps: StepTokens }) {
+  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; recoveries: Recoveries; steps: StepTokens }) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
 
-  async proceed(realm: Realm, person: PersonWithPassword, { oauth, headers, amr, provenAt }: Proven) {
-    const { authorizations, factor, steps } = this.#parts;
+  async proceed(realm: Realm, person: PersonWithPassword, { oauth, headers, amr, provenAt, begun }: Proven) {
+    const { authorizations, steps } = this.#parts;
     const { sql } = this.#ctx.db;
     if (realm.verify_email && !person.email_verified && isAddress(person.email)) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
-    const methods = amr.includes('mfa') ? [] : await factor.methodsOf(person.user_id);
+    const methods = amr.includes('mfa') ? [] : methodsOf(person);
     if (methods.length > 0) {
       const { token, stepId } = await steps.issue(sql, 'mfa', person.user_id, { amr, context: oauth });
       const next = pathWith('/mfa', oauth, { challenge_id: stepId, methods: methods.join(',') });
@@ -43,7 +45,7 @@ export class Arrival {
       const { token } = await steps.issue(sql, 'password_change', person.user_id, { amr, context: oauth });
       return reply({ status: 'password_change_required' as const, next: pathWith('/password-change', oauth) }, { headers: { 'set-cookie': steps.cookie('password_change', token) } });
     }
-    return this.open(realm, person, { headers, amr, provenAt, next: await authorizations.nextAfterSignIn(realm, oauth) });
+    return this.open(realm, person, { headers, amr, provenAt, next: await authorizations.nextAfterSignIn(begun ?? (await authorizations.begun(realm, oauth)), oauth) });
   }
 
   /**

@@ -1,6 +1,5 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
-import type { SecondFactor } from '../mfa/second-factor.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';
 import type { Sessions } from '../sessions.ts';
 import type { AccountVisit } from './account-visit.ts';
@@ -11,7 +10,6 @@ import type { PasswordDesk } from './password-desk.ts';
 interface Parts {
   readonly arrival: Arrival;
   readonly change: PasswordChange;
-  readonly factor: SecondFactor;
   readonly passwords: PasswordDesk;
   readonly recoveries: Recoveries;
   readonly sessions: Sessions;
@@ -29,11 +27,11 @@ export class OwnAccount {
   }
 
   async get(request: RequestOf<Contract, 'account'>) {
-    const { factor, recoveries, visits } = this.#parts;
+    const { recoveries, visits } = this.#parts;
     const { person } = await visits.reading(request);
-    const [{ enrolled, left }, recovery] = await Promise.all([factor.stateOf(person.user_id), recoveries.confirmedOf(person.user_id)]);
-    const { email, email_verified, display_name } = person;
-    return { email, email_verified, display_name, mfa_enrolled: enrolled, recovery_codes_left: enrolled ? left : 0, has_password: person.hash !== null, recovery };
+    const recovery = await recoveries.confirmedOf(person.user_id);
+    const { email, email_verified, display_name, mfa_enrolled, recovery_codes_left } = person;
+    return { email, email_verified, display_name, mfa_enrolled, recovery_codes_left: mfa_enrolled ? recovery_codes_left : 0, has_password: person.hash !== null, recovery };
   }
 
   /** Whoever is signed in needs no other way in, and may be the owner whom somebody else wants to take the account from. */

@@ -63,7 +63,7 @@ export class MfaEnrolment {
   async renewCodes(request: RequestOf<Contract, 'renewRecoveryCodes'>) {
     const { factor, visits } = this.#parts;
     const visit = await visits.proven(request, request.body.password);
-    if (!(await factor.stateOf(visit.person.user_id)).enrolled) throw this.#missing();
+    if (!visit.person.mfa_enrolled) throw this.#missing();
     const codes = await this.#ctx.db.tx(async tx => {
       await this.#record(tx, visit, 'auth.mfa.recovery_codes_renewed', 'recovery_codes_renewed');
       return factor.renewCodes(tx.sql, visit.person.user_id);

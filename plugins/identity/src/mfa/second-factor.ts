@@ -2,12 +2,17 @@ import { randomBytes } from 'node:crypto';
 import type { Sealed, SealedBox, Sql } from '@platform/sdk';
 import { hashOf } from '../account/step-tokens.ts';
 import type { Ctx } from '../context.ts';
+import type { PersonWithPassword } from '../people.ts';
 import { base32, stepOfCode } from './totp.ts';
 
 export type Method = 'totp' | 'recovery_code';
 const SECRET_BYTES = 20;
 const BEGUN_S = 600;
 const RECOVERY_CODES = 10;
+
+/** Empty for whoever signs in with the password alone. */
+export const methodsOf = ({ mfa_enrolled, recovery_codes_left }: Pick<PersonWithPassword, 'mfa_enrolled' | 'recovery_codes_left'>): Method[] =>
+  mfa_enrolled ? ['totp', ...(recovery_codes_left > 0 ? (['recovery_code'] as const) : [])] : [];
 
 /** What a person has beside the password: an authenticator app, and recovery codes for the day it is lost. The app's secret is sealed; codes are kept as hashes of 80 random bits. */
 export class SecondFactor {
@@ -17,19 +22,6 @@ export class SecondFactor {
   constructor(ctx: Ctx, box: SealedBox) {
     this.#ctx = ctx;
     this.#box = box;
-  }
-
-  /** Empty for whoever signs in with the password alone. */
-  async methodsOf(userId: string): Promise<Method[]> {
-    const { enrolled, left } = await this.stateOf(userId);
-    return enrolled ? ['totp', ...(left > 0 ? (['recovery_code'] as const) : [])] : [];
-  }
-
-  async stateOf(userId: string): Promise<{ enrolled: boolean; left: number }> {
-    const [row] = await this.#ctx.db.sql<[{ enrolled: boolean; left: number }]>`
-      select exists (select 1 from authenticators where user_id = ${userId} and confirmed_at is not null) as enrolled,
-        (select count(*)::int from recovery_codes where user_id = ${userId} and used_at is null) as left`;
-    return row;
   }
 
   /** A new secret that waits ten minutes for its first code; nothing where an app is set up already. */

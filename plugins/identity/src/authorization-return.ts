@@ -1,0 +1,31 @@
+import { hash } from 'node:crypto';
+import type { Sql } from '@platform/sdk';
+import { accountOf, type Account } from './people.ts';
+import { bytesOf, type ProtocolTurn, type Read, type StateName } from './protocol-turn.ts';
+
+const RETURN = /^\/oauth\/authorize\/([\w-]{1,100})$/;
+
+/** The interaction that a browser comes back to; nothing on other paths. */
+export const interactionOf = (path: string): string | undefined => RETURN.exec(path)?.[1];
+
+/**
+ * What a browser that comes back to its authorization is asked for, read in one look for the turn that goes on: its session with the person,
+ * the interaction, and the request that was pushed for it. What is not there is looked for again by whoever asks.
+ */
+export async function readReturn(sql: Sql, turn: ProtocolTurn, envId: string, { session, interaction }: { session: string; interaction: string }): Promise<void> {
+  const rows = await sql<(StateName & Read & { person: Account | null })[]>`
+    with named as (
+      select model, id_hash, payload, consumed_at, account_id from oidc_state
+      where env_id = ${envId} and (expires_at is null or expires_at > now())
+        and (model = 'Session' and id_hash = ${bytesOf(hash('sha256', session))} or model = 'Interaction' and id_hash = ${bytesOf(hash('sha256', interaction))})),
+    pushed as (
+      select b.model, b.id_hash, b.payload, b.consumed_at, null as account_id
+      from named join oidc_state b on named.model = 'Interaction' and b.env_id = ${envId} and b.model = 'PushedAuthorizationRequest'
+        and b.id_hash = sha256(convert_to(named.payload ->> 'parJti', 'UTF8')) and (b.expires_at is null or b.expires_at > now()))
+    select s.model, encode(s.id_hash, 'hex') as id_hash, s.payload, s.consumed_at, ${accountOf(sql)} as person
+    from (table named union all table pushed) s left join users u on s.model = 'Session' and u.user_id = s.account_id::uuid`;
+  for (const { model, id_hash, payload, consumed_at, person } of rows) {
+    turn.bring({ model, id_hash }, { payload, consumed_at });
+    if (person) turn.bringPerson(person);
+  }
+}
