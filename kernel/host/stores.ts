@@ -1,7 +1,8 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import type { Authority } from '../identity/trust-anchors.ts';
 import { startEmbeddedPostgres } from '../storage/embedded-postgres.ts';
+import { driver } from '../storage/postgres-driver.ts';
 import { PostgresGuard } from '../storage/postgres-guard.ts';
 import { startEmbeddedValkey } from '../storage/embedded-valkey.ts';
 import { RestrictedLogins } from '../storage/restricted-logins.ts';
@@ -56,7 +57,7 @@ async function openPostgres(
   if (databaseUrl) {
     const url = new URL(databaseUrl);
     const tls = url.searchParams.get('sslmode') !== 'disable';
-    const admin = postgres(databaseUrl, { max: 2, onnotice: () => undefined, ...(tls ? { ssl: 'verify-full' as const } : {}) });
+    const admin = driver(databaseUrl, { max: 2, onnotice: () => undefined, ...(tls ? { ssl: 'verify-full' as const } : {}) });
     owned.defer(() => admin.end({ timeout: 2 }));
     return {
       admin: () => admin,

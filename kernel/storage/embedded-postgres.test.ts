@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { connect } from 'node:net';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { once } from 'node:events';
-import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventually } from './fixtures/eventually.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { killedLauncher } from './fixtures/killed-launcher.ts';
 import { TestAuthority } from './fixtures/test-authority.ts';
 import { TestCluster } from './fixtures/test-cluster.ts';
+import { driver } from './postgres-driver.ts';
 import { isAlive, recordOf } from './process-record.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -23,7 +23,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 /** Tries to log in and read one row. */
 async function login(user: string, database: string, ssl: object | false): Promise<string> {
-  const sql = postgres({ host: '127.0.0.1', port: cluster.postgres.port, user, database, ssl, max: 1, connect_timeout: 3, backoff: () => 0.05 });
+  const sql = driver({ host: '127.0.0.1', port: cluster.postgres.port, user, database, ssl, max: 1, connect_timeout: 3, backoff: () => 0.05 });
   try {
     const [row] = await sql`select current_user as me`;
     return `in as ${row?.['me']}`;

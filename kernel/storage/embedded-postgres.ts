@@ -4,10 +4,11 @@ import { appendFileSync, closeSync, existsSync, mkdirSync, mkdtempSync, readFile
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { DATABASE_ENVIRONMENT, type DatabaseAccount, databaseAccount, giveTo, privateDirectory } from './database-account.ts';
 import { freePort } from './free-port.ts';
 import { openLog, tailOf } from './log-file.ts';
+import { driver } from './postgres-driver.ts';
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts';
 import { HBA, ident, settings } from './postgres-config.ts';
 import { findPostmaster, type Postmaster } from './postmaster.ts';
@@ -233,7 +234,7 @@ function socketDirectory(root: string, account: DatabaseAccount): string {
 }
 
 function adminClient({ socketDirectory, port }: Postmaster, database: string, max: number): postgres.Sql {
-  return postgres({ path: join(socketDirectory, `.s.PGSQL.${port}`), host: 'localhost', user: 'postgres', database, max, idle_timeout: 20, connect_timeout: 5, onnotice: () => {} });
+  return driver({ path: join(socketDirectory, `.s.PGSQL.${port}`), host: 'localhost', user: 'postgres', database, max, idle_timeout: 20, connect_timeout: 5, onnotice: () => {} });
 }
 
 function disposable(sql: postgres.Sql): { readonly sql: postgres.Sql } & AsyncDisposable {

@@ -1,4 +1,5 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { driver } from './postgres-driver.ts';
 import { TYPES } from './postgres-types.ts';
 import { guardedTransaction } from './guarded-transaction.ts';
 import { RenewedDriver } from './renewed-driver.ts';
@@ -54,7 +55,7 @@ export class PostgresPool {
     this.#options = options;
     const { host, port, database, user, password, schema, role, max = 6, onNotice } = options;
     const make = () =>
-      postgres({
+      driver({
         host,
         port,
         database,

@@ -49,10 +49,11 @@ export class RenewedDriver {
     if ('reject' in made) {
       const query = made as unknown as Rejectable;
       const { reject } = query;
-      query.reject = error => {
+      const fail = (error: unknown): void => {
         this.#failed(of, error);
         reject(error);
       };
+      query.reject = fail;
     } else made.catch((error: unknown) => this.#failed(of, error));
     return made;
   }
