@@ -66,21 +66,44 @@ test('a service cannot write into the outbox of another', async () => {
   await expect(other.sql`insert into shop.outbox (id) values (${newId()})`).rejects.toMatchObject({ code: '42501' });
 });
 
-test('many events of one transaction keep their order and wake the relay once; held ones do not wake it', async () => {
-  let woken = 0;
-  const subscription = await pool.listen('shop_outbox', () => woken++);
+test('many events of one transaction keep their order and wake the relay once, with the name of their environment; held ones do not wake it', async () => {
+  const woken: string[] = [];
+  const subscription = await pool.listen('shop_outbox', envId => woken.push(envId));
+  const env_id = newId();
   await pool.tx(async sql => {
     await insertEvents(
       sql,
-      Array.from({ length: 250 }, (_, n) => event({ payload: { n } })),
+      Array.from({ length: 250 }, (_, n) => event({ env_id, payload: { n } })),
     );
-    await insertEvent(sql, event({ payload: { n: 250 } }));
+    await insertEvent(sql, event({ env_id, payload: { n: 250 } }));
   });
   await pool.tx(sql => insertEvent(sql, event({ hold: 'h' })));
   await pool.raw`select pg_notify('shop_outbox', 'end')`;
-  await eventually(() => woken).toBe(2);
+  await eventually(() => woken).toEqual([env_id, 'end']);
   const rows = await pool.sql<{ payload: { n: number } }[]>`select payload from outbox where hold is null order by created_at, id`;
   expect(rows.map(({ payload }) => payload.n)).toEqual(Array.from({ length: 251 }, (_, n) => n));
+  await subscription[Symbol.asyncDispose]();
+});
+
+test('a transaction that touches some environments calls for each, and one that touches many calls for none by name', async () => {
+  const woken: string[] = [];
+  const subscription = await pool.listen('shop_outbox', envId => woken.push(envId));
+  const some = Array.from({ length: 3 }, () => newId());
+  await pool.tx(sql =>
+    insertEvents(
+      sql,
+      [...some, ...some].map(env_id => event({ env_id })),
+    ),
+  );
+  await pool.tx(sql =>
+    insertEvents(
+      sql,
+      Array.from({ length: 9 }, () => event({ env_id: newId() })),
+    ),
+  );
+  await eventually(() => woken).toHaveLength(4);
+  expect(woken.slice(0, 3).toSorted()).toEqual(some.toSorted());
+  expect(woken[3]).toBe('');
   await subscription[Symbol.asyncDispose]();
 });
 

@@ -15,14 +15,21 @@ export interface OutboxEvent {
   readonly hold?: string;
 }
 
+/** More environments than these are called for without a name. */
+const NAMED = 8;
+/** The call of a transaction that names no environment. */
+export const ANY = '';
+
 /** Writes one event. */
 export async function insertEvent(tx: Sql, event: OutboxEvent): Promise<void> {
   await insertEvents(tx, [event]);
 }
 
-/** Writes many events in one statement and wakes the relay once, when the transaction commits. */
+/** Writes many events in one statement and wakes the relay when the transaction commits, with the names of their environments. */
 export async function insertEvents(tx: Sql, events: readonly OutboxEvent[]): Promise<void> {
   if (events.length === 0) return;
+  const named = new Set(events.flatMap(({ env_id, hold }) => (hold == null ? [env_id] : [])));
+  const calls = named.size > NAMED ? [ANY] : [...named];
   await tx`
     with written as (
       insert into outbox (id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold)
@@ -30,8 +37,8 @@ export async function insertEvents(tx: Sql, events: readonly OutboxEvent[]): Pro
       from jsonb_to_recordset(${tx.json(events)}) as event(
         id uuid, env_id uuid, event_type text, stream_family text, payload jsonb, correlation_id text,
         publisher_subject text, publisher_id_token text, hold text)
-      returning hold)
-    select pg_notify(current_schema() || '_outbox', '') from written where hold is null limit 1`;
+      returning 1)
+    select pg_notify(current_schema() || '_outbox', call) from unnest(${calls}::text[]) as call`;
 }
 
 /** Lets the relay see what was held back as `hold`; the number of events. */

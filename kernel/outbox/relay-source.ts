@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { outboxChannel } from '../storage/service-schema.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
+import { ANY } from './outbox.ts';
 import { type DeliveryResult, type OutboxRow, type Outcome, outcomeOf } from './delivery.ts';
 import { dueRows, type Head, heads, lead, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
 import type { RelayOptions } from './relay.ts';
@@ -54,8 +55,8 @@ export class RelaySource {
     this.#listening = await this.#pool
       .listen(
         outboxChannel(this.service),
-        () => this.#wake(),
-        () => this.#wake(),
+        envId => this.#wake(envId),
+        () => this.#wake(ANY),
       )
       .catch((error: unknown) => {
         this.#complain(error);
@@ -63,9 +64,10 @@ export class RelaySource {
       });
   }
 
-  /** There is something to carry: for the one that leads. */
-  #wake(): void {
+  /** There is something to carry: for the one that leads. Of an environment that has a call under way, that call's end looks. */
+  #wake(envId: string): void {
     this.#wakes += 1;
+    if (this.#busy.has(envId)) return;
     if (this.#leading || this.#looking !== undefined) this.#look();
   }
 

@@ -147,6 +147,23 @@ describe('what leaves, and in which order', () => {
     expect((await bus.next().then(call => (call.ok(), call))).names).toEqual(['a4']);
   });
 
+  test('what is committed while its environment has a call under way follows right behind it, without the poll', async () => {
+    await relay.attach('shop', pool);
+    await emit(A, ['one']);
+    const first = await bus.next();
+    await emit(A, ['two']);
+    await emit(B, ['other']);
+    // Notifications come in the order of their commits: this one was heard after that of «two».
+    const other = await bus.next();
+    expect(other.names).toEqual(['other']);
+    first.ok();
+    const second = await bus.next();
+    expect(second.names).toEqual(['two']);
+    second.ok();
+    other.ok();
+    await settled('two', 1);
+  });
+
   test('at most a hundred rows are in a call', async () => {
     await emit(
       A,
@@ -387,9 +404,9 @@ describe('several processes', () => {
     await relay.drain(60_000);
     await second.attach('shop', await cluster.pool('shop'));
     await second.drain(60_000);
-    await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`;
-    // Who asks first has it.
-    await eventually(async () => (await second.drain(60_000), await pool.raw`select 1 from pg_locks where locktype = 'advisory' and granted`)).toHaveLength(1);
+    const [ended] = await cluster.postgres.admin()<{ pid: number }[]>`select pid, pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`;
+    // Who asks first has it, once the session that ends has let go.
+    await eventually(async () => (await second.drain(60_000), await pool.raw`select 1 from pg_locks where locktype = 'advisory' and granted and pid <> ${ended?.pid ?? 0}`)).toHaveLength(1);
     await emit(A, ['one']);
     const call = await secondBus.next();
     await relay.drain(1_000);
