@@ -29,11 +29,10 @@ interface Use {
   readonly name: StateName;
   readonly refused: () => Error;
 }
-interface Writing {
-  readonly made?: readonly StateRow[];
-  readonly changed?: readonly StateRow[];
-  readonly gone?: readonly StateName[];
-  readonly used?: StateName | undefined;
+interface Changes {
+  readonly made: readonly StateRow[];
+  readonly changed: readonly StateRow[];
+  readonly gone: readonly StateName[];
 }
 
 const running = new AsyncLocalStorage<ProtocolTurn>();
@@ -130,24 +129,36 @@ export class ProtocolTurn {
   }
 
   /** Writes what was gathered so far, for whoever looks for it by something else than its name. */
-  async settle(sql = this.#sql): Promise<void> {
+  async settle(): Promise<void> {
     const use = this.#use;
     if (this.#saved.size === 0 && this.#gone.size === 0 && !use) return;
     // What is used up stays for those who come with it again.
     if (use) this.#gone.delete(nameOf(use.name));
-    const [saved, gone] = [[...this.#saved.values()], [...this.#gone.values()]];
     this.#use = undefined;
-    this.#saved.clear();
-    this.#gone.clear();
-    const [changed, made] = [saved.filter(row => this.#seen.has(nameOf(row))), saved.filter(row => !this.#seen.has(nameOf(row)))];
-    for (const row of made) this.see(row);
-    if (!(await writeState(sql, this.#envId, { made, changed, gone, used: use?.name }))) throw use?.refused();
+    if (!(await writeState(this.#sql, this.#envId, { ...this.#take(), used: use?.name }))) throw use?.refused();
   }
 
-  /** Writes what is left, in the caller's transaction where it has one. */
-  async write(sql = this.#sql): Promise<void> {
+  /** Writes what is left. */
+  async write(): Promise<void> {
     this.#written = true;
-    await this.settle(sql);
+    await this.settle();
+  }
+
+  /** What is left as definitions of a `with`, for a statement that decides by `where` whether it is written. */
+  definitions(sql: Sql, where: unknown): unknown {
+    this.#written = true;
+    return definitions(sql, this.#envId, this.#take(), where);
+  }
+
+  #take(): Changes {
+    const saved = [...this.#saved.values()];
+    const gone = [...this.#gone.values()];
+    this.#saved.clear();
+    this.#gone.clear();
+    const made = saved.filter(row => !this.has(row));
+    const changed = saved.filter(row => this.has(row));
+    for (const row of made) this.see(row);
+    return { made, changed, gone };
   }
 }
 
@@ -157,7 +168,7 @@ export class ProtocolTurn {
  *
  * @returns whether it was written.
  */
-export async function writeState(sql: Sql, envId: string, { made = [], changed = [], gone = [], used }: Writing): Promise<boolean> {
+export async function writeState(sql: Sql, envId: string, { made = [], changed = [], gone = [], used }: Partial<Changes> & { used?: StateName | undefined }): Promise<boolean> {
   if (changed.length === 0 && gone.length === 0 && !used) {
     await sql`${madeRows(sql, envId, made)}`;
     return true;
@@ -167,18 +178,21 @@ export async function writeState(sql: Sql, envId: string, { made = [], changed =
       update oidc_state set consumed_at = now()
       where env_id = ${envId} and model = ${used?.model ?? null} and id_hash = ${used ? bytesOf(used.id_hash) : null} and consumed_at is null returning 1),
     turn as (select ${used === undefined} or exists (select 1 from used) as written),
-    gone as (
-      delete from oidc_state s using turn, jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
-      where written and s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
-    changed as (
-      update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code, expires_at = c.expires_at
-      from turn, jsonb_to_recordset(${sql.json(changed)}) as c(
-        model text, id_hash text, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
-      where written and s.env_id = ${envId} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex')),
-    made as (${madeRows(sql, envId, made, sql`where (select written from turn)`)})
+    ${definitions(sql, envId, { made, changed, gone }, sql`(select written from turn)`)}
     select written from turn`;
   return row?.written === true;
 }
+
+const definitions = (sql: Sql, envId: string, { made, changed, gone }: Changes, where: unknown): unknown => sql`
+  gone as (
+    delete from oidc_state s using jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
+    where ${where} and s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
+  changed as (
+    update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code, expires_at = c.expires_at
+    from jsonb_to_recordset(${sql.json(changed)}) as c(
+      model text, id_hash text, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
+    where ${where} and s.env_id = ${envId} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex')),
+  made as (${madeRows(sql, envId, made, sql`where ${where}`)})`;
 
 const madeRows = (sql: Sql, envId: string, made: readonly StateRow[], where: unknown = sql``): unknown => sql`
   insert into oidc_state (env_id, model, id_hash, id_sealed, payload, grant_id, account_id, uid, user_code, expires_at)

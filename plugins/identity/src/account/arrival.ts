@@ -67,10 +67,9 @@ export class Arrival {
               and (select changed_at::text from passwords p where p.user_id = u.user_id) is not distinct from ${person.password_since} returning 1),
           device as (
             insert into session_devices (sid, device, proven_at)
-            select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing)
+            select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing),
+          ${turn.definitions(tx.sql, tx.sql`exists (select 1 from standing)`)}
           select 1 from standing`,
-        // Behind them on the connection, and gone with them where the account does not stand.
-        turn.write(tx.sql),
       ]);
       if (standing.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
       // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
