@@ -11,11 +11,27 @@ export interface TestStores extends AsyncDisposable {
   readonly stores: Stores;
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const open = new Set<DisposalStack>();
+
+/** Whoever is told to end takes the servers along, then ends as told. */
+const end = async (signal: NodeJS.Signals): Promise<void> => {
+  await Promise.allSettled([...open].map(owned => owned[Symbol.asyncDispose]()));
+  for (const each of SIGNALS) process.off(each, end);
+  process.kill(process.pid, signal);
+};
+
 /** A real Postgres and a real key-value store in a folder of their own, gone with the test. */
 export async function openTestStores(options: { preferKeyValue?: 'wasm' | 'path' } = {}): Promise<TestStores> {
   const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
   const owned = new DisposalStack();
-  owned.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+  if (open.size === 0) for (const signal of SIGNALS) process.on(signal, end);
+  open.add(owned);
+  owned.defer(() => {
+    rmSync(dataDir, { recursive: true, force: true });
+    open.delete(owned);
+    if (open.size === 0) for (const signal of SIGNALS) process.off(signal, end);
+  });
   try {
     const authority = await openAuthority(dataDir);
     const stores = await openStores(owned, { dataDir, authority, databaseUrl: process.env['PLATFORM_TEST_DB_URL'], keyValueUrl: undefined, guarded: false, progress: () => undefined, ...options });
