@@ -105,11 +105,11 @@ export class Inbox {
     return row?.due === true;
   }
 
-  /** Takes groups whose appender gave up, oldest first, of up to `limit` rows together; one at least. */
+  /** Takes groups whose appender gave up, oldest first, of up to `limit` rows together; one at least. One that somebody has in hand is waited for: what is behind it must not come before it. */
   async lease(limit: number): Promise<InboxGroup[]> {
     const groups = await this.#ctx.db.sql<Stored[]>`
       with due as (
-        select id, cardinality(positions) as rows from event_groups where done_at is null and append_by <= now() order by id limit ${limit} for update skip locked
+        select id, cardinality(positions) as rows from event_groups where done_at is null and append_by <= now() order by id limit ${limit} for update
       ), counted as (
         select id, rows, sum(rows) over (order by id) as through from due
       )

@@ -103,28 +103,27 @@ export class InboxRelay {
   /** Makes a new life of the store whole: what it may have lost is appended again, before anything else is. */
   async #mind(signal: AbortSignal): Promise<void> {
     // Our clock is the database's, read before the marker is written: a row marked earlier was appended earlier.
-    const look = async () => {
-      const now = await this.#inbox.now();
-      return { now, begun: await this.#life.begun(now) };
-    };
-    if ((await look()).begun.length === 0) return;
+    const look = async () => this.#life.begun(await this.#inbox.now());
+    if ((await look()).length === 0) return;
     await this.#alone(async keep => {
-      const { now, begun } = await look();
+      const begun = await look();
       if (begun.length === 0) return;
       // Also what an earlier try gave up for a moment: nothing new may come before it.
       await this.#inbox.fenceUnmarked();
-      if (!(await this.#life.isMending(begun)) && !(await this.#reopen(begun, now, { keep, signal }))) return;
-      if (await this.#append(signal, keep, { mending: true })) await this.#life.settle(begun, now);
+      // Behind the fence: a mark that was written before it counts for the store that is gone.
+      const until = await this.#inbox.now();
+      if (!(await this.#life.isMending(begun)) && !(await this.#reopen(begun, until, { keep, signal }))) return;
+      if (await this.#append(signal, keep, { mending: true })) await this.#life.settle(begun, until);
     });
   }
 
   /** Makes everything due again that these lives may have lost. False when it was cut short. */
-  async #reopen(begun: readonly Begun[], now: string, { keep, signal }: { keep: () => Promise<unknown>; signal: AbortSignal }): Promise<boolean> {
+  async #reopen(begun: readonly Begun[], until: string, { keep, signal }: { keep: () => Promise<unknown>; signal: AbortSignal }): Promise<boolean> {
     // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
     const from = begun.map(life => life.from).sort()[0] || undefined;
     let groups = 0;
     for (let reopened = -1; reopened !== 0; groups += Math.max(0, reopened)) {
-      reopened = await this.#inbox.reopen(from, now);
+      reopened = await this.#inbox.reopen(from, until);
       await keep();
       if (signal.aborted) return false;
     }

@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newId } from '../../../kernel/base/ids.ts';
+import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import type { PostgresPool } from '../../../kernel/storage/postgres-pool.ts';
 import { Counters } from '../src/counters.ts';
 import { GroupCommit } from '../src/group-commit.ts';
 import { Inbox } from '../src/inbox.ts';
 import { InboxGroup, keyOf } from '../src/inbox-group.ts';
 import { lineOf } from '../src/journal.ts';
 import { Notes } from '../src/notes.ts';
-import { rowOf } from './fixtures/left-behind.ts';
+import { leaveBehind, rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, Stores, workload } from './harness.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
+
+const migrate = (pool: PostgresPool, name: string) => pool.raw.unsafe(readFileSync(new URL(`../migrations/${name}.sql`, import.meta.url), 'utf8'));
 
 describe('a group as text', () => {
   test('comes back as it was, what all rows share and what one of them has alone', () => {
@@ -83,7 +87,7 @@ describe('with its tables', () => {
   test('events that were accepted one by one are kept in groups: keys, entries and journal stay, and what was on no stream is appended', async () => {
     const pool = await stores.cluster.pool('old');
     const env = newEnv();
-    const migration = (name: string) => pool.raw.unsafe(readFileSync(new URL(`../migrations/${name}.sql`, import.meta.url), 'utf8'));
+    const migration = (name: string) => migrate(pool, name);
     await migration('0001_inbox');
     await migration('0002_schedule');
     const insert = (n: number, message_id: string | null) => pool.raw`
@@ -106,6 +110,21 @@ describe('with its tables', () => {
     expect(rows.map(row => row.envelope)).toEqual([1, 2].map(n => ({ ...rowOf(env, n).envelope, produced_at: '2026-01-01T00:00:00.123Z' })));
     const keys = await pool.raw<{ key: string }[]>`select replace(key::text, '-', '') as key from event_keys`;
     expect(new Set(keys.map(({ key }) => key))).toEqual(new Set(rows.map(keyOf)));
+  });
+
+  test('BUS-014 a group that somebody has in hand at the moment is waited for: those behind it are not appended before it', async () => {
+    const pool = await stores.cluster.pool('waits');
+    for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
+    await leaveBehind(pool, newEnv(), 2, { perGroup: 1 });
+    const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);
+    const leased = await pool.tx(async sql => {
+      await sql`select 1 from event_groups order by id limit 1 for update`;
+      const lease = inbox.lease(10);
+      await eventually(async () => (await pool.raw`select 1 from pg_locks where not granted`).length).toBeGreaterThan(0);
+      // In a list of its own, or the transaction would wait for it.
+      return [lease];
+    });
+    expect((await leased[0])?.flatMap(({ rows }) => rows.map(({ envelope }) => envelope.payload))).toEqual(['{"n":1}', '{"n":2}']);
   });
 
   test('of a group that reached only some of its streams, the others are appended later, and none twice', async () => {
