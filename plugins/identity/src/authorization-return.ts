@@ -1,7 +1,6 @@
-import { hash } from 'node:crypto';
 import type { Sql } from '@platform/sdk';
 import { accountOf, type Account } from './people.ts';
-import { bytesOf, type ProtocolTurn, type Read, type StateName } from './protocol-turn.ts';
+import { bytesOf, type ProtocolTurn, type Read, stateName, type StateName } from './protocol-turn.ts';
 
 const RETURN = /^\/oauth\/authorize\/([\w-]{1,100})$/;
 
@@ -17,7 +16,7 @@ export async function readReturn(sql: Sql, turn: ProtocolTurn, envId: string, { 
     with named as (
       select model, id_hash, payload, consumed_at, account_id from oidc_state
       where env_id = ${envId} and (expires_at is null or expires_at > now())
-        and (model = 'Session' and id_hash = ${bytesOf(hash('sha256', session))} or model = 'Interaction' and id_hash = ${bytesOf(hash('sha256', interaction))})),
+        and (model = 'Session' and id_hash = ${bytesOf(stateName('Session', session))} or model = 'Interaction' and id_hash = ${bytesOf(stateName('Interaction', interaction))})),
     pushed as (
       select b.model, b.id_hash, b.payload, b.consumed_at, null as account_id
       from named join oidc_state b on named.model = 'Interaction' and b.env_id = ${envId} and b.model = 'PushedAuthorizationRequest'

@@ -30,12 +30,12 @@ export class AuthorizationSteps {
   }
 
   /** The authorization that a page belongs to, while it stands. */
-  async begun(realm: Realm, { uid }: { uid?: string | undefined }): Promise<Interaction | undefined> {
-    return uid ? this.#parts.protocol.provider(realm).Interaction.find(uid) : undefined;
+  async begun(realm: Realm, { uid }: { uid?: string | undefined }): Promise<Interaction | null> {
+    return (uid && (await this.#parts.protocol.provider(realm).Interaction.find(uid))) || null;
   }
 
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */
-  async nextAfterSignIn(interaction: Interaction | undefined, { return_to, ui_locales }: { return_to?: string | undefined; ui_locales?: string | undefined }): Promise<string> {
+  async nextAfterSignIn(interaction: Interaction | null, { return_to, ui_locales }: { return_to?: string | undefined; ui_locales?: string | undefined }): Promise<string> {
     if (!interaction) return inLanguage(return_to ?? '/', ui_locales);
     const asked = ui_locales !== undefined && ui_locales !== interaction.params['ui_locales'];
     // A language chosen on the way is the one of the pages that follow.

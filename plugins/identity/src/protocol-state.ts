@@ -1,11 +1,10 @@
-import { hash } from 'node:crypto';
 import type { Sealed, SealedBox } from '@platform/sdk';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx } from './context.ts';
 import { accountOf, type Account } from './people.ts';
-import { bytesOf, ProtocolTurn, type Read, type StateName, type StateRow, writeState } from './protocol-turn.ts';
+import { bytesOf, digestOf, ProtocolTurn, stateName, type Read, type StateName, type StateRow, writeState } from './protocol-turn.ts';
 
 /** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
 const OUTLIVES = new Set(['DeviceCode', 'BackchannelAuthenticationRequest']);
@@ -22,10 +21,9 @@ const USED_AT_THE_END: Readonly<Record<string, () => Error>> = {
   PushedAuthorizationRequest: () => new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used'),
   AuthorizationCode: () => new errors.InvalidGrant('it was used before'),
 };
-const digest = (id: string): string => hash('sha256', id);
-const bytes = (id: string): Buffer => bytesOf(digest(id));
+const bytes = (id: string): Buffer => bytesOf({ id_hash: digestOf(id) });
 /** What a token calls the grant it came from, and the database its row: nobody redeems anything with it. */
-export const grantName = digest;
+export const grantName = digestOf;
 
 /**
  * Where the protocol keeps its state: ids hashed, single use as compare-and-set in one statement (H-13). A code, refresh token or proof
@@ -96,7 +94,7 @@ export class ProtocolState implements Adapter {
     if (turn?.changed(name)) await turn.settle();
     const refused = USED_AT_THE_END[this.#model];
     if (turn && refused) return turn.use(name, refused);
-    const id_hash = bytesOf(name.id_hash);
+    const id_hash = bytesOf(name);
     const used = await this.#ctx.db.sql<object[]>`
       update oidc_state set consumed_at = now()
       where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash} and consumed_at is null returning 1`;
@@ -128,7 +126,7 @@ export class ProtocolState implements Adapter {
   }
 
   #name(id: string): StateName {
-    return { model: this.#model, id_hash: digest(id) };
+    return stateName(this.#model, id);
   }
 
   async #saveOnce(id: string, { expires_at }: StateRow): Promise<void> {
@@ -139,7 +137,7 @@ export class ProtocolState implements Adapter {
 
   async #read(name: StateName, turn: ProtocolTurn | undefined): Promise<Read | undefined> {
     const { sql } = this.#ctx.db;
-    const id_hash = bytesOf(name.id_hash);
+    const id_hash = bytesOf(name);
     const beside = turn && BESIDE[this.#model];
     if (!beside) {
       const [row] = await sql<Read[]>`
@@ -155,7 +153,7 @@ export class ProtocolState implements Adapter {
     if (!row) return undefined;
     const { payload, consumed_at, beside: other, beside_consumed_at, person } = row;
     const id = payload[beside.member];
-    if (other && typeof id === 'string') turn.bring({ model: beside.model, id_hash: digest(id) }, { payload: other, consumed_at: beside_consumed_at });
+    if (other && typeof id === 'string') turn.bring(stateName(beside.model, id), { payload: other, consumed_at: beside_consumed_at });
     if (person) turn.bringPerson(person);
     return { payload, consumed_at };
   }

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { hash } from 'node:crypto';
 import type { Sealed, Sql } from '@platform/sdk';
 import type { AdapterPayload } from 'oidc-provider';
 import type { Account } from './people.ts';
@@ -36,7 +37,10 @@ interface Changes {
 }
 
 const running = new AsyncLocalStorage<ProtocolTurn>();
-export const bytesOf = (hex: string): Buffer => Buffer.from(hex, 'hex');
+/** Ids are kept as their hash: nobody redeems anything with what the database holds. */
+export const digestOf = (id: string): string => hash('sha256', id);
+export const bytesOf = ({ id_hash }: Pick<StateName, 'id_hash'>): Buffer => Buffer.from(id_hash, 'hex');
+export const stateName = (model: string, id: string): StateName => ({ model, id_hash: digestOf(id) });
 const nameOf = ({ model, id_hash }: StateName): string => `${model} ${id_hash}`;
 
 /**
@@ -176,7 +180,7 @@ export async function writeState(sql: Sql, envId: string, { made = [], changed =
   const [row] = await sql<{ written: boolean }[]>`
     with used as (
       update oidc_state set consumed_at = now()
-      where env_id = ${envId} and model = ${used?.model ?? null} and id_hash = ${used ? bytesOf(used.id_hash) : null} and consumed_at is null returning 1),
+      where env_id = ${envId} and model = ${used?.model ?? null} and id_hash = ${used ? bytesOf(used) : null} and consumed_at is null returning 1),
     turn as (select ${used === undefined} or exists (select 1 from used) as written),
     ${definitions(sql, envId, { made, changed, gone }, sql`(select written from turn)`)}
     select written from turn`;

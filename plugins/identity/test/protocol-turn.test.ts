@@ -20,6 +20,22 @@ const turn = async (work: () => Promise<unknown>) => {
 };
 const kept = async () => (await world.sql<{ uid: string }[]>`select payload ->> 'uid' as uid from oidc_state where env_id = ${envId}`).map(({ uid }) => uid);
 
+test('H-13 of two requests that use up the same row one writes what it got for it, and of the other nothing is there', async () => {
+  await turn(() => state('AuthorizationCode').upsert('code', { jti: 'code', accountId: newId() }, 60));
+  const redeem = (uid: string) =>
+    turn(async () => {
+      expect(await state('AuthorizationCode').find('code')).toBeDefined();
+      await state('AuthorizationCode').consume('code');
+      await state('RefreshToken').upsert(uid, { jti: uid, uid }, 60);
+    });
+  const outcomes = await Promise.allSettled([redeem('one'), redeem('two')]);
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  expect(outcomes.find(outcome => outcome.status === 'rejected')?.reason).toMatchObject({ error: 'invalid_grant' });
+  const tokens = await world.sql<{ uid: string }[]>`select uid from oidc_state where env_id = ${envId} and model = 'RefreshToken'`;
+  expect(tokens.map(({ uid }) => uid)).toEqual([outcomes[0]?.status === 'fulfilled' ? 'one' : 'two']);
+  await world.sql`delete from oidc_state where env_id = ${envId}`;
+});
+
 test('what somebody ends while a request that had read it is under way stays ended; what a request makes itself is there', async () => {
   await turn(() => state('Session').upsert('id', { jti: 'id', uid: 'first' }, 60));
   expect(await kept()).toEqual(['first']);

@@ -76,6 +76,15 @@ describe('signing in', () => {
     }
   });
 
+  test('who is turned away for haste has tried nothing: the account is not locked by it', async () => {
+    await world.person('hasty@example.org');
+    const minute = Math.floor(world.host.clock.now().getTime() / 60_000);
+    await world.kv('SET', `auth:try:${minute}:127.0.0.1`, '60', 'EX', '60');
+    for (let run = 0; run < 12; run++) expect((await attempt('hasty@example.org', 'a wrong password')).json['code']).toBe('rate_limited');
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    expect((await attempt('hasty@example.org', CHOSEN)).status).toBe(200);
+  });
+
   test('guesses in parallel are counted before they are checked', async () => {
     await world.person('parallel@example.org');
     const [key] = await Promise.all([attempt('parallel@example.org', 'wrong, to learn the key')]).then(() => world.kv('KEYS', 'auth:failed:*') as Promise<string[]>);

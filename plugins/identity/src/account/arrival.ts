@@ -17,8 +17,8 @@ interface Proven {
   readonly amr: readonly string[];
   /** When a provider that vouches for the person last saw them prove it, in seconds; here everybody does so now. */
   readonly provenAt?: number | undefined;
-  /** The authorization of the context, where it is known already. */
-  readonly begun?: Interaction | undefined;
+  /** The authorization of the context, where it was looked for already; null where there is none. */
+  readonly begun?: Interaction | null;
 }
 
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
@@ -45,7 +45,8 @@ export class Arrival {
       const { token } = await steps.issue(sql, 'password_change', person.user_id, { amr, context: oauth });
       return reply({ status: 'password_change_required' as const, next: pathWith('/password-change', oauth) }, { headers: { 'set-cookie': steps.cookie('password_change', token) } });
     }
-    return this.open(realm, person, { headers, amr, provenAt, next: await authorizations.nextAfterSignIn(begun ?? (await authorizations.begun(realm, oauth)), oauth) });
+    const authorization = begun === undefined ? await authorizations.begun(realm, oauth) : begun;
+    return this.open(realm, person, { headers, amr, provenAt, next: await authorizations.nextAfterSignIn(authorization, oauth) });
   }
 
   /**
