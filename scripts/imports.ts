@@ -28,17 +28,19 @@ interface Fault {
 }
 
 /** Loaded before it is mended, a module stays as it came. */
-const DRIVER = 'kernel/storage/postgres-driver.ts';
+const DRIVERS: Readonly<Record<string, string>> = { postgres: 'kernel/storage/postgres-driver.ts', ioredis: 'kernel/storage/key-value-driver.ts' };
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
-const faults: Fault[] = files.flatMap(file => [...importsOf(file).flatMap(imported => judge(file, imported)), ...bareDriver(file)]);
+const faults: Fault[] = files.flatMap(file => [...importsOf(file).flatMap(imported => judge(file, imported)), ...bareDrivers(file)]);
 for (const { file, imported, law } of faults) process.stdout.write(`x ${file} imports '${imported}'\n  help: ${law}\n`);
 process.stdout.write(`  ${files.length} files, ${faults.length} against the law\n`);
 process.exit(faults.length > 0 ? 1 : 0);
 
-function bareDriver(file: string): Fault[] {
-  if (file === DRIVER || file.startsWith('e2e/') || !/^import (?!type )[^'"]*from 'postgres'/m.test(readFileSync(join(root, file), 'utf8'))) return [];
-  return [{ file, imported: 'postgres', law: `The driver comes from ${DRIVER}; of the package only its types.` }];
+function bareDrivers(file: string): Fault[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return Object.entries(DRIVERS)
+    .filter(([name, driver]) => file !== driver && !file.startsWith('e2e/') && new RegExp(`^import (?!type )[^'"]*from '${name}'`, 'm').test(text))
+    .map(([name, driver]) => ({ file, imported: name, law: `The driver comes from ${driver}; of the package only its types.` }));
 }
 
 function importsOf(file: string): string[] {

@@ -72,7 +72,8 @@ export function bundles(node, say = console.log) {
  */
 export function handOver(node, args) {
   return new Promise(resolve => {
-    const env = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.compile-cache'), ...process.env };
+    // One arena: the C library gives each thread its own, and what compilers and collectors leave free in theirs is resident and used by nobody.
+    const env = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.compile-cache'), MALLOC_ARENA_MAX: '1', ...process.env };
     const child = spawn(node, args, { cwd: root, stdio: 'inherit', env });
     // Ctrl-C reaches the child by the terminal; a signal to this process alone has to be handed on.
     const onward = signal => () => child.kill(signal);

@@ -37,6 +37,8 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E004', 'probe.id', good, new Map([['probe', structuredClone(good)]])],
     ['E005', 'probe.id', lab(), new Map([['probe', good]])],
     ['E010', 'probe.placement.tier', broken(draft => Object.assign(draft, { placement: {} }))],
+    ['E010', 'probe.placement.heap_growth', broken(draft => Object.assign(draft, { placement: { tier: 50, heap_growth: 0 } }))],
+    ['E010', 'probe.placement.heap_growth', broken(draft => Object.assign(draft, { placement: { tier: 50, heap_growth: '100' } }))],
     ['E011', 'probe.events.platform:probe:created', broken(draft => Object.assign(draft['events'] as object, { 'platform:probe:created': { title: '', payload: {} } }))],
     ['E012', 'probe.events.lab:probe:thing:made', broken(draft => Object.assign(draft['events'] as object, { 'lab:probe:thing:made': { title: '', payload: {} } }))],
     ['E013', 'probe.events.platform:auth:user:created', broken(draft => Object.assign(draft['events'] as object, { 'platform:auth:user:created': { title: '', payload: {} } }))],

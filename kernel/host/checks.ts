@@ -30,6 +30,9 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
   if (other && other !== manifest) add('E004', 'id', `Another plugin is already called "${manifest.id}".`, 'Choose another id.');
   if (!platform && [...known.values()].some(({ vertical, id }) => vertical === 'platform' && id === manifest.id)) add('E005', 'id', 'The id belongs to the platform.', 'Choose another id.');
   if (!Number.isInteger(manifest.placement?.tier) || manifest.placement.tier < 0) add('E010', 'placement.tier', 'The tier is missing.', 'Use 50 for an application.');
+  const growth = manifest.placement?.heap_growth;
+  if (growth !== undefined && !(Number.isInteger(growth) && growth >= 20 && growth <= 400))
+    add('E010', 'placement.heap_growth', `${String(growth)} is no share of the heap.`, 'Use a percentage from 20 to 400, or leave it out.');
 
   for (const name of Object.keys(manifest.events)) {
     const waived = manifest.waivers[name] !== undefined;

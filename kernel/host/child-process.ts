@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '@platform/sdk';
+import type { Logger, Placement } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Bootstrap } from './bootstrap.ts';
+import { processFlags } from './process-flags.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 const STOP_MS = 35_000;
@@ -11,11 +12,12 @@ const READY_MS = 60_000;
 const MAX_RESTARTS = 5;
 const STABLE_MS = 30_000;
 /** What a child inherits of the environment: nothing that names a key of the certificate authority (doc3, supervisor 12). */
-const INHERITED = ['PATH', 'HOME', 'TZ', 'LANG', 'NODE_ENV', 'NODE_COMPILE_CACHE', 'NODE_EXTRA_CA_CERTS'];
+const INHERITED = ['PATH', 'HOME', 'TZ', 'LANG', 'NODE_ENV', 'NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'NODE_EXTRA_CA_CERTS'];
 
 export interface ChildOptions {
   readonly name: string;
   readonly pluginDirectory: string;
+  readonly placement: Placement;
   /** Made anew for every start: enrollment secrets live 120 s. */
   readonly bootstrap: () => Promise<Bootstrap>;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -43,9 +45,9 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const { name, pluginDirectory, environment, settings } = this.#options;
+    const { name, pluginDirectory, placement, environment, settings } = this.#options;
     const env = Object.fromEntries(Object.entries(environment).filter(([variable]) => INHERITED.includes(variable) || settings.some(prefix => variable.startsWith(prefix))));
-    const child = spawn(process.execPath, [...process.execArgv, MAIN, 'run', '--child', '--only', name, '--plugin', pluginDirectory], {
+    const child = spawn(process.execPath, [...processFlags(placement), MAIN, 'run', '--child', '--only', name, '--plugin', pluginDirectory], {
       env,
       stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'],
       detached: true,

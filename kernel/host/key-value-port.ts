@@ -1,5 +1,5 @@
 import type { KeyValue } from '@platform/sdk';
-import type { Redis } from 'ioredis';
+import type { Redis } from '../storage/key-value-driver.ts';
 import type { AccessSources } from '../identity/access-closure.ts';
 import type { DirectoryStore } from '../routing/directory.ts';
 import { FreshReads } from '../storage/fresh-reads.ts';

@@ -33,6 +33,7 @@ export async function startSplit(owned: DisposalStack, options: HostOptions, par
           new ServiceProcess({
             name: manifest.id,
             pluginDirectory: directory,
+            placement: manifest.placement,
             environment: parts.environment,
             settings: ['PLATFORM_'],
             log: telemetry.logger('host'),
@@ -58,6 +59,7 @@ export async function launchVertical(
   const child = new ServiceProcess({
     name: manifest.id,
     pluginDirectory: plugin.directory,
+    placement: manifest.placement,
     environment,
     settings: [`${manifest.vertical.toUpperCase()}_`],
     log: host.log,

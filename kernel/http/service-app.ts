@@ -58,6 +58,8 @@ export class ServiceApp {
   readonly #options: ServiceAppOptions;
   /** Ends what would otherwise last: long polls, event streams, sockets. */
   readonly #stopping = new AbortController();
+  /** What its requests end by. Each has a signal of its own: one made of several would keep its request until the next full collection. */
+  readonly #lasting = new Set<AbortController>();
   #active = 0;
   #idle: (() => void) | undefined;
 
@@ -101,6 +103,7 @@ export class ServiceApp {
   /** Asks everything long-lived to end, and resolves when nothing is in flight. */
   async idle(): Promise<void> {
     this.#stopping.abort();
+    for (const ended of this.#lasting) ended.abort();
     if (this.#active === 0) return;
     await new Promise<void>(resolve => {
       this.#idle = resolve;
@@ -223,17 +226,20 @@ export class ServiceApp {
 
   /** Aborts when the client goes before its answer, or the service stops. Made when first asked for: most handlers never do. */
   #lifetime(res: ServerResponse): () => AbortSignal {
-    let signal: AbortSignal | undefined;
+    let ended: AbortController | undefined;
     return () => {
-      if (signal) return signal;
-      const closed = new AbortController();
-      if (res.closed) closed.abort();
-      else
+      if (ended) return ended.signal;
+      const made = new AbortController();
+      ended = made;
+      if (res.closed || this.#stopping.signal.aborted) made.abort();
+      else {
+        this.#lasting.add(made);
         res.once('close', () => {
-          if (!res.writableFinished) closed.abort();
+          this.#lasting.delete(made);
+          if (!res.writableFinished) made.abort();
         });
-      signal = AbortSignal.any([closed.signal, this.#stopping.signal]);
-      return signal;
+      }
+      return made.signal;
     };
   }
 

@@ -23,7 +23,9 @@ export class RelaySource {
   readonly #pollMs: number;
   readonly #options: Required<RelayOptions>;
   readonly #busy = new Map<string, Promise<void>>();
-  readonly #closing = new AbortController();
+  /** Ends the calls under way. Not a signal they all hear: each that hangs on one that lasts would live until the next full collection. */
+  readonly #calls = new Set<(reason: Error) => void>();
+  #closed = false;
   #outcomes: Outcome[] = [];
   #recorded: Promise<void> | undefined;
   #recording: Promise<void> = Promise.resolve();
@@ -83,7 +85,7 @@ export class RelaySource {
     let late = false;
     const cancel = this.#options.clock.after(deadlineMs, () => {
       late = true;
-      this.#closing.abort();
+      this.#close();
     });
     try {
       while (!late) {
@@ -98,7 +100,7 @@ export class RelaySource {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
+    this.#close();
     this.#cancelTimer();
     this.#cancelSweep();
     await this.#looking;
@@ -108,8 +110,13 @@ export class RelaySource {
     await this.#session.close();
   }
 
+  #close(): void {
+    this.#closed = true;
+    for (const giveUp of this.#calls) giveUp(new Error('the relay is closing'));
+  }
+
   #look(): void {
-    if (this.#closing.signal.aborted) return;
+    if (this.#closed) return;
     if (this.#looking !== undefined) {
       this.#lookAgain = true;
       return;
@@ -117,7 +124,7 @@ export class RelaySource {
     this.#cancelTimer();
     this.#looking = this.#carry().then(next => {
       this.#looking = undefined;
-      if (this.#closing.signal.aborted) return;
+      if (this.#closed) return;
       if (this.#lookAgain) {
         this.#lookAgain = false;
         this.#look();
@@ -185,7 +192,7 @@ export class RelaySource {
     // Before the rows are read: who calls from now on may mean others.
     const wakes = this.#wakes;
     const rows = Map.groupBy(await dueRows(this.#session, chosen, now, BATCH), ({ env_id }) => env_id);
-    if (this.#closing.signal.aborted) return next;
+    if (this.#closed) return next;
     for (const [envId, ofEnv] of rows) {
       const call = this.#relay(envId, ofEnv).then(
         carried => {
@@ -232,19 +239,21 @@ export class RelaySource {
 
   async #call(rows: readonly OutboxRow[]): Promise<readonly DeliveryResult[]> {
     const { clock, deliver, callTimeoutMs } = this.#options;
-    const late = new AbortController();
-    const signal = AbortSignal.any([late.signal, this.#closing.signal]);
-    const cancel = clock.after(callTimeoutMs, () => late.abort(new Error('no answer in time')));
+    const ended = new AbortController();
     const gone = Promise.withResolvers<never>();
-    const give = (): void => gone.reject(signal.reason);
-    signal.addEventListener('abort', give, { once: true });
+    const giveUp = (reason: Error): void => {
+      ended.abort(reason);
+      gone.reject(reason);
+    };
+    const cancel = clock.after(callTimeoutMs, () => giveUp(new Error('no answer in time')));
+    this.#calls.add(giveUp);
     try {
-      return await Promise.race([deliver(rows, { service: this.service, signal }), gone.promise]);
+      return await Promise.race([deliver(rows, { service: this.service, signal: ended.signal }), gone.promise]);
     } catch (error) {
       return rows.map(() => unanswered(error instanceof Error ? error.message : String(error)));
     } finally {
       cancel();
-      signal.removeEventListener('abort', give);
+      this.#calls.delete(giveUp);
     }
   }
 
@@ -253,14 +262,14 @@ export class RelaySource {
       void this.sweep()
         .catch((error: unknown) => this.#complain(error))
         .then(() => {
-          if (!this.#closing.signal.aborted) this.#sweepLater();
+          if (!this.#closed) this.#sweepLater();
         });
     });
   }
 
   /** Once per outage, not once per poll. */
   #complain(error: unknown): void {
-    if (this.#complained || this.#closing.signal.aborted) return;
+    if (this.#complained || this.#closed) return;
     this.#complained = true;
     const level = isUnavailable(error) ? 'warn' : 'error';
     this.#options.log[level]({ service: this.service, err: error }, 'outbox cannot be relayed');

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AnyRoute, isProblem, type ProblemBody, type ProblemDecl, ProblemError } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
+import { Deadline } from '../base/deadline.ts';
 import { newId } from '../base/ids.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Workload } from '../identity/workload.ts';
@@ -82,7 +83,8 @@ export class ServiceCaller {
       ...(input.idempotencyKey ? { 'idempotency-key': input.idempotencyKey } : {}),
     };
     const timeoutMs = input.longPoll ? 2 * TIMEOUT_MS : TIMEOUT_MS;
-    const signal = input.signal ? AbortSignal.any([input.signal, AbortSignal.timeout(timeoutMs)]) : AbortSignal.timeout(timeoutMs);
+    using deadline = new Deadline(timeoutMs, input.signal);
+    const { signal } = deadline;
     const local = this.#locals.get(service);
     if (local) {
       const answer = await local.call(name, { params: { ...input.params }, query: { ...input.query }, body: jsonCopy(input.body), headers, signal }, workload);

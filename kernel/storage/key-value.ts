@@ -1,4 +1,5 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { RedisOptions } from 'ioredis';
+import { Cluster, Redis } from './key-value-driver.ts';
 import { isCluster } from './pipelined.ts';
 import { StorageError } from './storage-error.ts';
 

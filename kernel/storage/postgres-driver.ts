@@ -1,15 +1,6 @@
-import { registerHooks } from 'node:module';
+import { type Mend, mended } from './mended.ts';
 
-interface Mend {
-  readonly file: string;
-  readonly from: string;
-  readonly to: string;
-}
-
-/**
- * What `postgres` 3.4.9 does to a service that runs for long, mended where it is loaded; a release that reads otherwise is left as it is, and the
- * test says so.
- */
+/** What `postgres` 3.4.9 does to a service that runs for long. */
 const MENDS: readonly Mend[] = [
   {
     // A function written where it becomes a member is born old in V8: each query, and with it its rows, stayed until the next full collection.
@@ -30,17 +21,7 @@ const MENDS: readonly Mend[] = [
   },
 ];
 
-const hooks = registerHooks({
-  load(url, context, next) {
-    const loaded = next(url, context);
-    const mends = MENDS.filter(({ file }) => url.endsWith(file));
-    if (mends.length === 0 || !loaded.source) return loaded;
-    const read = typeof loaded.source === 'string' ? loaded.source : Buffer.from(loaded.source as Uint8Array).toString('utf8');
-    return { ...loaded, source: mends.reduce((text, { from, to }) => text.replace(from, to), read) };
-  },
-});
-const loaded = await import('postgres');
-hooks.deregister();
+const loaded = await mended(() => import('postgres'), MENDS);
 
 /** The driver, for the kernel alone: nothing else imports it by its name, or it would be loaded before it is mended. */
 export const driver = loaded.default;

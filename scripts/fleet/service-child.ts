@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { processFlags } from '@platform/kernel/host/process-flags';
 import { Pool } from 'undici';
 import type { ProcessOrder } from './process-order.ts';
 
@@ -60,8 +61,10 @@ export class ServiceChild {
   }
 
   async start(): Promise<void> {
+    const { service, bootstrap } = this.#order;
+    const placement = bootstrap.manifests.find(({ id }) => id === service)?.placement;
     const child = fork(CHILD, [], {
-      execArgv: [...process.execArgv, ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
+      execArgv: [...(placement ? processFlags(placement) : process.execArgv), ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
       stdio: ['ignore', 'ignore', this.#revived ? 'ignore' : 'inherit', 'ipc'],
     });
     this.#child = child;

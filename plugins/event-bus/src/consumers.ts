@@ -113,7 +113,7 @@ export class Consumers {
     signal: AbortSignal;
   }): Promise<StreamEntry[]> {
     const { reader, wake, counters } = this.#parts;
-    using waiter = wake.waiter(ref.family, ref.env);
+    using waiter = wake.waiter(ref.family, ref.env, signal);
     for (;;) {
       const entries = await read();
       if (signal.aborted) {
@@ -130,7 +130,7 @@ export class Consumers {
         counters.consumed += visible.length;
         return visible.map(entryOf);
       }
-      if (entries.length === 0) await waiter.wait(left, signal);
+      if (entries.length === 0) await waiter.wait(left);
     }
   }
 

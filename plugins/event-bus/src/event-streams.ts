@@ -48,7 +48,7 @@ export class EventStreams {
     const { ctx, reader, wake, counters } = this.#parts;
     const { ref, group, consumer } = open;
     counters.sse_clients += 1;
-    using waiter = wake.waiter(ref.family, ref.env);
+    using waiter = wake.waiter(ref.family, ref.env, signal);
     // Ticks that have passed since the last sweep and the last read; the first turn does both.
     const ticks = { sweep: 1, read: TICKS_PER_BLOCK };
     using _tick = ctx.every(SWEEP_MS, () => {
@@ -74,7 +74,7 @@ export class EventStreams {
         }
         // There may be more than one read takes.
         if (fresh.length > 0) waiter.wake();
-        await waiter.wait(undefined, signal);
+        await waiter.wait();
       }
     } finally {
       await reader.leave(ref, group, consumer).catch(error => ctx.log.debug({ err: error, consumer }, 'a consumer stays in its group'));

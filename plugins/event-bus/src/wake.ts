@@ -44,11 +44,11 @@ export class Wake implements AsyncDisposable {
     return { [Symbol.dispose]: () => this.#heard.delete(listener) };
   }
 
-  /** Begin before reading: what is appended meanwhile ends the next wait at once. */
-  waiter(family: string, env: string): Waiter {
+  /** Begin before reading: what is appended meanwhile ends the next wait at once. Waits no more when the caller has gone. */
+  waiter(family: string, env: string, signal: AbortSignal): Waiter {
     const waiters = this.#waiters.get(family) ?? new Set();
     this.#waiters.set(family, waiters);
-    const waiter = new Waiter(env, () => {
+    const waiter = new Waiter(env, signal, () => {
       waiters.delete(waiter);
       if (waiters.size === 0) this.#waiters.delete(family);
     });
@@ -71,15 +71,20 @@ export class Wake implements AsyncDisposable {
 
 export class Waiter implements Disposable {
   readonly env: string;
+  readonly #signal: AbortSignal;
   readonly #leave: () => void;
+  /** Heard once for all waits: a listener that comes and goes with each is a thousand a second, on a signal that lasts as long as its stream. */
+  readonly #gone = (): void => this.rouse();
   #woken = false;
   #appended = false;
   #closed = false;
   #resume: (() => void) | undefined;
 
-  constructor(env: string, leave: () => void) {
+  constructor(env: string, signal: AbortSignal, leave: () => void) {
     this.env = env;
+    this.#signal = signal;
     this.#leave = leave;
+    signal.addEventListener('abort', this.#gone, { once: true });
   }
 
   /** Whether waiting has no point any more: the bus is closing. */
@@ -112,22 +117,20 @@ export class Waiter implements Disposable {
   }
 
   /** Until something was appended, `ms` have passed (for ever, without) or the caller has gone. */
-  async wait(ms: number | undefined, signal: AbortSignal): Promise<void> {
-    if (!this.#woken && !signal.aborted && (ms === undefined || ms > 0)) {
+  async wait(ms?: number): Promise<void> {
+    if (!this.#woken && !this.#signal.aborted && (ms === undefined || ms > 0)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#resume = resolve;
       const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
-      const gone = (): void => resolve();
-      signal.addEventListener('abort', gone, { once: true });
       await promise;
       clearTimeout(timer);
-      signal.removeEventListener('abort', gone);
       this.#resume = undefined;
     }
     this.#woken = this.#closed;
   }
 
   [Symbol.dispose](): void {
+    this.#signal.removeEventListener('abort', this.#gone);
     this.#leave();
   }
 }

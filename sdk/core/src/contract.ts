@@ -11,6 +11,8 @@ export interface Placement {
   readonly singleton?: boolean;
   readonly pin?: string;
   readonly anti?: readonly string[];
+  /** In a process of its own: percent by which its heap may outgrow what lived at the last full collection, 20 to 400. The engine decides where nothing is said. */
+  readonly heap_growth?: number;
 }
 
 /** Services this one calls, each with the actions it needs there. The host grants exactly these to its workload. */
