@@ -12,7 +12,7 @@ import { scheduleRoutes } from './routes/schedule-routes.ts';
 export const eventBus = defineContract({
   id: 'bus',
   title: 'Event bus',
-  placement: { tier: 20, heap_growth: 100 },
+  placement: { tier: 20, heap_growth: 50 },
   capabilities: ['key-value'],
   config: Type.Object({
     produceRate: Type.Integer({ env: 'PLATFORM_BUS_PRODUCE_RATE', default: 1_000, minimum: 1, description: 'Events per second that verticals may produce into one environment' }),
