@@ -20,31 +20,32 @@ const INBOX_DAYS = 30;
 const SWEEP_ROWS = 1_000;
 const SWEEP_TURNS = 100;
 
-/** Takes or keeps the right to relay a service, for the session of `pool`; false when another process has it. */
-export async function lead(pool: PostgresPool, service: string): Promise<boolean> {
-  // The session that has the lock gets it again, so that one that was cut off and came back asks like everybody else.
-  const [row] = await pool.raw<{ leading: boolean }[]>`select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as leading`;
-  return row?.leading === true;
-}
-
 export async function stepDown(pool: PostgresPool): Promise<void> {
   await pool.raw`select pg_advisory_unlock_all()`;
 }
 
-/** Heads of the environments behind `after`, by a loose scan of the partial index: its cost is the number of environments it answers, not of rows. */
-export async function heads(pool: PostgresPool, after: string, limit: number): Promise<Head[]> {
-  return pool.raw<Head[]>`
-    with recursive envs as (
-      (select env_id, 1 as n from outbox where not relayed and hold is null and not parked and env_id > ${after} order by env_id limit 1)
+/**
+ * Takes or keeps the right to relay a service, for the session of `pool`, and looks at the heads of the environments behind `after`; nothing when
+ * another process has it. By a loose scan of the partial index: its cost is the number of environments it answers, not of rows.
+ */
+export async function heads(pool: PostgresPool, service: string, after: string, limit: number): Promise<Head[] | undefined> {
+  // The session that has the lock gets it again, so that one that was cut off and came back asks like everybody else.
+  const rows = await pool.raw<({ held: boolean } & { [K in keyof Head]: Head[K] | null })[]>`
+    with recursive led as materialized (select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as held),
+    envs as (
+      (select env_id, 1 as n from outbox where (select held from led) and not relayed and hold is null and not parked and env_id > ${after} order by env_id limit 1)
       union all
       select (select env_id from outbox o where not relayed and hold is null and not parked and o.env_id > envs.env_id order by env_id limit 1), n + 1
       from envs where env_id is not null and n < ${limit})
-    select envs.env_id, head.next_retry_at
-    from envs cross join lateral (
-      select next_retry_at from outbox o
-      where not relayed and hold is null and not parked and o.env_id = envs.env_id order by created_at, id limit 1) head
-    where envs.env_id is not null
-    order by envs.env_id`;
+    select led.held, waiting.* from led left join (
+      select envs.env_id, head.next_retry_at
+      from envs cross join lateral (
+        select next_retry_at from outbox o
+        where not relayed and hold is null and not parked and o.env_id = envs.env_id order by created_at, id limit 1) head
+      where envs.env_id is not null) waiting on true
+    order by waiting.env_id`;
+  if (rows[0]?.held !== true) return undefined;
+  return rows.flatMap(({ env_id, next_retry_at }) => (env_id === null ? [] : [{ env_id, next_retry_at }]));
 }
 
 /** The rows to send next of each environment: in order, up to the first that still has to wait. */

@@ -4,7 +4,7 @@ import { outboxChannel } from '../storage/service-schema.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
 import { ANY } from './outbox.ts';
 import { type DeliveryResult, type OutboxRow, type Outcome, outcomeOf } from './delivery.ts';
-import { dueRows, type Head, heads, lead, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
+import { dueRows, type Head, heads, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
 import type { RelayOptions } from './relay.ts';
 
 const BATCH = 100;
@@ -142,12 +142,6 @@ export class RelaySource {
     try {
       this.#crowded = false;
       const from = this.#from;
-      const leading = lead(this.#session, this.service);
-      // Who led a moment ago asks for both at once: one connection answers in order, and whoever leads no more forgets the second answer.
-      let first = this.#leading ? heads(this.#session, from, ENVIRONMENTS_PER_STEP) : undefined;
-      first?.catch(() => undefined);
-      this.#leading = await leading;
-      if (!this.#leading) return next;
       let [at, around] = [from, from === FIRST];
       for (let steps = 0; !this.#crowded; steps++) {
         // The rest has its turn with the next look.
@@ -155,8 +149,9 @@ export class RelaySource {
           this.#from = at;
           break;
         }
-        const step = await (first ?? heads(this.#session, at, ENVIRONMENTS_PER_STEP));
-        first = undefined;
+        const step = await heads(this.#session, this.service, at, ENVIRONMENTS_PER_STEP);
+        this.#leading = step !== undefined;
+        if (step === undefined) return next;
         // Once around at most.
         const due = around && from !== FIRST ? step.filter(({ env_id }) => env_id <= from) : step;
         next = Math.min(next, await this.#begin(due));
