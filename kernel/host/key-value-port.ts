@@ -1,8 +1,8 @@
 import type { KeyValue } from '@platform/sdk';
-import type { Redis } from '../storage/key-value-driver.ts';
 import type { AccessSources } from '../identity/access-closure.ts';
 import type { DirectoryStore } from '../routing/directory.ts';
 import { FreshReads } from '../storage/fresh-reads.ts';
+import type { Redis } from '../storage/key-value-driver.ts';
 import type { KeyValue as Store } from '../storage/key-value.ts';
 import { pipelined, shardTags } from '../storage/pipelined.ts';
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Manifest } from '@platform/kernel/base/manifest';
 import { processFlags } from '@platform/kernel/host/process-flags';
 import { Pool } from 'undici';
 import type { ProcessOrder } from './process-order.ts';
@@ -62,9 +63,9 @@ export class ServiceChild {
 
   async start(): Promise<void> {
     const { service, bootstrap } = this.#order;
-    const placement = bootstrap.manifests.find(({ id }) => id === service)?.placement;
+    const { placement } = bootstrap.manifests.find(({ id }) => id === service) as Manifest;
     const child = fork(CHILD, [], {
-      execArgv: [...(placement ? processFlags(placement) : process.execArgv), ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
+      execArgv: [...processFlags(placement), ...(PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`] : [])],
       stdio: ['ignore', 'ignore', this.#revived ? 'ignore' : 'inherit', 'ipc'],
     });
     this.#child = child;
