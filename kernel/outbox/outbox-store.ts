@@ -29,9 +29,8 @@ export async function stepDown(pool: PostgresPool): Promise<void> {
  * another process has it. By a loose scan of the partial index: its cost is the number of environments it answers, not of rows.
  */
 export async function heads(pool: PostgresPool, service: string, after: string, limit: number): Promise<Head[] | undefined> {
-  // The session that has the lock gets it again, so that one that was cut off and came back asks like everybody else.
   const rows = await pool.raw<({ held: boolean } & { [K in keyof Head]: Head[K] | null })[]>`
-    with recursive led as materialized (select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as held),
+    with recursive led as materialized (${lead(pool, service)}),
     envs as (
       (select env_id, 1 as n from outbox where (select held from led) and not relayed and hold is null and not parked and env_id > ${after} order by env_id limit 1)
       union all
@@ -48,21 +47,28 @@ export async function heads(pool: PostgresPool, service: string, after: string, 
   return rows.flatMap(({ env_id, next_retry_at }) => (env_id === null ? [] : [{ env_id, next_retry_at }]));
 }
 
-/** The rows to send next of each environment: in order, up to the first that still has to wait. */
-export async function dueRows(pool: PostgresPool, envIds: readonly string[], now: Date, limit: number): Promise<OutboxRow[]> {
-  const rows = await pool.raw<(OutboxRow & { next_retry_at: string | null })[]>`
-    select row.* from unnest(${envIds as string[]}::uuid[]) env cross join lateral (
-      select id, id as idempotency_key, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token,
-             created_at, attempts, refusals, next_retry_at
-      from outbox where not relayed and hold is null and not parked and env_id = env
-      order by created_at, id limit ${limit}) row
-    order by row.env_id, row.created_at, row.id`;
+/** The rows to send next of each environment, in order, up to the first that still has to wait; nothing when another process relays. */
+export async function dueRows(pool: PostgresPool, service: string, { envIds, now, limit }: { envIds: readonly string[]; now: Date; limit: number }): Promise<OutboxRow[] | undefined> {
+  const rows = await pool.raw<({ held: boolean; next_retry_at: string | null } & (OutboxRow | { id: null }))[]>`
+    with led as materialized (${lead(pool, service)})
+    select led.held, due.* from led left join (
+      select row.* from unnest(${envIds as string[]}::uuid[]) env cross join lateral (
+        select id, id as idempotency_key, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token,
+               created_at, attempts, refusals, next_retry_at
+        from outbox where (select held from led) and not relayed and hold is null and not parked and env_id = env
+        order by created_at, id limit ${limit}) row) due on true
+    order by due.env_id, due.created_at, due.id`;
+  if (rows[0]?.held !== true) return undefined;
   const waiting = new Set<string>();
-  return rows.flatMap(({ next_retry_at, ...row }) => {
+  return rows.flatMap(({ held: _, next_retry_at, ...row }) => {
+    if (row.id === null) return [];
     if (next_retry_at !== null && Date.parse(next_retry_at) > now.getTime()) waiting.add(row.env_id);
     return waiting.has(row.env_id) ? [] : [row];
   });
 }
+
+/** The session that has the lock gets it again, so that one that was cut off and came back asks like everybody else. */
+const lead = ({ raw }: PostgresPool, service: string) => raw`select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as held`;
 
 /**
  * Writes what became of the rows. They are named twice: by the list alone the planner sees that they are few, whatever it knows of the table.

@@ -34,8 +34,12 @@ export class RelaySource {
   #from = FIRST;
   #listening: AsyncDisposable | undefined;
   #looking: Promise<void> | undefined;
-  #lookAgain = false;
-  #wakes = 0;
+  /** All environments are to be looked at. */
+  #everything = false;
+  /** Those that called since the last look. */
+  readonly #called = new Set<string>();
+  /** Those that were to be looked at while they had a call under way, whose end does it. */
+  readonly #again = new Set<string>();
   #crowded = false;
   #cancelTimer: () => void = () => {};
   #cancelSweep: () => void = () => {};
@@ -66,11 +70,9 @@ export class RelaySource {
       });
   }
 
-  /** There is something to carry: for the one that leads. Of an environment that has a call under way, that call's end looks. */
+  /** There is something to carry: for the one that leads. */
   #wake(envId: string): void {
-    this.#wakes += 1;
-    if (this.#busy.has(envId)) return;
-    if (this.#leading || this.#looking !== undefined) this.#look();
+    if (this.#leading || this.#looking !== undefined) this.#look(envId === ANY ? undefined : envId);
   }
 
   async state(): Promise<OutboxState> {
@@ -115,24 +117,58 @@ export class RelaySource {
     for (const giveUp of this.#calls) giveUp(new Error('the relay is closing'));
   }
 
-  #look(): void {
-    if (this.#closed) return;
-    if (this.#looking !== undefined) {
-      this.#lookAgain = true;
-      return;
-    }
-    this.#cancelTimer();
-    this.#looking = this.#carry().then(next => {
+  /** Looks at one environment, or at all of them. */
+  #look(envId?: string): void {
+    if (envId === undefined) this.#everything = true;
+    else this.#called.add(envId);
+    this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#closed || this.#looking !== undefined) return;
+    this.#looking = this.#looks().then(() => {
       this.#looking = undefined;
-      if (this.#closed) return;
-      if (this.#lookAgain) {
-        this.#lookAgain = false;
-        this.#look();
-        return;
-      }
-      const { clock } = this.#options;
-      this.#cancelTimer = clock.after(Math.max(0, next - clock.now().getTime()), () => this.#look());
+      // Asked for while the last look was ending.
+      if (this.#everything || this.#called.size > 0) this.#begin();
     });
+  }
+
+  async #looks(): Promise<void> {
+    while (!this.#closed && (this.#everything || this.#called.size > 0)) {
+      const called = this.#callers();
+      if (!this.#everything && this.#leading && !this.#crowded && this.#from === FIRST && this.#busy.size + called.length <= CALLS_PER_SERVICE) await this.#answer(called);
+      else await this.#round();
+    }
+  }
+
+  async #round(): Promise<void> {
+    const { clock } = this.#options;
+    this.#everything = false;
+    this.#cancelTimer();
+    const next = await this.#carry();
+    if (!this.#closed) this.#cancelTimer = clock.after(Math.max(0, next - clock.now().getTime()), () => this.#look());
+  }
+
+  /** Who called and has no call under way. */
+  #callers(): string[] {
+    const called = [...this.#called];
+    this.#called.clear();
+    return called.filter(envId => {
+      if (!this.#busy.has(envId)) return true;
+      this.#again.add(envId);
+      return false;
+    });
+  }
+
+  /** Calls for those that called while there is room for all of them: the others have nothing to send, or have their call, or wait for their time. */
+  async #answer(called: readonly string[]): Promise<void> {
+    if (called.length === 0) return;
+    try {
+      this.#leading = await this.#send(called);
+      this.#complained = false;
+    } catch (error) {
+      this.#complain(error);
+    }
   }
 
   /** Starts a call for every environment that may move while there is room, and answers when to look again. */
@@ -154,7 +190,7 @@ export class RelaySource {
         if (step === undefined) return next;
         // Once around at most.
         const due = around && from !== FIRST ? step.filter(({ env_id }) => env_id <= from) : step;
-        next = Math.min(next, await this.#begin(due));
+        next = Math.min(next, await this.#choose(due));
         const ended = step.length < ENVIRONMENTS_PER_STEP;
         if (around && (ended || due.length < step.length)) break;
         at = ended ? FIRST : (step.at(-1) as Head).env_id;
@@ -168,14 +204,14 @@ export class RelaySource {
   }
 
   /** Calls for those of these environments that are due and idle; when the first of the others is due. */
-  async #begin(step: readonly Head[]): Promise<number> {
+  async #choose(step: readonly Head[]): Promise<number> {
     const now = this.#options.clock.now();
     let next = Number.POSITIVE_INFINITY;
     const chosen: string[] = [];
     for (const { env_id, next_retry_at } of step) {
       const dueAt = next_retry_at === null ? 0 : Date.parse(next_retry_at);
       if (dueAt > now.getTime()) next = Math.min(next, dueAt);
-      else if (this.#busy.has(env_id)) continue;
+      else if (this.#busy.has(env_id)) this.#again.add(env_id);
       else if (this.#busy.size + chosen.length < CALLS_PER_SERVICE) chosen.push(env_id);
       else {
         this.#crowded = true;
@@ -184,25 +220,32 @@ export class RelaySource {
     }
     if (chosen.length === 0) return next;
     this.#from = this.#crowded ? (chosen.at(-1) as string) : FIRST;
-    // Before the rows are read: who calls from now on may mean others.
-    const wakes = this.#wakes;
-    const rows = Map.groupBy(await dueRows(this.#session, chosen, now, BATCH), ({ env_id }) => env_id);
-    if (this.#closed) return next;
-    for (const [envId, ofEnv] of rows) {
-      const call = this.#relay(envId, ofEnv).then(
+    await this.#send(chosen);
+    return next;
+  }
+
+  /** Begins a call for each of these environments that has something due; whether this process leads. */
+  async #send(envIds: readonly string[]): Promise<boolean> {
+    const due = await dueRows(this.#session, this.service, { envIds, now: this.#options.clock.now(), limit: BATCH });
+    if (due === undefined || this.#closed) return due !== undefined;
+    for (const [envId, rows] of Map.groupBy(due, ({ env_id }) => env_id)) {
+      const call = this.#relay(envId, rows).then(
         carried => {
           this.#busy.delete(envId);
-          // All that was there is gone, and nobody has called since: there is nothing to look for.
-          if (!carried || ofEnv.length === BATCH || this.#crowded || wakes !== this.#wakes) this.#look();
+          const again = this.#again.delete(envId);
+          if (!carried || this.#crowded) this.#look();
+          // Otherwise all that was there is gone, and nobody has called since: there is nothing to look for.
+          else if (again || rows.length === BATCH) this.#look(envId);
         },
         (error: unknown) => {
           this.#busy.delete(envId);
+          this.#again.delete(envId);
           this.#complain(error);
         },
       );
       this.#busy.set(envId, call);
     }
-    return next;
+    return true;
   }
 
   /** One batch of one environment; whether all of it was carried. */

@@ -7,7 +7,7 @@ import type { PostgresPool } from '../storage/postgres-pool.ts';
 import type { DeliveryResult } from './delivery.ts';
 import { type Call, FakeBus } from './fixtures/fake-bus.ts';
 import { ManualClock } from './fixtures/manual-clock.ts';
-import { drop, insertEvents, release } from './outbox.ts';
+import { drop, insertEvents, type OutboxEvent, release } from './outbox.ts';
 import { OUTBOX_MIGRATIONS } from './outbox-schema.ts';
 import { Relay, type RelayOptions } from './relay.ts';
 
@@ -51,24 +51,32 @@ function newRelay(to: FakeBus, changes: Partial<RelayOptions> = {}): Relay {
   return new Relay({ deliver: to.deliver, log: { warn: log('warn'), error: log('error') }, clock, ...changes });
 }
 
+const eventOf = (env_id: string, name: string, hold?: string): OutboxEvent => ({
+  id: newId(),
+  env_id,
+  event_type: 'platform:shop:order:created',
+  stream_family: 'app',
+  payload: { name },
+  correlation_id: 'c-1',
+  publisher_subject: 'm2m-shop',
+  ...(hold !== undefined && { hold }),
+});
+
 /** Commits events of one environment, named in their payloads. */
-async function emit(envId: string, names: string[], hold?: string): Promise<void> {
-  await pool.tx(sql =>
+const emit = (envId: string, names: string[], hold?: string): Promise<void> =>
+  pool.tx(sql =>
     insertEvents(
       sql,
-      names.map(name => ({
-        id: newId(),
-        env_id: envId,
-        event_type: 'platform:shop:order:created',
-        stream_family: 'app',
-        payload: { name },
-        correlation_id: 'c-1',
-        publisher_subject: 'm2m-shop',
-        ...(hold !== undefined && { hold }),
-      })),
+      names.map(name => eventOf(envId, name, hold)),
     ),
   );
-}
+
+/** Commits an event that was held until the end of its transaction. */
+const emitReleased = (envId: string, name: string): Promise<void> =>
+  pool.tx(async sql => {
+    await insertEvents(sql, [eventOf(envId, name, 'held')]);
+    await release(sql, 'held');
+  });
 
 async function column<T>(name: 'relayed' | 'parked' | 'attempts' | 'last_error', order: string[]): Promise<T[]> {
   const rows = await pool.raw<Record<string, unknown>[]>`select payload->>'name' as name, ${pool.raw(name)} as value from outbox`;
@@ -443,6 +451,50 @@ describe('many environments', () => {
     expect(bus.calls).toHaveLength(152);
     clock.advance(60_000);
     expect((await answerAll(300)).flat()).toEqual(Array.from({ length: 300 }, () => 'waits'));
+  });
+});
+
+describe('calls for the relay', () => {
+  test('none is lost while others are looked at and carried: everything leaves without the poll', async () => {
+    await relay.attach('shop', pool);
+    for (let burst = 0; burst < 150; burst++) {
+      // What was held calls for nobody by name.
+      const commits = [() => emit(A, ['a']), () => emitReleased(A, 'b'), () => emit(B, ['c']), () => emitReleased(B, 'd')].slice(burst % 3);
+      const committed = commits.map(commit => commit());
+      for (let missing = committed.length; missing > 0; ) {
+        const call = await bus.next();
+        missing -= call.names.length;
+        call.ok();
+      }
+      await Promise.all(committed);
+    }
+    await eventually(async () => (await pool.raw`select 1 from outbox where not relayed`).length).toBe(0);
+  });
+
+  test('who calls is looked at without the others', async () => {
+    await using watched = pool.sibling({});
+    const asked: string[] = [];
+    watched.sibling = changes => {
+      const session = pool.sibling(changes);
+      const raw = new Proxy(session.raw, {
+        apply: (tag, self, input: unknown[]) => {
+          asked.push((input[0] as string[]).join('?'));
+          return Reflect.apply(tag, self, input) as unknown;
+        },
+      });
+      return Object.defineProperty(session, 'raw', { value: raw });
+    };
+    await emit(A, ['waits']);
+    await relay.attach('shop', watched);
+    (await bus.next()).answer(NO_ANSWER);
+    await settled('waits', 1);
+    await relay.drain(60_000);
+    asked.length = 0;
+    await emit(B, ['calls']);
+    (await bus.next()).ok();
+    await settled('calls', 1);
+    await relay.detach('shop');
+    expect(asked.flatMap(sql => /with (?:recursive )?\w+|update|unlock/.exec(sql) ?? [])).toEqual(['with led', 'update', 'unlock']);
   });
 });
 
