@@ -5,6 +5,7 @@ import { ProblemError, type AnyPlugin } from '@platform/sdk';
 import { boot, type BootedHost, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '../base/clock.ts';
+import { newId } from '../base/ids.ts';
 import { eventually } from '../storage/fixtures/eventually.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { roleOf, schemaOf } from '../storage/service-schema.ts';
@@ -155,6 +156,23 @@ describe('a consumed event', () => {
       throw new ProblemError('probe', 'thing_taken', { status: 409, title: 'Taken', retry: 'never' });
     };
     expect((await streams.settled(streams.push('sys', event))).body).toMatchObject({ dead_letter: true, reason: 'thing_taken: Taken' });
+    world.onHeard = async () => undefined;
+  });
+
+  test('is marked with an effect that is one statement, and has it once', async () => {
+    const effects = () => pool.sql<object[]>`select 1 from outbox where payload ->> 'thing_id' = 'single'`;
+    world.onHeard = async db => {
+      const rows = await db.one<{ done: number }>(
+        tx => tx.emit('platform:probe:thing:created', newId(), { thing_id: 'single', name: 'one' }),
+        (sql, announced) => sql`with ${announced(sql`true`)} select 1 as done`,
+      );
+      expect(rows).toEqual([{ done: 1 }]);
+      throw new Error('after the effect');
+    };
+    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'single' }))).toMatchObject({ how: 'nack' });
+    expect(await effects()).toHaveLength(1);
+    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'single', delivery_count: 2 }))).toMatchObject({ how: 'ack' });
+    expect(await effects()).toHaveLength(1);
     world.onHeard = async () => undefined;
   });
 

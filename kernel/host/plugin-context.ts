@@ -136,6 +136,15 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         if (marks) consumption.marked = true;
         return result;
       },
+      one: async (announce, write) => {
+        const statement = async (sql: Sql) => {
+          const events = new EventBatch(sql);
+          await announce(transaction(sql, { ends: [], events }));
+          return write(sql, where => events.definition(where));
+        };
+        // The mark of a delivery is a statement of its own.
+        return currentConsumption()?.marked === false ? context.db.tx(({ sql }) => statement(sql)) : statement(pool.sql);
+      },
       listen: (channel, listener) => pool.listen(channel, listener),
     },
     clock: parts.clock,

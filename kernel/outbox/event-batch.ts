@@ -1,5 +1,5 @@
 import type { Sql } from '../storage/sql.ts';
-import { insertEvents, type OutboxEvent } from './outbox.ts';
+import { announced, insertEvents, type OutboxEvent } from './outbox.ts';
 
 /** Events of one transaction: gathered while its work runs, written in one statement after it, and at once from then on. */
 export class EventBatch {
@@ -16,8 +16,17 @@ export class EventBatch {
   }
 
   async write(): Promise<void> {
+    await insertEvents(this.#sql, this.#take());
+  }
+
+  /** What was gathered, as a definition of the one statement that writes it. */
+  definition(where: unknown): unknown {
+    return announced(this.#sql, this.#take(), where);
+  }
+
+  #take(): readonly OutboxEvent[] {
     const events = this.#gathered ?? [];
     this.#gathered = undefined;
-    await insertEvents(this.#sql, events);
+    return events;
   }
 }

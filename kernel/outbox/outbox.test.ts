@@ -5,7 +5,7 @@ import { TestCluster } from '../storage/fixtures/test-cluster.ts';
 import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { once } from './inbox.ts';
-import { drop, insertEvent, insertEvents, type OutboxEvent, release } from './outbox.ts';
+import { announced, drop, insertEvent, insertEvents, type OutboxEvent, release } from './outbox.ts';
 import { OUTBOX_MIGRATIONS } from './outbox-schema.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -104,6 +104,26 @@ test('a transaction that touches some environments calls for each, and one that 
   await eventually(() => woken).toHaveLength(4);
   expect(woken.slice(0, 3).toSorted()).toEqual(some.toSorted());
   expect(woken[3]).toBe('');
+  await subscription[Symbol.asyncDispose]();
+});
+
+test('events of a single statement are written where it says so, and wake the relay as those of a transaction', async () => {
+  const woken: string[] = [];
+  const subscription = await pool.listen('shop_outbox', envId => woken.push(envId));
+  const write = (events: OutboxEvent[], where: boolean) => pool.sql`with ${announced(pool.sql, events, pool.sql`${where}`)} select 1`;
+  const [one, other] = [newId(), newId()];
+  await write([event({ env_id: one }), event({ env_id: one }), event({ env_id: other })], true);
+  await write([event()], false);
+  await write([event({ hold: 'h' })], true);
+  await write(
+    Array.from({ length: 9 }, () => event({ env_id: newId() })),
+    true,
+  );
+  await pool.raw`select pg_notify('shop_outbox', 'end')`;
+  await eventually(() => woken.at(-1)).toBe('end');
+  expect(woken.toSorted()).toEqual(['', one, other, 'end'].toSorted());
+  const [row] = await pool.raw`select count(*) as written, count(*) filter (where hold is null) as seen from outbox`;
+  expect(row).toEqual({ written: 13, seen: 12 });
   await subscription[Symbol.asyncDispose]();
 });
 

@@ -28,18 +28,31 @@ export async function insertEvent(tx: Sql, event: OutboxEvent): Promise<void> {
 /** Writes many events in one statement and wakes the relay when the transaction commits, with the names of their environments. */
 export async function insertEvents(tx: Sql, events: readonly OutboxEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const named = new Set(events.flatMap(({ env_id, hold }) => (hold == null ? [env_id] : [])));
-  const calls = named.size > NAMED ? [ANY] : [...named];
   await tx`
-    with written as (
-      insert into outbox (id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold)
-      select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold
-      from jsonb_to_recordset(${tx.json(events)}) as event(
-        id uuid, env_id uuid, event_type text, stream_family text, payload jsonb, correlation_id text,
-        publisher_subject text, publisher_id_token text, hold text)
-      returning 1)
-    select pg_notify(current_schema() || '_outbox', call) from unnest(${calls}::text[]) as call`;
+    with written as (${rows(tx, events)} returning 1)
+    select pg_notify(current_schema() || '_outbox', call) from unnest(${callsOf(events)}::text[]) as call`;
 }
+
+/** The same as a definition of a statement's `with`, written where `where` holds. */
+export function announced(sql: Sql, events: readonly OutboxEvent[], where: unknown): unknown {
+  const [one] = callsOf(events);
+  return sql`
+    announced as (${rows(sql, events)} where ${where}
+      returning case when hold is null then pg_notify(current_schema() || '_outbox', case when ${one === ANY} then ${ANY} else env_id::text end)::text end)`;
+}
+
+/** Who is called for: their names, or nobody's where they are many. */
+function callsOf(events: readonly OutboxEvent[]): readonly string[] {
+  const named = new Set(events.flatMap(({ env_id, hold }) => (hold == null ? [env_id] : [])));
+  return named.size > NAMED ? [ANY] : [...named];
+}
+
+const rows = (sql: Sql, events: readonly OutboxEvent[]): unknown => sql`
+  insert into outbox (id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold)
+  select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold
+  from jsonb_to_recordset(${sql.json(events)}) as event(
+    id uuid, env_id uuid, event_type text, stream_family text, payload jsonb, correlation_id text,
+    publisher_subject text, publisher_id_token text, hold text)`;
 
 /** Lets the relay see what was held back as `hold`; the number of events. */
 export async function release(tx: Sql, hold: string): Promise<number> {

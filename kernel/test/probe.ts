@@ -1,4 +1,4 @@
-import { defineContract, definePlugin, del, event, get, Page, post, put, reply, socket, stream, subscribe, Type } from '@platform/sdk';
+import { type Context, defineContract, definePlugin, del, event, get, Page, post, put, reply, socket, stream, subscribe, Type } from '@platform/sdk';
 
 /*
  * A service for the kernel's own tests: every door, every kind of page, and routes that misbehave on purpose.
@@ -157,7 +157,7 @@ export interface ProbeWorld {
   readonly calls: string[];
   readonly heard: { event: string; attempt: number; correlationId: string }[];
   sweep: () => Promise<void>;
-  onHeard: () => Promise<void>;
+  onHeard: (db: Context<typeof probe>['db']) => Promise<void>;
   /** Lets `/v1/slow-talk` go on. */
   readonly gate: PromiseWithResolvers<void>;
   readonly entered: PromiseWithResolvers<void>;
@@ -260,7 +260,7 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
         on: {
           heard: async delivery => {
             world.heard.push({ event: delivery.event, attempt: delivery.attempt, correlationId: delivery.correlationId });
-            await world.onHeard();
+            await world.onHeard(context.db);
           },
         },
         jobs: {

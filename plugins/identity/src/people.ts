@@ -127,8 +127,9 @@ export const accountOf = (sql: Sql): unknown => sql`
     'display_name', u.display_name, 'status', u.status) end`;
 /** One look for all that a sign-in asks of a person. */
 const withPassword = (sql: Sql): unknown => sql`
-  select ${columns(sql)}, p.hash, p.changed_at::text as password_since, ${enrolled(sql)} as mfa_enrolled,
+  select ${columns(sql)}, p.hash, u.password_since::text as password_since, ${enrolled(sql)} as mfa_enrolled,
     (select count(*)::int from recovery_codes c where c.user_id = u.user_id and c.used_at is null) as recovery_codes_left
   from users u left join passwords p using (user_id)`;
-const enrolled = (sql: Sql): unknown => sql`exists (select 1 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
+/** Counted, for what merely has to exist is looked for among everybody's. */
+const enrolled = (sql: Sql): unknown => sql`(select count(*) > 0 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
 const statusOf = ({ status }: Person, locked: boolean | undefined): Person['status'] => (status === 'active' && locked ? 'locked' : status);

@@ -53,10 +53,11 @@ describe('a password hashed at a lower cost', () => {
     const changed = await new Passwords().hash('another sentence altogether');
     const answer = await signIn(email, CHOSEN, async answered => {
       await world.tx(async sql => {
-        await sql`update passwords set hash = ${changed}, changed_at = now() where user_id = ${userId}`;
+        await sql`select 1 from passwords where user_id = ${userId} for update`;
         expect((await answered).status).toBe(200);
-        // The new hash is made, and meets the change that is not committed yet.
+        // The new hash is made, and meets the change that is under way.
         await waiting();
+        await sql`update passwords set hash = ${changed}, changed_at = now() where user_id = ${userId}`;
       });
     });
     expect(answer.json['status']).toBe('ok');

@@ -250,6 +250,14 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly db: {
     readonly sql: Sql;
     tx<T>(work: (tx: Tx<C>) => Promise<T>): Promise<T>;
+    /**
+     * One statement that is a transaction by itself, without round trips to begin and to commit it. `announce` queues its events; `write` makes the
+     * statement and has them in it by `announced`: a definition behind its own in its `with`, which writes them where `where` holds.
+     */
+    one<Row extends object>(
+      announce: (tx: Pick<Tx<C>, 'emit' | 'emitAll' | 'audit'>) => Promise<void>,
+      write: (sql: Sql, announced: (where: unknown) => unknown) => PromiseLike<readonly Row[]>,
+    ): Promise<readonly Row[]>;
     /** Wakes on `NOTIFY channel`; a poll beside it is the caller's. */
     listen(channel: string, listener: (payload: string) => void): Promise<AsyncDisposable>;
   };

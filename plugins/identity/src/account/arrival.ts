@@ -58,25 +58,26 @@ export class Arrival {
     // Somebody else's word for the person is as old as they say, and counts for nothing where they do not.
     const proven = amr.every(means => means === 'fed') ? (provenAt ?? 0) : Number.MAX_SAFE_INTEGER;
     const { tokenId, cookie, sid, turn } = await browser.open(realm, person, headers, [...amr]);
-    await this.#ctx.db.tx(async tx => {
-      // Looked at only once the row is held: a change that was under way has ended by then, and one that comes finds this session.
-      const [, standing] = await Promise.all([
-        tx.sql<object[]>`select 1 from users where user_id = ${person.user_id} for no key update`,
-        tx.sql<object[]>`
+    const standing = await this.#ctx.db.one<object>(
+      tx => tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } }),
+      (sql, announced) => {
+        const stands = sql`exists (select 1 from standing)`;
+        // All that is asked of the account stands in its row: where a change is under way, the row is looked at again when that has ended.
+        return sql`
           with standing as (
-            update users u set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale) where user_id = ${person.user_id} and status = 'active'
-              and (select changed_at::text from passwords p where p.user_id = u.user_id) is not distinct from ${person.password_since} returning 1),
+            update users set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale)
+            where user_id = ${person.user_id} and status = 'active' and password_since::text is not distinct from ${person.password_since} returning 1),
           device as (
             insert into session_devices (sid, device, proven_at)
             select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing),
-          ${turn.definitions(tx.sql, tx.sql`exists (select 1 from standing)`)}
-          select 1 from standing`,
-      ]);
-      if (standing.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
-      // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
-      if (realm.account_recovery !== 'off') await recoveries.cancelOf(tx, realm, person.user_id, 'signed_in');
-      await tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } });
-    });
+          ${turn.definitions(sql, stands)},
+          ${announced(stands)}
+          select 1 from standing`;
+      },
+    );
+    if (standing.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
+    // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
+    if (realm.account_recovery !== 'off') await this.#ctx.db.tx(tx => recoveries.cancelOf(tx, realm, person.user_id, 'signed_in'));
     return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
   }
 }
