@@ -14,13 +14,11 @@ export const interactionOf = (path: string): string | undefined => RETURN.exec(p
 export async function readReturn(sql: Sql, turn: ProtocolTurn, envId: string, { session, interaction }: { session: string; interaction: string }): Promise<void> {
   const rows = await sql<(StateName & Read & { person: Account | null })[]>`
     with named as (
-      select model, id_hash, payload, consumed_at, account_id from oidc_state
-      where env_id = ${envId} and (expires_at is null or expires_at > now())
-        and (model = 'Session' and id_hash = ${bytesOf(stateName('Session', session))} or model = 'Interaction' and id_hash = ${bytesOf(stateName('Interaction', interaction))})),
+      select s.* from (values ('Session', ${bytesOf(stateName('Session', session))}), ('Interaction', ${bytesOf(stateName('Interaction', interaction))})) n(model, id_hash)
+      cross join lateral (${look(sql, envId, sql`o.model = n.model and o.id_hash = n.id_hash`)}) s),
     pushed as (
-      select b.model, b.id_hash, b.payload, b.consumed_at, null as account_id
-      from named join oidc_state b on named.model = 'Interaction' and b.env_id = ${envId} and b.model = 'PushedAuthorizationRequest'
-        and b.id_hash = sha256(convert_to(named.payload ->> 'parJti', 'UTF8')) and (b.expires_at is null or b.expires_at > now()))
+      select b.* from named cross join lateral (
+        ${look(sql, envId, sql`named.model = 'Interaction' and o.model = 'PushedAuthorizationRequest' and o.id_hash = sha256(convert_to(named.payload ->> 'parJti', 'UTF8'))`)}) b)
     select s.model, encode(s.id_hash, 'hex') as id_hash, s.payload, s.consumed_at, ${accountOf(sql)} as person
     from (table named union all table pushed) s left join users u on s.model = 'Session' and u.user_id = s.account_id::uuid`;
   for (const { model, id_hash, payload, consumed_at, person } of rows) {
@@ -28,3 +26,7 @@ export async function readReturn(sql: Sql, turn: ProtocolTurn, envId: string, { 
     if (person) turn.bringPerson(person);
   }
 }
+
+/** One row by its key; apart (`offset 0`), so that it is not read for by all that the environment has. */
+const look = (sql: Sql, envId: string, key: unknown): unknown => sql`
+  select model, id_hash, payload, consumed_at, account_id from oidc_state o where env_id = ${envId} and ${key} and (expires_at is null or expires_at > now()) offset 0`;

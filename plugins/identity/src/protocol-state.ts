@@ -147,8 +147,9 @@ export class ProtocolState implements Adapter {
     }
     const [row] = await sql<(Read & { beside: Read['payload'] | null; beside_consumed_at: string | null; person: Account | null })[]>`
       select s.payload, s.consumed_at, b.payload as beside, b.consumed_at as beside_consumed_at, ${accountOf(sql)} as person
-      from oidc_state s left join users u on u.user_id = s.account_id::uuid left join oidc_state b on b.env_id = s.env_id and b.model = ${beside.model}
-        and b.id_hash = sha256(convert_to(s.payload ->> ${beside.member}, 'UTF8')) and (b.expires_at is null or b.expires_at > now())
+      from oidc_state s left join users u on u.user_id = s.account_id::uuid left join lateral (
+        select payload, consumed_at from oidc_state
+        where env_id = s.env_id and model = ${beside.model} and id_hash = sha256(convert_to(s.payload ->> ${beside.member}, 'UTF8')) and (expires_at is null or expires_at > now()) offset 0) b on true
       where s.env_id = ${this.#envId} and s.model = ${this.#model} and s.id_hash = ${id_hash} and (s.expires_at is null or s.expires_at > now() or ${OUTLIVES.has(this.#model)})`;
     if (!row) return undefined;
     const { payload, consumed_at, beside: other, beside_consumed_at, person } = row;

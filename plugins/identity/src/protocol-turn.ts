@@ -190,13 +190,18 @@ export async function writeState(sql: Sql, envId: string, { made = [], changed =
 const definitions = (sql: Sql, envId: string, { made, changed, gone }: Changes, where: unknown): unknown => sql`
   gone as (
     delete from oidc_state s using jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
-    where ${where} and s.env_id = ${envId} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
+    where ${where} and ${named(sql, envId, gone)} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
   changed as (
     update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code, expires_at = c.expires_at
     from jsonb_to_recordset(${sql.json(changed)}) as c(
       model text, id_hash text, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
-    where ${where} and s.env_id = ${envId} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex')),
+    where ${where} and ${named(sql, envId, changed)} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex')),
   made as (${madeRows(sql, envId, made, sql`where ${where}`)})`;
+
+/** By the set alone, whose size it does not know, the planner would rather read all that an environment has. */
+const named = (sql: Sql, envId: string, rows: readonly StateName[]): unknown => sql`
+  s.env_id = ${envId} and s.model = any(${rows.map(({ model }) => model)}::text[])
+  and s.id_hash = any(array(select decode(id, 'hex') from unnest(${rows.map(({ id_hash }) => id_hash)}::text[]) id))`;
 
 const madeRows = (sql: Sql, envId: string, made: readonly StateRow[], where: unknown = sql``): unknown => sql`
   insert into oidc_state (env_id, model, id_hash, id_sealed, payload, grant_id, account_id, uid, user_code, expires_at)

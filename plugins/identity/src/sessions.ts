@@ -7,6 +7,8 @@ export type EndReason = 'sign_out' | 'admin' | 'password_change' | 'reuse_detect
 const MARK_S = 3_600;
 /** Told in one round trip. */
 const PER_PASS = 5_000;
+/** What ends with a session. */
+const ENDED = ['Session', 'RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest'];
 /** Gone when the key-value store has lost its memory. */
 const PUBLISHED = 'auth:revocations:published';
 
@@ -45,11 +47,15 @@ export class Sessions {
   async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listSessions'>) {
     const limit = query.limit ?? 50;
     const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
-    const rows = await this.#ctx.db.sql<Row[]>`
+    const { sql } = this.#ctx.db;
+    const rows = await sql<Row[]>`
       select s.uid, s.account_id, u.email, to_timestamp((s.payload ->> 'loginTs')::bigint) as created_at, s.expires_at
-      from oidc_state s join users u on u.user_id::text = s.account_id
-      where s.model = 'Session' and s.env_id = ${envId} and s.expires_at > now() and (${query.cursor ?? null}::text is null or s.uid < ${query.cursor ?? null})
-      order by s.uid desc limit ${limit + 1}`;
+      from (
+        select * from oidc_state
+        where env_id = ${envId} and model = 'Session' and uid is not null and account_id is not null and expires_at > now() ${query.cursor === undefined ? sql`` : sql`and uid < ${query.cursor}`}
+        order by uid desc limit ${limit + 1}) s
+      cross join lateral (select email from users where user_id = s.account_id::uuid offset 0) u
+      order by s.uid desc`;
     const items = rows.slice(0, limit).map(({ uid, account_id, email, created_at, expires_at }) => ({ session_id: uid, user_id: account_id, email, created_at, expires_at }));
     return { items, next_cursor: rows.length > limit ? (items.at(-1)?.session_id ?? null) : null };
   }
@@ -140,7 +146,7 @@ export class Sessions {
     for (let after = { kind: '', value: '' }; ; ) {
       const rows = await db.sql<{ kind: string; value: string; ttl: number }[]>`
         select kind, value, ceil(extract(epoch from expires_at - now()))::int as ttl from revocations
-        where expires_at > now() and (not published or not ${remembered}) and (kind, value) > (${after.kind}, ${after.value}) order by kind, value limit ${PER_PASS}`;
+        where expires_at > now() ${remembered ? db.sql`and not published` : db.sql``} and (kind, value) > (${after.kind}, ${after.value}) order by kind, value limit ${PER_PASS}`;
       const last = rows.at(-1);
       if (!last) break;
       const answers = await kv.pipeline(rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]));
@@ -154,14 +160,21 @@ export class Sessions {
   }
 
   async #end(tx: IdentityTx, envId: string, which: { sid?: string; account?: string; but?: string }, reason: EndReason): Promise<string[]> {
-    const { sid = null, account = null, but = null } = which;
-    const rows = await tx.sql<Ended[]>`
-      delete from oidc_state where env_id = ${envId} and model in ('Session', 'RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest')
-        and (case when ${sid}::text is not null then (uid = ${sid} or payload ->> 'sessionUid' = ${sid}) else account_id = ${account} and coalesce(payload ->> 'sessionUid', uid) is distinct from ${but}::text end)
+    const { sql } = tx;
+    // Found by what they are named with, and then by key: never by all that the environment has.
+    const found = which.sid
+      ? sql`
+        select id_hash from oidc_state where env_id = ${envId} and model = 'Session' and uid = ${which.sid}
+        union all select id_hash from oidc_state where payload ? 'sessionUid' and payload ->> 'sessionUid' = ${which.sid}`
+      : sql`
+        select id_hash from oidc_state
+        where model = any(${ENDED}::text[]) and account_id = ${which.account ?? null} and coalesce(payload ->> 'sessionUid', uid) is distinct from ${which.but ?? null}::text`;
+    const rows = await sql<Ended[]>`
+      delete from oidc_state where env_id = ${envId} and model = any(${ENDED}::text[]) and id_hash = any(array(${found}))
       returning model, uid, payload ->> 'sessionUid' as sid, account_id, grant_id`;
     const grants = [...new Set(rows.flatMap(({ grant_id }) => (grant_id ? [grant_id] : [])))];
     if (grants.length > 0) {
-      await tx.sql`delete from oidc_state where env_id = ${envId} and model = 'Grant' and id_hash in (select sha256(convert_to(id, 'UTF8')) from unnest(${grants}::text[]) as given(id))`;
+      await sql`delete from oidc_state where env_id = ${envId} and model = 'Grant' and id_hash = any(array(select sha256(convert_to(id, 'UTF8')) from unnest(${grants}::text[]) as given(id)))`;
     }
     const ended = new Map<string, string>();
     for (const row of rows) {
