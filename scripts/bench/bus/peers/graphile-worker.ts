@@ -1,4 +1,4 @@
-import { BODY, IN_FLIGHT, type PeerFigures, perSecond } from './figures.ts';
+import { BODY, IN_FLIGHT, MANY_IN_FLIGHT, type PeerFigures, perSecond } from './figures.ts';
 import { peerPackage } from './peer-package.ts';
 import { withPostgres } from './postgres-peer.ts';
 
@@ -23,8 +23,9 @@ export function graphileWorker(): Promise<PeerFigures> {
     await jobs.migrate();
     const body = JSON.parse(BODY.toString()) as object;
     const inFlight = await perSecond(IN_FLIGHT, 1, () => jobs.addJob('bench', body));
+    const manyInFlight = await perSecond(MANY_IN_FLIGHT, 1, () => jobs.addJob('bench', body));
     await jobs.release();
     await pgPool.end();
-    return { inFlight };
+    return { inFlight, manyInFlight };
   });
 }

@@ -1,4 +1,4 @@
-import { BODY, IN_FLIGHT, type PeerFigures, perSecond } from './figures.ts';
+import { BODY, IN_FLIGHT, MANY_IN_FLIGHT, type PeerFigures, perSecond } from './figures.ts';
 import { peerPackage } from './peer-package.ts';
 import { withPostgres } from './postgres-peer.ts';
 
@@ -20,7 +20,8 @@ export function pgBoss(): Promise<PeerFigures> {
     await boss.createQueue('bench');
     const body = JSON.parse(BODY.toString()) as object;
     const inFlight = await perSecond(IN_FLIGHT, 1, () => boss.send('bench', body));
+    const manyInFlight = await perSecond(MANY_IN_FLIGHT, 1, () => boss.send('bench', body));
     await boss.stop({ graceful: false });
-    return { inFlight };
+    return { inFlight, manyInFlight };
   });
 }

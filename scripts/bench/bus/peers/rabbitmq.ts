@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { BATCH, BODY, IN_FLIGHT, PRODUCERS, type PeerFigures, perSecond } from './figures.ts';
+import { BATCH, BATCHES_AHEAD, BODY, IN_FLIGHT, PRODUCERS, type PeerFigures, perSecond } from './figures.ts';
 import { freePort } from '@platform/kernel/storage/free-port';
 import { peerPackage } from './peer-package.ts';
 
@@ -55,8 +55,15 @@ export async function rabbitmq(): Promise<PeerFigures> {
       for (let message = 0; message < BATCH; message++) of(worker).sendToQueue('bench', BODY, { persistent: true });
       return of(worker).waitForConfirms();
     });
+    const batchesAhead = await perSecond(PRODUCERS * BATCHES_AHEAD, BATCH, worker => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      let left = BATCH;
+      const confirmed = (error: unknown) => (error ? reject(error as Error) : --left === 0 && resolve());
+      for (let message = 0; message < BATCH; message++) of(worker).sendToQueue('bench', BODY, { persistent: true }, confirmed);
+      return promise;
+    });
     await connection.close();
-    return { inFlight, batches };
+    return { inFlight, batches, batchesAhead };
   } finally {
     const ended = once(child, 'exit');
     try {
