@@ -9,6 +9,7 @@ import { connectKeyValue, type KeyValue } from '@platform/kernel/storage/key-val
 import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import { registry } from '@platform/registry/contract';
+import { SYSTEM } from '@platform/sdk';
 import { openTestStores, type TestStores, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
 import { orderOf } from '../fleet/process-order.ts';
@@ -123,7 +124,8 @@ export class IdentityServer implements AsyncDisposable {
   async #allow(): Promise<void> {
     const minute = Math.floor(Date.now() / 60_000);
     for (let ahead = 0; ahead < 30; ahead++) {
-      for (const key of [`auth:token:${minute + ahead}:bff`, `auth:try:${minute + ahead}:127.0.0.1`]) await this.#kv.client.call('SET', key, String(ALLOWANCE), 'EX', '3600');
+      for (const key of [...['bff', 'console'].map(client => `auth:token:${minute + ahead}:${SYSTEM.envId}:${client}`), `auth:try:${minute + ahead}:127.0.0.1`])
+        await this.#kv.client.call('SET', key, String(ALLOWANCE), 'EX', '3600');
     }
   }
 }

@@ -102,21 +102,41 @@ export class Attempts {
     return counts.map(count => Number(count) >= FAILURES);
   }
 
-  /** The token endpoint's own brake, per client. Requests that come while an answer is under way are counted together in the next round trip. */
-  async token(workload: string): Promise<void> {
-    const minute = Math.floor(this.#ctx.clock.now().getTime() / 60_000);
-    const key = `auth:token:${minute}:${workload}`;
-    const last = this.#batches.get(key);
-    const batch = last && !last.sent ? last : this.#batch(key, last?.total);
-    batch.count += 1;
-    if ((await batch.total) > TOKENS_PER_CLIENT)
-      throw this.#ctx.problem('rate_limited', { detail: `${workload} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
+  /** The token endpoint's own brake, per client (G-K-19). Requests that come while an answer is under way are counted together in the next round trip. */
+  async token(client: string): Promise<void> {
+    if ((await this.#counted(client)) > TOKENS_PER_CLIENT) throw this.#tooManyTokens(client);
+  }
+
+  /** The same for a client that has yet to prove itself: a stranger who names it uses nothing up. What it gets is {@link issued}. */
+  async mayAsk(client: string): Promise<void> {
+    const [count] = await this.#pipeline([['GET', this.#tokens(client)]]);
+    if (Number(count) >= TOKENS_PER_CLIENT) throw this.#tooManyTokens(client);
+  }
+
+  async issued(client: string): Promise<void> {
+    await this.#counted(client);
   }
 
   /** Once for every lock, at the failure that closed the door; for an address without an account too, or the work would tell. */
   async recordLock(failures: number, action: string, envId: string, userId: string | undefined): Promise<void> {
     if (failures !== FAILURES) return;
     await this.#ctx.db.tx(tx => tx.audit({ action, envId, outcome: 'denied', ...(userId ? { resource: { type: 'user', id: userId } } : {}), details: { failures } }));
+  }
+
+  #counted(client: string): Promise<number> {
+    const key = this.#tokens(client);
+    const last = this.#batches.get(key);
+    const batch = last && !last.sent ? last : this.#batch(key, last?.total);
+    batch.count += 1;
+    return batch.total;
+  }
+
+  #tokens(client: string): string {
+    return `auth:token:${Math.floor(this.#seconds() / MINUTE_S)}:${client}`;
+  }
+
+  #tooManyTokens(client: string) {
+    return this.#ctx.problem('rate_limited', { detail: `${client} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
   }
 
   #batch(key: string, before: Promise<unknown> | undefined): Batch {

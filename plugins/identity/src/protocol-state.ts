@@ -65,8 +65,12 @@ export class ProtocolState implements Adapter {
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    if (this.#model === 'Client') return this.#clients.find(id, this.#envId);
     const turn = this.#turn;
+    if (this.#model === 'Client') {
+      const client = await this.#clients.find(id, this.#envId);
+      if (client) await turn?.admit(id);
+      return client;
+    }
     const name = this.#name(id);
     const changed = turn?.changed(name);
     if (changed === null) return undefined;

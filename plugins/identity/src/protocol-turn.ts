@@ -58,10 +58,13 @@ export class ProtocolTurn {
   #use: Use | undefined;
   #person: Account | undefined;
   #written = false;
+  #admit: ((clientId: string) => Promise<void>) | undefined;
 
-  constructor(sql: Sql, envId: string) {
+  /** `admit` is asked for the client that the request names, once, and throws where it may not go on. */
+  constructor(sql: Sql, envId: string, admit?: (clientId: string) => Promise<void>) {
     this.#sql = sql;
     this.#envId = envId;
+    this.#admit = admit;
   }
 
   /** The turn of the request that is being served in this environment; nothing once it was written. */
@@ -72,6 +75,12 @@ export class ProtocolTurn {
 
   run<T>(work: () => T): T {
     return running.run(this, work);
+  }
+
+  async admit(clientId: string): Promise<void> {
+    const admit = this.#admit;
+    this.#admit = undefined;
+    await admit?.(clientId);
   }
 
   save(row: StateRow): void {

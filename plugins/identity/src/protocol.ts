@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { NodeExchange } from '@platform/sdk';
+import { isProblem, type NodeExchange } from '@platform/sdk';
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { PollPace } from './approvals/poll-pace.ts';
 import type { Attempts } from './attempts.ts';
@@ -21,11 +21,15 @@ import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
 const MAX_PROVIDERS = 500;
 /** What a client certificate opens. Nothing else of the protocol looks at one. */
 const MTLS_PATHS = new Set(['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => `/mtls/oauth/${name}`));
+const TOKEN_PATHS = new Set(['/oauth/token', '/mtls/oauth/token']);
 const REGISTER = /^(\/mtls)?\/oauth\/register(\/[^/]{1,100})?$/;
 /** How long readers may keep the key set; the next keys are in it long before they sign (G-K-06). */
 const KEYS_MAX_AGE_S = 300;
 /** Terminates TLS for the world: what it forwards was said by somebody else, never by itself. */
 const INGRESS = 'proxy';
+
+/** What the tokens of a client are counted by. */
+const tokensOf = ({ env_id }: Realm, clientId: string): string => `${env_id}:${clientId}`;
 
 type Peer = NonNullable<NodeExchange['peer']>;
 type Handler = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
@@ -86,21 +90,31 @@ export class Protocol {
       if (!MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
       // A gateway forwards requests of browsers under its own certificate and adds their token: such a request is not the gateway's own.
       if (req.headers.authorization !== undefined) return refuse(res, 400, 'invalid_request', 'the certificate is the only credential here');
-      if (peer && peer.workload !== INGRESS) {
-        this.#peers.set(req, peer);
-        if (path === '/mtls/oauth/token') await this.#parts.attempts.token(peer.workload);
-      }
+      if (peer && peer.workload !== INGRESS) this.#peers.set(req, peer);
       (req as IncomingMessage & { originalUrl?: string }).originalUrl = url;
       req.url = url.slice('/mtls'.length);
     }
     // The library writes URLs by the Host header; what a browser sees has the port in it.
     req.headers.host = new URL(this.#parts.realms.issuer(realm)).host;
     const { handle } = this.#of(realm);
-    const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id);
+    const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id, TOKEN_PATHS.has(path) ? clientId => this.#admit(realm, clientId, { req, res }) : undefined);
     const interaction = interactionOf(path);
     const session = interaction && cookieIn(req.headers.cookie, SESSION_COOKIE);
     if (session) await readReturn(this.#ctx.db.sql, turn, realm.env_id, { session, interaction });
     await turn.run(() => handle(req, res));
+  }
+
+  /** Not more tokens a minute than a client may have; the library tells it as it tells other refusals. */
+  async #admit(realm: Realm, clientId: string, { req, res }: Pick<NodeExchange, 'req' | 'res'>): Promise<void> {
+    const { attempts } = this.#parts;
+    const client = tokensOf(realm, clientId);
+    try {
+      await (this.#peers.has(req) ? attempts.token(client) : attempts.mayAsk(client));
+    } catch (error) {
+      if (!isProblem(error)) throw error;
+      for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
+      throw Object.assign(new errors.TemporarilyUnavailable(error.detail), { statusCode: error.status });
+    }
   }
 
   /** Current keys, those that follow and those that were: a token is never refused for a rotation in between. */
@@ -138,7 +152,7 @@ export class Protocol {
   }
 
   #make(realm: Realm): Running {
-    const { realms, exchange, pace, sessions, tokens } = this.#parts;
+    const { attempts, realms, exchange, pace, sessions, tokens } = this.#parts;
     const issuer = realms.issuer(realm);
     const peerOf = (context: KoaContextWithOIDC) => this.#peers.get(context.req);
     const provider = new Provider(issuer, configurationOf({ ...this.#parts, ctx: this.#ctx }, realm, { issuer, peerOf }));
@@ -161,6 +175,8 @@ export class Protocol {
       await ProtocolTurn.current(realm.env_id)
         ?.write()
         .catch(error => this.#unwritten(context as KoaContextWithOIDC, error));
+      const { oidc, status } = context as KoaContextWithOIDC;
+      if (oidc?.route === 'token' && status === 200 && oidc.client && !this.#peers.has(context.req)) await attempts.issued(tokensOf(realm, oidc.client.clientId));
       await answerForJwt(context as KoaContextWithOIDC, { tokens, sessions, envId: realm.env_id });
       await pace.answer(context as KoaContextWithOIDC);
       // The library always claims it; nobody has such a code here.

@@ -44,9 +44,6 @@ test('what is refused before the protocol is reached is refused as RFC 6749 says
     'application/json; charset=utf-8',
     { error: 'invalid_request', error_description: 'auth.unknown.localhost is not a sign-in host.' },
   ]);
-  await world.kv('SET', `auth:token:${Math.floor(world.host.clock.now().getTime() / 60_000)}:bff`, '1000000');
-  const often = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff' });
-  expect([often.status, often.json['error'], often.headers['retry-after'], names(often.json)]).toEqual([429, 'temporarily_unavailable', '10', ['error', 'error_description']]);
 });
 
 test('the interface description says in which form a route refuses', async () => {
