@@ -6,6 +6,7 @@ import type { BrowserSession } from './browser-session.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { PageGuard } from './page-guard.ts';
 import type { Protocol } from './protocol.ts';
+import { ProtocolTurn, type Read, stateName } from './protocol-turn.ts';
 import type { Realm, Realms } from './realms.ts';
 
 export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
@@ -29,9 +30,13 @@ export class AuthorizationSteps {
     this.#parts = parts;
   }
 
-  /** The authorization that a page belongs to, while it stands. */
-  async begun(realm: Realm, { uid }: { uid?: string | undefined }): Promise<Interaction | null> {
-    return (uid && (await this.#parts.protocol.provider(realm).Interaction.find(uid))) || null;
+  /** The authorization that a page belongs to, while it stands; `read` where it was read along with something else. */
+  async begun(realm: Realm, { uid }: { uid?: string | undefined }, read?: Read | null): Promise<Interaction | null> {
+    if (!uid || read === null) return null;
+    const { Interaction } = this.#parts.protocol.provider(realm);
+    const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id);
+    if (read) turn.bring(stateName('Interaction', uid), read);
+    return (await (read ? turn.run(() => Interaction.find(uid)) : Interaction.find(uid))) ?? null;
   }
 
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */

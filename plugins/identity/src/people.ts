@@ -3,6 +3,7 @@ import type { Attempts } from './attempts.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { isId } from './ids.ts';
+import { bytesOf, type Read, stateName } from './protocol-turn.ts';
 
 export interface Person {
   readonly user_id: string;
@@ -51,6 +52,14 @@ export class People {
 
   async byEmail(envId: string, email: string, sql: Sql = this.#ctx.db.sql): Promise<PersonWithPassword | undefined> {
     const [row] = await sql<PersonWithPassword[]>`${withPassword(sql)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
+    return row;
+  }
+
+  /** Who signs in, with the authorization that the page belongs to: null where none stands under that name. */
+  async signingIn(envId: string, email: string, uid: string | undefined): Promise<(PersonWithPassword & { readonly begun: Read | null }) | undefined> {
+    const { sql } = this.#ctx.db;
+    const begun = sql`, (${interaction(sql, envId, uid)}) as begun`;
+    const [row] = await sql<(PersonWithPassword & { begun: Read | null })[]>`${withPassword(sql, begun)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
     return row;
   }
 
@@ -126,10 +135,13 @@ export const accountOf = (sql: Sql): unknown => sql`
   case when u.user_id is not null then jsonb_build_object('user_id', u.user_id, 'env_id', u.env_id, 'email', u.email, 'email_verified', u.email_verified,
     'display_name', u.display_name, 'status', u.status) end`;
 /** One look for all that a sign-in asks of a person. */
-const withPassword = (sql: Sql): unknown => sql`
-  select ${columns(sql)}, p.hash, u.password_since::text as password_since, ${enrolled(sql)} as mfa_enrolled,
+const withPassword = (sql: Sql, beside: unknown = sql``): unknown => sql`
+  select ${columns(sql)} ${beside}, p.hash, u.password_since::text as password_since, ${enrolled(sql)} as mfa_enrolled,
     (select count(*)::int from recovery_codes c where c.user_id = u.user_id and c.used_at is null) as recovery_codes_left
   from users u left join passwords p using (user_id)`;
+const interaction = (sql: Sql, envId: string, uid: string | undefined): unknown => sql`
+  select jsonb_build_object('payload', payload, 'consumed_at', consumed_at) from oidc_state
+  where env_id = ${envId} and model = 'Interaction' and id_hash = ${uid === undefined ? null : bytesOf(stateName('Interaction', uid))} and expires_at > now()`;
 /** Counted, for what merely has to exist is looked for among everybody's. */
 const enrolled = (sql: Sql): unknown => sql`(select count(*) > 0 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
 const statusOf = ({ status }: Person, locked: boolean | undefined): Person['status'] => (status === 'active' && locked ? 'locked' : status);

@@ -46,14 +46,14 @@ export class SignIn {
     await guard.require(realm, headers);
     const account = attempts.account(realm.env_id, body.email);
     const failures = await attempts.admit(account, ip);
-    const [person, begun] = await Promise.all([people.byEmail(realm.env_id, body.email), authorizations.begun(realm, body.oauth)]);
+    const person = await people.signingIn(realm.env_id, body.email, body.oauth.uid);
     const right = await passwords.verify(person?.hash, body.password);
     if (!person || !right || person.status !== 'active') {
       await attempts.recordLock(failures, 'auth.sign_in.locked', realm.env_id, person?.user_id);
       throw this.#ctx.problem('invalid_credentials', { detail: UNKNOWN });
     }
-    await attempts.succeeded(account);
-    const answer = await arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'], begun });
+    const begun = await authorizations.begun(realm, body.oauth, person.begun);
+    const [answer] = await Promise.all([arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'], begun }), attempts.succeeded(account)]);
     renewal.begin(person, body.password);
     return answer;
   }
