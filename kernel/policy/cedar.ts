@@ -1,6 +1,12 @@
-import * as cedar from '@cedar-policy/cedar-wasm/nodejs';
+import { createRequire } from 'node:module';
+import type * as Cedar from '@cedar-policy/cedar-wasm/nodejs';
 import type { FieldFault } from '@platform/sdk';
 import type { Attribute, PolicySet, Relation } from './policy-data.ts';
+
+const require = createRequire(import.meta.url);
+let loaded: typeof Cedar | undefined;
+/** 17 MB of memory, and most processes never meet a tenant's policy: loaded with the first. */
+const cedar = (): typeof Cedar => (loaded ??= require('@cedar-policy/cedar-wasm/nodejs') as typeof Cedar);
 
 /** Permits everything to everyone: a tenant set stands on it, so that only its `forbid`s count and it can never widen (house 24). */
 const GROUND = 'permit(principal, action, resource);';
@@ -39,8 +45,8 @@ export const scopeMirror = (actions: readonly string[]): string =>
 
 /** Faults of a policy text against the schema, with Cedar's own words and positions; empty when it holds. */
 export function policyFaults(policies: string, actions: readonly string[]): FieldFault[] {
-  const answer = cedar.validate({ schema: cedarSchema(actions), policies: { staticPolicies: policies } });
-  const fault = (error: cedar.DetailedError, policyId?: string): FieldFault => ({
+  const answer = cedar().validate({ schema: cedarSchema(actions), policies: { staticPolicies: policies } });
+  const fault = (error: Cedar.DetailedError, policyId?: string): FieldFault => ({
     pointer: '/policies',
     code: error.code ?? 'cedar',
     message: [policyId, error.message, ...(error.sourceLocations ?? []).map(at => `at ${at.start}–${at.end}${at.label ? `: ${at.label}` : ''}`), error.help].filter(Boolean).join('; '),
@@ -63,7 +69,7 @@ export class CedarSet {
     this.set = set;
     this.#mirror = options.mirror ?? false;
     this.#readsScopes = set.policies.includes('Scope::');
-    const parts = cedar.policySetTextToParts(set.policies);
+    const parts = cedar().policySetTextToParts(set.policies);
     if (parts.type === 'failure') throw new Error(`policy set ${set.policy_set_id} does not parse`);
     // Two policies under one name would be one: the later would silently take the place of the earlier, a forbid included.
     const taken = new Set(['ground']);
@@ -77,7 +83,7 @@ export class CedarSet {
 
   evaluate(question: CedarQuestion): CedarAnswer {
     const { principal, action, resource, envId } = question;
-    const answer = cedar.statefulIsAuthorized({
+    const answer = cedar().statefulIsAuthorized({
       principal,
       action: { type: 'Action', id: action },
       resource: { type: 'Resource', id: resource },
@@ -97,7 +103,7 @@ export class CedarSet {
     if (!this.#parsed.has(id)) {
       const matching = this.#policies.filter(policy => policy.actions === undefined || policy.actions.has(action));
       const staticPolicies = Object.fromEntries([...(this.#mirror ? [] : [['ground', GROUND]]), ...matching.map(({ id, text }) => [id, text])]);
-      const parsed = cedar.preparsePolicySet(id, { staticPolicies });
+      const parsed = cedar().preparsePolicySet(id, { staticPolicies });
       if (parsed.type === 'failure') throw new Error(`policy set ${this.set.policy_set_id} cannot be prepared for ${action}`);
       if (this.#parsed.size >= MAX_SLICES) this.release();
       this.#parsed.add(id);
@@ -107,13 +113,13 @@ export class CedarSet {
 
   /** The library has no delete: an empty set in its place gives the memory back. */
   release(): void {
-    for (const id of this.#parsed) cedar.preparsePolicySet(id, { staticPolicies: '' });
+    for (const id of this.#parsed) cedar().preparsePolicySet(id, { staticPolicies: '' });
     this.#parsed.clear();
   }
 }
 
 function actionsOf(text: string): ReadonlySet<string> | undefined {
-  const answer = cedar.policyToJson(text);
+  const answer = cedar().policyToJson(text);
   if (answer.type === 'failure') return undefined;
   const { action } = answer.json;
   if (action.op === '==' && 'entity' in action) return new Set([uidOf(action.entity)]);

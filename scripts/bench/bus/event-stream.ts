@@ -1,13 +1,14 @@
 import type { Pool } from 'undici';
-import { type BusRig, ENV } from './bus-rig.ts';
+import type { BusClient } from './bus-client.ts';
+import { ENV } from './bench-event.ts';
 
 /** A client of server-sent events, open from the answer's head on: hears every event's payload once. */
-export async function eventStream(rig: BusRig, pool: Pool, family: string, heard: (payload: Record<string, unknown>) => void): Promise<AsyncDisposable> {
+export async function eventStream(bus: BusClient, pool: Pool, family: string, heard: (payload: Record<string, unknown>) => void): Promise<AsyncDisposable> {
   const ended = new AbortController();
   const { statusCode, body } = await pool.request({
     method: 'GET',
     path: `/v1/consume/sse?env_id=${ENV}&stream_family=${family}&consumer_group=bench-sse`,
-    headers: { ...rig.headers, accept: 'text/event-stream' },
+    headers: { ...bus.headers, accept: 'text/event-stream' },
     signal: ended.signal,
   });
   if (statusCode !== 200) throw new Error(`the event stream answered ${statusCode}: ${await body.text()}`);

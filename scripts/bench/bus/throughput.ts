@@ -1,11 +1,12 @@
 import { loaded } from '../loaded.ts';
-import { type BusRig, ENV, PAYLOAD } from './bus-rig.ts';
+import { ENV, EVENT_TYPE, PAYLOAD } from './bench-event.ts';
+import type { BusRig } from './bus-rig.ts';
 
 const MS = 8_000;
 const WARM_UP_MS = 4_000;
 export const BATCH = 100;
 
-const event = (family: string) => ({ event_type: 'platform:bench:event:sent', env_id: ENV, stream_family: family, payload: PAYLOAD });
+const event = (family: string) => ({ event_type: EVENT_TYPE, env_id: ENV, stream_family: family, payload: PAYLOAD });
 
 export interface Produced {
   readonly perSecond: number;
@@ -23,22 +24,23 @@ export async function batches(rig: BusRig, concurrency: number, inFlight = 1): P
   return { perSecond: perSecond * BATCH, p99Ms };
 }
 
-function load({ bus, credentials, authorization }: BusRig, path: string, body: object, concurrency: number, inFlight = 1): Promise<Produced> {
-  return loaded({ ...credentials, port: bus.port, host: bus.hostname, path, authorization, body: JSON.stringify(body), concurrency, inFlight, warmUpMs: WARM_UP_MS, ms: MS });
+function load({ client }: BusRig, path: string, body: object, concurrency: number, inFlight = 1): Promise<Produced> {
+  const { credentials, port, hostname, authorization } = client.address;
+  return loaded({ ...credentials, port, host: hostname, path, authorization, body: JSON.stringify(body), concurrency, inFlight, warmUpMs: WARM_UP_MS, ms: MS });
 }
 
 /** Events per second that workers of one group pull in batches and acknowledge, until the stream of {@link batches} is empty or time is up. */
-export async function consumed(rig: BusRig, workers: number): Promise<{ perSecond: number; events: number }> {
-  const pool = rig.pool(workers);
+export async function consumed({ client }: BusRig, workers: number): Promise<{ perSecond: number; events: number }> {
+  const pool = client.pool(workers);
   const group = { env_id: ENV, stream_family: 'batches', consumer_group: 'bench-pull' };
   let events = 0;
   const start = performance.now();
   await Promise.all(
     Array.from({ length: workers }, async (_, worker) => {
       while (performance.now() - start < MS) {
-        const { entries } = await rig.post<{ entries: { message_id: string }[] }>(pool, '/v1/consume', { ...group, count: BATCH, consumer: `w${worker}` });
+        const { entries } = await client.post<{ entries: { message_id: string }[] }>(pool, '/v1/consume', { ...group, count: BATCH, consumer: `w${worker}` });
         if (entries.length === 0) return;
-        await rig.post(pool, '/v1/ack', { ...group, message_ids: entries.map(({ message_id }) => message_id) });
+        await client.post(pool, '/v1/ack', { ...group, message_ids: entries.map(({ message_id }) => message_id) });
         events += entries.length;
       }
     }),
