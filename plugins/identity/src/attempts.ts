@@ -104,17 +104,18 @@ export class Attempts {
 
   /** The token endpoint's own brake, per client (G-K-19). Requests that come while an answer is under way are counted together in the next round trip. */
   async token(client: string): Promise<void> {
-    if ((await this.#counted(client)) > TOKENS_PER_CLIENT) throw this.#tooManyTokens(client);
+    if ((await this.#counted(client)) > TOKENS_PER_CLIENT) throw this.#tooManyTokens();
   }
 
   /** The same for a client that has yet to prove itself: a stranger who names it uses nothing up. What it gets is {@link issued}. */
   async mayAsk(client: string): Promise<void> {
     const [count] = await this.#pipeline([['GET', this.#tokens(client)]]);
-    if (Number(count) >= TOKENS_PER_CLIENT) throw this.#tooManyTokens(client);
+    if (Number(count) >= TOKENS_PER_CLIENT) throw this.#tooManyTokens();
   }
 
+  /** Never fails: what was given is given. */
   async issued(client: string): Promise<void> {
-    await this.#counted(client);
+    await this.#counted(client).catch(error => this.#ctx.log.warn({ err: error }, 'a token was not counted'));
   }
 
   /** Once for every lock, at the failure that closed the door; for an address without an account too, or the work would tell. */
@@ -135,8 +136,8 @@ export class Attempts {
     return `auth:token:${Math.floor(this.#seconds() / MINUTE_S)}:${client}`;
   }
 
-  #tooManyTokens(client: string) {
-    return this.#ctx.problem('rate_limited', { detail: `${client} asked for more than ${TOKENS_PER_CLIENT} tokens in a minute.`, headers: { 'retry-after': '10' } });
+  #tooManyTokens() {
+    return this.#ctx.problem('rate_limited', { detail: `The client had its ${TOKENS_PER_CLIENT} tokens of this minute.`, headers: { 'retry-after': '10' } });
   }
 
   #batch(key: string, before: Promise<unknown> | undefined): Batch {
