@@ -261,7 +261,7 @@ export class ServiceInstance implements AsyncDisposable {
       );
     } catch (error) {
       const problem = asProblem(error);
-      if (!isProblem(error)) this.#parts.log.error({ operation, err: error }, 'in-process call failed');
+      if (!isProblem(error)) this.#parts.log[problem.level]({ operation, err: error }, 'in-process call failed');
       throw named(problem, this.manifest.id);
     }
   }

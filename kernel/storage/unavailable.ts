@@ -20,7 +20,8 @@ const CODES = new Set([
   '53300',
   '25P03',
 ]);
-const KEY_VALUE_MESSAGES = /^(Connection is closed|Stream isn't writeable|Command timed out|Blocking command timed out|LOADING |MASTERDOWN |CLUSTERDOWN |TRYAGAIN |READONLY )/;
+const KEY_VALUE_MESSAGES =
+  /^(Connection is closed|Stream isn't writeable|Command timed out|Blocking command timed out|LOADING |MASTERDOWN |CLUSTERDOWN |TRYAGAIN |READONLY |Too many Cluster redirections)/;
 
 /** True for an error that says the store could not be reached, and nothing about the request: the same call may succeed later. */
 export function isUnavailable(error: unknown): boolean {

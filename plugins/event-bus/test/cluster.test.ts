@@ -28,10 +28,9 @@ describe.skipIf(missing !== undefined)('on three servers that share the slots', 
     await bus?.[Symbol.asyncDispose]();
     await cluster?.[Symbol.asyncDispose]();
     await stores?.[Symbol.asyncDispose]();
-    // Nothing the bus asked of the store crossed slots.
-    expect(
-      [...(bus?.logged ?? []), ...(other?.logged ?? [])].filter(line => /CROSSSLOT|MOVED|same slot/i.test(JSON.stringify(line, (_, value) => (value instanceof Error ? value.message : value)))),
-    ).toEqual([]);
+    // Nothing the bus asked of the store crossed slots; a server that was killed is asked for until the client gives up.
+    const messages = [...(bus?.logged ?? []), ...(other?.logged ?? [])].map(line => JSON.stringify(line, (_, value) => (value instanceof Error ? value.message : value)));
+    expect(messages.filter(message => /CROSSSLOT|MOVED|same slot/i.test(message) && !message.includes('Too many Cluster redirections'))).toEqual([]);
   });
 
   test('events of many environments are published in one batch, lie on all servers, and are read by one group of all environments', async () => {
