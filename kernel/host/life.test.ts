@@ -173,6 +173,18 @@ describe('a consumed event', () => {
     expect(await effects()).toHaveLength(1);
     expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'single', delivery_count: 2 }))).toMatchObject({ how: 'ack' });
     expect(await effects()).toHaveLength(1);
+    let reason: unknown;
+    world.onHeard = async db => {
+      reason = await db
+        .one(
+          tx => tx.emit('platform:probe:thing:created', newId(), { thing_id: 'forgotten', name: 'one' }),
+          sql => sql<object[]>`insert into inbox (consumer, idempotency_key) values ('nobody', 'forgotten')`,
+        )
+        .catch((error: unknown) => error);
+    };
+    await streams.settled(streams.push('sys', { ...event, idempotency_key: 'forgetful' }));
+    expect(reason).toMatchObject({ message: 'probe announces events that its statement does not write' });
+    expect(await pool.sql`select 1 from inbox where consumer = 'nobody'`).toHaveLength(0);
     world.onHeard = async () => undefined;
   });
 

@@ -140,7 +140,10 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         const statement = async (sql: Sql) => {
           const events = new EventBatch(sql);
           await announce(transaction(sql, { ends: [], events }));
-          return write(sql, where => events.definition(where));
+          const written = write(sql, where => events.definition(where));
+          // The driver sends a statement when it is waited for: this one is not sent.
+          if (events.pending) throw new Error(`${manifest.id} announces events that its statement does not write`);
+          return written;
         };
         // The mark of a delivery is a statement of its own.
         return currentConsumption()?.marked === false ? context.db.tx(({ sql }) => statement(sql)) : statement(pool.sql);

@@ -1,6 +1,6 @@
 import { isProblem } from '@platform/sdk';
 import { AUDIT_EVENT } from './audit-event.ts';
-import type { Deliver, DeliveryResult, OutboxRow } from './delivery.ts';
+import { type Deliver, type DeliveryResult, type OutboxRow, unanswered } from './delivery.ts';
 
 /** The two services an outbox row can go to. */
 export interface DeliveryTargets {
@@ -72,7 +72,7 @@ function toEvent(row: OutboxRow): object {
 }
 
 function failureOf(error: unknown): DeliveryResult {
-  if (!isProblem(error)) return { ok: false, status: null, error: error instanceof Error ? error.message : String(error) };
+  if (!isProblem(error)) return unanswered(error instanceof Error ? error.message : String(error));
   const retryAfter = Number(error.headers['retry-after']);
   return { ok: false, status: error.status, error: `${error.code}: ${error.message}`, ...(Number.isFinite(retryAfter) ? { retryAfterS: retryAfter } : {}) };
 }

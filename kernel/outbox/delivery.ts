@@ -55,3 +55,6 @@ export function outcomeOf(row: Pick<OutboxRow, 'id' | 'attempts' | 'refusals'>, 
     last_error: `${status ?? 'no answer'}: ${error}`.slice(0, 500),
   };
 }
+
+/** Nothing is known of what became of the row. */
+export const unanswered = (error: string): DeliveryResult => ({ ok: false, status: null, error });

@@ -19,6 +19,11 @@ export class EventBatch {
     await insertEvents(this.#sql, this.#take());
   }
 
+  /** Whether something was gathered that nothing writes yet. */
+  get pending(): boolean {
+    return this.#gathered !== undefined && this.#gathered.length > 0;
+  }
+
   /** What was gathered, as a definition of the one statement that writes it. */
   definition(where: unknown): unknown {
     return announced(this.#sql, this.#take(), where);

@@ -29,7 +29,7 @@ export async function insertEvent(tx: Sql, event: OutboxEvent): Promise<void> {
 export async function insertEvents(tx: Sql, events: readonly OutboxEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx`
-    with written as (${rows(tx, events)} returning 1)
+    with written as (${insertion(tx, events)} returning 1)
     select pg_notify(current_schema() || '_outbox', call) from unnest(${callsOf(events)}::text[]) as call`;
 }
 
@@ -37,7 +37,7 @@ export async function insertEvents(tx: Sql, events: readonly OutboxEvent[]): Pro
 export function announced(sql: Sql, events: readonly OutboxEvent[], where: unknown): unknown {
   const [one] = callsOf(events);
   return sql`
-    announced as (${rows(sql, events)} where ${where}
+    announced as (${insertion(sql, events)} where ${where}
       returning case when hold is null then pg_notify(current_schema() || '_outbox', case when ${one === ANY} then ${ANY} else env_id::text end)::text end)`;
 }
 
@@ -47,7 +47,7 @@ function callsOf(events: readonly OutboxEvent[]): readonly string[] {
   return named.size > NAMED ? [ANY] : [...named];
 }
 
-const rows = (sql: Sql, events: readonly OutboxEvent[]): unknown => sql`
+const insertion = (sql: Sql, events: readonly OutboxEvent[]): unknown => sql`
   insert into outbox (id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold)
   select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold
   from jsonb_to_recordset(${sql.json(events)}) as event(

@@ -1,10 +1,10 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { outboxChannel } from '../storage/service-schema.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
 import { ANY } from './outbox.ts';
-import { type DeliveryResult, type OutboxRow, type Outcome, outcomeOf } from './delivery.ts';
-import { dueRows, type Head, heads, type OutboxState, record, stateOf, stepDown, sweep } from './outbox-store.ts';
+import { type DeliveryResult, type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
+import { dueRows, type Head, heads, type OutboxState, stateOf, stepDown, sweep } from './outbox-store.ts';
+import { OutcomeWriter } from './outcome-writer.ts';
 import type { RelayOptions } from './relay.ts';
 
 const BATCH = 100;
@@ -26,9 +26,7 @@ export class RelaySource {
   /** Ends the calls under way. Not a signal they all hear: each that hangs on one that lasts would live until the next full collection. */
   readonly #calls = new Set<(reason: Error) => void>();
   #closed = false;
-  #outcomes: Outcome[] = [];
-  #recorded: Promise<void> | undefined;
-  #recording: Promise<void> = Promise.resolve();
+  readonly #outcomes: OutcomeWriter;
   #leading = false;
   /** Where the next look goes on, so that every environment has its turn. */
   #from = FIRST;
@@ -52,6 +50,7 @@ export class RelaySource {
     this.#options = options;
     // What a crash forgets to have been delivered is delivered again under the same idempotency key.
     this.#session = pool.sibling({ max: 1, repeatable: true });
+    this.#outcomes = new OutcomeWriter(this.#session, options.clock);
   }
 
   async open(): Promise<void> {
@@ -253,26 +252,12 @@ export class RelaySource {
     const results = await this.#call(rows);
     const now = this.#options.clock.now();
     const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
-    await this.#record(outcomes);
+    await this.#outcomes.write(outcomes);
     for (const [index, outcome] of outcomes.entries()) {
       const { id, event_type } = rows[index] as OutboxRow;
       if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');
     }
     return outcomes.every(({ relayed }) => relayed);
-  }
-
-  /** Writes what became of rows. Calls that end in one turn, or while others are being written, are written together. */
-  #record(outcomes: readonly Outcome[]): Promise<void> {
-    this.#outcomes.push(...outcomes);
-    this.#recorded ??= Promise.all([turn(), this.#recording]).then(() => {
-      const together = this.#outcomes;
-      this.#outcomes = [];
-      this.#recorded = undefined;
-      const written = record(this.#session, together, this.#options.clock.now());
-      this.#recording = written.catch(() => undefined);
-      return written;
-    });
-    return this.#recorded;
   }
 
   async #call(rows: readonly OutboxRow[]): Promise<readonly DeliveryResult[]> {
@@ -312,8 +297,4 @@ export class RelaySource {
     const level = isUnavailable(error) ? 'warn' : 'error';
     this.#options.log[level]({ service: this.service, err: error }, 'outbox cannot be relayed');
   }
-}
-
-function unanswered(error: string): DeliveryResult {
-  return { ok: false, status: null, error };
 }

@@ -4,8 +4,6 @@ export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
 export type { AtEnd } from './src/at-end.ts';
 export type {
-  AuditEntry,
-  EmitEntry,
   Backends,
   Caller,
   Client,
@@ -20,9 +18,9 @@ export type {
   RequestOf,
   Sealed,
   SealedBox,
-  Tx,
   UserCaller,
 } from './src/context.ts';
+export type { AuditEntry, EmitEntry, Tx } from './src/tx.ts';
 export type { Sql } from './src/sql.ts';
 export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';

@@ -34,9 +34,10 @@ export class AuthorizationSteps {
   async begun(realm: Realm, { uid }: { uid?: string | undefined }, read?: Read | null): Promise<Interaction | null> {
     if (!uid || read === null) return null;
     const { Interaction } = this.#parts.protocol.provider(realm);
+    if (!read) return (await Interaction.find(uid)) ?? null;
     const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id);
-    if (read) turn.bring(stateName('Interaction', uid), read);
-    return (await (read ? turn.run(() => Interaction.find(uid)) : Interaction.find(uid))) ?? null;
+    turn.bring(stateName('Interaction', uid), read);
+    return (await turn.run(() => Interaction.find(uid))) ?? null;
   }
 
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { AnyContract } from './contract.ts';
-import type { Connection, Context, HandlerResult, NodeExchange, PayloadOf, RawExchange, Request, RequestOf } from './context.ts';
+import type { Connection, Context, HandlerResult, NodeExchange, RawExchange, Request, RequestOf } from './context.ts';
+import type { PayloadOf } from './tx.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
 
