@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { openAuthority } from '../identity/trust-anchors.ts';
+import { readAuthority } from '../identity/trust-anchors.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import { readConfig } from './configuration.ts';
 import { importPlugin, readPlugin } from './loader.ts';
@@ -23,7 +23,7 @@ export async function runChild(args: readonly string[]): Promise<void> {
     const plugin = await importPlugin(found);
     const { config, faults } = readConfig(found.manifest.config, process.env);
     if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
-    const authority = found.manifest.capabilities.includes('authority') ? await openAuthority(bootstrap.dataDir) : undefined;
+    const authority = found.manifest.capabilities.includes('authority') ? await readAuthority(bootstrap.dataDir) : undefined;
     const running = await PlatformProcess.start({
       bootstrap,
       services: [{ plugin, manifest: found.manifest, config }],

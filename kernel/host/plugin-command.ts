@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isProblem, type Operator, type PlatformCommand } from '@platform/sdk';
 import { DisposalStack } from '../base/disposal-stack.ts';
-import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import { anchorsOf, readAuthority } from '../identity/trust-anchors.ts';
 import { runningValkeyUrl } from '../storage/embedded-valkey.ts';
 import { openLog } from '../telemetry/log.ts';
 import { isRunning } from './data-dir-lock.ts';
@@ -44,7 +44,7 @@ export async function runPluginCommand({ module }: FoundCommand, args: readonly 
     return 1;
   }
   await using owned = new DisposalStack();
-  const authority = await openAuthority(dataDir);
+  const authority = await readAuthority(dataDir);
   const log = openLog({ level: 'error', directory: join(dataDir, 'logs'), build: '', pretty: false, process: 'command' });
   const bootstrap = {
     domain,

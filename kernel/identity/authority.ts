@@ -113,8 +113,10 @@ export class Hierarchy {
   }
 
   static async open(name: HierarchyName, files: HierarchyFiles): Promise<Hierarchy> {
-    const key = createPrivateKey(files.intermediateKey);
-    if (!new X509Certificate(files.intermediateCertificate).checkPrivateKey(key)) throw new Error(`the ${name} intermediate key does not belong to its certificate`);
+    const [root, intermediate, key] = [new X509Certificate(files.rootCertificate), new X509Certificate(files.intermediateCertificate), createPrivateKey(files.intermediateKey)];
+    if (!intermediate.checkPrivateKey(key)) throw new Error(`the ${name} intermediate key does not belong to its certificate`);
+    if (!root.checkPrivateKey(createPrivateKey(files.rootKey))) throw new Error(`the ${name} root key does not belong to its certificate`);
+    if (!intermediate.verify(root.publicKey)) throw new Error(`the ${name} intermediate was not signed by its root`);
     return new Hierarchy(name, files, new x509.X509Certificate(files.intermediateCertificate), toCryptoKey(key, ALGORITHMS[name].intermediate));
   }
 

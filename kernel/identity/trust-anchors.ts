@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDurably } from '../base/durable-file.ts';
 import { Hierarchy, type HierarchyFiles, type HierarchyName } from './authority.ts';
@@ -15,36 +15,70 @@ export interface TrustAnchors {
 export interface Authority {
   readonly pq: Hierarchy;
   readonly classical: Hierarchy;
-  readonly directory: string;
 }
 
-const directoryOf = (dataDir: string, name: HierarchyName) => join(dataDir, 'ca', ...(name === 'classical' ? ['classical'] : []));
+const STAGING = 'ca-new-';
+/** Folders that only a platform that was started before leaves behind. */
+const DATA = ['pg', 'kv', 'keys', 'audit', 'certificates', 'verticals'];
+const DEFAULT_VALIDITY = { rootDays: 3650, intermediateDays: 1825 };
+
+const directoryOf = (home: string, name: HierarchyName) => join(home, ...(name === 'classical' ? ['classical'] : []));
+const filesOf = (home: string, name: HierarchyName) => Object.entries(NAMES).map(([member, file]) => ({ member, path: join(directoryOf(home, name), file) }));
 
 /**
- * Opens the certificate authority's files under `{dataDir}/ca`, making them on the first start, before anything else exists.
- * A certificate without its key stops the boot: a silently made second root would strand every machine that trusts the first (G-ACME-01).
+ * Opens the certificate authority's files under `{dataDir}/ca`, or makes all of them where nothing of a platform is there yet. A part that is
+ * missing beside any other, or beside data, stops the boot: a silently made second root would strand every machine that trusts the first (G-ACME-01).
  */
-export async function openAuthority(dataDir: string, validity = { rootDays: 3650, intermediateDays: 1825 }): Promise<Authority> {
-  const [pq, classical] = [await openHierarchy(dataDir, 'pq', validity), await openHierarchy(dataDir, 'classical', validity)];
-  return { pq, classical, directory: join(dataDir, 'ca') };
+export async function openAuthority(dataDir: string, validity = DEFAULT_VALIDITY): Promise<Authority> {
+  const home = join(dataDir, 'ca');
+  const paths = [...filesOf(home, 'pq'), ...filesOf(home, 'classical')].map(({ path }) => path);
+  if (!paths.some(path => existsSync(path))) {
+    refuseBesideData(dataDir, home);
+    await makeAuthority(dataDir, home, validity);
+  }
+  return readAuthority(dataDir);
 }
 
-async function openHierarchy(dataDir: string, name: HierarchyName, validity: { rootDays: number; intermediateDays: number }): Promise<Hierarchy> {
-  const directory = directoryOf(dataDir, name);
-  const paths = Object.entries(NAMES).map(([member, file]) => ({ member, path: join(directory, file) }));
-  const missing = paths.filter(({ path }) => !existsSync(path));
-  if (missing.length === 0) {
-    return Hierarchy.open(name, Object.fromEntries(paths.map(({ member, path }) => [member, readFileSync(path, 'utf8')])) as unknown as HierarchyFiles);
-  }
-  if (missing.length < paths.length && existsSync(join(directory, NAMES.rootCertificate))) {
+/** Opens an authority that must be there; makes nothing. Throws with the names of what is missing. */
+export async function readAuthority(dataDir: string): Promise<Authority> {
+  const home = join(dataDir, 'ca');
+  const missing = [...filesOf(home, 'pq'), ...filesOf(home, 'classical')].map(({ path }) => path).filter(path => !existsSync(path));
+  if (missing.length > 0)
+    throw new Error(`The certificate authority is incomplete: ${missing.join(', ')} missing. Restore it from a backup of ${home}; nothing is made anew beside what is there, and nothing was changed.`);
+  return { pq: await readHierarchy(home, 'pq'), classical: await readHierarchy(home, 'classical') };
+}
+
+function readHierarchy(home: string, name: HierarchyName): Promise<Hierarchy> {
+  const files = Object.fromEntries(filesOf(home, name).map(({ member, path }) => [member, readFileSync(path, 'utf8')])) as unknown as HierarchyFiles;
+  return Hierarchy.open(name, files).catch(cause => {
+    throw new Error(`The certificate authority in ${directoryOf(home, name)} cannot be used. Restore the folder from a backup; nothing was changed.`, { cause });
+  });
+}
+
+function refuseBesideData(dataDir: string, home: string): void {
+  const found = DATA.map(name => join(dataDir, name)).find(path => existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0));
+  if (found !== undefined)
     throw new Error(
-      `The certificate authority is incomplete: ${missing.map(({ path }) => path).join(', ')} missing beside an existing root. Restore it from a backup; nothing is made anew over an existing root.`,
+      `The certificate authority ${home} is missing beside ${found}, which was made under it. Restore it from a backup, or name an empty folder in PLATFORM_DATA_DIR; nothing was changed.`,
     );
+}
+
+/** Both hierarchies are made beside their place and moved there when they are whole: a crash leaves none or all of them, and nothing is written over. */
+async function makeAuthority(dataDir: string, home: string, validity: { rootDays: number; intermediateDays: number }): Promise<void> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(dataDir).filter(entry => entry.startsWith(STAGING))) rmSync(join(dataDir, name), { recursive: true, force: true });
+  const staging = mkdtempSync(join(dataDir, STAGING));
+  try {
+    for (const name of ['pq', 'classical'] as const) {
+      const hierarchy = await Hierarchy.create(name, validity);
+      for (const { member, path } of filesOf(staging, name)) writeDurably(path, hierarchy.files[member as keyof HierarchyFiles], path.endsWith('.key') ? 0o600 : 0o644);
+    }
+    // Takes the place of an empty folder and of no other.
+    renameSync(staging, home);
+  } catch (error) {
+    rmSync(staging, { recursive: true, force: true });
+    throw error;
   }
-  const hierarchy = await Hierarchy.create(name, validity);
-  // The root certificate goes last: its presence says that the four files are whole.
-  for (const { member, path } of [...paths].reverse()) writeDurably(path, hierarchy.files[member as keyof HierarchyFiles], path.endsWith('.key') ? 0o600 : 0o644);
-  return hierarchy;
 }
 
 export const anchorsOf = (authority: Authority): TrustAnchors => ({

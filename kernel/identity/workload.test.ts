@@ -117,10 +117,3 @@ describe('a certificate is made anew', () => {
     expect(asked).toEqual(['client', 'client']);
   });
 });
-
-test('a root without its key stops the boot: no second root is made over it', async () => {
-  const directory = fresh();
-  await openAuthority(directory);
-  rmSync(join(directory, 'ca', 'root.key'));
-  await expect(openAuthority(directory)).rejects.toThrow('incomplete');
-});
