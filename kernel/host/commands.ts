@@ -5,7 +5,6 @@ import { runChild } from './child-main.ts';
 import { checkManifest, formatFinding } from './checks.ts';
 import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import { Host } from './host.ts';
-import { lockDataDir } from './data-dir-lock.ts';
 import { readPlugin } from './loader.ts';
 import { hostOptions } from './options.ts';
 
@@ -84,9 +83,7 @@ async function startOrExit(args: readonly string[]): Promise<Host> {
   const startedAt = performance.now();
   const progress = (text: string) => out(`${`${((performance.now() - startedAt) / 1_000).toFixed(1)} s`.padStart(7)}  ${text}`);
   try {
-    const options = hostOptions(args, process.env, progress);
-    lockDataDir(options.dataDir);
-    return await Host.start(options);
+    return await Host.start(hostOptions(args, process.env, progress));
   } catch (error) {
     const lines: string[] = [];
     for (let at: unknown = error; at instanceof Error && lines.length < 6; at = at.cause) lines.push(at.message);

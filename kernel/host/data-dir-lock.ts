@@ -1,29 +1,44 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, type ProcessRecord, recordOf } from '../storage/process-record.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { isAlive, readRecord, recordOf, writeRecord } from '../storage/process-record.ts';
 
-/** One host per data directory: a second one would adopt the first one's databases. A record whose process is gone is taken over. */
-export function lockDataDir(dataDir: string): void {
-  const path = join(dataDir, 'run', 'host.json');
+const recordIn = (dataDir: string) => join(dataDir, 'run', 'host.json');
+
+/**
+ * One host per data directory: a second one would adopt the first one's databases. The lock is the operating system's, taken through SQLite,
+ * which is the way Node has to it: it is given to one process and gone with it, so nothing stale is ever judged. The record beside it only tells
+ * who. Held as long as the answer is kept.
+ */
+export function lockDataDir(dataDir: string): Disposable {
   mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o711 });
-  if (existsSync(path)) {
-    const held = readRecordFile(path);
-    if (held && held.pid !== process.pid && isAlive(held)) throw new Error(`Another platform (process ${held.pid}) runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`);
+  // Who can read the file could hold it against us.
+  const umask = process.umask(0o077);
+  const file = new DatabaseSync(join(dataDir, 'run', 'host.lock'), { timeout: 0 });
+  try {
+    file.exec('pragma locking_mode = exclusive; begin exclusive');
+  } catch (error) {
+    file.close();
+    if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+    const holder = readRecord(recordIn(dataDir));
+    throw new Error(`Another platform${holder && isAlive(holder) ? ` (process ${holder.pid})` : ''} runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`);
+  } finally {
+    process.umask(umask);
   }
-  writeFileSync(path, JSON.stringify(recordOf(process.pid)), { mode: 0o600 });
-  process.once('exit', () => rmSync(path, { force: true }));
+  writeRecord(recordIn(dataDir), recordOf(process.pid));
+  return {
+    [Symbol.dispose]: () => {
+      if (!file.isOpen) return;
+      rmSync(recordIn(dataDir), { force: true });
+      file.close();
+    },
+  };
 }
+
+const SQLITE_BUSY = 5;
 
 /** Whether a host runs on this data directory. */
 export function isRunning(dataDir: string): boolean {
-  const held = readRecordFile(join(dataDir, 'run', 'host.json'));
-  return held !== undefined && isAlive(held);
-}
-
-function readRecordFile(path: string): ProcessRecord | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessRecord;
-  } catch {
-    return undefined;
-  }
+  const held = readRecord(recordIn(dataDir));
+  return held !== null && isAlive(held);
 }

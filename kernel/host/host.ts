@@ -9,6 +9,7 @@ import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { buildHash } from './build.ts';
 import type { ServiceProcess } from './child-process.ts';
+import { lockDataDir } from './data-dir-lock.ts';
 import { HostWorkload } from './host-workload.ts';
 import type { FoundPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
@@ -76,6 +77,9 @@ export class Host {
   static async start(asked: HostOptions): Promise<Host> {
     const owned = new DisposalStack();
     try {
+      // As root the database runs as another user, who must be able to pass through.
+      mkdirSync(asked.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+      owned.own(lockDataDir(asked.dataDir));
       const options = await withEdgePort(asked);
       const verticals = owned.own(new DisposalStack());
       const parts = await bringUp(owned, verticals, options);
@@ -100,8 +104,6 @@ async function bringUp(
   options: HostOptions,
 ): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined }> {
   const { dataDir, progress, domain } = options;
-  // As root the database runs as another user, who must be able to pass through.
-  mkdirSync(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const failed: FailedPlugin[] = [];
   progress('Opening the certificate authority');
   const authority = await openAuthority(dataDir);
@@ -206,7 +208,8 @@ function prepareBootstrapPassword(dataDir: string): string | undefined {
   const path = join(dataDir, 'keys', BOOTSTRAP_PASSWORD);
   const marker = join(dataDir, 'keys', 'bootstrap.done');
   if (existsSync(path)) return readFileSync(path, 'utf8');
-  if (existsSync(marker)) return undefined;
+  // The marker lost with its folder is no reason to promise an account that is there already.
+  if (existsSync(marker) || existsSync(join(dataDir, 'pg'))) return undefined;
   const password = randomBytes(18).toString('base64url');
   writeDurably(path, password);
   writeDurably(marker, new Date().toISOString());
