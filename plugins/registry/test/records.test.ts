@@ -91,7 +91,32 @@ describe('audit listing', () => {
       }
     }
     const foreign = { ...world.service('till', 'audit:read'), vertical: 'retail' };
+    await record('seen.shared', { env_id: SYSTEM.envId });
+    expect((await world.host.by(foreign).listAudit({ query: {} })).items).toEqual([]);
     expect((await world.host.by(foreign).listAudit({ query: { env_id: OTHER } })).items.filter(({ env_id }) => env_id === OTHER)).toEqual([]);
+  });
+});
+
+describe('the trail of the system environment', () => {
+  test('F-05 REG-102 somebody who is no administrator of the platform reads the rows about the own organizations and environments, and no others', async () => {
+    const [mine, theirs] = [await world.tenant(), await world.tenant()];
+    for (const { org, owner } of [mine, theirs]) await world.host.by(owner).updateOrg({ params: { id: org.org_id }, body: { display_name: 'Renamed' } });
+    await world.host.by(theirs.owner).createInvitation({ params: { org_id: theirs.org.org_id }, body: { email: 'guest@example.org' } });
+    await record('about.nobody', { env_id: SYSTEM.envId });
+    await record('about.env', { env_id: SYSTEM.envId, resource: { type: 'env', id: mine.env.env_id } });
+    await record('about.escape', { env_id: SYSTEM.envId, details: { org_id: '\u0001' } });
+    const guest = world.stranger();
+    world.directory.groups(guest.id, `platform:env:${mine.env.env_id}:viewers`);
+    const read = async (persona: Parameters<typeof world.host.by>[0], query: object = {}) => (await world.host.by(persona).listAudit({ query })).items.map(({ action }) => action);
+    expect(await read(mine.owner)).toEqual(['about.env', 'org.updated', 'org.created']);
+    expect(await read(theirs.owner)).toEqual(['invitation.sent', 'org.updated', 'org.created']);
+    expect(await read(guest)).toEqual(['about.env']);
+    expect(await read(world.stranger())).toEqual([]);
+    expect(await read(mine.owner, { action: 'org.created', service: 'sys' })).toEqual(['org.created']);
+    expect(await read(world.admin(), { action: 'about.nobody' })).toEqual(['about.nobody']);
+    const first = await world.host.by(mine.owner).listAudit({ query: { limit: 2 } });
+    expect(first.items).toHaveLength(2);
+    expect(await read(mine.owner, { limit: 2, ...first.next })).toEqual(['org.created']);
   });
 });
 

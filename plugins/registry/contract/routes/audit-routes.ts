@@ -17,7 +17,7 @@ export const auditRoutes = {
       after_id: Type.Optional(Id),
     },
     returns: Type.Object({ items: Type.Array(Audit), next: Type.Union([Type.Object({ after_ts: Type.String(), after_id: Id }), Type.Null()]) }),
-    problems: ['keyset_incomplete'],
+    problems: ['keyset_incomplete', 'not_org_member', 'identity_unavailable'],
   }),
   recordAudit: post('/v1/audit', {
     summary: 'Store one audit event',

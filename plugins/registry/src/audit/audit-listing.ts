@@ -1,5 +1,6 @@
-import { type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Caller, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
+import { type Access, isTrusted } from '../tenants/access.ts';
 import { boundOf } from './audit-id.ts';
 import { type AuditRow, NO_ID, wireOf } from './audit-row.ts';
 
@@ -20,16 +21,18 @@ interface Key {
 
 /** Everybody but platform administrators and services of the platform sees the own environment, whatever is asked for. */
 export function envOf({ query, caller, targetEnvId }: { query: { env_id?: string }; caller: RequestOf<Contract, 'listAudit'>['caller']; targetEnvId: string | undefined }): string | undefined {
-  if (caller.platformAdmin || (caller.kind === 'machine' && caller.vertical === 'platform')) return query.env_id ?? targetEnvId;
+  if (isTrusted(caller)) return query.env_id ?? targetEnvId;
   return caller.envId ?? SYSTEM.envId;
 }
 
 /** Pages of the trail, newest first. Ids follow commit order, so a page neither skips nor repeats what commits meanwhile (H-20). */
 export class AuditListing {
   readonly #ctx: Ctx;
+  readonly #access: Access;
 
-  constructor(ctx: Ctx) {
+  constructor(ctx: Ctx, access: Access) {
     this.#ctx = ctx;
+    this.#access = access;
   }
 
   async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listAudit'>) {
@@ -38,10 +41,35 @@ export class AuditListing {
     if (query.after_ts !== undefined && Number.isNaN(ms)) throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
     const limit = query.limit ?? DEFAULT_LIMIT;
     const filter = { envId: envOf({ query, caller, targetEnvId }), service: query.service, action: query.action, correlationId: query.correlation_id };
-    const rows = await this.page(filter, query.after_id === undefined ? LAST_ID : boundOf(ms, query.after_id), limit);
+    const after = query.after_id === undefined ? LAST_ID : boundOf(ms, query.after_id);
+    // Everybody's rows stand in the system environment: whoever is not of the platform sees those about the own tenants (D-01).
+    const isShared = filter.envId === SYSTEM.envId && !isTrusted(caller);
+    const rows = isShared ? await this.#about(await this.#reach(caller), { filter, after, limit }) : await this.page(filter, after, limit);
     const items = rows.slice(0, limit).map(wireOf);
     const last = items.at(-1);
     return { items, next: rows.length > limit && last ? { after_ts: last.ts, after_id: last.audit_id } : null };
+  }
+
+  /** Organizations and environments of a caller, as the rows name them. */
+  async #reach(caller: Caller): Promise<string[]> {
+    const { orgs, envs } = await this.#access.levels(caller);
+    return [...orgs.keys(), ...envs.keys()];
+  }
+
+  /** Rows of the system environment about these tenants, newest first: of each tenant as many as a page needs, by the index of its rows. */
+  async #about(tenants: readonly string[], { filter, after, limit }: { filter: AuditFilter; after: string; limit: number }): Promise<AuditRow[]> {
+    const { sql } = this.#ctx.db;
+    const { service = null, action = null, correlationId = null } = filter;
+    return sql<AuditRow[]>`
+      select ${whole(sql)} from audit where audit_id in (
+        select page.audit_id from unnest(${[...tenants]}::text[]) as tenant(id) cross join lateral (
+          select audit_id from audit
+          where env_id = ${SYSTEM.envId}::uuid and audit_about(resource, details) = tenant.id and audit_id < ${after}::uuid
+            and (${service}::text is null or service = ${service}) and (${action}::text is null or action = ${action})
+            and (${correlationId}::text is null or correlation_id = ${correlationId})
+          order by audit_id desc limit ${limit + 1}) page
+        order by page.audit_id desc limit ${limit + 1})
+      order by audit_id desc`;
   }
 
   /** At least one row more than `limit`, if there are as many. */
