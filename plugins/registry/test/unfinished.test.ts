@@ -62,6 +62,19 @@ describe('a create whose process died', () => {
     expect(await world.written('platform:sys:env:created', org.org_id)).toHaveLength(1);
   });
 
+  test('F-21 REG-025 an orphan that is deleted leaves no tombstone: its slug is free, of an organization as of an environment', async () => {
+    const admin = world.host.by(world.admin());
+    const orphan = async (name: string) => (await admin.listUnfinished({})).items.find(item => item.name === name)?.id as string;
+    const [orgSlug, envSlug] = [world.slug(), world.slug()];
+    const { org, owner } = await world.org();
+    await crashInside(() => world.env(owner, org.org_id, envSlug), { provisioned: false });
+    await admin.deleteEnv({ params: { env_id: await orphan(envSlug) } });
+    expect(await world.env(owner, org.org_id, envSlug)).toMatchObject({ slug: envSlug });
+    await crashInside(() => world.org(world.stranger(), orgSlug), { provisioned: false });
+    await admin.deleteOrg({ params: { id: await orphan(orgSlug) } });
+    expect((await world.org(world.stranger(), orgSlug)).org).toMatchObject({ slug: orgSlug });
+  });
+
   test('REG-022 a provisioning that was given up and still succeeds over there is undone there too', async () => {
     world.directory.down.add('provisionAccess');
     expect(await refusal(world.org())).toEqual([500, 'provisioning_failed']);

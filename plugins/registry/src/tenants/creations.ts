@@ -64,10 +64,11 @@ export class Creations {
     await this.#finish(subject, { caller, correlation_id: correlationId });
   }
 
-  /** Forgets an unfinished create of these subjects, its held event included: the record itself goes or is archived. */
-  async forget(tx: RegistryTx, ids: readonly string[]): Promise<void> {
+  /** Forgets an unfinished create of these subjects, its held event included: the record itself goes or is archived. @returns those that were unfinished */
+  async forget(tx: RegistryTx, ids: readonly string[]): Promise<string[]> {
     const held = await tx.sql<{ subject_id: string }[]>`delete from creations where subject_id = any(${[...ids]}::uuid[]) returning subject_id`;
     for (const { subject_id } of held) await tx.drop(subject_id);
+    return held.map(({ subject_id }) => subject_id);
   }
 
   /** Background: finishes what a dead process had provisioned and not told. An orphan without access model stays as it is, and is reported. */

@@ -25,10 +25,11 @@ export class Deletion {
       if (!still) throw this.#ctx.problem('org_not_found', { detail: 'It was deleted in the meantime.' });
       const envs = await tx.sql<EnvKey[]>`select env_id, org_id, slug from envs where org_id = ${org.org_id} for update`;
       await this.#envs(tx, envs);
-      await this.#parts.creations.forget(tx, [org.org_id]);
+      const isOrphan = (await this.#parts.creations.forget(tx, [org.org_id])).length > 0;
       await tx.sql`delete from branding where subject_kind = 'org' and subject_id = ${org.org_id}`;
       await tx.sql`delete from orgs where org_id = ${org.org_id}`;
-      await tx.sql`insert into tombstones (kind, name) values ('org_slug', ${org.slug}) on conflict do nothing`;
+      // Nobody has ever met an orphan of a crashed create: its name is free again (REG-025).
+      if (!isOrphan) await tx.sql`insert into tombstones (kind, name) values ('org_slug', ${org.slug}) on conflict do nothing`;
       await tx.emit('platform:sys:org:deleted', SYSTEM.envId, { org_id: org.org_id });
       const gone: Subject[] = [...envs.map(envSubject), orgSubject(org)];
       await this.#parts.followUps.ask(tx.sql, gone);
@@ -70,12 +71,13 @@ export class Deletion {
   /** Everything of environments that lives here, with one `deleted` event each; tables that name them by key go along. */
   async #envs(tx: RegistryTx, envs: readonly EnvKey[]): Promise<void> {
     const ids = envs.map(({ env_id }) => env_id);
-    await this.#parts.creations.forget(tx, ids);
+    const orphans = await this.#parts.creations.forget(tx, ids);
     await tx.sql`delete from branding where subject_kind = 'env' and subject_id = any(${ids}::uuid[])`;
     await tx.sql`delete from policy_sets where env_id = any(${ids}::uuid[])`;
     await tx.sql`delete from policy_relations where env_id = any(${ids}::uuid[])`;
     await tx.sql`delete from policy_attributes where env_id = any(${ids}::uuid[])`;
-    await tx.sql`insert into tombstones (kind, name) select 'env_slug', org_id || '/' || slug from envs where env_id = any(${ids}::uuid[]) on conflict do nothing`;
+    await tx.sql`insert into tombstones (kind, name) select 'env_slug', org_id || '/' || slug from envs
+      where env_id = any(${ids}::uuid[]) and env_id <> all(${orphans}::uuid[]) on conflict do nothing`;
     await tx.sql`delete from envs where env_id = any(${ids}::uuid[])`;
     for (const { env_id, org_id } of envs) await tx.emit('platform:sys:env:deleted', env_id, { env_id, org_id });
   }
