@@ -13,6 +13,7 @@ export interface Invitation {
   readonly invitation_id: string;
   readonly org_id: string;
   readonly email: string;
+  readonly access: Level;
   readonly status: 'pending' | 'accepted' | 'revoked';
   readonly expires_at: string;
   readonly created_at: string;
@@ -48,8 +49,8 @@ export class MembersApi {
     return this.#pages(at(org, 'invitations'), org, pages, { status: 'pending' }, signal);
   }
 
-  invite(org: string, email: string): Promise<Invitation> {
-    return this.#client.call(this.#service, at(org, 'invitations'), { method: 'POST', body: { email }, target: { org } });
+  invite(org: string, email: string, access: Level): Promise<Invitation> {
+    return this.#client.call(this.#service, at(org, 'invitations'), { method: 'POST', body: { email, access }, target: { org } });
   }
 
   revoke(org: string, invitation: string): Promise<Invitation> {

@@ -52,7 +52,7 @@ export function MembersPage({ org }: { org: string }) {
           }
         </LoadedView>
       </Card>
-      {access !== 'viewer' && <InvitationsCard org={org} of={pending} />}
+      {access !== 'viewer' && <InvitationsCard org={org} own={access} of={pending} />}
     </PageFrame>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Invitation } from '../api/members-api.ts';
+import type { Invitation, Level } from '../api/members-api.ts';
 import type { Field } from '../api/page-def.ts';
 import type { Page } from '../api/registry-api.ts';
 import { useConsole } from '../shell/console-context.ts';
@@ -9,17 +9,16 @@ import { ConfirmDialog } from './confirm-dialog.tsx';
 import { Dialog } from './dialog.tsx';
 import { Form } from './form.tsx';
 import { Icon } from './icon.tsx';
+import { levelField, levelName } from './level-field.ts';
 import { MoreButton } from './more-button.tsx';
 import { Empty, LoadedView } from './page-state.tsx';
 import { Value } from './value.tsx';
 
-const EMAIL: readonly Field[] = [
-  { name: 'email', label: 'Email', type: 'text', required: true, max: 320, pattern: '^\\s*[^@\\s]+@[^@\\s]+\\s*$', help: 'They join as an administrator. The link in the mail works for seven days.' },
-];
+const EMAIL: Field = { name: 'email', label: 'Email', type: 'text', required: true, max: 320, pattern: '^\\s*[^@\\s]+@[^@\\s]+\\s*$', help: 'The link in the mail works for seven days.' };
 type Asked = { readonly what: 'invite' } | { readonly what: 'revoke' | 'resend'; readonly invitation: Invitation };
 
 /** Who was asked in and has not answered. Sending again withdraws the old link and makes a new one. */
-export function InvitationsCard({ org, of }: { org: string; of: Loaded<Page<Invitation>> & { more(): void } }) {
+export function InvitationsCard({ org, own, of }: { org: string; own: Level; of: Loaded<Page<Invitation>> & { more(): void } }) {
   const { members, client, notify } = useConsole();
   const [asked, setAsked] = useState<Asked>();
   const close = () => setAsked(undefined);
@@ -59,6 +58,7 @@ export function InvitationsCard({ org, of }: { org: string; of: Loaded<Page<Invi
                   <thead>
                     <tr>
                       <th scope="col">Email</th>
+                      <th scope="col">Joins as</th>
                       <th scope="col">Invited</th>
                       <th scope="col">Ends</th>
                       <th scope="col" className="act">
@@ -81,11 +81,11 @@ export function InvitationsCard({ org, of }: { org: string; of: Loaded<Page<Invi
       {asked?.what === 'invite' && (
         <Dialog title="Invite somebody" close={close}>
           <Form
-            fields={EMAIL}
+            fields={[EMAIL, { ...levelField(own, 'They join as'), default: 'admin' }]}
             submitLabel="Send invitation"
-            submit={async ({ email }) => {
+            submit={async ({ email, access }) => {
               client.beginAction();
-              const invitation = await members.invite(org, String(email).trim());
+              const invitation = await members.invite(org, String(email).trim(), access as Level);
               notify(`${invitation.email} is invited`);
               of.reload();
               close();
@@ -112,9 +112,9 @@ export function InvitationsCard({ org, of }: { org: string; of: Loaded<Page<Invi
           text="The old link stops working; the new one works for seven days."
           label="Send again"
           close={close}
-          run={run(async ({ invitation_id, email }) => {
+          run={run(async ({ invitation_id, email, access }) => {
             await members.revoke(org, invitation_id);
-            await members.invite(org, email);
+            await members.invite(org, email, access);
             return `${email} is invited again`;
           })}
         />
@@ -124,11 +124,12 @@ export function InvitationsCard({ org, of }: { org: string; of: Loaded<Page<Invi
 }
 
 function InvitationRow({ invitation, ask }: { invitation: Invitation; ask(what: 'revoke' | 'resend'): void }) {
-  const { email, created_at, expires_at } = invitation;
+  const { email, access, created_at, expires_at } = invitation;
   const ended = Date.parse(expires_at) <= Date.now();
   return (
     <tr>
       <td data-label="Email">{email}</td>
+      <td data-label="Joins as">{levelName(access)}</td>
       <td data-label="Invited">
         <Value value={created_at} format="datetime" />
       </td>

@@ -1,10 +1,10 @@
 import { useState } from 'react';
 import type { Level, Member } from '../api/members-api.ts';
-import type { Field } from '../api/page-def.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { Dialog } from './dialog.tsx';
 import { Form } from './form.tsx';
+import { levelField } from './level-field.ts';
 import { Value } from './value.tsx';
 
 interface MembersTableProps {
@@ -16,12 +16,6 @@ interface MembersTableProps {
   changed(): void;
 }
 type Asked = { readonly what: 'change' | 'remove'; readonly member: Member };
-
-const LEVELS: readonly { value: Level; label: string }[] = [
-  { value: 'owner', label: 'Owner – everything, and who else is an owner' },
-  { value: 'admin', label: 'Administrator – environments, services, members' },
-  { value: 'viewer', label: 'Viewer – sees, changes nothing' },
-];
 
 /** Everybody who is in, with what may be done about it. */
 export function MembersTable({ org, orgName, items, access, changed }: MembersTableProps) {
@@ -120,5 +114,3 @@ export function MembersTable({ org, orgName, items, access, changed }: MembersTa
     </>
   );
 }
-
-const levelField = (access: Level): Field => ({ name: 'access', label: 'Level', type: 'select', required: true, options: LEVELS.filter(({ value }) => access === 'owner' || value !== 'owner') });

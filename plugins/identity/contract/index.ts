@@ -24,6 +24,7 @@ export const identity = defineContract({
   title: 'Identity',
   family: 'identity',
   placement: { tier: 10 },
+  essential: true,
   uses: { sys: ['sys:read', 'sys:instances:read'] },
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value'],

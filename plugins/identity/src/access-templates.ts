@@ -35,19 +35,18 @@ export class AccessTemplates {
     const subject = template === 'org' ? orgId : (envId as string);
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, subject];
     const groups = groupNames(template, subject);
-    const owners = groups[2] as string;
     const touched = await this.#ctx.db
       .tx(async tx => {
         // One after the other on the connection, and waited for once.
         const [, members] = await Promise.all([
           this.#model(tx, { template, orgId, realms, groups, owner }),
-          this.#membersBelow(tx, realms, owners, `platform:${template}:owner`),
+          this.#membersBelow(tx, template, realms, groups),
           // In the same transaction: an environment is never there without its door (registry rule 5).
           template === 'env' && host !== undefined ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() }) : undefined,
         ]);
         // Who could do all of it before can do nothing new in the system's realm: what is known of such a person there stands.
         const changed = members.filter(({ held }) => !held).map(({ user_id }) => user_id);
-        const reached = members.length < MANY ? [] : (await Promise.all(realms.map(realm => realmsReachedFrom(tx, realm, owners)))).flat();
+        const reached = members.length < MANY ? [] : (await Promise.all(realms.flatMap(realm => groups.map(group => realmsReachedFrom(tx, realm, group))))).flat();
         return { members: changed, everybody: members.length >= MANY, realms: reached };
       })
       .catch(cause => {
@@ -55,7 +54,7 @@ export class AccessTemplates {
         throw cause;
       });
     if (host !== undefined) await this.#realms.changed();
-    // A new tenant changes what its owners may do, and nobody else: other people's closures stand.
+    // A new tenant changes what the members of its organization may do, and nobody else: other people's closures stand.
     if (touched.everybody) await bumpAccess(this.#ctx, [...realms, ...touched.realms]);
     // But for the environment's own realm: somebody may have asked about it before it had anything in it (REG-016).
     else await bump(this.#ctx, template === 'env' ? [subject] : [], touched.members);
@@ -112,8 +111,9 @@ export class AccessTemplates {
       })),
     );
     const owners = groups[2] as string;
-    // Owners of the organization own its environments.
-    const above = template === 'env' ? `platform:org:${orgId}:owners` : null;
+    // Who has a level in the organization has it in its environments (F-14).
+    const above = template === 'env' ? groupNames('org', orgId) : [];
+    const nesting = tx.sql.json(above.map((name, index) => ({ group: groups[index], above: name })));
     return tx.sql`
       with asked as materialized (
         select * from jsonb_to_recordset(${tx.sql.json(rows)}) as row(env_id uuid, role text, scopes text[], contains text, group_id uuid, "group" text)),
@@ -129,8 +129,9 @@ export class AccessTemplates {
         insert into group_members (env_id, group_name, user_id)
         select env_id, "group", ${owner ?? null}::uuid from asked where "group" = ${owners} and ${owner ?? null}::uuid is not null on conflict do nothing)
       insert into group_nesting (env_id, group_name, child_env_id, child_group)
-      select asked.env_id, asked."group", above.env_id, above.name from asked join user_groups above on above.env_id = ${SYSTEM.envId} and above.name = ${above}
-      where asked."group" = ${owners} on conflict do nothing`;
+      select asked.env_id, asked."group", above.env_id, above.name
+      from asked join jsonb_to_recordset(${nesting}) as nested("group" text, above text) using ("group")
+      join user_groups above on above.env_id = ${SYSTEM.envId} and above.name = nested.above on conflict do nothing`;
   }
 
   /**
@@ -138,15 +139,17 @@ export class AccessTemplates {
    * gives them the role in the system's realm too. It is
    * kept from going before this commits, and who takes it away tells everybody after that; one that is going counts for nothing.
    */
-  #membersBelow(tx: IdentityTx, realms: readonly string[], group: string, role: string): Promise<{ user_id: string; held: boolean }[]> {
+  #membersBelow(tx: IdentityTx, template: 'org' | 'env', realms: readonly string[], groups: readonly string[]): Promise<{ user_id: string; held: boolean }[]> {
+    const levels = tx.sql.json(LEVELS.map(({ role }, index) => ({ level: groups[index], role: `platform:${template}:${role}` })));
     return tx.sql<{ user_id: string; held: boolean }[]>`
-      with recursive below(env_id, name) as (
-        select env_id, ${group}::text from (values (${realms[0]}::uuid), (${realms.at(-1)}::uuid)) realm(env_id)
-        union select n.child_env_id, n.child_group from below cross join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id and group_name = below.name offset 0) n),
+      with recursive below(env_id, name, level, role) as (
+        select env_id, level, level, role from (values (${realms[0]}::uuid), (${realms.at(-1)}::uuid)) realm(env_id)
+          cross join jsonb_to_recordset(${levels}) as asked(level text, role text)
+        union select n.child_env_id, n.child_group, below.level, below.role from below cross join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id and group_name = below.name offset 0) n),
       people as (
-        select distinct user_id from below cross join lateral (select user_id from group_members m where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY})
+        select distinct user_id, level, role from below cross join lateral (select user_id from group_members m where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY})
       select user_id, other.held is not null as held from people left join lateral (
-        select true as held from group_members m join group_roles r on r.env_id = m.env_id and r.group_name = m.group_name and r.role = ${role}
-        where m.user_id = people.user_id and m.env_id = ${SYSTEM.envId} and m.group_name <> ${group} limit 1 for key share of m skip locked) other on true`;
+        select true as held from group_members m join group_roles r on r.env_id = m.env_id and r.group_name = m.group_name and r.role = people.role
+        where m.user_id = people.user_id and m.env_id = ${SYSTEM.envId} and m.group_name <> people.level limit 1 for key share of m skip locked) other on true`;
   }
 }

@@ -31,6 +31,28 @@ describe('an access model', () => {
     expect(await access.snapshot()).not.toContain(newId());
   });
 
+  test("F-14 an organization's administrators and viewers have that level in its environments, made before they joined or after", async () => {
+    const org = await access.organization();
+    const before = await access.tenant(org);
+    const [admin, viewer] = [await access.person(), await access.person()];
+    for (const [user, group] of [
+      [admin, 'admins'],
+      [viewer, 'viewers'],
+    ] as const)
+      await access.registry.putGroupMember({ params: { group: `platform:org:${org}:${group}`, user_id: user }, targetEnvId: SYSTEM.envId });
+    const known = await access.scopes(admin, before);
+    const after = await access.environment();
+    // Asked before it is provisioned: what was told then stands no longer.
+    expect(await access.scopes(viewer, after)).not.toContain('sys:read');
+    await access.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: after } });
+    for (const env of [before, after]) {
+      expect(await access.scopes(admin, env)).toEqual(expect.arrayContaining(['sys:read', 'sys:env:admin']));
+      expect(await access.scopes(viewer, env)).toContain('sys:read');
+      expect(await access.scopes(viewer, env)).not.toContain('sys:env:admin');
+    }
+    expect(known).not.toContain('sys:org:admin');
+  });
+
   test('REG-016 H-31 what anybody was told of an environment before it was provisioned stands no longer, also of somebody who held the role already', async () => {
     const owner = await access.person();
     const [org, first, second] = [newId(), await access.environment(), await access.environment()];

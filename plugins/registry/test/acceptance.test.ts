@@ -1,7 +1,7 @@
 import { SYSTEM } from '@platform/sdk';
 import { as, type Persona } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { guest, invited } from './fixtures/invited.ts';
+import { delivered, guest, invited, newEmail } from './fixtures/invited.ts';
 import { PostOffice } from './fixtures/post-office.ts';
 import { refusal, World } from './fixtures/world.ts';
 
@@ -40,6 +40,24 @@ describe('accepting an invitation', () => {
     expect(await onRecord(org.org_id)).toBe(0);
     // REG-017: nothing cached stands in the way of the very next request.
     expect(await world.host.by({ ...person, scopes: ['sys:read'] }).getOrg({ params: { id: org.org_id } })).toMatchObject({ org_id: org.org_id });
+  });
+
+  test('F-14 an invitation carries the level that accepting it gives, and only an owner gives the highest', async () => {
+    const { org, owner } = await world.org();
+    const admin = world.stranger();
+    world.directory.groups(admin.id, adminsOf(org.org_id));
+    const invite = (by: Persona, email: string, access: 'owner' | 'viewer') => world.host.by(by).createInvitation({ params: { org_id: org.org_id }, body: { email, access } });
+    expect(await refusal(invite(admin, newEmail(), 'owner'))).toEqual([403, 'owner_required']);
+    for (const [by, access] of [
+      [admin, 'viewer'],
+      [owner, 'owner'],
+    ] as const) {
+      const email = newEmail();
+      const { invitation_id } = (await invite(by, email, access)) as { invitation_id: string };
+      const person = guest(email);
+      await accept(person, org.org_id, await delivered(world, office, invitation_id));
+      expect(world.directory.of(person.id)).toEqual([`platform:org:${org.org_id}:${access}s`]);
+    }
   });
 
   test('C6 over the wire: a verified person without a single scope; a workload is refused, and nobody is asked to sign in', async () => {

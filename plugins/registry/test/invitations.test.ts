@@ -40,6 +40,7 @@ describe('inviting', () => {
         invitation_id,
         org_id: org.org_id,
         email: 'Grace@Example.org',
+        access: 'admin',
         status: 'pending',
         expires_at: new Date(now + 7 * 86_400_000).toISOString(),
         created_at: new Date(now).toISOString(),

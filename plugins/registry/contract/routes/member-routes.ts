@@ -42,7 +42,7 @@ export const memberRoutes = {
     body: NewInvitation,
     status: 201,
     returns: Invitation,
-    problems: [...change, 'invitation_pending', 'rate_limited'],
+    problems: [...change, 'invitation_pending', 'rate_limited', 'owner_required'],
     emits: ['platform:sys:invitation:sent', 'platform:sys:invitation:revoked'],
   }),
   acceptInvitation: post(`${invitations}/accept`, {

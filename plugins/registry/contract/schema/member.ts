@@ -11,6 +11,8 @@ export const Invitation = Type.Object({
   invitation_id: Id,
   org_id: Id,
   email: Type.String(),
+  /** The level that accepting it gives. */
+  access: Access,
   status: InvitationStatus,
   expires_at: Stamp,
   created_at: Stamp,
@@ -18,5 +20,8 @@ export const Invitation = Type.Object({
   accepted_at: nullable(Stamp),
 });
 export type Invitation = Static<typeof Invitation>;
-export const NewInvitation = Type.Object({ email: Type.String({ minLength: 3, maxLength: 320, pattern: '^\\s*[^@\\s\\x00-\\x1f]+@[^@\\s\\x00-\\x1f]+\\s*$' }) });
+export const NewInvitation = Type.Object({
+  access: Type.Optional(Access),
+  email: Type.String({ minLength: 3, maxLength: 320, pattern: '^\\s*[^@\\s\\x00-\\x1f]+@[^@\\s\\x00-\\x1f]+\\s*$' }),
+});
 export const InvitationToken = Type.Object({ token: Type.String({ minLength: 1, maxLength: 200 }) });

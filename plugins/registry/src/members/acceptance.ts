@@ -5,6 +5,7 @@ import type { Contract, Ctx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
 import { hashOf } from './invitations.ts';
 import { BROKEN_AFTER_MS, type MemberChanges } from './member-changes.ts';
+import type { Level } from '../tenants/access.ts';
 import { requireMutable } from '../tenants/status.ts';
 import { groupOf } from './org-groups.ts';
 
@@ -14,6 +15,7 @@ interface Row {
   readonly invitation_id: string;
   readonly org_id: string;
   readonly email: string;
+  readonly access: Level;
   readonly status: 'pending' | 'accepted' | 'revoked';
   readonly expires_at: string;
   readonly org_status: Org['status'];
@@ -23,6 +25,8 @@ interface Begun {
   readonly org_id: string;
   readonly user_id: string;
   readonly begun_at: string;
+  /** The level that the invitation gives. */
+  readonly access: Level;
 }
 
 /**
@@ -43,9 +47,9 @@ export class Acceptance {
   async accept({ params, body, caller, correlationId }: RequestOf<Contract, 'acceptInvitation'>) {
     if (!caller.userId) throw this.#ctx.problem('not_org_member', { detail: 'caller is not a member of the org' });
     const asked = { orgId: params.org_id, token: body.token, caller };
-    const { org_id } = await this.#requireOpen(this.#ctx.db.sql, asked);
-    const group = groupOf(org_id, 'admin');
-    const begun = await this.#begin(asked, group);
+    const { org_id, access } = await this.#requireOpen(this.#ctx.db.sql, asked);
+    const group = groupOf(org_id, access);
+    const begun = await this.#begin(asked, access);
     try {
       return await this.#changes.run(org_id, async tx => {
         // Whatever it says of the organization's status stays so until the commit; before the invitation, as a delete locks them.
@@ -69,7 +73,9 @@ export class Acceptance {
   /** Takes out again whoever is in a group by an acceptance that was never committed. */
   async settle(signal: AbortSignal): Promise<void> {
     const before = new Date(this.#ctx.clock.now().getTime() - BROKEN_AFTER_MS).toISOString();
-    const broken = await this.#ctx.db.sql<Begun[]>`select acceptance_id, org_id, user_id, begun_at from acceptances where begun_at < ${before} order by begun_at limit ${PER_PASS}`;
+    const broken = await this.#ctx.db.sql<
+      Begun[]
+    >`select acceptance_id, org_id, user_id, begun_at, access from acceptances join invitations using (invitation_id, org_id) where begun_at < ${before} order by begun_at limit ${PER_PASS}`;
     for (const begun of broken) {
       if (signal.aborted) return;
       // One that cannot be undone now must not stand before the others; it comes again in the next pass.
@@ -77,23 +83,23 @@ export class Acceptance {
     }
   }
 
-  async #settleOne({ acceptance_id, org_id, user_id, begun_at }: Begun): Promise<void> {
+  async #settleOne({ acceptance_id, org_id, user_id, begun_at, access }: Begun): Promise<void> {
     await this.#changes.run(org_id, async tx => {
       const [mine] = await tx.sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`;
       const [accepted] = await tx.sql<object[]>`select 1 from invitations where org_id = ${org_id} and accepted_by = ${user_id} and accepted_at >= ${begun_at}`;
       if (!mine || accepted) return;
       await this.#changes.told(tx, user_id);
-      const params = { group: groupOf(org_id, 'admin'), user_id };
+      const params = { group: groupOf(org_id, access), user_id };
       await this.#changes.ask(signal => this.#ctx.services.identity.deleteGroupMember({ params, targetEnvId: SYSTEM.envId, signal }));
       this.#ctx.log.warn({ org_id, acceptance_id }, 'an acceptance was not committed; its member was taken out again');
     });
   }
 
   /** On record in a transaction of its own; nothing for a person who was in the group before and stays there whatever happens. */
-  async #begin({ orgId, token, caller }: { orgId: string; token: string; caller: UserCaller }, group: string): Promise<Begun | undefined> {
+  async #begin({ orgId, token, caller }: { orgId: string; token: string; caller: UserCaller }, access: Level): Promise<Begun | undefined> {
     const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: caller.userId }, signal }));
-    if (groups.some(({ name, env_id }) => name === group && env_id === SYSTEM.envId)) return undefined;
-    const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: caller.userId, begun_at: this.#ctx.clock.now().toISOString() };
+    if (groups.some(({ name, env_id }) => name === groupOf(orgId, access) && env_id === SYSTEM.envId)) return undefined;
+    const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: caller.userId, begun_at: this.#ctx.clock.now().toISOString(), access };
     const { sql } = this.#ctx.db;
     await sql`insert into acceptances (acceptance_id, invitation_id, org_id, user_id, begun_at)
       select ${begun.acceptance_id}, invitation_id, ${orgId}, ${caller.userId}, ${begun.begun_at} from invitations where token_hash = ${hashOf(token)}`;
@@ -111,7 +117,7 @@ export class Acceptance {
     const { problem, clock } = this.#ctx;
     const [row] = isUuid(orgId)
       ? await sql<Row[]>`
-          select i.invitation_id, i.org_id, i.email, i.status, i.expires_at, o.status as org_status
+          select i.invitation_id, i.org_id, i.email, i.access, i.status, i.expires_at, o.status as org_status
           from invitations i join orgs o using (org_id) where i.token_hash = ${hashOf(token)} and i.org_id = ${orgId} ${lock}`
       : [];
     if (!row) throw problem('invitation_unknown', { detail: 'The link is not one of this organization. Ask for a new invitation.' });

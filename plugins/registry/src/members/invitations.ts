@@ -8,6 +8,7 @@ import { isUuid } from '../uuid.ts';
 import type { Access } from '../tenants/access.ts';
 import { invitationMail, type InvitationMail } from './invitation-mail.ts';
 import type { MemberChanges } from './member-changes.ts';
+import type { Owners } from './owners.ts';
 import { holdMutableOrg } from '../tenants/status.ts';
 
 const LIFETIME_MS = 7 * 86_400_000;
@@ -23,13 +24,15 @@ export class Invitations {
   readonly #access: Access;
   readonly #audit: AuditTrail;
   readonly #changes: MemberChanges;
+  readonly #owners: Owners;
   readonly #mails: MailQueue<InvitationMail>;
 
-  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; mails: MailQueue<InvitationMail> }) {
+  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; owners: Owners; mails: MailQueue<InvitationMail> }) {
     this.#ctx = ctx;
     this.#access = parts.access;
     this.#audit = parts.audit;
     this.#changes = parts.changes;
+    this.#owners = parts.owners;
     this.#mails = parts.mails;
   }
 
@@ -55,6 +58,7 @@ export class Invitations {
   async create({ params, body, caller, correlationId }: RequestOf<Contract, 'createInvitation'>) {
     const { platform, clock, problem } = this.#ctx;
     const org = await this.#access.org(caller, params.org_id, 'admin');
+    if (body.access === 'owner') await this.#owners.requireOwner(caller, org.org_id);
     const email = body.email.trim();
     const token = randomBytes(32).toString('base64url');
     const now = clock.now();
@@ -62,6 +66,7 @@ export class Invitations {
       invitation_id: platform.newId(),
       org_id: org.org_id,
       email,
+      access: body.access ?? ('admin' as const),
       token_hash: hashOf(token),
       expires_at: new Date(now.getTime() + LIFETIME_MS).toISOString(),
       created_at: now.toISOString(),
@@ -133,4 +138,4 @@ export class Invitations {
 }
 
 /** Everything but the token's hash. */
-const columns = (sql: Sql): unknown => sql`invitation_id, org_id, email, status, expires_at, created_at, created_by, accepted_at`;
+const columns = (sql: Sql): unknown => sql`invitation_id, org_id, email, access, status, expires_at, created_at, created_by, accepted_at`;
