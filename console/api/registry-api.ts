@@ -37,6 +37,8 @@ export interface NavEntry {
   readonly page: string;
   readonly order?: number;
   readonly icon?: string;
+  /** What the page is about; an environment, unless it says otherwise. */
+  readonly scope?: string;
 }
 export interface ServiceEntry {
   readonly vertical: string;
@@ -49,6 +51,8 @@ export interface ServiceEntry {
 export interface Enablement {
   readonly service: string;
   readonly enabled: boolean;
+  /** The platform itself needs it: it stays on. */
+  readonly essential: boolean;
   readonly explicit: boolean;
 }
 export type Branding = Partial<Record<BrandingField, string | null>>;

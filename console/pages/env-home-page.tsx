@@ -1,9 +1,11 @@
+import { useState } from 'react';
 import type { Env } from '../api/registry-api.ts';
 import { Problem } from '../api/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
+import { ConfirmDialog } from '../widgets/confirm-dialog.tsx';
 import { CopyableCode } from '../widgets/copyable-code.tsx';
 import { PageFrame } from '../widgets/page-frame.tsx';
 import { Empty, LoadedView } from '../widgets/page-state.tsx';
@@ -29,7 +31,7 @@ export function EnvHomePage({ id, env }: { id: string; env: Env | undefined }) {
         </>
       }
     >
-      <Services env={id} />
+      <Services env={id} name={env?.display_name ?? 'this environment'} />
       {env && (
         <Card title="Environment">
           <dl className="detail">
@@ -71,16 +73,22 @@ export function EnvHomePage({ id, env }: { id: string; env: Env | undefined }) {
 }
 
 /** What is enabled here, beside what the registered services say about themselves. */
-function Services({ env }: { env: string }) {
+function Services({ env, name }: { env: string; name: string }) {
   const { registry, client, services = [], refresh, notify } = useConsole();
   const loaded = useLoaded(`services ${env}`, signal => registry.enablement(env, signal));
-  const set = async (service: string, label: string, enabled: boolean) => {
+  const [leaving, setLeaving] = useState<{ service: string; label: string }>();
+  const turn = async (service: string, label: string, enabled: boolean) => {
     client.beginAction();
+    await registry.enable(env, service, enabled);
+    notify(`${label} ${enabled ? 'enabled' : 'disabled'}`);
+    loaded.reload();
+    await refresh();
+  };
+  // Off asks first; on is done at once.
+  const set = async (service: string, label: string, enabled: boolean) => {
+    if (!enabled) return setLeaving({ service, label });
     try {
-      await registry.enable(env, service, enabled);
-      notify(`${label} ${enabled ? 'enabled' : 'disabled'}`);
-      loaded.reload();
-      await refresh();
+      await turn(service, label, true);
     } catch (error) {
       const problem = Problem.of(error);
       notify(`${label}: ${problem.denied ? 'not permitted' : problem.message} (${problem.correlationId})`, 'bad');
@@ -94,7 +102,7 @@ function Services({ env }: { env: string }) {
             <Empty title="No services registered" />
           ) : (
             <ul className="rows">
-              {rows.map(({ service, enabled }) => {
+              {rows.map(({ service, enabled, essential }) => {
                 const entry = services.find(each => each.service === service);
                 const label = entry?.label ?? service;
                 const page = entry?.nav[0]?.page;
@@ -102,10 +110,10 @@ function Services({ env }: { env: string }) {
                   <li key={service}>
                     <span className="grow">
                       {enabled && page ? <a href={hrefOf(`${service}/${page}`, { env })}>{label}</a> : label}
-                      <span className="sub"> {entry ? entry.vertical : ''}</span>
+                      <span className="sub"> {essential ? 'always on: the platform needs it' : (entry?.vertical ?? '')}</span>
                     </span>
                     {entry?.health && <StatusBadge status={entry.health} />}
-                    <Switch label={`${label} enabled`} on={enabled} change={on => set(service, label, on)} />
+                    <Switch label={`${label} enabled`} on={enabled} fixed={essential} change={on => set(service, label, on)} />
                   </li>
                 );
               })}
@@ -113,6 +121,16 @@ function Services({ env }: { env: string }) {
           )
         }
       </LoadedView>
+      {leaving && (
+        <ConfirmDialog
+          title={`Turn ${leaving.label} off in ${name}?`}
+          text={`Its pages close and its calls are refused for everybody in ${name}, at once. Its data stay, and you can turn it on again here.`}
+          label={`Turn ${leaving.label} off`}
+          tone="bad"
+          close={() => setLeaving(undefined)}
+          run={() => turn(leaving.service, leaving.label, false)}
+        />
+      )}
     </Card>
   );
 }

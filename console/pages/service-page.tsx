@@ -5,6 +5,7 @@ import type { ServiceEntry } from '../api/registry-api.ts';
 import type { Target } from '../api/target.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { coalesced } from '../shell/coalesced.ts';
+import { needsEnvironment } from '../shell/place.ts';
 import { hrefOf, PAGE_PROPS } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { type PageHost, PageHostState } from '../widgets/page-host.ts';
@@ -22,8 +23,21 @@ interface ServicePageProps {
 
 const encodedPage = (page: string) => page.split('/').map(encodeURIComponent).join('/');
 
-/** Any page of any service, from its definition. */
-export function ServicePage({ service, page, props }: ServicePageProps) {
+/** Any page of any service. */
+export function ServicePage(props: ServicePageProps) {
+  const { service, page } = props;
+  const { place } = useConsole();
+  if (!needsEnvironment(service, page, place)) return <DeclaredPage {...props} />;
+  const title = service.nav.find(item => item.page === page)?.label ?? service.label;
+  return (
+    <PageFrame title={title} above={service.label}>
+      <ChooseEnvironment service={service} title={title} page={page} />
+    </PageFrame>
+  );
+}
+
+/** A page from its definition. */
+function DeclaredPage({ service, page, props }: ServicePageProps) {
   const { client, place, config } = useConsole();
   const target: Target = place.env ? { env: place.env } : place.org ? { org: place.org } : { env: config.system.env_id };
   const loaded = useLoaded(JSON.stringify([service.service, page, props['type'], target]), signal =>
@@ -90,7 +104,7 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
   return (
     <PageFrame title={def.title} above={service.label} description={def.description}>
       {!target.env && !target.org ? (
-        <ChooseEnvironment service={service} def={def} />
+        <ChooseEnvironment service={service} title={def.title} page={def.page} />
       ) : missing ? (
         <p className="notice" data-tone="warn">
           This page needs <code>{missing.name}</code>
@@ -106,16 +120,16 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
 }
 
 /** A page of an environment was opened while the operator stood at its organization. */
-function ChooseEnvironment({ service, def }: { service: ServiceEntry; def: PageDef }) {
+function ChooseEnvironment({ service, title, page }: { service: ServiceEntry; title: string; page: string }) {
   const { bootstrap, place } = useConsole();
   const envs = bootstrap?.orgs.filter(({ org_id }) => !place.org || org_id === place.org).flatMap(org => org.envs) ?? [];
   return (
     <Empty title="Choose an environment">
-      <p>{def.title} belongs to an environment.</p>
+      <p>{title} belongs to an environment.</p>
       <ul className="chips">
         {envs.map(env => (
           <li key={env.env_id}>
-            <a className="chip" href={hrefOf(`${service.service}/${encodedPage(def.page)}`, { env: env.env_id })}>
+            <a className="chip" href={hrefOf(`${service.service}/${encodedPage(page)}`, { env: env.env_id })}>
               {env.display_name}
             </a>
           </li>

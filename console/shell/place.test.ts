@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Bootstrap } from '../api/registry-api.ts';
-import { placeOf } from './place.ts';
+import { needsEnvironment, placeOf } from './place.ts';
 import { parseRoute } from './route.ts';
 
 const env = (env_id: string, status = 'active') => ({ env_id, status });
@@ -21,4 +21,18 @@ test('else where the operator was, else the first environment that is not the pl
   expect(placeOf(parseRoute('#/orders'), bootstrap, { org: 'mine', env: 'prod' })).toEqual({ org: 'mine', env: 'prod' });
   expect(placeOf(parseRoute('#/'), bootstrap, undefined)).toEqual({ org: 'mine', env: 'prod' });
   expect(placeOf(parseRoute('#/'), undefined, undefined)).toEqual({ org: undefined, env: undefined });
+});
+
+test('F-55 at the level of an organization a page of an environment asks for one first; a page of the organization or of the platform does not', () => {
+  const atOrg = { org: 'mine', env: undefined };
+  const nav = [
+    { label: 'Loans', page: 'loans', scope: 'env' },
+    { label: 'Keys', page: 'keys' },
+    { label: 'Limits', page: 'limits', scope: 'org' },
+    { label: 'Nodes', page: 'nodes', scope: 'platform' },
+  ];
+  const asked = (vertical: string) => [...nav.map(({ page }) => page), 'unlisted'].map(page => needsEnvironment({ nav, vertical }, page, atOrg));
+  expect(asked('platform')).toEqual([true, true, false, false, false]);
+  expect(asked('acme')).toEqual([true, true, true, true, true]);
+  expect(needsEnvironment({ nav, vertical: 'acme' }, 'loans', { org: 'mine', env: 'prod' })).toBe(false);
 });

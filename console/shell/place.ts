@@ -1,10 +1,20 @@
-import type { Bootstrap } from '../api/registry-api.ts';
+import type { Bootstrap, ServiceEntry } from '../api/registry-api.ts';
 import type { Route } from './route.ts';
 
 /** Where the operator stands: an org, and an environment of it unless the org itself is looked at. */
 export interface Place {
   readonly org: string | undefined;
   readonly env: string | undefined;
+}
+
+/**
+ * Whether an environment must be chosen before the page of a service can be asked for (F-55). What is about an environment needs one, and a
+ * vertical is reached through an environment alone, whatever its page is about.
+ */
+export function needsEnvironment({ nav, vertical }: Pick<ServiceEntry, 'nav' | 'vertical'>, page: string, place: Place): boolean {
+  if (place.env) return false;
+  const entry = nav.find(item => item.page === page);
+  return vertical !== 'platform' || (entry !== undefined && (entry.scope ?? 'env') === 'env');
 }
 
 /** From the route, else from where the operator was, else the first environment within reach. */

@@ -152,7 +152,9 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
         env: /env=([0-9a-f-]{36})/.exec(envUrl)?.[1] as string,
       });
     await ada.goto(envUrl);
+    expect(await ada.getByRole('switch', { name: 'Tenant registry enabled' }).isDisabled()).toBe(true);
     await ada.getByRole('switch', { name: 'Lending enabled' }).click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Turn Lending off' }).click();
     await loans(ada).waitFor({ state: 'hidden' });
     await loans(second).waitFor({ state: 'hidden' });
     await expect.poll(call).toBe(403);

@@ -11,6 +11,7 @@ export interface Manifest {
   readonly uses: WorkloadNeeds;
   readonly workloads: Readonly<Record<string, WorkloadNeeds>>;
   readonly placement: Placement;
+  readonly essential: boolean;
   readonly config?: TSchema;
   readonly actions: Readonly<Record<string, Action>>;
   readonly problems: Readonly<Record<string, ProblemDecl>>;
@@ -38,6 +39,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     uses: base.uses ?? {},
     workloads: base.workloads ?? {},
     placement: base.placement,
+    essential: base.essential ?? false,
     config: base.config,
     actions,
     problems,

@@ -130,6 +130,7 @@ function registration(vertical: string, members: readonly Manifest[]): object {
       service: manifest.id,
       label: manifest.title,
       base_path: '/',
+      essential: manifest.essential,
       nav: Object.entries(manifest.pages).flatMap(([page, { title, nav, scope }], index) => (nav === false ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env' }])),
       pages: Object.keys(manifest.pages),
       actions: operatorActions(manifest),

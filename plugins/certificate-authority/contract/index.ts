@@ -29,6 +29,7 @@ export const certificateAuthority = defineContract({
   title: 'Certificate authority',
   family: 'acme',
   placement: { tier: 2, singleton: true },
+  essential: true,
   capabilities: ['key-value', 'authority'],
   config: Type.Object({
     leafDays: Type.Integer({ env: 'PLATFORM_ACME_LEAF_DAYS', default: 90, minimum: 1, maximum: 825, description: 'Days a listener certificate is valid' }),

@@ -13,6 +13,7 @@ export const eventBus = defineContract({
   id: 'bus',
   title: 'Event bus',
   placement: { tier: 20, heap_growth: 50 },
+  essential: true,
   capabilities: ['key-value'],
   config: Type.Object({
     produceRate: Type.Integer({ env: 'PLATFORM_BUS_PRODUCE_RATE', default: 1_000, minimum: 1, description: 'Events per second that verticals may produce into one environment' }),

@@ -10,6 +10,7 @@ export const gateway = defineContract({
   id: 'bff',
   title: 'Browser gateway',
   placement: { tier: 50 },
+  essential: true,
   capabilities: ['key-value', 'backends'],
   uses: { sys: ['sys:read', 'sys:instances:read'], auth: ['auth:membership:read'] },
   workloads: {

@@ -18,6 +18,7 @@ export const ingress = defineContract({
   id: 'proxy',
   title: 'Ingress',
   placement: { tier: 20, singleton: true, pin: 'edge' },
+  essential: true,
   uses: { acme: ['acme:certificates:fetch'], sys: ['sys:instances:read'] },
   capabilities: ['backends', 'key-value'],
   config: Type.Object({

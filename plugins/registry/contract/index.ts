@@ -17,6 +17,7 @@ export const registry = defineContract({
   id: 'sys',
   title: 'Tenant registry',
   placement: { tier: 15 },
+  essential: true,
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value', 'policy-store'],

@@ -37,6 +37,7 @@ export class Enablement {
       throw this.#ctx.problem('unknown_service', { extra: { errors: [{ pointer: `/services/${stranger}/service`, code: 'unknown_service', message: 'is not a registered service' }] } });
     await this.#ctx.db.tx(async tx => {
       await holdMutable(this.#ctx, tx.sql, env);
+      await this.#refuseEssential(body.services);
       for (const { service, enabled, config } of body.services) {
         const changed = await tx.sql<object[]>`
           insert into service_enablement (env_id, service, enabled, config) values (${params.env_id}, ${service}, ${enabled}, ${tx.sql.json(config ?? {})})
@@ -52,25 +53,45 @@ export class Enablement {
     return this.#read(params.env_id);
   }
 
+  /** What every environment needs stays on, or nothing there could turn it on again (F-12). */
+  async #refuseEssential(changes: readonly { service: string; enabled: boolean }[]): Promise<void> {
+    const essential = await this.#parts.verticals.essential();
+    const refused = changes.findIndex(({ service, enabled }) => !enabled && essential.has(service));
+    if (refused < 0) return;
+    throw this.#ctx.problem('service_required', {
+      detail: `${changes[refused]?.service} stays on in every environment: other services stop without it.`,
+      extra: { errors: [{ pointer: `/services/${refused}/enabled`, code: 'service_required', message: 'is needed by the platform itself' }] },
+    });
+  }
+
   /** Service name to enabled, for the feature map of bootstrap (C36). */
   async features(envId: string): Promise<Record<string, boolean>> {
     const rows = await this.#ctx.db.sql<{ service: string; enabled: boolean }[]>`
       select registered.service, coalesce(entry.enabled, true) as enabled from (select distinct unnest(services) as service from verticals) registered
       left join service_enablement entry on entry.env_id = ${envId} and entry.service = registered.service order by registered.service`;
-    return Object.fromEntries(rows.map(({ service, enabled }) => [service, enabled]));
+    const essential = await this.#parts.verticals.essential();
+    return Object.fromEntries(rows.map(({ service, enabled }) => [service, enabled || essential.has(service)]));
   }
 
   async isEnabled(envId: string, service: string): Promise<boolean> {
     const [row] = await this.#ctx.db.sql<{ enabled: boolean }[]>`select enabled from service_enablement where env_id = ${envId} and service = ${service}`;
-    return row?.enabled ?? true;
+    return (row?.enabled ?? true) || (await this.#parts.verticals.essential()).has(service);
   }
 
   async #read(envId: string) {
     const rows = await this.#ctx.db.sql<Row[]>`select service, enabled, config, updated_at from service_enablement where env_id = ${envId}`;
     const explicit = new Map(rows.map(row => [row.service, row]));
+    const essential = await this.#parts.verticals.essential();
     const services = (await this.#parts.verticals.serviceIds()).map(service => {
       const row = explicit.get(service);
-      return { service, enabled: row?.enabled ?? true, config: row?.config ?? {}, explicit: row !== undefined, updated_at: row?.updated_at ?? null };
+      return {
+        service,
+        enabled: essential.has(service) || (row?.enabled ?? true),
+        essential: essential.has(service),
+        config: row?.config ?? {},
+        explicit: row !== undefined,
+        updated_at: row?.updated_at ?? null,
+      };
     });
     return { env_id: envId, services };
   }

@@ -49,7 +49,7 @@ export async function servicesOf(ctx: Ctx) {
   const auditKeys = await AuditKeys.open(ctx);
   const witness = ctx.own(AuditWitness.open(join(ctx.platform.dataDir, 'audit'), ctx.clock.now()));
   const audit = new AuditTrail(ctx, new AuditChain(ctx));
-  const auditListing = new AuditListing(ctx);
+  const auditListing = new AuditListing(ctx, access);
   const auditVerification = new AuditVerification(ctx, { keys: auditKeys, witness });
   const auditAnchors = new AuditAnchors(ctx, auditKeys);
   const auditRetention = new AuditRetention(ctx, auditKeys);
@@ -69,7 +69,7 @@ export async function servicesOf(ctx: Ctx) {
   const unfinished = new Unfinished(ctx, tenants);
   const branding = new Branding(ctx, { access, changes });
   const labels = new ServiceLabels(ctx);
-  const resolver = new Resolver(ctx, { hosts: new HostIndex(ctx, new HostLookup(ctx, labels)), enablement });
+  const resolver = new Resolver(ctx, { hosts: new HostIndex(ctx, new HostLookup(ctx, labels)), enablement, access });
   const apps = new AppInstances(ctx, { access, audit, changes, verticals, labels });
   const proof = new DomainProof(ctx.config.dnsServers);
   const domains = new CustomDomains(ctx, { apps, audit, proof });
@@ -83,9 +83,9 @@ export async function servicesOf(ctx: Ctx) {
   const members = { access, audit, changes: memberChanges, owners };
   const memberships = new Memberships(ctx, members);
   const removal = new Removal(ctx, members);
-  const invitations = new Invitations(ctx, { access, audit, changes: memberChanges, mails });
+  const invitations = new Invitations(ctx, { ...members, mails });
   const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
-  const slugs = new SlugAvailability(ctx);
+  const slugs = new SlugAvailability(ctx, access);
   return {
     acceptance,
     apps,

@@ -70,6 +70,12 @@ export class Verticals {
     return key;
   }
 
+  /** Services that no environment can turn off; a vertical's word for itself does not count. */
+  async essential(): Promise<ReadonlySet<string>> {
+    const platform = (await this.#rows()).find(({ vertical }) => vertical === 'platform');
+    return new Set(platform?.registration.services.flatMap(({ service, essential }) => (essential ? [service] : [])));
+  }
+
   async serviceIds(): Promise<string[]> {
     const rows = await this.#ctx.db.sql<{ services: string[] }[]>`select services from verticals`;
     return rows.flatMap(({ services }) => services).sort();

@@ -46,6 +46,34 @@ describe('who may touch an organization', () => {
     expect(await refusal(admin.getEnv({ params: { env_id: NOWHERE } }))).toEqual([404, 'env_not_found']);
   });
 
+  test('F-06 hosts, app instances, sign-in hosts and free slugs of a tenant are its own affair: a stranger gets 403 for what is there and what is not', async () => {
+    const { org, owner, env } = await world.tenant();
+    const app = await world.app(owner, env.env_id);
+    const questions = (by: ReturnType<typeof world.host.by>, envId: string, instance: string, hostname: string, orgId: string) => [
+      by.resolveHostname({ query: { hostname } }),
+      by.appInstanceScopes({ query: { app_instance_id: instance } }),
+      by.appInstanceAuthMode({ query: { hostname } }),
+      by.authDomain({ params: { id: envId } }),
+      by.appCustomDomain({ params: { id: envId }, query: { app_instance_id: instance } }),
+      by.slugAvailable({ params: { slug: 'prod' }, query: { kind: 'env', org_id: orgId } }),
+    ];
+    const ask = (persona: Parameters<typeof world.host.by>[0], ...about: readonly [string, string, string, string]) =>
+      Promise.all(questions(world.host.by(persona), ...about).map(question => refusal(question)));
+    const there = [env.env_id, app.app_instance_id, app.hostname, org.org_id] as const;
+    const answered = Array.from({ length: 6 }, () => [200, 'answered']);
+    const refused = answered.map(() => [403, 'not_org_member']);
+    expect(await ask(world.stranger(), ...there)).toEqual(refused);
+    expect(await ask(world.stranger(), NOWHERE, NOWHERE, 'nobody.example.org', NOWHERE)).toEqual(refused);
+    expect(await ask(as.delegated((await world.tenant()).env.env_id, ...EVERYTHING), ...there)).toEqual(refused);
+    expect(await ask(owner, ...there)).toEqual(answered);
+    const guest = world.stranger();
+    world.directory.groups(guest.id, `platform:env:${env.env_id}:viewers`);
+    expect((await ask(guest, ...there)).slice(0, 5)).toEqual(answered.slice(0, 5));
+    expect((await ask(world.service('bff', 'sys:instances:read'), ...there)).slice(0, 5)).toEqual(answered.slice(0, 5));
+    // Where the platform itself answers is no tenant's affair.
+    expect(await refusal(world.host.by(world.stranger()).resolveHostname({ query: { hostname: 'console.ops.sys.localhost' } }))).toEqual([200, 'answered']);
+  });
+
   test('REG-112 a platform administrator needs no group', async () => {
     const { org } = await world.org();
     expect(await world.host.by(world.admin()).getOrg({ params: { id: org.org_id } })).toMatchObject({ org_id: org.org_id });

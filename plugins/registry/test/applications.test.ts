@@ -120,12 +120,12 @@ describe('app instances', () => {
     expect(await refusal(by(world.admin()).listApplications({ params: { env_id: 'nonsense' } }))).toEqual([404, 'env_not_found']);
   });
 
-  test('H-09 scopes, services and flags that nobody knows are refused by place, and nothing is written', async () => {
+  test('F-28 H-09 scopes, services and flags that nobody knows are refused by place, and nothing is written', async () => {
     const { owner, env } = await world.tenant();
     const body = { app_id: 'crm', slug: 'crm', name: 'X', auth_mode: 'open', scope_whitelist: ['sys:read', 'sys:raed'], service_whitelist: ['syss'], feature_flags: { 'Bad Flag': true } };
     const answer = await world.host.fetch(`/v1/env/${env.env_id}/applications`, { method: 'POST', persona: world.admin(), body: JSON.stringify(body) });
     expect(answer).toMatchObject({
-      status: 422,
+      status: 400,
       json: {
         code: 'whitelist_invalid',
         errors: [
@@ -137,7 +137,7 @@ describe('app instances', () => {
     });
     expect((await by(owner).listApplications({ params: { env_id: env.env_id } })).items).toEqual([]);
     const app = await world.app(owner, env.env_id);
-    expect(await refusal(by(owner).updateApplication({ params: at(env, app), body: { scope_whitelist: ['nope:read'] } }))).toEqual([422, 'whitelist_invalid']);
+    expect(await refusal(by(owner).updateApplication({ params: at(env, app), body: { scope_whitelist: ['nope:read'] } }))).toEqual([400, 'whitelist_invalid']);
   });
 
   test('REG-050 a gate names its group, a slug and an app do not change, an OAuth client serves one', async () => {

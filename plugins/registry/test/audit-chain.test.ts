@@ -192,8 +192,9 @@ describe('commit order', () => {
   test('H-20 transactions that audit in several environments in any order end, none waiting for another', async () => {
     const { owner, org } = await world.org();
     const env = await world.env(owner, org.org_id);
-    const turn = (enabled: boolean) => world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: ['auth', 'web'].map(service => ({ service, enabled })) } });
-    await Promise.all([turn(false), turn(true), turn(false), turn(true), new Trail(world).record(5)]);
+    const put = (turn: boolean) =>
+      world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: ['auth', 'web'].map(service => ({ service, enabled: true, config: { turn } })) } });
+    await Promise.all([put(false), put(true), put(false), put(true), new Trail(world).record(5)]);
     expect(await world.host.by(world.admin()).verifyAudit({ query: { env_id: env.env_id } })).toMatchObject({ status: 'intact' });
   });
 });

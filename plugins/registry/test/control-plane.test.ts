@@ -67,6 +67,19 @@ describe('service enablement', () => {
     ]);
   });
 
+  test('F-12 what the platform itself needs stays on: turning it off is 409, and a row that says off from before counts for nothing', async () => {
+    const { env, owner } = await tenant();
+    const by = world.host.by(owner);
+    const off = (service: string) => refusal(by.updateServices({ params: { env_id: env.env_id }, body: { services: [{ service, enabled: false }] } }));
+    for (const service of ['sys', 'auth', 'bff', 'web']) expect(await off(service)).toEqual([409, 'service_required']);
+    await world.sql`insert into service_enablement (env_id, service, enabled, config) values (${env.env_id}, 'sys', false, '{}')`;
+    const { services } = await by.listServices({ params: { env_id: env.env_id } });
+    expect(services.find(({ service }) => service === 'sys')).toMatchObject({ enabled: true, essential: true });
+    expect(services.find(({ service }) => service === 'till')).toMatchObject({ essential: false });
+    expect((await world.host.by(as.delegated(env.env_id, ...EVERYTHING)).bootstrap({})).features).toMatchObject({ sys: true });
+    expect(await off('till')).toEqual([200, 'answered']);
+  });
+
   test('REG-082 an unknown service is refused by place, and nothing is written', async () => {
     const { env, owner } = await tenant();
     const answer = await world.host.fetch(`/v1/env/${env.env_id}/services`, {

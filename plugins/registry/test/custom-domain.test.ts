@@ -106,7 +106,7 @@ describe('verification', () => {
     expect(await verify(claimed)).toMatchObject({ status: 'verified' });
   });
 
-  test('G-SYS-08 asking reserves nothing: of two the first that proves it has the domain', async () => {
+  test('D-03 G-SYS-08 asking reserves nothing: of two the first that proves it has the domain', async () => {
     const fqdn = freshName();
     const squatter = await claim(fqdn);
     const rightful = await claim(fqdn);

@@ -90,11 +90,11 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
   ['a binding is changed', ofBinding((by, params) => () => by.updateBinding({ params, body: { slug: 'other' } }))],
   ['a binding is deleted', ofBinding((by, params) => () => by.deleteBinding({ params }))],
   [
-    'a service is disabled',
+    'a service is configured',
     ofEnv(
       async ({ owner, env }) =>
         () =>
-          world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'auth', enabled: false }] } }),
+          world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'auth', enabled: true, config: { changed: true } }] } }),
     ),
   ],
   [

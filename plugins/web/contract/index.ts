@@ -7,6 +7,7 @@ export const web = defineContract({
   id: 'web',
   title: 'Console host',
   placement: { tier: 50 },
+  essential: true,
   hosts: ['console'],
   actions: {},
   problems: {},

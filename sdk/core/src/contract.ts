@@ -34,6 +34,8 @@ interface Base {
   /** Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. A client of a service that only one of these needs calls as that workload. */
   readonly workloads?: Readonly<Record<string, WorkloadNeeds>>;
   readonly placement: Placement;
+  /** Other services stop without it: no environment can turn it off. Counts for the platform's own services only. */
+  readonly essential?: boolean;
   readonly config?: TObject;
   readonly consumes?: Readonly<Record<string, Subscription>>;
   readonly jobs?: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;

@@ -14,7 +14,7 @@ export const serviceRoutes = {
     gate: 'sys:services:admin',
     body: EnablementChange,
     returns: Type.Object({ env_id: Id, services: Type.Array(Enablement) }),
-    problems: ['not_org_member', 'env_not_found', 'unknown_service', 'env_suspended', 'org_suspended', 'record_archived'],
+    problems: ['not_org_member', 'env_not_found', 'unknown_service', 'service_required', 'env_suspended', 'org_suspended', 'record_archived'],
     emits: ['platform:sys:service:updated'],
   }),
   scopeCatalog: get('/v1/scopes/catalog', {

@@ -71,5 +71,6 @@ export const tenantRoutes = {
     gate: 'sys:read',
     query: { kind: Type.Optional(Type.Union([Type.Literal('org'), Type.Literal('env')])), org_id: Type.Optional(Id) },
     returns: Type.Object({ slug: Type.String(), available: Type.Boolean(), reason: Type.Union([Type.Null(), Type.Literal('taken'), Type.Literal('reserved'), Type.Literal('invalid')]) }),
+    problems: ['org_required', 'not_org_member', 'org_not_found', 'identity_unavailable'],
   }),
 };

@@ -4,6 +4,8 @@ import { nullable, Stamp } from './field.ts';
 export const Enablement = Type.Object({
   service: Type.String(),
   enabled: Type.Boolean(),
+  /** Cannot be turned off: the platform itself needs it. */
+  essential: Type.Boolean(),
   config: Type.Object({}, { additionalProperties: true }),
   explicit: Type.Boolean(),
   updated_at: nullable(Stamp),
@@ -27,6 +29,8 @@ const ServiceEntry = Type.Object({
   service: Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$' }),
   label: Type.String(),
   base_path: Type.String(),
+  /** Of the platform's own services: no environment can turn it off. */
+  essential: Type.Optional(Type.Boolean()),
   nav: Type.Array(Nav, { maxItems: 100 }),
   pages: Type.Array(Type.String(), { maxItems: 200 }),
   actions: Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 500 }),

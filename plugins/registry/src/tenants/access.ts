@@ -1,4 +1,4 @@
-import { type Caller, isProblem, SYSTEM } from '@platform/sdk';
+import { type Caller, isProblem, type ProblemError, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Ctx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
@@ -45,6 +45,18 @@ export class Access {
   async reach(caller: Caller, orgId: string, needed: Level): Promise<void> {
     if (isTrusted(caller) || (await this.#within(caller, orgId, needed))) return;
     if (!isEnough((await this.levels(caller, orgId)).orgs.get(orgId), needed)) throw this.#notMember();
+  }
+
+  /** Refuses a person who reaches neither the environment nor its organization; a workload resolves every tenant (G-SYS-10, F-06). */
+  async reachEnv(caller: Caller, env: Pick<Env, 'env_id' | 'org_id'>): Promise<void> {
+    if (caller.kind === 'machine' || isTrusted(caller) || env.env_id === SYSTEM.envId || (await this.#within(caller, env.org_id, 'viewer'))) return;
+    const { orgs, envs } = await this.levels(caller, env.env_id, env.org_id);
+    if (!orgs.has(env.org_id) && !envs.has(env.env_id)) throw this.#notMember();
+  }
+
+  /** A record that is not there: a person who could not have reached it learns nothing from the answer. */
+  missing(caller: Caller, absent: ProblemError): ProblemError {
+    return caller.kind === 'machine' || isTrusted(caller) ? absent : this.#notMember();
   }
 
   /** An organization that is not there, to somebody who would have reached it. */
