@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readAuthority } from '../identity/trust-anchors.ts';
+import { isUnavailable } from '../storage/unavailable.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import { readConfig } from './configuration.ts';
 import { importPlugin, readPlugin } from './loader.ts';
@@ -11,10 +12,16 @@ export async function runChild(args: readonly string[]): Promise<void> {
   const directory = args[args.indexOf('--plugin') + 1];
   if (!directory) throw new Error('--child needs --plugin DIR');
   const bootstrap = JSON.parse(readFileSync(3, 'utf8')) as Bootstrap;
+  let started = false;
   const stop = new Promise<void>(resolve => {
-    process.once('SIGTERM', resolve);
+    const end = () => {
+      // What has not started has nothing to drain, and may never get so far.
+      if (!started) process.exit(1);
+      resolve();
+    };
+    process.once('SIGTERM', end);
     // The host is gone without a word: nobody is left to stop us.
-    process.once('disconnect', resolve);
+    process.once('disconnect', end);
   });
   // Ctrl-C reaches the whole terminal; only the host decides the order of stopping.
   process.on('SIGINT', () => undefined);
@@ -31,12 +38,13 @@ export async function runChild(args: readonly string[]): Promise<void> {
       processName: found.manifest.id,
       pretty: !bootstrap.production,
     });
+    started = true;
     process.send?.('ready');
     await stop;
     await running.drain();
     await running[Symbol.asyncDispose]();
   } catch (error) {
-    process.send?.({ failed: reasonOf(error) });
+    process.send?.({ failed: reasonOf(error), absent: isUnavailable(error) });
     process.exitCode = 1;
   }
   process.disconnect?.();

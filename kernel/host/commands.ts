@@ -7,6 +7,7 @@ import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configura
 import { Host } from './host.ts';
 import { readPlugin } from './loader.ts';
 import { hostOptions } from './options.ts';
+import { reasonOf } from './reason.ts';
 
 type Command = (args: readonly string[]) => Promise<void>;
 const out = (text: string) => process.stdout.write(`${text}\n`);
@@ -75,8 +76,13 @@ async function runHost(args: readonly string[]): Promise<void> {
   out(`ready ${JSON.stringify(host.ready)}`);
   await stopped;
   out('Stopping: finishing what is under way …');
-  await host.stop();
+  await host.stop().catch(error => {
+    process.stderr.write(`Something did not stop in order: ${reasonOf(error)}\n`);
+    process.exitCode = 1;
+  });
   out('Stopped.');
+  // Whatever a plugin left open, a host that was told to end does.
+  setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
 async function startOrExit(args: readonly string[]): Promise<Host> {
@@ -95,6 +101,9 @@ async function startOrExit(args: readonly string[]): Promise<Host> {
 
 /** One Ctrl-C may reach us several times: by the terminal, by npm, by the start script. */
 const SAME_PRESS_MS = 2_000;
+/** Verticals, then the platform's own services, then the databases: each has its own bound, and this is above their sum. */
+const STOP_MS = 150_000;
+const LINGER_MS = 5_000;
 
 /** The first signal asks for an orderly stop, a later one ends at once. */
 function stopSignal(): Promise<void> {
@@ -106,6 +115,10 @@ function stopSignal(): Promise<void> {
       process.on(signal, () => {
         if (askedAt !== undefined && performance.now() - askedAt > SAME_PRESS_MS) process.exit(130);
         askedAt ??= performance.now();
+        setTimeout(() => {
+          process.stderr.write(`Not everything stopped in ${STOP_MS / 1_000} s; ending now.\n`);
+          process.exit(1);
+        }, STOP_MS).unref();
         resolve();
       });
     }

@@ -43,6 +43,13 @@ export const KERNEL_CONFIG = Type.Object({
     default: 'strict',
     description: 'Key exchange between services: X25519MLKEM768 only, or classical groups too',
   }),
+  lastResortS: Type.Integer({
+    env: 'PLATFORM_CAPTAIN_LAST_RESORT_RESPAWN_S',
+    default: 300,
+    minimum: 0,
+    maximum: 86_400,
+    description: 'Pace in seconds of attempts to start a service that was given up on; 0 makes none',
+  }),
 });
 
 /** Reads settings from the environment: empty equals unset, text becomes the type its schema names, every fault is reported at once. */

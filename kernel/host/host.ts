@@ -8,14 +8,14 @@ import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
 import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { buildHash } from './build.ts';
-import type { ServiceProcess } from './child-process.ts';
 import { lockDataDir } from './data-dir-lock.ts';
 import { HostWorkload } from './host-workload.ts';
 import type { FoundPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
+import type { SupervisedProcess } from './process/supervised-process.ts';
 import { type FailedPlugin, importAll, readAll, readConfigs } from './plugin-intake.ts';
 import { reasonOf } from './reason.ts';
-import { launchVertical, startSplit, watchForVerticals } from './service-fleet.ts';
+import { startSplit, stopAll, verticalProcess, watchForVerticals } from './service-fleet.ts';
 import { openStores } from './stores.ts';
 
 export interface HostOptions {
@@ -25,6 +25,8 @@ export interface HostOptions {
   readonly edgePort: number;
   readonly logLevel: string;
   readonly pqMode: PqMode;
+  /** Pace of attempts to start a service that was given up on; 0 makes none. */
+  readonly lastResortMs: number;
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly pluginDirs: readonly string[];
@@ -135,6 +137,8 @@ async function bringUp(
   progress('Preparing databases');
   for (const { manifest } of found) await stores.ensureService(manifest.id);
 
+  const running = new Map<string, SupervisedProcess>();
+  verticalStack.defer(() => stopAll(running.values()));
   let main: PlatformProcess | undefined;
   if (options.split) await startSplit(owned, options, { base, found: platform, environment, stores });
   else {
@@ -147,17 +151,17 @@ async function bringUp(
       processName: 'platform',
       pretty: options.pretty,
       environment,
-      failedPlugins: () => failed,
+      failedPlugins: () => failed.filter(({ plugin }) => running.get(plugin)?.life.phase !== 'running'),
       progress,
     });
     owned.own(main);
   }
   const host = owned.own(await HostWorkload.open({ bootstrap: base, authority, log: main?.telemetry }));
-  const running = new Map<string, ServiceProcess>();
   const startVertical = async (plugin: FoundPlugin) => {
     if (running.has(plugin.manifest.id)) return;
-    const process = await launchVertical(plugin, { base, options, environment, stores, host, siblings: verticals });
-    running.set(plugin.manifest.id, verticalStack.own(process));
+    const process = verticalProcess(plugin, { base, options, environment, stores, host, siblings: verticals });
+    running.set(plugin.manifest.id, process);
+    await process.start();
   };
   if (!options.trustVerticals) {
     for (const plugin of verticals) {
@@ -167,10 +171,7 @@ async function bringUp(
     watchForVerticals(verticalStack, options, {
       known: found,
       failed,
-      start: async plugin => {
-        await stores.ensureService(plugin.manifest.id);
-        await startVertical(plugin);
-      },
+      start: startVertical,
     });
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);

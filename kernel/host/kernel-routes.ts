@@ -7,13 +7,16 @@ import { pageDefinition } from '../http/page-definition.ts';
 import type { MountedRoute, RouteHandler } from '../http/service-app.ts';
 import type { StreamTickets } from '../http/stream-tickets.ts';
 
+type Failed = readonly { plugin: string; reason: string }[];
+
 export interface KernelRouteParts {
   readonly manifest: Manifest;
   readonly build: string;
   readonly startedAt: number;
   readonly active: () => number;
   readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
-  readonly failedPlugins: () => readonly { plugin: string; reason: string }[];
+  /** Plugins that are not running, and services whose process was given up on. */
+  readonly failedPlugins: () => Failed | Promise<Failed>;
   readonly metrics: () => Promise<Readonly<Record<string, number>>>;
   /** Whether the caller passes one of a page's gates. */
   readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
@@ -28,7 +31,7 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
   const routes: Record<string, MountedRoute> = {
     health: mounted(get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }), async () => {
-      const failed = parts.failedPlugins();
+      const failed = await parts.failedPlugins();
       return {
         status: failed.length > 0 ? 'degraded' : 'ok',
         service: manifest.id,

@@ -14,6 +14,7 @@ import { Streams } from '../test/streams.ts';
 import { takeLead } from './consumer-lead.ts';
 import { JobRunner } from './job-runner.ts';
 import { findPlugins, importPlugin, readPlugin } from './loader.ts';
+import { ServiceAlerts } from './process/service-alerts.ts';
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const world = newWorld();
@@ -279,6 +280,15 @@ describe('a job', () => {
     await clock.advance('5s');
     expect(runs).toBe(2);
   });
+});
+
+test('F-03 a service that was given up on is said by the health of every process, until it is back', async () => {
+  const alerts = new ServiceAlerts(host.process.kv, log);
+  await alerts.raise({ service_type: 'lending', restarts: 3, reason: 'ended (1)', log_path: '/dev/null', at: new Date().toISOString() });
+  const failed = [{ plugin: 'lending', reason: 'given up after 3 restarts: ended (1)' }];
+  await eventually(async () => (await host.fetch('/v1/health')).json).toMatchObject({ status: 'degraded', failed_plugins: failed });
+  await alerts.clear('lending');
+  await eventually(async () => (await host.fetch('/v1/health')).json['status']).toBe('ok');
 });
 
 test('draining refuses new work with 503 and Retry-After while probes still answer', async () => {

@@ -22,6 +22,7 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     edgePort: read('edgePort'),
     logLevel: read('logLevel'),
     pqMode: read('pqMode'),
+    lastResortMs: read<number>('lastResortS') * 1_000,
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
     pluginDirs: read<string>('pluginDirs').split(':').filter(Boolean),

@@ -21,6 +21,7 @@ import { tolerateAbsence } from './tolerate-absence.ts';
 import { instanceRow } from './instance-row.ts';
 import { mintFor } from './mint.ts';
 import { poolOptions } from './pool-options.ts';
+import { ServiceAlerts } from './process/service-alerts.ts';
 import { signingAuthority } from './signing-authority.ts';
 import { ServiceInstance, type ServiceInstanceParts } from './service-instance.ts';
 import { PARTS, wire } from './wiring.ts';
@@ -161,6 +162,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
   const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
+  const alerts = new ServiceAlerts(kv, log);
   const instances = new Map<string, ServiceInstance>();
   for (const { plugin, manifest, config } of services) {
     const workload = workloads.get(manifest.id) as Workload;
@@ -195,7 +197,10 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       platform,
       instance: instanceId,
       build,
-      failedPlugins: options.failedPlugins ?? (() => []),
+      failedPlugins: async () => [
+        ...(options.failedPlugins?.() ?? []),
+        ...(await alerts.raised()).map(({ service_type, restarts, reason }) => ({ plugin: service_type, reason: `given up after ${restarts} restarts: ${reason}` })),
+      ],
       ...(options.seen ? { seen: options.seen(manifest.id) } : {}),
     });
     instances.set(manifest.id, instance);

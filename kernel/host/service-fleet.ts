@@ -5,13 +5,14 @@ import type { Manifest } from '../base/manifest.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { openLog } from '../telemetry/log.ts';
 import type { Bootstrap } from './bootstrap.ts';
-import { ServiceProcess } from './child-process.ts';
+import { serviceProcess } from './child-process.ts';
 import { publishEnrollment } from './enrollment.ts';
 import type { HostOptions } from './host.ts';
 import type { HostWorkload } from './host-workload.ts';
 import { keyValuePort } from './key-value-port.ts';
 import { findPlugins, type FoundPlugin } from './loader.ts';
 import { type FailedPlugin, readVertical } from './plugin-intake.ts';
+import type { SupervisedProcess } from './process/supervised-process.ts';
 import { reasonOf } from './reason.ts';
 import type { Stores } from './stores.ts';
 
@@ -27,53 +28,64 @@ export async function startSplit(owned: DisposalStack, options: HostOptions, par
   for (const tier of tiers) {
     const members = parts.found.filter(({ manifest }) => manifest.placement.tier === tier);
     options.progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
-    await Promise.all(
-      members.map(async ({ manifest, directory }) => {
-        const child = owned.own(
-          new ServiceProcess({
-            name: manifest.id,
-            pluginDirectory: directory,
-            placement: manifest.placement,
-            environment: parts.environment,
-            settings: ['PLATFORM_'],
-            log: telemetry.logger('host'),
-            bootstrap: async () => ({ ...parts.base, enrollment: await enrollmentsOf(kv, manifest) }),
-          }),
-        );
-        await child.start();
+    const processes = members.map(({ manifest, directory }) =>
+      serviceProcess({
+        name: manifest.id,
+        pluginDirectory: directory,
+        placement: manifest.placement,
+        environment: parts.environment,
+        settings: ['PLATFORM_'],
+        life: { lastResortMs: options.lastResortMs },
+        kv,
+        dataDir: options.dataDir,
+        log: telemetry.logger('host'),
+        bootstrap: async () => {
+          await parts.stores.answer();
+          return { ...parts.base, enrollment: await enrollmentsOf(kv, manifest) };
+        },
       }),
     );
+    owned.defer(() => stopAll(processes));
+    await Promise.all(processes.map(process => process.start()));
   }
 }
 
+/** All at once: one that does not end keeps nobody waiting but itself. */
+export async function stopAll(processes: Iterable<SupervisedProcess>): Promise<void> {
+  await Promise.all([...processes].map(process => process[Symbol.asyncDispose]()));
+}
+
 /** A vertical is somebody else's code: a process, a certificate, a database role and a key-value login of its own (day-one, Plugins). */
-export async function launchVertical(
-  plugin: FoundPlugin,
+export function verticalProcess(
+  { manifest, directory }: FoundPlugin,
   { base, options, environment, stores, host, siblings }: { base: Bootstrap; options: HostOptions; environment: Environment; stores: Stores; host: HostWorkload; siblings: readonly FoundPlugin[] },
-): Promise<ServiceProcess> {
-  const { manifest } = plugin;
-  await host.registerWorkload(manifest);
-  await host.registerEvents(manifest);
-  const keyValueUrl = await stores.restrictedKeyValueUrl(manifest.id);
+): SupervisedProcess {
   const own = siblings.filter(sibling => sibling.manifest.vertical === manifest.vertical).map(sibling => sibling.manifest);
-  const child = new ServiceProcess({
+  return serviceProcess({
     name: manifest.id,
-    pluginDirectory: plugin.directory,
+    pluginDirectory: directory,
     placement: manifest.placement,
     environment,
     settings: [`${manifest.vertical.toUpperCase()}_`],
+    life: { lastResortMs: options.lastResortMs },
+    kv: host.kv,
+    dataDir: options.dataDir,
     log: host.log,
-    // Its data directory is its own: nothing of the platform's keys lies below it.
-    bootstrap: async () => ({
-      ...base,
-      dataDir: join(options.dataDir, 'verticals', manifest.id),
-      keyValueUrl,
-      manifests: [...base.manifests, ...(own.includes(manifest) ? own : [...own, manifest])],
-      enrollment: await enrollmentsOf(host.kv, manifest),
-    }),
+    // Everything it needs is seen to before every start: what was away at the first one is made good at the next.
+    bootstrap: async () => {
+      await stores.ensureService(manifest.id);
+      await host.registerWorkload(manifest);
+      await host.registerEvents(manifest);
+      return {
+        ...base,
+        // Its data directory is its own: nothing of the platform's keys lies below it.
+        dataDir: join(options.dataDir, 'verticals', manifest.id),
+        keyValueUrl: await stores.restrictedKeyValueUrl(manifest.id),
+        manifests: [...base.manifests, ...(own.includes(manifest) ? own : [...own, manifest])],
+        enrollment: await enrollmentsOf(host.kv, manifest),
+      };
+    },
   });
-  await child.start();
-  return child;
 }
 
 async function enrollmentsOf(kv: Parameters<typeof publishEnrollment>[0], { id, workloads }: Manifest): Promise<Record<string, string>> {

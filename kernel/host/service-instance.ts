@@ -25,7 +25,7 @@ import { inScope } from '../telemetry/request-scope.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from './job-runner.ts';
-import { kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
+import { type KernelRouteParts, kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
@@ -53,7 +53,7 @@ export interface ServiceInstanceParts {
   readonly platform: Context<never>['platform'];
   readonly instance: string;
   readonly build: string;
-  readonly failedPlugins: () => readonly { plugin: string; reason: string }[];
+  readonly failedPlugins: KernelRouteParts['failedPlugins'];
   readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
 }
 

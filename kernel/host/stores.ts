@@ -13,6 +13,8 @@ import type { DatabaseAddress } from './bootstrap.ts';
 export interface Stores {
   readonly database: DatabaseAddress;
   readonly keyValueUrl: string;
+  /** Fails while the database does not answer. */
+  answer(): Promise<void>;
   /** Gives a service its role and schema; an administrator's work, done by the host alone. */
   ensureService(service: string): Promise<void>;
   /** A key-value login for code that is not ours: it reads versions and revocations, and writes its own instance row (H-03). */
@@ -45,6 +47,7 @@ export async function openStores(
   return {
     database: postgresParts.address,
     keyValueUrl,
+    answer: async () => void (await postgresParts.admin()`select 1`),
     ensureService: service => ensureServiceSchema(postgresParts.admin(), service),
     restrictedKeyValueUrl: service => logins.add(service),
   };

@@ -146,6 +146,15 @@ export class Directory implements AsyncDisposable {
   }
 }
 
+/** Takes back what a process that is gone said of itself. */
+export async function dropInstance(store: DirectoryStore, service: string, pid: number | undefined): Promise<void> {
+  const rows = (await store.hashValues(keyOf(service))).map(row => JSON.parse(row) as Instance).filter(row => row.pid === pid);
+  for (const { ip, port } of rows) {
+    await store.hashDelete(keyOf(service), `${ip}:${port}`);
+    await store.publish(CHANGED, JSON.stringify({ service_type: service, instance: `${ip}:${port}`, change: 'removed', status: 'Killed', at: new Date().toISOString() }));
+  }
+}
+
 function serviceOf(message: string): string | undefined {
   try {
     return (JSON.parse(message) as { service_type?: string }).service_type;

@@ -38,7 +38,10 @@ export class RestrictedLogins implements AsyncDisposable {
     if (this.#client) return this.#client;
     const client = new Redis(this.#url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: tries => Math.min(50 * 2 ** Math.min(tries, 10), 1_000) });
     client.on('error', () => undefined);
-    await client.connect();
+    await client.connect().catch((error: unknown) => {
+      client.disconnect();
+      throw error;
+    });
     // A store that went away may have come back empty.
     client.on('ready', () => {
       for (const user of this.#rules.keys()) void this.#apply(client, user).catch(() => undefined);

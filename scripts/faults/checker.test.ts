@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { check } from './checker.ts';
 import { History, type Received, type Sent } from './history.ts';
-import { Seeded } from './seeded.ts';
+import { Seeded } from '@platform/kernel/test/seeded';
 
 const sent = (producer: string, n: number, key = `${producer}-${n}`): Sent => ({ producer, n, key });
 const entry = (producer: string, n: number, id = `${n}-0`, key = `${producer}-${n}`): Received => ({ producer, n, key, message_id: id });

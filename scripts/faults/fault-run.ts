@@ -5,7 +5,7 @@ import type { FaultStack } from './fault-stack.ts';
 import { FAULTS, FILL_DISK, fillDisk } from './faults.ts';
 import { History, nameOf, type Received, type Sent } from './history.ts';
 import { Patience } from './patience.ts';
-import { Seeded } from './seeded.ts';
+import { Seeded } from '@platform/kernel/test/seeded';
 
 const PRODUCERS = 4;
 /** The producer whose events the bus gives their keys. It goes on without an answer: nobody can send such an event again. */

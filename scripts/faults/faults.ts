@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultStack } from './fault-stack.ts';
 import type { History } from './history.ts';
-import type { Seeded } from './seeded.ts';
+import type { Seeded } from '@platform/kernel/test/seeded';
 
 /** Makes a fault and heals it. */
 export type Fault = (stack: FaultStack, seeded: Seeded, history: History) => Promise<void>;
