@@ -1,6 +1,7 @@
 import type { Manifest } from '../base/manifest.ts';
 import type { PqMode } from '../identity/tls.ts';
 import type { TrustAnchors } from '../identity/trust-anchors.ts';
+import type { BackendLimits } from '../routing/connection-pool.ts';
 
 /** Everything a process must be told to run services; a child gets it over an inherited pipe, never in its environment or arguments. */
 export interface Bootstrap {
@@ -14,6 +15,8 @@ export interface Bootstrap {
   readonly anchors: TrustAnchors;
   readonly database: DatabaseAddress;
   readonly keyValueUrl: string;
+  /** What may be under way at once between services; the defaults where nothing is said. */
+  readonly backends?: BackendLimits;
   /** Every platform manifest, and those of the process's own vertical: who may do what, and the catalog. */
   readonly manifests: readonly Manifest[];
   /** One secret per workload, for the first certificates of a process that cannot sign (H-03). */

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from '@platform/sdk';
 import { Validator } from '../http/schema.ts';
+import { DEFAULT_LIMITS } from '../routing/connection-pool.ts';
 
 type Setting = TSchema & { env?: string; default?: unknown; description?: string; secret?: boolean; type?: string };
 
@@ -49,6 +50,34 @@ export const KERNEL_CONFIG = Type.Object({
     minimum: 0,
     maximum: 86_400,
     description: 'Pace in seconds of attempts to start a service that was given up on; 0 makes none',
+  }),
+  backendConnections: Type.Integer({
+    env: 'PLATFORM_BACKEND_CONNECTIONS',
+    default: DEFAULT_LIMITS.connections,
+    minimum: 1,
+    maximum: 4_096,
+    description: 'Ordinary requests that one caller has under way at one instance of a service; what lasts over a second is counted among the streams',
+  }),
+  backendStreams: Type.Integer({
+    env: 'PLATFORM_BACKEND_STREAMS',
+    default: DEFAULT_LIMITS.streams,
+    minimum: 16,
+    maximum: 1_000_000,
+    description: 'Streams, long polls, uploads and slow answers between services that a process has under way',
+  }),
+  backendStreamsPerAddress: Type.Integer({
+    env: 'PLATFORM_BACKEND_STREAMS_PER_ADDRESS',
+    default: DEFAULT_LIMITS.streamsPerAddress,
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'How many of them come from one address outside',
+  }),
+  backendWaitMs: Type.Integer({
+    env: 'PLATFORM_BACKEND_WAIT_MS',
+    default: DEFAULT_LIMITS.waitMs,
+    minimum: 1,
+    maximum: 60_000,
+    description: 'Milliseconds that a request waits for a connection to a backend before it is answered 503',
   }),
 });
 

@@ -35,7 +35,7 @@ export class HostWorkload implements AsyncDisposable {
     const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
     const kv = owned.own(await keyValuePort(store));
     const directory = owned.own(new Directory(directoryStore(kv), log));
-    const pools = owned.own(new BackendPools(directory, service => platformHost(service, bootstrap.domain)));
+    const pools = owned.own(new BackendPools(directory, service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends }));
     const workload = await Workload.open({
       name: HOST_WORKLOAD,
       directory: `${bootstrap.dataDir}/keys`,

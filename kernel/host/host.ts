@@ -5,6 +5,7 @@ import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import type { PqMode } from '../identity/tls.ts';
 import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import type { BackendLimits } from '../routing/connection-pool.ts';
 import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { buildHash } from './build.ts';
@@ -29,6 +30,7 @@ export interface HostOptions {
   readonly lastResortMs: number;
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
+  readonly backends?: BackendLimits;
   readonly pluginDirs: readonly string[];
   /** Platform services to run, by id; those of the distribution. */
   readonly services: readonly string[];
@@ -131,6 +133,7 @@ async function bringUp(
     anchors: anchorsOf(authority),
     database: stores.database,
     keyValueUrl: stores.keyValueUrl,
+    ...(options.backends ? { backends: options.backends } : {}),
     manifests,
     enrollment: {},
   };

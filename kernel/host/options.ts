@@ -25,6 +25,7 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     lastResortMs: read<number>('lastResortS') * 1_000,
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
+    backends: { connections: read('backendConnections'), streams: read('backendStreams'), streamsPerAddress: read('backendStreamsPerAddress'), waitMs: read('backendWaitMs') },
     pluginDirs: read<string>('pluginDirs').split(':').filter(Boolean),
     services: distribution.services,
     split: args.includes('--split') || distribution.process_per_service,

@@ -206,6 +206,8 @@ export class ServiceInstance implements AsyncDisposable {
             outbox_oldest_age_s: state?.oldest_age_s ?? 0,
             active_requests: this.#app?.active ?? 0,
             rss_bytes: process.memoryUsage.rss(),
+            ...this.#parts.pools.figures,
+            ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
           };
         },
         allows: async (caller, actions) => {

@@ -55,7 +55,7 @@ export function wire(parts: WiringParts): DependencyContainer {
   const single = <T>(key: InjectionToken<T>, make: (from: DependencyContainer) => T) => container.register(key, { useFactory: instanceCachingFactory(() => make(container)) });
 
   single(PARTS.directory, () => new Directory(directoryStore(kv), log));
-  single(PARTS.pools, from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain)));
+  single(PARTS.pools, from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends }));
   single(PARTS.caller, from => {
     const caller = new ServiceCaller(from.resolve(PARTS.pools));
     for (const [service, local] of parts.locals) caller.addLocal(service, local);

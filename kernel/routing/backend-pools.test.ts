@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
-import { get, isProblem, post, Type } from '@platform/sdk';
+import { get, isProblem, type Logger, post, Type } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Authority, anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
 import { Workload } from '../identity/workload.ts';
@@ -12,6 +12,8 @@ import { BackendPools } from './backend-pools.ts';
 import type { Directory } from './directory.ts';
 import { type LocalService, ServiceCaller } from './service-caller.ts';
 
+const said: Record<string, unknown>[] = [];
+const log = { debug: () => undefined, info: () => undefined, warn: (fields: object) => void said.push(fields as Record<string, unknown>), error: () => undefined } as unknown as Logger;
 const root = mkdtempSync(join(tmpdir(), 'platform-test-'));
 let authority: Authority;
 let rogue: Authority;
@@ -59,7 +61,8 @@ async function backend(answer: (socket: TLSSocket, request: string) => void, by:
   return { port: (server.address() as AddressInfo).port, seen };
 }
 /** Pools over fixed addresses, with what the directory was told of them. */
-function poolsTo(...ports: number[]) {
+function poolsTo(given: number | readonly number[] = [], limits: object | number = {}) {
+  const ports = typeof given === 'number' ? [given, ...(typeof limits === 'number' ? [limits] : [])] : given;
   const told: string[] = [];
   let turn = 0;
   const directory = {
@@ -67,7 +70,7 @@ function poolsTo(...ports: number[]) {
     suspect: ({ port }: { port: number }) => void told.push(`suspect ${ports.indexOf(port)}`),
     trust: ({ port }: { port: number }) => void told.push(`trust ${ports.indexOf(port)}`),
   } as unknown as Directory;
-  const pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`);
+  const pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, { log, limits: typeof limits === 'number' ? {} : limits });
   closing.push(() => pools[Symbol.asyncDispose]());
   return { pools, told };
 }
@@ -125,6 +128,68 @@ describe('a second try (H-27)', () => {
     await closing.pop()?.();
     expect((await poolsTo(port, two.port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' })).statusCode).toBe(200);
     expect(await codeOf(poolsTo().pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }))).toBe('backend_unresolved');
+  });
+});
+
+describe('F-16 F-17 the connections of a caller', () => {
+  const get = { method: 'GET', path: '/', headers: {} };
+
+  test('F-16 a thousand requests that no client library writes are refused, and cost neither a connection nor trust in the backend', async () => {
+    const { port, seen } = await backend(socket => socket.write(OK));
+    const { pools, told } = poolsTo(port);
+    const odd = [
+      { ...get, path: '*' },
+      { ...get, path: 'https://elsewhere/' },
+      { ...get, path: '/a b' },
+      { ...get, method: 'CONNECT' },
+      { ...get, method: 'GET /' },
+      { ...get, headers: { 'x-odd': 'a\r\nb' } },
+      { ...get, headers: { 'x odd': 'a' } },
+      { method: 'POST', path: '/', headers: { 'content-length': '1' }, body: '{}' },
+    ];
+    for (const init of odd) for (let turn = 0; turn < 1_000; turn++) expect(await codeOf(pools.request(caller, 'probe', init))).toMatch(/^(malformed|method_not_allowed)$/);
+    expect([seen, told]).toEqual([[], []]);
+    expect(pools.figures).toMatchObject({ backend_requests: 0, backend_lost_total: 0 });
+    expect((await pools.request(caller, 'probe', { ...get, headers: { expect: '100-continue', connection: 'x-odd', 'x-odd': '1', te: 'trailers' } })).statusCode).toBe(200);
+    expect(seen[0]).not.toMatch(/expect|x-odd|te:/i);
+  });
+
+  test('F-16 whoever finds every connection in use is told so, and when one is lost the next takes its place', async () => {
+    const held: TLSSocket[] = [];
+    const { port } = await backend((socket, request) => (request.includes('/held') ? void held.push(socket) : void socket.write(OK)));
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
+    const first = codeOf(pools.request(caller, 'probe', { ...get, method: 'POST', path: '/held' }));
+    await expect.poll(() => held.length).toBe(1);
+    expect(await codeOf(pools.request(caller, 'probe', get))).toBe('no_backend');
+    held[0]?.destroy();
+    expect(await first).toBe('backend_unreachable');
+    expect(await codeOf(pools.request(caller, 'probe', get))).toBe('ok');
+    expect(pools.figures).toMatchObject({ backend_lost_total: 1, backend_refused_total: 1 });
+    expect(said).toContainEqual(expect.objectContaining({ pool: expect.stringContaining('caller probe'), refused: 1 }));
+  });
+
+  test('F-17 long polls, streams and streamed bodies leave the one ordinary connection to others', async () => {
+    const { port, seen } = await backend((socket, request) => (request.includes('/held') ? undefined : void socket.write(OK)));
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
+    const gone = new AbortController();
+    const { fetch } = pools.facade(() => caller);
+    const lasting = [
+      ...Array.from({ length: 5 }, () => fetch('probe', '/held', { ...get, signal: gone.signal, longPoll: true })),
+      ...Array.from({ length: 5 }, () => fetch('probe', '/held', { ...get, signal: gone.signal, headers: { accept: 'text/event-stream' } })),
+      ...Array.from({ length: 5 }, () => fetch('probe', '/held', { method: 'POST', headers: {}, signal: gone.signal, body: new ReadableStream({ start: body => body.enqueue(Buffer.from('a')) }) })),
+    ].map(work => codeOf(work));
+    await expect.poll(() => seen.filter(text => text.includes('/held')).length).toBe(15);
+    for (let turn = 0; turn < 3; turn++) expect(await codeOf(fetch('probe', '/', get).then(response => response.text()))).toBe('ok');
+    expect(pools.figures).toMatchObject({ backend_streams: 15, backend_requests: 0 });
+    gone.abort(new Error('over'));
+    await Promise.all(lasting);
+    expect(pools.figures).toMatchObject({ backend_streams: 0, backend_lost_total: 0 });
+  });
+
+  test('F-17 an answer that nobody reads gives its connection back', async () => {
+    const { port } = await backend(socket => socket.write(OK));
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
+    for (let turn = 0; turn < 5; turn++) expect((await pools.request(caller, 'probe', get)).statusCode).toBe(200);
   });
 });
 

@@ -1,65 +1,180 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect as tlsConnect, type TLSSocket } from 'node:tls';
-import { Readable, type Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Backends } from '@platform/sdk';
-import { type Dispatcher, Pool } from 'undici';
+import { type Backends, FairShare, isHopByHop, isProblem, type Logger } from '@platform/sdk';
+import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Workload } from '../identity/workload.ts';
+import { backendHeaders, isUnsendable, refuseUnsendable } from './backend-request.ts';
+import { type BackendLimits, ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
 import type { Directory } from './directory.ts';
+import { Forwarding } from './forwarding.ts';
 
 const CONNECT_MS = 2_000;
 const RESPONSE_MS = 60_000;
-const CONNECTIONS = 16;
+const KEEP_ALIVE_MS = 30_000;
+/** How soon the other end of a quiet socket is asked whether it is still there. */
+const PROBE_MS = 60_000;
+/** Callers inside the platform are bounded together, not one by one. */
+const INSIDE = ' (workload)';
 const MAX_POOLS = 256;
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
-const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
+/** A connection, and what is to be written on it. */
+interface Taken {
+  readonly pool: ConnectionPool;
+  readonly lease: Lease;
+  readonly options: Dispatcher.RequestOptions;
+}
 type Address = { readonly ip: string; readonly port: number };
 
-/** Keep-alive pools over mutual TLS, one per caller's workload, target service and address. */
+/** A request to a service, whoever wrote its answer down. */
+export interface BackendRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body?: Dispatcher.DispatchOptions['body'];
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly hostname?: string | undefined;
+  /** The answer may be held back, or lasts: a long poll, a stream. A streamed body says so by itself. */
+  readonly long?: boolean | undefined;
+  /** The address outside that it comes from; the calling workload where there is none. */
+  readonly party?: string | undefined;
+}
+export interface BackendPoolsOptions {
+  readonly log: Logger;
+  readonly limits?: Partial<BackendLimits> | undefined;
+}
+
+/** Keep-alive connections over mutual TLS, pooled per caller's workload, target service and address. */
 export class BackendPools implements AsyncDisposable {
   readonly #directory: Directory;
   readonly #hostOf: (service: string) => string;
-  readonly #pools = new Map<string, Pool>();
+  readonly #log: Logger;
+  readonly #limits: BackendLimits;
+  readonly #lasting: FairShare;
+  readonly #pools = new Map<string, ConnectionPool>();
   readonly #watched = new WeakSet<Workload>();
+  /** What pools that are gone had counted. */
+  #past = { lost: 0, refused: 0 };
 
-  constructor(directory: Directory, hostOf: (service: string) => string) {
+  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {} }: BackendPoolsOptions) {
     this.#directory = directory;
     this.#hostOf = hostOf;
+    this.#log = log;
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#lasting = new FairShare({ total: this.#limits.streams, perParty: party => (party.endsWith(INSIDE) ? this.#limits.streams : this.#limits.streamsPerAddress), atBound: 'refuse' });
+  }
+
+  /** What an operator may see of the connections of this process. */
+  get figures(): Readonly<Record<string, number>> {
+    const all = [...this.#pools.values()].map(({ figures }) => figures);
+    const sum = (name: keyof (typeof all)[number]) => all.reduce((total, figures) => total + figures[name], 0);
+    const { ended } = this.#lasting.outcomes;
+    return {
+      backend_requests: sum('ordinary'),
+      backend_streams: this.#lasting.size,
+      backend_waiting: sum('waiting'),
+      backend_idle: sum('idle'),
+      backend_lost_total: sum('lost') + this.#past.lost,
+      backend_refused_total: sum('refused') + this.#past.refused,
+      backend_ended_total: ended,
+    };
   }
 
   /** A request on behalf of `workload`. The response is undici's, its body unread. */
-  async request(
+  request(workload: Workload, service: string, init: BackendRequest): Promise<Dispatcher.ResponseData> {
+    return this.#send(workload, service, init, async ({ pool, lease, options }) => {
+      let [whole, answered] = [false, false];
+      const free = () => whole && answered && pool.takeBack(lease, 'sound');
+      // The connection is free when the answer has come whole, even if nobody reads it.
+      const drained = () => {
+        whole = true;
+        free();
+      };
+      lease.client.once('drain', drained);
+      const response = await lease.client.request(options).catch(error => {
+        lease.client.off('drain', drained);
+        throw error;
+      });
+      answered = true;
+      free();
+      response.body.once('close', () => pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored));
+      return response;
+    });
+  }
+
+  /** The face plugins with the `backends` capability see. */
+  facade(workloadOf: (name: string | undefined) => Workload): Backends {
+    return {
+      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, as }) => {
+        const sent =
+          body instanceof ReadableStream
+            ? Readable.fromWeb(body as never)
+            : typeof body === 'string' || body instanceof Uint8Array
+              ? body
+              : body == null
+                ? null
+                : Buffer.from(await new Response(body).arrayBuffer());
+        const long = longPoll === true || headers['accept'] === 'text/event-stream';
+        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long }));
+      },
+      addresses: async service => (await this.#directory.instances(service)).map(({ ip, port }) => ({ ip, port })),
+      forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
+      upgrade: (service, exchange) => this.#upgrade(workloadOf(undefined), service, exchange),
+    };
+  }
+
+  async #forward(
     workload: Workload,
     service: string,
-    init: {
-      method: string;
-      path: string;
-      headers: Record<string, string>;
-      body?: Dispatcher.DispatchOptions['body'];
-      signal?: AbortSignal | undefined;
-      timeoutMs?: number | undefined;
-      hostname?: string | undefined;
-    },
-  ): Promise<Dispatcher.ResponseData> {
-    const replayable = init.body === undefined || init.body === null || typeof init.body === 'string' || init.body instanceof Uint8Array;
+    { req, res, headers, body, party }: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string>; body?: Uint8Array | Readable | null; party?: string },
+  ): Promise<void> {
+    const gone = new AbortController();
+    res.once('close', () => gone.abort(new Error('the client went away')));
+    const init = { method: req.method ?? 'GET', path: req.url ?? '/', headers, body: body ?? null, signal: gone.signal, long: req.headers.accept === 'text/event-stream', party };
+    await this.#send(workload, service, init, async ({ pool, lease, options }) => {
+      const forwarding = new Forwarding(req, res);
+      lease.client.dispatch({ ...options, signal: undefined } as Dispatcher.DispatchOptions, forwarding);
+      await forwarding.answered;
+      void forwarding.ended.then(
+        () => pool.takeBack(lease, 'sound'),
+        cause => pool.takeBack(lease, gone.signal.aborted ? 'given up' : 'lost', cause),
+      );
+    });
+  }
+
+  /** Takes a connection, sends, and gives up, tries elsewhere or says what went wrong. `send` takes the connection back when the answer has ended. */
+  async #send<T>(workload: Workload, service: string, init: BackendRequest, send: (taken: Taken) => Promise<T>): Promise<T> {
+    refuseUnsendable(init);
+    const streams = init.body instanceof Readable;
+    const replayable = !streams;
+    const own = { host: this.#hostOf(service), 'x-platform-service': service, ...(init.hostname ? { 'x-platform-hostname': init.hostname } : {}) };
+    const options: Dispatcher.RequestOptions = {
+      method: init.method as Dispatcher.HttpMethod,
+      path: init.path,
+      headers: backendHeaders(init.headers, own),
+      body: init.body ?? null,
+      headersTimeout: init.timeoutMs ?? RESPONSE_MS,
+      bodyTimeout: 0,
+      ...(init.signal ? { signal: init.signal } : {}),
+    };
     for (let attempt = 0; ; attempt++) {
       const address = await this.#pick(service);
+      const pool = this.#pool(workload, service, address);
+      const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, signal: init.signal });
       try {
-        const response = await this.#pool(workload, service, address).request({
-          method: init.method as Dispatcher.HttpMethod,
-          path: init.path,
-          headers: { ...init.headers, host: this.#hostOf(service), 'x-platform-service': service, ...(init.hostname ? { 'x-platform-hostname': init.hostname } : {}) },
-          body: init.body ?? null,
-          headersTimeout: init.timeoutMs ?? RESPONSE_MS,
-          bodyTimeout: 0,
-          ...(init.signal ? { signal: init.signal } : {}),
-        });
+        const answer = await send({ pool, lease, options });
         this.#directory.trust(address);
-        return response;
+        return answer;
       } catch (cause) {
-        if (init.signal?.aborted) throw cause;
+        const given = init.signal?.aborted === true;
+        pool.takeBack(lease, isUnsendable(cause) ? 'sound' : given ? 'given up' : 'lost', cause);
+        if (given) throw cause;
+        if (lease.ended) throw kernelProblem('no_backend', { detail: 'The connection was needed for somebody else. Try again in a moment.', headers: { 'retry-after': '3' } });
+        if (isUnsendable(cause)) throw kernelProblem('malformed', { detail: 'The request cannot be forwarded as it was written.', cause });
         this.#directory.suspect(address);
         const code = (cause as { code?: string }).code;
         if (code === 'UND_ERR_HEADERS_TIMEOUT') throw kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause });
@@ -71,41 +186,21 @@ export class BackendPools implements AsyncDisposable {
     }
   }
 
-  /** The face plugins with the `backends` capability see. */
-  facade(workloadOf: (name: string | undefined) => Workload): Backends {
-    return {
-      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, as }) => {
-        const sent =
-          body instanceof ReadableStream
-            ? Readable.fromWeb(body as never)
-            : typeof body === 'string' || body instanceof Uint8Array
-              ? body
-              : body == null
-                ? null
-                : Buffer.from(await new Response(body).arrayBuffer());
-        const response = await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs });
-        return toResponse(response);
-      },
-      addresses: async service => (await this.#directory.instances(service)).map(({ ip, port }) => ({ ip, port })),
-      forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
-      upgrade: (service, exchange) => this.#upgrade(workloadOf(undefined), service, exchange),
-    };
-  }
-
-  async #forward(workload: Workload, service: string, { req, res, headers }: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string> }): Promise<void> {
-    const closed = new AbortController();
-    res.once('close', () => closed.abort());
-    const bodied = req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined;
-    const response = await this.request(workload, service, { method: req.method ?? 'GET', path: req.url ?? '/', headers, body: bodied ? req : null, signal: closed.signal });
-    for (const [name, value] of Object.entries(response.headers)) if (value !== undefined && !HOP_BY_HOP.has(name)) res.setHeader(name, value);
-    res.writeHead(response.statusCode);
-    await pipeline(response.body, res).catch(() => res.destroy());
-  }
-
-  async #upgrade(workload: Workload, service: string, { req, socket, head, headers }: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string> }): Promise<void> {
+  async #upgrade(
+    workload: Workload,
+    service: string,
+    { req, socket, head, headers, party }: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string },
+  ): Promise<void> {
+    refuseUnsendable({ method: req.method ?? 'GET', path: req.url ?? '/' });
     const address = await this.#pick(service);
-    const upstream = await this.#connect(workload, service, address);
-    const lines = Object.entries({ ...headers, connection: 'Upgrade', upgrade: 'websocket', 'x-platform-service': service }).map(([name, value]) => `${name}: ${value}`);
+    using place = this.#lasting.admit(party ?? workload.name + INSIDE, () => socket.destroy());
+    if (!place) throw kernelProblem('too_many_streams', { headers: { 'retry-after': '5' } });
+    const upstream = await this.#connect(workload, service, address).catch(cause => {
+      this.#directory.suspect(address);
+      throw cause;
+    });
+    const said = backendHeaders(headers, { host: headers['host'] ?? this.#hostOf(service), connection: 'Upgrade', upgrade: 'websocket', 'x-platform-service': service });
+    const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}`);
     upstream.write(`${req.method} ${req.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
     if (head.length > 0) upstream.write(head);
     await Promise.allSettled([pipeline(upstream, socket), pipeline(socket, upstream)]);
@@ -115,10 +210,12 @@ export class BackendPools implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), timeout: CONNECT_MS }, () => {
         socket.setTimeout(0);
+        socket.removeAllListeners('timeout');
+        socket.setKeepAlive(true, PROBE_MS);
         resolve(socket);
       });
       socket.once('timeout', () => socket.destroy(new Error('connect timeout')));
-      socket.once('error', cause => reject(kernelProblem('backend_unreachable', { cause })));
+      socket.once('error', cause => reject(kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause })));
     });
   }
 
@@ -128,11 +225,18 @@ export class BackendPools implements AsyncDisposable {
     return address;
   }
 
-  #pool(workload: Workload, service: string, { ip, port }: Address): Pool {
+  #pool(workload: Workload, service: string, { ip, port }: Address): ConnectionPool {
     const key = `${workload.name} ${service} ${ip}:${port}`;
     let pool = this.#pools.get(key);
     if (!pool) {
-      pool = new Pool(`https://${ip}:${port}`, { connections: CONNECTIONS, keepAliveTimeout: 30_000, connect: { ...workload.clientTls(), servername: this.#hostOf(service), timeout: CONNECT_MS } });
+      const connect = buildConnector({ ...workload.clientTls(), servername: this.#hostOf(service), timeout: CONNECT_MS });
+      pool = new ConnectionPool({
+        name: key,
+        connect: () => new Client(`https://${ip}:${port}`, { connect, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS }),
+        limits: this.#limits,
+        lasting: this.#lasting,
+        log: this.#log,
+      });
       this.#pools.set(key, pool);
       if (this.#pools.size > MAX_POOLS) this.#drop(this.#pools.keys().next().value as string);
     }
@@ -147,7 +251,10 @@ export class BackendPools implements AsyncDisposable {
   #drop(key: string): void {
     const pool = this.#pools.get(key);
     this.#pools.delete(key);
-    void pool?.close().catch(() => undefined);
+    if (!pool) return;
+    const { lost, refused } = pool.figures;
+    this.#past = { lost: this.#past.lost + lost, refused: this.#past.refused + refused };
+    pool.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -158,8 +265,9 @@ export class BackendPools implements AsyncDisposable {
 
 function toResponse(response: Dispatcher.ResponseData): Response {
   const headers = new Headers();
+  const connection = String(response.headers['connection'] ?? '');
   for (const [name, value] of Object.entries(response.headers)) {
-    if (value === undefined || HOP_BY_HOP.has(name)) continue;
+    if (value === undefined || isHopByHop(name, connection)) continue;
     for (const one of Array.isArray(value) ? value : [value]) headers.append(name, one);
   }
   const empty = response.statusCode === 204 || response.statusCode === 304 || response.statusCode < 200;

@@ -97,6 +97,7 @@ export class ServiceCaller {
       ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
       signal,
       timeoutMs,
+      long: input.longPoll === true,
     });
     const text = await readBounded(response.body, service);
     if (response.statusCode >= 200 && response.statusCode < 300) return text === '' ? undefined : JSON.parse(text);

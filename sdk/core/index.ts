@@ -26,6 +26,8 @@ export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
 export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
+export { FairShare, type FairShareOptions } from './src/fair-share.ts';
+export { isHopByHop } from './src/hop-by-hop.ts';
 export { isProblem, ProblemError, problemBody } from './src/problem.ts';
 export type { FieldFault, ProblemBody } from './src/problem.ts';
 export { isReply, notModified, reply, type Reply } from './src/reply.ts';

@@ -101,6 +101,7 @@ export class FamilyFeeds implements AsyncDisposable {
       body: JSON.stringify(body),
       signal,
       timeoutMs: 2 * BLOCK_MS,
+      longPoll: path === '/v1/consume',
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`bus answered ${response.status} to ${path}: ${text.slice(0, 200)}`);

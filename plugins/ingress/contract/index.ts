@@ -24,6 +24,23 @@ export const ingress = defineContract({
   config: Type.Object({
     httpsPort: Type.Integer({ env: 'PLATFORM_PROXY_HTTPS_PORT', default: 8443, minimum: 0, maximum: 65535, description: 'Port of the ingress; 0 takes any free one' }),
     address: Type.String({ env: 'PLATFORM_PROXY_ADDRESS', default: '127.0.0.1', description: 'Address the ingress listens on' }),
+    connections: Type.Integer({ env: 'PLATFORM_PROXY_CONNECTIONS', default: 10_000, minimum: 16, maximum: 1_000_000, description: 'Connections that are open at the edge' }),
+    connectionsPerAddress: Type.Integer({
+      env: 'PLATFORM_PROXY_CONNECTIONS_PER_ADDRESS',
+      default: 8_192,
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'How many of them come from one address (of IPv6: one /64)',
+    }),
+    bodies: Type.Integer({ env: 'PLATFORM_PROXY_BODIES', default: 2_048, minimum: 1, maximum: 100_000, description: 'Request bodies that are being received, each with at most 64 KiB in memory' }),
+    bodiesPerAddress: Type.Integer({
+      env: 'PLATFORM_PROXY_BODIES_PER_ADDRESS',
+      default: 512,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'How many of them come from one address; one more ends its oldest',
+    }),
+    bodyTimeoutS: Type.Integer({ env: 'PLATFORM_PROXY_BODY_TIMEOUT_S', default: 30, minimum: 1, maximum: 600, description: 'Seconds for a body to come, or for a large one to move' }),
   }),
   actions: {
     'proxy:backends:read': { title: 'See backends of the ingress' },

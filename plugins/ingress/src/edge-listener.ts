@@ -3,28 +3,48 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { isProblem } from '@platform/sdk';
+import { BodyIntake, BodyRefused, ClientGone } from './body-intake.ts';
 import type { Ctx } from './context.ts';
+import { EdgeBounds, partyOf } from './edge-bounds.ts';
 import type { EdgeCertificates } from './edge-certificates.ts';
 import type { HostMappings, Mapping } from './host-mappings.ts';
+import { isRefusal, type Refusal, refuse, refuseSocket } from './refusal.ts';
 import { backendHeaders, correlationOf, refusalOf } from './request-headers.ts';
+import { targetOf } from './request-target.ts';
 
 const HEADER_BYTES = 65_536;
 const HEADER_TIMEOUT_MS = 10_000;
+const CHECK_EVERY_MS = 1_000;
 const KEEP_ALIVE_MS = 65_000;
+/** A connection on which nothing moves for so long, in either direction, is over: a client that stopped reading. */
+const SILENT_MS = 120_000;
+const PROBE_MS = 60_000;
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+const TUNNEL: Refusal = { status: 501, code: 'not_implemented', title: 'This server opens no tunnels' };
 
 /** TLS on the edge port: terminated, resolved by host, given the tenant's headers, forwarded over mutual TLS (doc3, ingress). */
 export class EdgeListener implements AsyncDisposable {
   readonly #ctx: Ctx;
   readonly #mappings: HostMappings;
   readonly #server: Server;
+  readonly #bodies: BodyIntake;
+  readonly #bounds: EdgeBounds;
   #active = 0;
 
   constructor(ctx: Ctx, mappings: HostMappings, certificates: EdgeCertificates) {
     this.#ctx = ctx;
     this.#mappings = mappings;
+    this.#bodies = new BodyIntake(ctx);
+    this.#bounds = new EdgeBounds(ctx);
     this.#server = createServer({
       maxHeaderSize: HEADER_BYTES,
       requireHostHeader: false,
+      headersTimeout: HEADER_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      handshakeTimeout: HEADER_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAlive: true,
+      keepAliveInitialDelay: PROBE_MS,
       SNICallback: (name, done) => {
         const host = name.toLowerCase();
         mappings
@@ -37,20 +57,19 @@ export class EdgeListener implements AsyncDisposable {
       },
     });
     this.#server.maxHeadersCount = 0;
-    this.#server.headersTimeout = HEADER_TIMEOUT_MS;
-    this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
+    this.#server.timeout = SILENT_MS;
+    this.#server.on('connection', socket => this.#bounds.admit(socket));
     this.#server.on('request', (req, res) => void this.#request(req, res));
     this.#server.on('upgrade', (req, socket, head) => void this.#upgrade(req, socket, head));
+    this.#server.on('connect', (req, socket) => refuseSocket(socket, TUNNEL, this.#correlationOf(req)));
     this.#server.on('tlsClientError', error => ctx.log.debug({ err: error }, 'edge handshake failed'));
-    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-      const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-      if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-      else socket.destroy();
-    });
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseSocket(socket, unreadable(error), `proxy-${ctx.platform.newId()}`));
+    ctx.own(ctx.every(10_000, () => this.#report()));
   }
 
-  get active(): number {
-    return this.#active;
+  /** Gauges and counters of the edge. */
+  get figures(): Readonly<Record<string, number>> {
+    return { edge_requests: this.#active, ...prefixed(this.#bounds.figures), ...prefixed(this.#bodies.figures) };
   }
 
   async listen(port: number, address: string): Promise<void> {
@@ -64,47 +83,63 @@ export class EdgeListener implements AsyncDisposable {
     const closed = new Promise<void>(resolve => {
       this.#server.close(() => resolve());
     });
-    this.#server.closeAllConnections();
+    this.#bounds[Symbol.dispose]();
     await closed;
   }
 
   async #request(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const correlationId = correlationOf(req, () => this.#ctx.platform.newId());
+    const correlationId = this.#correlationOf(req);
     this.#active += 1;
     res.once('close', () => {
       this.#active -= 1;
     });
     try {
-      const mapping = await this.#admit(req);
-      if ('status' in mapping && 'code' in mapping) return refuse(res, mapping, correlationId);
-      const headers = backendHeaders(req, mapping as Mapping, { correlationId, ip: clientIp(req) });
-      await this.#ctx.backends.forward((mapping as Mapping).service, { req, res, headers });
+      const refusal = await this.#forward(req, res, correlationId);
+      if (refusal) refuse(res, refusal, correlationId);
     } catch (error) {
-      const unresolved = isProblem(error) && error.code === 'backend_unresolved';
-      const problem = unresolved
-        ? { status: 503, code: 'no_backend', title: 'No backend is active', retryAfter: 3 }
-        : isProblem(error)
-          ? { status: error.status, code: error.code, title: error.title }
-          : { status: 502, code: 'backend_unreachable', title: 'The backend did not answer' };
-      if (!isProblem(error) && !res.destroyed) this.#ctx.log.warn({ err: error }, 'forwarding failed');
-      refuse(res, problem, correlationId);
+      if (res.destroyed || error instanceof ClientGone) return void res.destroy();
+      refuse(res, this.#named(error), correlationId);
     }
+  }
+
+  async #forward(req: IncomingMessage, res: ServerResponse, correlationId: string): Promise<Refusal | undefined> {
+    const mapping = await this.#admit(req);
+    if (isRefusal(mapping)) return mapping;
+    const target = targetOf(req);
+    if (target === 'server') return void res.writeHead(204, { allow: METHODS, 'x-platform-correlation-id': correlationId }).end();
+    if (isRefusal(target)) return target;
+    req.url = target.path;
+    const party = partyOf(req.socket.remoteAddress);
+    const body = await this.#bodies.take(req, party, refusal => {
+      res.once('finish', () => req.destroy());
+      refuse(res, refusal, correlationId);
+    });
+    const headers = backendHeaders(req, mapping, { correlationId, ip: clientIp(req) });
+    // What was read whole has a length, however it came.
+    if (body instanceof Uint8Array) headers['content-length'] = String(body.byteLength);
+    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body, party });
+    return undefined;
   }
 
   async #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const correlationId = correlationOf(req, () => this.#ctx.platform.newId());
+    const correlationId = this.#correlationOf(req);
+    (req.socket as TLSSocket).setTimeout(0);
+    socket.on('error', () => socket.destroy());
     try {
       const mapping = await this.#admit(req);
-      if ('code' in mapping) return void socket.end(`HTTP/1.1 ${mapping.status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-      const headers = backendHeaders(req, mapping as Mapping, { correlationId, ip: clientIp(req), upgrade: true });
-      await this.#ctx.backends.upgrade((mapping as Mapping).service, { req, socket, head, headers });
+      if (isRefusal(mapping)) return refuseSocket(socket, mapping, correlationId);
+      const target = targetOf(req);
+      if (target === 'server') return refuseSocket(socket, { status: 400, code: 'malformed', title: 'A path is needed to upgrade' }, correlationId);
+      if (isRefusal(target)) return refuseSocket(socket, target, correlationId);
+      req.url = target.path;
+      const headers = backendHeaders(req, mapping, { correlationId, ip: clientIp(req), upgrade: true });
+      await this.#ctx.backends.upgrade(mapping.service, { req, socket, head, headers, party: partyOf(req.socket.remoteAddress) });
     } catch (error) {
-      this.#ctx.log.debug({ err: error }, 'upgrade failed');
-      if (socket.writable) socket.end('HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+      refuseSocket(socket, this.#named(error), correlationId);
     }
   }
 
-  async #admit(req: IncomingMessage): Promise<Mapping | { status: number; code: string; title: string }> {
+  async #admit(req: IncomingMessage): Promise<Mapping | Refusal> {
     const refusal = refusalOf(req);
     if (refusal) return refusal;
     const host = (req.headers.host ?? '').toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');
@@ -117,28 +152,40 @@ export class EdgeListener implements AsyncDisposable {
     if (mapping.status === 'suspended') return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended' };
     return mapping;
   }
+
+  /** The answer to what was thrown on the way. */
+  #named(error: unknown): Refusal {
+    if (error instanceof BodyRefused) return error.refusal;
+    if (!isProblem(error)) {
+      this.#ctx.log.warn({ err: error }, 'forwarding failed');
+      return { status: 502, code: 'backend_unreachable', title: 'The backend did not answer' };
+    }
+    // What the kernel calls unresolved is no backend here (G-PROXY-04).
+    if (error.code === 'backend_unresolved') return { status: 503, code: 'no_backend', title: 'No backend is active', headers: { 'retry-after': '3' } };
+    return { status: error.status, code: error.code, title: error.title, detail: error.detail, headers: error.headers };
+  }
+
+  #correlationOf(req: IncomingMessage): string {
+    return correlationOf(req, () => this.#ctx.platform.newId());
+  }
+
+  #reported: Readonly<Record<string, number>> = {};
+
+  /** One line for all bounds that were hit since the last one. */
+  #report(): void {
+    const { figures } = this;
+    const hit = Object.entries(figures).filter(([name, value]) => name.endsWith('_total') && value > (this.#reported[name] ?? 0));
+    this.#reported = figures;
+    if (hit.length > 0) this.#ctx.log.warn(Object.fromEntries(hit), 'bounds of the edge were hit');
+  }
 }
 
 const clientIp = (req: IncomingMessage) => (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+const prefixed = (figures: object) => Object.fromEntries(Object.entries(figures).map(([name, value]) => [`edge_${name}`, value as number]));
 
-function refuse(res: ServerResponse, problem: { status: number; code: string; title: string; retryAfter?: number }, correlationId: string): void {
-  if (res.headersSent) return void res.destroy();
-  const close = problem.status === 400 || problem.status === 431;
-  const body = JSON.stringify({
-    type: `urn:platform:problem:proxy:${problem.code}`,
-    title: problem.title,
-    status: problem.status,
-    code: problem.code,
-    correlation_id: correlationId,
-    ...(problem.retryAfter ? { retry_after: problem.retryAfter } : {}),
-  });
-  res.writeHead(problem.status, {
-    'content-type': 'application/problem+json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'x-platform-correlation-id': correlationId,
-    'cache-control': 'no-store',
-    ...(problem.retryAfter ? { 'retry-after': String(problem.retryAfter) } : {}),
-    ...(close ? { connection: 'close' } : {}),
-  });
-  res.end(body);
+/** Bytes that are no request, or not in time. */
+function unreadable({ code }: NodeJS.ErrnoException): Refusal {
+  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, code: 'headers_too_large', title: 'The request header is too large' };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, code: 'request_timeout', title: 'The request did not come in time' };
+  return { status: 400, code: 'malformed', title: 'The request is malformed' };
 }

@@ -21,6 +21,7 @@ export default definePlugin(ingress, {
           return { items: found.flat() };
         },
       },
+      metrics: () => edge.figures,
       ready: async () => {
         ctx.own(await ctx.kv.subscribe('platform:sys:domain:changed', message => mappings.forget(hostnamesOf(message))));
         await edge.listen(ctx.config.httpsPort, ctx.config.address);

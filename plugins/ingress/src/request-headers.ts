@@ -1,26 +1,14 @@
 import type { IncomingMessage } from 'node:http';
+import { isHopByHop } from '@platform/sdk';
 import type { Mapping } from './host-mappings.ts';
+import type { Refusal } from './refusal.ts';
 
 /** Headers a client may send with the platform's prefix; all others are ours to write (C15, G-PROXY-02). */
 const CORRELATION = 'x-platform-correlation-id';
 const CSRF = 'x-platform-csrf';
 const CORRELATION_PATTERN = /^[A-Za-z0-9._:-]{1,128}$/;
-const DROPPED = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'host',
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-]);
+/** Said anew by us; what a client expects before its body was answered here. */
+const DROPPED = new Set(['host', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']);
 /** A socket needs these to be upgraded. */
 const UPGRADE = new Set(['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions', 'sec-websocket-protocol']);
 
@@ -28,7 +16,7 @@ const UPGRADE = new Set(['sec-websocket-key', 'sec-websocket-version', 'sec-webs
 export function backendHeaders(req: IncomingMessage, mapping: Mapping, options: { correlationId: string; ip: string; upgrade?: boolean }): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(req.headers)) {
-    if (value === undefined || DROPPED.has(name)) continue;
+    if (value === undefined || DROPPED.has(name) || isHopByHop(name, req.headers.connection)) continue;
     if (name.startsWith('x-platform-') && !(name === CSRF && mapping.service === 'auth')) continue;
     if (UPGRADE.has(name) && !options.upgrade) continue;
     headers[name] = Array.isArray(value) ? value.join(name === 'cookie' ? '; ' : ', ') : value;
@@ -57,11 +45,12 @@ export function correlationOf(req: IncomingMessage, newId: () => string): string
 const MAX_HEADERS = 100;
 
 /** Why a request is refused before anything else reads it, or `undefined` (hardening H-14, G-PROXY-04). */
-export function refusalOf(req: IncomingMessage): { status: number; code: string; title: string } | undefined {
+export function refusalOf(req: IncomingMessage): Refusal | undefined {
   const names = req.rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase());
-  if (names.length > MAX_HEADERS) return { status: 431, code: 'headers_too_large', title: 'Too many request headers' };
-  if (names.filter(name => name === 'host').length !== 1) return { status: 400, code: 'malformed', title: 'Exactly one Host header' };
-  if (names.some(name => name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-'))) return { status: 400, code: 'malformed', title: 'Header names are spelt with hyphens' };
-  if (names.includes('transfer-encoding') && names.includes('content-length')) return { status: 400, code: 'malformed', title: 'Content-Length or Transfer-Encoding, not both' };
+  if (names.length > MAX_HEADERS) return { status: 431, code: 'headers_too_large', title: 'Too many request headers', closes: true };
+  if (names.filter(name => name === 'host').length !== 1) return { status: 400, code: 'malformed', title: 'Exactly one Host header', closes: true };
+  if (names.some(name => name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-')))
+    return { status: 400, code: 'malformed', title: 'Header names are spelt with hyphens', closes: true };
+  if (names.includes('transfer-encoding') && names.includes('content-length')) return { status: 400, code: 'malformed', title: 'Content-Length or Transfer-Encoding, not both', closes: true };
   return undefined;
 }

@@ -149,6 +149,73 @@ describe('headers', () => {
   });
 });
 
+describe('F-16 what a client may write, and no backend connection carries', () => {
+  const odd = 'Connection: x-odd, te\r\nX-Odd: 1\r\nTE: trailers\r\nProxy-Connection: keep-alive\r\nHTTP2-Settings: AAMAAABk\r\n';
+  test.each([
+    ['asks about the server itself', 'OPTIONS *', '', '', '204'],
+    ['gets an asterisk', 'GET *', '', '', '400'],
+    ['posts an asterisk', 'POST *', 'Content-Length: 2\r\n', '{}', '400'],
+    ['expects «100 Continue»', 'POST /a', 'Expect: 100-continue\r\nContent-Length: 2\r\n', '{}', '200'],
+    ['names the host in its target', `GET https://${ECHO}/a`, '', '', '200'],
+    ['names another host in its target', 'GET https://mirror.ops.sys.localhost/a', '', '', '400'],
+    ['asks for a tunnel', `CONNECT ${ECHO}:443`, '', '', '501'],
+    ['names headers of its connection', 'GET /a', odd, '', '200'],
+    ['writes a length with zeros', 'POST /a', 'Content-Length: 002\r\n', '{}', '200'],
+  ])('F-16 a thousand times it %s: each is answered, and the service still is', async (_, line, headers, body, status) => {
+    expect(await world.flood(ECHO, `${line} HTTP/1.1\r\nHost: ${ECHO}\r\n${headers}\r\n${body}`, 1_000)).toEqual({ [status]: 1_000 });
+    expect((await world.ask(ECHO)).status).toBe(200);
+    const reached = new Set(world.seen.flatMap(({ headers: sent }) => Object.keys(sent)));
+    for (const name of ['expect', 'x-odd', 'te', 'proxy-connection', 'http2-settings']) expect(reached).not.toContain(name);
+  });
+});
+
+describe('F-17 what lasts leaves the service to others', () => {
+  const begin = async (text: string) => {
+    const socket = world.open(ECHO).setEncoding('latin1');
+    let answer = '';
+    socket.on('data', chunk => (answer += chunk)).on('error', () => undefined);
+    const ended = new Promise<string>(resolve => socket.once('close', () => resolve(answer)));
+    await once(socket, 'secureConnect');
+    socket.write(text);
+    return { socket, ended };
+  };
+  const slow = (length: number) => begin(`POST /slow HTTP/1.1\r\nHost: ${ECHO}\r\nContent-Length: ${length}\r\n\r\na`);
+  const figure = async (name: string) => (await world.host.fetch('/v1/metrics', { persona: as.machine('stat', 'proxy:read') })).json[name];
+
+  test('F-17 three hundred slow bodies reach no backend, one more of their address ends the oldest, and in thirty seconds all are 408', async () => {
+    const before = world.seen.length;
+    const all = await Promise.all(Array.from({ length: 300 }, (_, index) => slow(index % 2 ? 10 : 1_000_000)));
+    await expect.poll(() => figure('edge_bodies')).toBe(300);
+    expect((await world.ask(ECHO, { method: 'POST', body: 'quick' })).status).toBe(200);
+    expect((await world.ask(ECHO)).status).toBe(200);
+    expect(world.seen.length).toBe(before + 2);
+    // The quick one was one more.
+    const [first, ...others] = all;
+    expect(await first?.ended).toMatch(/^HTTP\/1\.1 429 [\s\S]*too_many_bodies/);
+    await world.host.clock.advance('30s');
+    for (const { ended } of others) expect(await ended).toMatch(/^HTTP\/1\.1 408 [\s\S]*connection: close[\s\S]*body_timeout/);
+    expect(await figure('edge_bodies')).toBe(0);
+  });
+
+  test('F-17 a large body is streamed; one that stops in the middle is 408, and its connection is given back', async () => {
+    const large = 'x'.repeat(300_000);
+    expect((await world.ask(ECHO, { method: 'POST', path: '/large', body: large })).status).toBe(200);
+    expect(world.seen.at(-1)?.body.length).toBe(300_000);
+    const { ended } = await begin(`POST /stops HTTP/1.1\r\nHost: ${ECHO}\r\nTransfer-Encoding: chunked\r\n\r\n${large.length.toString(16)}\r\n${large}\r\n`);
+    await expect.poll(() => figure('backend_streams')).toBe(1);
+    await expect.poll(async () => (await world.host.clock.advance('10s'), figure('backend_streams'))).toBe(0);
+    expect(await ended).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test('F-17 clients that do not read what they asked for hold no place of ordinary requests', async () => {
+    const idle = await Promise.all(Array.from({ length: 64 }, () => begin(`GET /endless HTTP/1.1\r\nHost: ${ECHO}\r\n\r\n`)));
+    for (const { socket } of idle) socket.pause();
+    for (let turn = 0; turn < 3; turn++) expect((await world.ask(ECHO)).status).toBe(200);
+    for (const { socket } of idle) socket.destroy();
+    await expect.poll(async () => [await figure('backend_streams'), await figure('backend_requests')]).toEqual([0, 0]);
+  });
+});
+
 describe('certificates', () => {
   test('KRN-029 of five handshakes at once one fetches the certificate, and later ones none', async () => {
     const host = tenant();

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex, Readable } from 'node:stream';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
 import type { AnyContract } from './contract.ts';
@@ -153,7 +154,7 @@ export interface SealedBox {
 
 /** Streams to other services' internal listeners, for the gateway and the ingress. */
 export interface Backends {
-  /** Throws the problem `backend_unresolved` or `backend_unreachable` (502). The body streams. */
+  /** Throws the problem `backend_unresolved` or `backend_unreachable` (502), or `no_backend` (503) when no connection came free in time. The body streams. */
   fetch(
     service: string,
     path: string,
@@ -163,15 +164,22 @@ export interface Backends {
       body?: BodyInit | null;
       signal?: AbortSignal;
       hostname?: string;
-      timeoutMs?: number /** One of the contract's `workloads`; the service's own when absent. */;
+      timeoutMs?: number;
+      /** The answer may be held back: it is counted apart from ordinary requests, as streams are. */
+      longPoll?: boolean;
+      /** One of the contract's `workloads`; the service's own when absent. */
       as?: string;
     },
   ): Promise<Response>;
   /** Addresses of Active instances with fresh health. */
   addresses(service: string): Promise<readonly { ip: string; port: number }[]>;
-  /** Forwards an HTTP exchange, or with `head` a protocol upgrade, byte for byte. Headers are given whole. */
-  forward(service: string, exchange: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string> }): Promise<void>;
-  upgrade(service: string, exchange: { req: IncomingMessage; socket: import('node:stream').Duplex; head: Buffer; headers: Record<string, string> }): Promise<void>;
+  /**
+   * Forwards an HTTP exchange, byte for byte. Headers are given whole; `body` is what was read of the request, or the rest of it as a
+   * stream. `party` is whose it is: what lasts is bounded for each. Resolves when the head of the answer is written.
+   */
+  forward(service: string, exchange: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string>; body?: Uint8Array | Readable | null; party?: string }): Promise<void>;
+  /** The same for a protocol upgrade; resolves when both sides have ended. */
+  upgrade(service: string, exchange: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string }): Promise<void>;
 }
 
 /** A WebSocket. Until `accept`, a thrown problem is answered over HTTP and nothing is upgraded. */

@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isHopByHop } from '@platform/sdk';
+import type { Dispatcher } from 'undici';
+
+/**
+ * Writes a backend's answer to a client as it comes, no faster than the client reads. Life: sent → answered → ended, or failed before
+ * the answer, which the caller may still try elsewhere.
+ */
+export class Forwarding implements Dispatcher.DispatchHandler {
+  /** The head of the answer was written; rejects when there is none. */
+  readonly answered: Promise<void>;
+  /** All of the answer was written. */
+  readonly ended: Promise<void>;
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #begun = Promise.withResolvers<void>();
+  readonly #over = Promise.withResolvers<void>();
+
+  constructor(req: IncomingMessage, res: ServerResponse) {
+    this.#req = req;
+    this.#res = res;
+    this.answered = this.#begun.promise;
+    this.ended = this.#over.promise;
+    // Whoever waits for the head hears of a failure there.
+    this.ended.catch(() => undefined);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const gone = () => controller.abort(new Error('the client went away'));
+    if (this.#res.closed) return gone();
+    this.#res.once('close', () => this.#res.writableFinished || gone());
+    this.#res.on('drain', () => controller.resume());
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+    // What comes before the answer, such as early hints, is not passed on.
+    if (status < 200) return;
+    const connection = String(headers['connection'] ?? '');
+    const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !isHopByHop(name, connection));
+    // An unread body would be taken for the next request.
+    const close = this.#req.complete ? {} : { connection: 'close' };
+    this.#res.writeHead(status, { ...Object.fromEntries(passed), ...close });
+    // A stream may be silent for a while after its head; what has a length follows at once, in one write with it.
+    if (headers['content-length'] === undefined) this.#res.flushHeaders();
+    this.#begun.resolve();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#res.write(chunk)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#res.end();
+    this.#over.resolve();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#res.headersSent) this.#res.destroy();
+    this.#begun.reject(error);
+    this.#over.reject(error);
+  }
+}

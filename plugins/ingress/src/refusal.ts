@@ -1,0 +1,61 @@
+import { STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** An answer of the ingress itself, in problem form (G-K-01, G-PROXY-04). */
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly title: string;
+  readonly detail?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** What follows on the connection cannot be trusted. */
+  readonly closes?: boolean;
+}
+
+export const isRefusal = (value: object | string): value is Refusal => typeof value === 'object' && 'code' in value && 'title' in value;
+
+/** How long a refused connection may go on sending. */
+const LINGER_MS = 1_000;
+/** Answers a request. A body that was not read whole ends the connection, or it would be taken for the next request. */
+export function refuse(res: ServerResponse, refusal: Refusal, correlationId: string): void {
+  if (res.headersSent) return void res.destroy();
+  const body = bodyOf(refusal, correlationId);
+  const close = refusal.closes === true || !res.req.complete;
+  res.writeHead(refusal.status, { ...headersOf(refusal, body, correlationId), ...(close ? { connection: 'close' } : {}) });
+  res.end(body);
+}
+
+/** The same where there is no response object yet: an upgrade, a tunnel, bytes that are no request. */
+export function refuseSocket(socket: Duplex, refusal: Refusal, correlationId: string): void {
+  if (!socket.writable) return void socket.destroy();
+  const body = bodyOf(refusal, correlationId);
+  const lines = Object.entries({ ...headersOf(refusal, body, correlationId), connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
+  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? 'Refused'}\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
+  // Bytes that nobody reads would keep the socket, and cutting it at once would take the answer along.
+  socket.on('error', () => socket.destroy()).resume();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function headersOf({ headers }: Refusal, body: string, correlationId: string): Record<string, string> {
+  return {
+    'content-type': 'application/problem+json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    'x-platform-correlation-id': correlationId,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    ...headers,
+  };
+}
+
+function bodyOf({ status, code, title, detail, headers }: Refusal, correlationId: string): string {
+  const after = headers?.['retry-after'];
+  return JSON.stringify({
+    type: `urn:platform:problem:proxy:${code}`,
+    title,
+    status,
+    code,
+    ...(detail === undefined ? {} : { detail }),
+    correlation_id: correlationId,
+    ...(after === undefined ? {} : { retry_after: Number(after) }),
+  });
+}
