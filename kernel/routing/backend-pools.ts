@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect as tlsConnect, type TLSSocket } from 'node:tls';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Backends, FairShare, isHopByHop, isProblem, type Logger } from '@platform/sdk';
+import { type Backends, FairShare, isHopByHop, type Logger } from '@platform/sdk';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Workload } from '../identity/workload.ts';
