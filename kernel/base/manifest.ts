@@ -1,4 +1,4 @@
-import type { Action, AnyContract, AnyRoute, EventDef, PageDecl, Placement, ProblemDecl, Subscription, TSchema, WorkloadNeeds } from '@platform/sdk';
+import type { Action, AnyContract, AnyRoute, EventDef, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TSchema, WorkloadNeeds } from '@platform/sdk';
 
 /** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
 export interface Manifest {
@@ -11,6 +11,7 @@ export interface Manifest {
   readonly uses: WorkloadNeeds;
   readonly workloads: Readonly<Record<string, WorkloadNeeds>>;
   readonly placement: Placement;
+  readonly env: RouteEnv;
   readonly essential: boolean;
   readonly config?: TSchema;
   readonly actions: Readonly<Record<string, Action>>;
@@ -39,6 +40,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     uses: base.uses ?? {},
     workloads: base.workloads ?? {},
     placement: base.placement,
+    env: base.env ?? ((base.vertical ?? 'platform') === 'platform' ? 'any' : 'own'),
     essential: base.essential ?? false,
     config: base.config,
     actions,

@@ -42,7 +42,7 @@ export const HOST_WORKLOAD = 'captain';
 /** What the host may do at other services. */
 export const HOST_NEEDS = { auth: ['auth:membership:read', 'auth:membership:write'], sys: ['sys:read', 'sys:verticals:write', 'audit:read'], bus: ['bus:contracts:write'] } as const;
 /** What every service needs from others because the kernel in it does: closures, events, audit, registration, renewals. */
-export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store'] } as const;
+export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store', 'sys:environments:read'] } as const;
 
 /** Scopes of every workload that the given manifests declare, canonical. */
 export function workloadGrants(manifests: readonly Manifest[]): Map<string, { vertical: string; scopes: ReadonlySet<string> }> {

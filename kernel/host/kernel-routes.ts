@@ -92,8 +92,8 @@ function pageResources(manifest: Manifest): Record<string, AnyRoute> {
   const gate = { any: pageGates(manifest) };
   if (gate.any.length === 0) return {};
   return {
-    adminResource: get('/v1/admin/{resource}', { summary: 'Data of an admin page', gate, target: 'optional' }),
-    adminResourceWrite: post('/v1/admin/{resource}', { summary: 'A mutation of an admin page', gate, target: 'optional' }),
+    adminResource: get('/v1/admin/{resource}', { summary: 'Data of an admin page', gate, env: 'own' }),
+    adminResourceWrite: post('/v1/admin/{resource}', { summary: 'A mutation of an admin page', gate, env: 'own' }),
   };
 }
 

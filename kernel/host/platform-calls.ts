@@ -3,6 +3,7 @@ import { isProblem, type Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
+import type { EnvironmentState } from '../identity/environment-states.ts';
 import type { AccessSources } from '../identity/access-closure.ts';
 import type { Workload } from '../identity/workload.ts';
 import type { DeliveryTargets } from '../outbox/bus-delivery.ts';
@@ -58,6 +59,14 @@ export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPor
     upsertRelation: row => call('upsertRelation', { body: row }),
     upsertAttribute: row => call('upsertAttribute', { body: row }),
     remove: row => call('remove', { body: row }),
+  };
+}
+
+/** The registry's word for the state of an environment. */
+export function environmentState(caller: ServiceCaller, workload: Workload) {
+  return async (envId: string): Promise<EnvironmentState> => {
+    const answer = await ask(caller, workload, 'sys', 'environmentState', { method: 'GET', path: '/v1/internal/environments/{env_id}/state' }, { params: { env_id: envId } });
+    return (answer as { state: EnvironmentState }).state;
   };
 }
 

@@ -158,6 +158,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     wired.resolve(PARTS.grants),
     wired.resolve(PARTS.secrets),
   ];
+  const environments = wired.resolve(PARTS.environments);
   const relay = owned.own(wired.resolve(PARTS.relay));
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
@@ -190,6 +191,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       relay,
       bus: bus(workload),
       policy: policyPort(caller, workload),
+      environments,
       scopesOf: async ({ kind, id }, envId) =>
         kind === 'user' ? new Set(await identity.personScopes(id, envId)) : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? [])),
       workloadScopes: platformGrants,

@@ -17,6 +17,8 @@ import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import type { Manifest } from '../base/manifest.ts';
+import { kernelProblem } from '../base/kernel-problem.ts';
+import { markKeyed } from '../http/replayed-answers.ts';
 import { foreignCheck } from '../http/foreign-schema.ts';
 import { Validator } from '../http/schema.ts';
 import { actionKey } from '../identity/scope-name.ts';
@@ -123,8 +125,11 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       tx: async work => {
         const consumption = currentConsumption();
         const marks = consumption !== undefined && !consumption.marked;
+        const scope = currentScope();
+        const keyed = scope?.service === manifest.id ? scope.keyed : undefined;
         const result = await pool.tx(async (sql, last) => {
           if (marks && !(await once(sql, consumption.consumer, consumption.key))) throw new AlreadyHandled();
+          await markKeyed(sql, keyed);
           const ends: AtEnd[] = [];
           const events = new EventBatch(sql);
           const answer = await work(transaction(sql, { ends, events }));
@@ -134,6 +139,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
           return answer;
         });
         if (marks) consumption.marked = true;
+        if (keyed) keyed.marked = true;
         return result;
       },
       one: async (announce, write) => {
@@ -182,6 +188,9 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
     auth: { verify: async headers => (await parts.verify(headers))?.caller },
+    requireVersion: (ifMatch, version) => {
+      if (ifMatch && !ifMatch.includes(version)) throw kernelProblem('precondition_failed', { detail: 'Read it again and repeat the change.', headers: { etag: `"${version}"` } });
+    },
     problem: (code, more) => {
       const decl = manifest.problems[code as string];
       if (!decl)

@@ -81,6 +81,7 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
         policies: policies as string,
         ...(id ? { policy_set_id: id } : {}),
         ...(mode ? { mode } : {}),
+        ...(request.ifMatch ? { if_match: request.ifMatch } : {}),
         updated_by: by(caller),
       });
     },
@@ -127,7 +128,7 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
       await reload(service, request.targetEnvId);
       return reply(undefined, { status: 204 });
     };
-    mount(`${member}List`, get(path, { summary: `List ${kind}`, gate: { any: [read, admin] }, query, target: 'required', hidden }), async request => {
+    mount(`${member}List`, get(path, { summary: `List ${kind}`, gate: { any: [read, admin] }, query, env: 'target', hidden }), async request => {
       const { query: asked, targetEnvId } = request;
       const rows = (await port.snapshot(serviceOf(request), targetEnvId))[member as keyof PolicySnapshot] as readonly object[];
       if (asked.id) return rows.find(row => idOf(row) === asked.id) ?? missing(asked.id);
@@ -136,14 +137,14 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
       const items = sorted.slice(0, asked.limit ?? 50);
       return { items, next_cursor: sorted.length > items.length ? idOf(items.at(-1) as object) : null };
     });
-    mount(`${member}Write`, post(path, { summary: `Write ${kind}`, gate: admin, query, body, target: 'required', limit: LIMIT, hidden }), apply);
-    mount(`${member}Put`, put(path, { summary: `Replace ${kind}`, gate: admin, query, body, target: 'required', limit: LIMIT, hidden }), apply);
-    mount(`${member}Delete`, del(path, { summary: `Delete ${kind}`, gate: admin, query, target: 'required', hidden }), request => (request.query.id ? remove(request, request.query.id) : missing('')));
+    mount(`${member}Write`, post(path, { summary: `Write ${kind}`, gate: admin, query, body, env: 'target', limit: LIMIT, hidden }), apply);
+    mount(`${member}Put`, put(path, { summary: `Replace ${kind}`, gate: admin, query, body, env: 'target', limit: LIMIT, hidden }), apply);
+    mount(`${member}Delete`, del(path, { summary: `Delete ${kind}`, gate: admin, query, env: 'target', hidden }), request => (request.query.id ? remove(request, request.query.id) : missing('')));
   }
 
   mount(
     'decisionsList',
-    get('/v1/admin/decisions', { summary: 'Latest decisions of this process', gate: { any: [read, admin] }, query, target: 'required', hidden: true }),
+    get('/v1/admin/decisions', { summary: 'Latest decisions of this process', gate: { any: [read, admin] }, query, env: 'target', hidden: true }),
     async ({ query: asked, targetEnvId }) => ({
       items: engine
         .decisions()
@@ -154,7 +155,7 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
   );
   mount(
     'decisionsDryRun',
-    post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, query, body: DryRun, target: 'required', limit: LIMIT, hidden: true }),
+    post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, query, body: DryRun, env: 'target', limit: LIMIT, hidden: true }),
     async request => {
       const { body, targetEnvId, correlationId } = request;
       const { principal, action, resource } = body as { principal: string; action: string; resource?: string };

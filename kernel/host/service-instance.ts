@@ -7,7 +7,9 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
+import { ReplayedAnswers } from '../http/replayed-answers.ts';
 import { StreamTickets } from '../http/stream-tickets.ts';
+import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
@@ -47,6 +49,7 @@ export interface ServiceInstanceParts {
   readonly relay: Relay;
   readonly bus: ConsumerBus;
   readonly policy: PolicyPort;
+  readonly environments: EnvironmentStates;
   readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
   readonly workloadScopes: (name: string) => { vertical: string; scopes: ReadonlySet<string> } | undefined;
   readonly manifests: () => readonly Manifest[];
@@ -131,6 +134,8 @@ export class ServiceInstance implements AsyncDisposable {
       log,
       clock: this.#parts.clock,
       tickets: this.#tickets,
+      environments: this.#parts.environments,
+      answers: new ReplayedAnswers(this.#parts.pool.sql, () => this.#parts.clock.now()),
       accepting: () => this.#state === 'started',
       ...(this.#parts.seen ? { seen: this.#parts.seen } : {}),
     });

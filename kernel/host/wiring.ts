@@ -3,6 +3,7 @@ import type { KeyValue, Logger } from '@platform/sdk';
 import { container as root, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
 import type { Clock } from '../base/clock.ts';
 import { AccessClosures } from '../identity/access-closure.ts';
+import { EnvironmentStates } from '../identity/environment-states.ts';
 import { KeySet } from '../identity/key-set.ts';
 import { Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
@@ -14,7 +15,7 @@ import { type LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { SecretChain } from '../secrets/secret-chain.ts';
 import { type Bootstrap, platformHost, workloadGrants } from './bootstrap.ts';
 import { directoryStore, liveReader } from './key-value-port.ts';
-import { deliveryTargets, identityCalls } from './platform-calls.ts';
+import { deliveryTargets, environmentState, identityCalls } from './platform-calls.ts';
 
 /** What a process brings before anything can be wired. */
 export interface WiringParts {
@@ -40,6 +41,7 @@ export const PARTS = {
   grants: token<PlatformGrants>('grants'),
   identity: token<ReturnType<typeof identityCalls>>('identity'),
   closures: token<AccessClosures>('closures'),
+  environments: token<EnvironmentStates>('environments'),
   keys: token<KeySet>('keys'),
   verifier: token<Verifier>('verifier'),
   relay: token<Relay>('relay'),
@@ -71,6 +73,10 @@ export function wire(parts: WiringParts): DependencyContainer {
   single(PARTS.closures, from => {
     const { personScopes, workload } = from.resolve(PARTS.identity);
     return new AccessClosures({ live: liveReader(kv), personScopes, workload });
+  });
+  single(PARTS.environments, from => {
+    const ask = environmentState(from.resolve(PARTS.caller), firstOf(parts.workloads));
+    return new EnvironmentStates({ read: async key => (await kv.current([key]))[0] ?? null, ask });
   });
   single(PARTS.keys, from => new KeySet(parts.jwks ?? (() => from.resolve(PARTS.identity).jwks(from.resolve(PARTS.pools))), () => clock.now().getTime()));
   single(

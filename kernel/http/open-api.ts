@@ -46,7 +46,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
     parameters: [
       ...[...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(([, parameter]) => ({ name: parameter, in: 'path', required: true, schema: { type: 'string' } })),
       ...Object.entries(options.query ?? {}).map(([parameter, schema]) => ({ name: parameter, in: 'query', required: !('~optional' in (schema as object)), schema })),
-      ...(options.target ? [{ name: 'target_env_id', in: 'query', required: options.target === 'required', schema: { type: 'string' } }] : []),
+      ...(options.env && options.env !== 'any' ? [{ name: 'target_env_id', in: 'query', required: options.env === 'target', schema: { type: 'string' } }] : []),
     ],
     ...(options.body ? { requestBody: { required: true, content: { 'application/json': { schema: options.body } } } } : {}),
     responses: {

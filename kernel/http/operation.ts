@@ -1,9 +1,13 @@
-import { type AnyRoute, type Gate, isReply, type Request, Type } from '@platform/sdk';
+import { type AnyRoute, type Gate, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { actionKey } from '../identity/scope-name.ts';
 import type { Identity } from '../identity/verifier.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { traced } from '../telemetry/trace.ts';
+import type { EnvironmentStates } from '../identity/environment-states.ts';
+import { currentScope } from '../telemetry/request-scope.ts';
+import { OpenedRequest } from './opened-request.ts';
+import { keyedRequest, type ReplayedAnswers } from './replayed-answers.ts';
 import { closed, readQuery, Validator } from './schema.ts';
 
 export interface OperationHost {
@@ -11,6 +15,12 @@ export interface OperationHost {
   readonly vertical: string;
   readonly engine: PolicyEngine;
   readonly actions: Readonly<Record<string, { principals?: readonly string[]; bound?: boolean }>>;
+  /** Which environment its routes are about unless they say otherwise. */
+  readonly env: RouteEnv;
+  /** Absent where nothing is refused by the state of an environment. */
+  readonly environments?: EnvironmentStates;
+  /** Absent where no `Idempotency-Key` is honoured. */
+  readonly answers?: ReplayedAnswers;
   /** Told about every answer, for metrics and contract coverage. */
   readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
 }
@@ -29,6 +39,8 @@ export interface Incoming {
   readonly hostname: string;
   readonly tenant: Request['tenant'];
   readonly peer: Request['peer'];
+  /** The verb, where the route takes any. */
+  readonly method?: string;
 }
 export interface Outgoing {
   readonly status: number;
@@ -45,6 +57,7 @@ interface OpenGate {
 /** Members the gateway and SSE clients add to any query. */
 const TOLERATED = ['target_env_id', 'target_org_id', 'token', 'ticket'];
 const DEFAULT_LIMIT = 1_048_576;
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** One request door, whatever the transport: identify → gate → validate → handle → validate the answer (house 8). */
 export class Operation {
@@ -57,6 +70,7 @@ export class Operation {
   readonly #returns: Validator | undefined;
   readonly #gates: readonly OpenGate[] | undefined;
   readonly #signedIn: boolean;
+  readonly #env: RouteEnv;
   /** The gates that a kind of caller may pass at all. */
   readonly #open = new Map<Identity['principal'], readonly OpenGate[]>();
 
@@ -70,6 +84,7 @@ export class Operation {
     this.#body = body && new Validator(closed(body));
     this.#returns = returns && new Validator(returns);
     this.#signedIn = typeof gate === 'object' && 'signedIn' in gate;
+    this.#env = route.options.env ?? (gateActions(gate) ? host.env : 'any');
     this.#gates = gateActions(gate)?.map(action => ({
       key: actionKey(host.vertical, action),
       principals: host.actions[action]?.principals,
@@ -87,10 +102,14 @@ export class Operation {
     const identity = this.#gates ? await incoming.identity() : undefined;
     const targetEnvId = this.#target(incoming, identity);
     if (this.#gates && identity) await this.admit(identity, targetEnvId, incoming.correlationId);
+    const env = this.#environment(targetEnvId, identity);
+    const scope = currentScope();
+    if (scope) scope.envId = env ?? targetEnvId ?? identity?.caller.envId;
+    if (env !== undefined && identity) await this.#requireActive(env, identity, incoming);
     const raw = this.route.door !== 'request' && this.route.options.query === undefined;
     const query = raw ? {} : this.#readQuery(incoming.query);
     const body = this.route.door === 'request' ? await this.#readBody(incoming) : undefined;
-    return new OpenedRequest(incoming, { query, body, caller: identity?.caller, targetEnvId });
+    return new OpenedRequest(incoming, { query, body, caller: identity?.caller, targetEnvId, env });
   }
 
   /** Runs the whole door. Problems are thrown for the transport to write. */
@@ -99,8 +118,19 @@ export class Operation {
   }
 
   async #perform(incoming: Incoming): Promise<Outgoing> {
+    const { route } = this;
+    const request = await this.open(incoming);
+    const { answers } = this.#host;
+    const keyed = answers && route.method === 'POST' && route.options.idempotency !== 'own' ? keyedRequest(this.name, request, route.options.idempotency !== 'secret') : undefined;
+    if (!answers || !keyed) return this.#answer(request);
+    const scope = currentScope();
+    if (scope) scope.keyed = keyed.request;
+    return answers.run(keyed, () => this.#answer(request));
+  }
+
+  async #answer(request: Request): Promise<Outgoing> {
     const { options } = this.route;
-    const answer = await this.#handler(await this.open(incoming));
+    const answer = await this.#handler(request);
     const { value, status, headers } = isReply(answer) ? answer : { value: answer, status: undefined, headers: undefined };
     if (this.#returns && value !== undefined && !this.#returns.check(value)) {
       throw kernelProblem('answer_invalid', {
@@ -134,13 +164,26 @@ export class Operation {
     if (header !== undefined && inQuery !== undefined && header !== inQuery) throw kernelProblem('target_mismatch');
     const target = inQuery ?? header;
     if (target === undefined) {
-      if (this.route.options.target === 'required') throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
+      if (this.#env === 'target') throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
       return undefined;
     }
     if (identity && identity.caller.kind !== 'machine' && identity.caller.envId !== target && !identity.caller.platformAdmin) {
       throw kernelProblem('target_denied', { detail: 'The token is for another environment.' });
     }
     return target;
+  }
+
+  #environment(target: string | undefined, identity: Identity | undefined): string | undefined {
+    if (this.#env === 'any') return undefined;
+    const env = target ?? identity?.caller.envId;
+    if (env === undefined) throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
+    return env;
+  }
+
+  /** The platform's own workloads go on: they are the ones that suspend, archive and clean up (G-SYS-02). */
+  async #requireActive(env: string, { principal, caller }: Identity, incoming: Incoming): Promise<void> {
+    if (env === SYSTEM.envId || SAFE.has(incoming.method ?? this.route.method) || (principal === 'machine' && caller.vertical === 'platform')) return;
+    await this.#host.environments?.requireActive(env);
   }
 
   #readQuery(source: Incoming['query']): unknown {
@@ -161,44 +204,6 @@ export class Operation {
     }
     if (!this.#body.check(body)) throw kernelProblem('validation_failed', { extra: { errors: this.#body.faults(body) }, detail: 'The body does not fit; errors says where.' });
     return body;
-  }
-}
-
-/**
- * A request as its handler sees it. A class for its one getter: in a literal, a getter gives every object a shape of its own, and shapes
- * are born old; with them all that the getter sees would live until the next full collection.
- */
-class OpenedRequest implements Request {
-  readonly params: Request['params'];
-  readonly query: unknown;
-  readonly body: unknown;
-  readonly caller: Request['caller'];
-  readonly headers: Request['headers'];
-  readonly targetEnvId: string | undefined;
-  readonly correlationId: string;
-  readonly ip: string;
-  readonly hostname: string;
-  readonly tenant: Request['tenant'];
-  readonly peer: Request['peer'];
-  readonly #signal: () => AbortSignal;
-
-  constructor(incoming: Incoming, read: Pick<Request, 'query' | 'body' | 'caller' | 'targetEnvId'>) {
-    this.params = incoming.params;
-    this.query = read.query;
-    this.body = read.body;
-    this.caller = read.caller;
-    this.headers = incoming.headers;
-    this.targetEnvId = read.targetEnvId;
-    this.correlationId = incoming.correlationId;
-    this.ip = incoming.ip;
-    this.hostname = incoming.hostname;
-    this.tenant = incoming.tenant;
-    this.peer = incoming.peer;
-    this.#signal = incoming.signal;
-  }
-
-  get signal(): AbortSignal {
-    return this.#signal();
   }
 }
 

@@ -204,7 +204,7 @@ test('KRN-019 what a page changes is changed by POST: create, update, delete and
   expect((await send('things/77/update', { name: 'two' })).json).toMatchObject({ thing_id: '77', name: 'two' });
   expect((await send('things/77/delete')).json).toEqual({ ok: true });
   expect((await send('things/77/archiveThing')).json).toEqual({ ok: true });
-  expect(world.calls).toEqual(['update 77 two', 'remove 77', 'archive 77']);
+  expect(world.calls).toEqual(['create one', 'update 77 two', 'remove 77', 'archive 77']);
   for (const [path, body] of [
     ['things/77/update', { name: 'x' }],
     ['things/77/delete', undefined],

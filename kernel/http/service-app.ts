@@ -35,6 +35,8 @@ export interface ServiceAppOptions {
   readonly tickets: StreamTickets;
   /** False while the service may not take new work. */
   readonly accepting: () => boolean;
+  readonly environments?: OperationHost['environments'];
+  readonly answers?: OperationHost['answers'];
   readonly seen?: OperationHost['seen'];
   /** Further paths of routes, for page data: `{id}` of the path becomes the route's own parameter. */
   readonly aliases?: readonly { method: string; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[];
@@ -64,10 +66,19 @@ export class ServiceApp {
   #idle: (() => void) | undefined;
 
   constructor(options: ServiceAppOptions) {
-    const { manifest, engine, actions, seen } = options;
+    const { manifest, engine, actions, environments, answers, seen } = options;
     this.manifest = manifest;
     this.#options = options;
-    const host: OperationHost = { service: manifest.id, vertical: manifest.vertical, engine, actions, ...(seen ? { seen } : {}) };
+    const host: OperationHost = {
+      service: manifest.id,
+      vertical: manifest.vertical,
+      engine,
+      actions,
+      env: manifest.env,
+      ...(environments ? { environments } : {}),
+      ...(answers ? { answers } : {}),
+      ...(seen ? { seen } : {}),
+    };
     for (const [name, { route, handler }] of Object.entries(options.routes)) {
       if (route.door === 'listener') continue;
       const operation = new Operation(host, name, route, handler as (request: Request) => Promise<unknown>);
@@ -78,7 +89,11 @@ export class ServiceApp {
       const { route, handler } = options.routes[name] as MountedRoute;
       // A route may already stand where its page's data is read.
       if (route.method === method && shapeOf(route.path) === shapeOf(path)) continue;
-      const aliased = { ...route, method: method as AnyRoute['method'], options: { ...route.options, target } };
+      const aliased = {
+        ...route,
+        method: method as AnyRoute['method'],
+        options: { ...route.options, ...(target === 'required' ? { env: 'target' as const } : route.options.env === 'target' ? { env: 'own' as const } : {}) },
+      };
       const operation = new Operation(host, name, aliased, handler as (request: Request) => Promise<unknown>);
       this.#table.add(method, path, { name, route: aliased, handler, operation, alias: true, ...(idParameter ? { idParameter } : {}) });
     }
@@ -182,6 +197,7 @@ export class ServiceApp {
           tenant: exchange.tenant,
           caller: request.caller,
           targetEnvId: request.targetEnvId,
+          env: request.env,
           permits: async action => request.caller !== undefined && this.#permits(await incoming.identity(), action, request.targetEnvId, exchange.correlationId),
         });
         await writeResponse(res, response);
@@ -266,6 +282,7 @@ export class ServiceApp {
       hostname,
       tenant,
       peer,
+      method: req.method ?? 'GET',
     };
   }
 

@@ -47,8 +47,26 @@ create table consumer_leads (
 );
 `;
 
+/** Answers of creates under an `Idempotency-Key` (G-K-03); `committed` since a transaction of the request has taken effect. */
+const ANSWERS_SCHEMA = `
+create table idempotent_answers (
+  caller text not null,
+  key text not null,
+  fingerprint bytea not null,
+  started_at timestamptz not null,
+  committed boolean not null default false,
+  status int,
+  headers jsonb,
+  body text,
+  kept boolean not null default true,
+  primary key (caller, key)
+);
+create index idempotent_answers_at on idempotent_answers (started_at);
+`;
+
 /** Given to `migrate` as `builtins`. */
 export const OUTBOX_MIGRATIONS: readonly Migration[] = [
   { name: 'kernel_outbox_1', sql: OUTBOX_SCHEMA },
   { name: 'kernel_outbox_2', sql: LEADS_SCHEMA },
+  { name: 'kernel_answers_1', sql: ANSWERS_SCHEMA },
 ];

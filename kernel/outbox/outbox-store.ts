@@ -96,7 +96,7 @@ export async function stateOf(pool: PostgresPool, now: Date): Promise<OutboxStat
   return { pending: row?.pending ?? 0, parked: row?.parked ?? 0, oldest_age_s: Math.max(0, age) };
 }
 
-/** Forgets relayed rows after seven days and inbox marks after thirty, in small steps. Parked rows stay. */
+/** Forgets relayed rows after seven days, inbox marks after thirty and answers under an Idempotency-Key after one, in small steps. Parked rows stay. */
 export async function sweep(pool: PostgresPool, now: Date): Promise<number> {
   const before = (days: number): Date => new Date(now.getTime() - days * 86_400_000);
   let total = 0;
@@ -106,8 +106,11 @@ export async function sweep(pool: PostgresPool, now: Date): Promise<number> {
     const marks = await pool.raw`
       delete from inbox where (consumer, idempotency_key) in
         (select consumer, idempotency_key from inbox where at < ${before(INBOX_DAYS)} limit ${SWEEP_ROWS} for update skip locked)`;
-    total += relayed.count + marks.count;
-    if (relayed.count < SWEEP_ROWS && marks.count < SWEEP_ROWS) break;
+    const answers = await pool.raw`
+      delete from idempotent_answers where (caller, key) in
+        (select caller, key from idempotent_answers where started_at < ${before(1)} limit ${SWEEP_ROWS} for update skip locked)`;
+    total += relayed.count + marks.count + answers.count;
+    if ([relayed, marks, answers].every(({ count }) => count < SWEEP_ROWS)) break;
   }
   return total;
 }

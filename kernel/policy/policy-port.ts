@@ -3,7 +3,16 @@ import type { Attribute, PolicySet, PolicySnapshot, Relation } from './policy-da
 /** Where policy data is stored: the registry, behind these four calls (C27). Every service's administration is a facade over them. */
 export interface PolicyPort {
   snapshot(service: string, envId: string): Promise<PolicySnapshot>;
-  upsertSet(row: { env_id: string; service: string; name: string; policies: string; policy_set_id?: string; mode?: PolicySet['mode']; updated_by: string }): Promise<PolicySet>;
+  upsertSet(row: {
+    env_id: string;
+    service: string;
+    name: string;
+    policies: string;
+    policy_set_id?: string;
+    mode?: PolicySet['mode'];
+    updated_by: string /** Versions of which the set must be one (G-K-03). */;
+    if_match?: readonly number[];
+  }): Promise<PolicySet>;
   upsertRelation(row: Omit<Relation, 'relation_id'>): Promise<Relation>;
   upsertAttribute(row: Omit<Attribute, 'attribute_id'>): Promise<Attribute>;
   remove(row: { kind: PolicyKind; env_id: string; service: string; id: string; updated_by: string }): Promise<void>;

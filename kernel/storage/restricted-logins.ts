@@ -20,7 +20,7 @@ export class RestrictedLogins implements AsyncDisposable {
   async add(service: string): Promise<string> {
     const password = randomBytes(24).toString('base64url');
     const user = `vertical-${service}`;
-    const keys = ['%R~authz:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`];
+    const keys = ['%R~authz:*', '%R~env-state:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`];
     this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', ...COMMANDS.map(command => `+${command}`)]);
     const client = await this.#connected();
     await this.#apply(client, user);

@@ -6,6 +6,15 @@ export interface RequestScope {
   readonly service: string;
   envId?: string | undefined;
   subject?: string | undefined;
+  /** The key that the request came under, when it is one that must not take effect twice (G-K-03). */
+  keyed?: KeyedRequest | undefined;
+}
+
+/** A caller's `Idempotency-Key`; `marked` once a transaction of the request has committed with it. */
+export interface KeyedRequest {
+  readonly caller: string;
+  readonly key: string;
+  marked: boolean;
 }
 
 const storage = new AsyncLocalStorage<RequestScope>();

@@ -80,6 +80,7 @@ export const probe = defineContract({
     createThing: post('/v1/things', {
       summary: 'Make a thing',
       gate: 'probe:things:write',
+      env: 'own',
       body: Type.Object({
         name: Type.String({ minLength: 1, maxLength: 40 }),
         size: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -93,16 +94,17 @@ export const probe = defineContract({
       problems: ['thing_taken'],
       emits: ['platform:probe:thing:created'],
     }),
-    updateThing: put('/v1/things/{thing_id}', { summary: 'Rename a thing', gate: 'probe:things:write', body: Type.Object({ name: Type.String({ minLength: 1 }) }), returns: Thing }),
+    updateThing: put('/v1/things/{thing_id}', { summary: 'Rename a thing', gate: 'probe:things:write', env: 'own', body: Type.Object({ name: Type.String({ minLength: 1 }) }), returns: Thing }),
     removeThing: del('/v1/things/{thing_id}', { summary: 'Remove a thing', gate: 'probe:things:write' }),
     archiveThing: post('/v1/things/{thing_id}/archive', { summary: 'Archive', gate: 'probe:things:write' }),
     readThing: get('/v1/things/{thing_id}', { summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),
+    issue: post('/v1/issue', { summary: 'Shows a secret once', gate: 'probe:things:write', idempotency: 'secret', returns: Type.Any() }),
     run: post('/v1/run', { summary: 'Run', gate: 'probe:work:run', returns: Type.Any() }),
     signedIn: get('/v1/signed-in', { summary: 'Any signed-in person', gate: { signedIn: 'Whoever has an account may ask' }, returns: Type.Any() }),
     person: get('/v1/person', { summary: 'Person', gate: 'probe:person:ask', returns: Type.Any() }),
     boundOnly: get('/v1/bound', { summary: 'Bound', gate: 'probe:bound:read', returns: Type.Any() }),
-    targeted: get('/v1/targeted', { summary: 'Targeted', gate: 'probe:things:read', target: 'required', returns: Type.Any() }),
+    targeted: get('/v1/targeted', { summary: 'Targeted', gate: 'probe:things:read', env: 'target', returns: Type.Any() }),
     broken: get('/v1/broken', { summary: 'Breaks', gate: open, returns: Type.Any() }),
     lying: get('/v1/lying', { summary: 'Answers another shape than it promised', gate: open, returns: Type.Object({ ok: Type.Boolean() }) }),
     foreign: post('/v1/foreign', { summary: 'Emits what it does not own', gate: open, returns: Type.Any() }),
@@ -162,6 +164,7 @@ export interface ProbeWorld {
   readonly gate: PromiseWithResolvers<void>;
   readonly entered: PromiseWithResolvers<void>;
   readonly left: PromiseWithResolvers<void>;
+  readonly answer: PromiseWithResolvers<void>;
 }
 
 export const newWorld = (): ProbeWorld => ({
@@ -172,6 +175,7 @@ export const newWorld = (): ProbeWorld => ({
   gate: Promise.withResolvers(),
   entered: Promise.withResolvers(),
   left: Promise.withResolvers(),
+  answer: Promise.withResolvers(),
 });
 
 /** The probe as a plugin. Its things live in the world, not in a table: the kernel's own tables are enough. */
@@ -200,6 +204,7 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             return { items: [...things.values()], next_cursor: null };
           },
           createThing: async ({ body, caller }) => {
+            world.calls.push(`create ${body.name}`);
             if (body.name === 'taken') throw context.problem('thing_taken', { detail: 'Choose another name.' });
             const made = { thing_id: context.platform.newId(), name: body.name, kind: body.kind ?? 'small', version: 1 };
             await context.db.tx(async tx => {
@@ -207,9 +212,12 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
               await tx.audit({ action: 'probe.thing.created', envId: caller.envId ?? '00000000-0000-7000-8000-000000000002', caller, resource: { type: 'thing', id: made.thing_id } });
             });
             things.set(made.thing_id, made);
+            if (body.name === 'held') await world.answer.promise;
             return made;
           },
-          updateThing: async ({ params, body }) => {
+          issue: async () => ({ secret: context.platform.newId() }),
+          updateThing: async ({ params, body, ifMatch }) => {
+            context.requireVersion(ifMatch, 3);
             world.calls.push(`update ${params.thing_id} ${body.name}`);
             return { ...thing(params.thing_id), name: body.name, version: 4 };
           },

@@ -8,6 +8,6 @@ export type { Action, Gate, Principal } from './src/action.ts';
 export type { ProblemDecl } from './src/problem.ts';
 export type { ErrorForm } from './src/error-form.ts';
 export { del, get, listener, node, post, put, raw, socket, stream } from './src/route.ts';
-export type { AnyRoute, RouteDef } from './src/route.ts';
+export type { AnyRoute, RouteDef, RouteEnv } from './src/route.ts';
 export { Type, type Static, type TSchema } from 'typebox';
 export { Id, Instant, Page, PageQuery, Slug } from './src/wire.ts';

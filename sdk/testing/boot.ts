@@ -7,6 +7,8 @@ import { newId } from '@platform/kernel/base/ids';
 import { platformHost } from '@platform/kernel/host/bootstrap';
 import { readConfig } from '@platform/kernel/host/configuration';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
+import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
+import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
 import { callerOf } from './caller-of.ts';
@@ -53,6 +55,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly #personas = new Map<string, Persona>();
   readonly #owned = new DisposalStack();
   readonly #waiting = new Set<() => void>();
+  #pool: PostgresPool | undefined;
 
   private constructor(plugin: AnyPlugin) {
     this.manifest = manifestOf(plugin.contract, '0.0.0-test');
@@ -183,6 +186,18 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     });
   }
 
+  /** A hand in the service's tables, under its own role. */
+  async sql(): Promise<PostgresPool['sql']> {
+    if (!this.#pool) {
+      const { database } = this.stores.stores;
+      const leaf = await this.stores.authority.classical.issue({ commonName: `svc.${this.manifest.id}`, names: [], usages: ['client'], days: 1 });
+      const ssl = { ca: this.stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
+      const { host, port, database: name } = database;
+      this.#pool = this.#owned.own(new PostgresPool({ host, port, database: name, user: roleOf(this.manifest.id), schema: schemaOf(this.manifest.id), ssl }));
+    }
+    return this.#pool.sql;
+  }
+
   /** Certificates of a workload, as the authority of this test signs them. */
   async workload(name: string): Promise<{ cert: string; key: string }> {
     const leaf = await this.stores.authority.pq.issue({ commonName: `m2m-${name}`, names: [`uri:urn:platform:workload:${name}`], usages: ['client'], days: 1 });
@@ -244,6 +259,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
           this.audits.push(...events);
           return { audit_ids: events.map(() => newId()) };
         },
+        environmentState: () => ({ state: 'active' }),
         policySnapshot: () => ({ sets: [], relations: [], attributes: [] }),
         registerVertical: ({ body }) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),
       },

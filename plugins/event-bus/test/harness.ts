@@ -10,6 +10,7 @@ import { keyValuePort } from '../../../kernel/host/key-value-port.ts';
 import { consumerBus, deliveryTargets } from '../../../kernel/host/platform-calls.ts';
 import { ServiceInstance } from '../../../kernel/host/service-instance.ts';
 import type { Outgoing } from '../../../kernel/http/operation.ts';
+import { EnvironmentStates } from '@platform/kernel/identity/environment-states';
 import type { Identity, Verifier } from '../../../kernel/identity/verifier.ts';
 import type { Workload } from '../../../kernel/identity/workload.ts';
 import { deliverTo } from '../../../kernel/outbox/bus-delivery.ts';
@@ -143,6 +144,7 @@ export class BusProcess implements AsyncDisposable {
         secrets: {} as never,
         bus: consumerBus(caller, self),
         policy,
+        environments: new EnvironmentStates({ read: async () => 'active', ask: async () => 'active' }),
         scopesOf: async () => SCOPES,
         workloadScopes: () => ({ vertical: 'platform', scopes: SCOPES }),
         manifests: () => [manifest, ...neighbours],

@@ -161,6 +161,7 @@ export const identity = defineContract({
     provisionAccess: post('/v1/admin/access', {
       summary: 'Make the access model of an organization or environment',
       gate: verbs,
+      idempotency: 'own',
       body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id), host: Type.Optional(Host) }),
       returns: Type.Object({ groups: Type.Array(Name) }),
       problems: ['user_not_found', 'host_taken', 'name_invalid'],
@@ -207,13 +208,13 @@ export const identity = defineContract({
       hidden: true,
     }),
 
-    listUsers: get('/v1/users', { summary: 'People, newest first', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(UserRow) }),
-    getUser: get('/v1/admin/users/{user_id}', { summary: 'One person', gate: { any: ['auth:users:read', 'auth:users:admin'] }, target: 'optional', returns: User, problems: ['user_not_found'] }),
-    listSessions: get('/v1/sessions', { summary: 'Sign-in sessions', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, target: 'optional', returns: Page(SessionRow) }),
+    listUsers: get('/v1/users', { summary: 'People, newest first', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, env: 'own', returns: Page(UserRow) }),
+    getUser: get('/v1/admin/users/{user_id}', { summary: 'One person', gate: { any: ['auth:users:read', 'auth:users:admin'] }, env: 'own', returns: User, problems: ['user_not_found'] }),
+    listSessions: get('/v1/sessions', { summary: 'Sign-in sessions', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, env: 'own', returns: Page(SessionRow) }),
     revokeSession: post('/v1/sessions/{session_id}/revoke', {
       summary: 'End a session',
       gate: 'auth:users:admin',
-      target: 'optional',
+      env: 'own',
       problems: ['session_not_found'],
       emits: ['platform:auth:session:revoked'],
     }),

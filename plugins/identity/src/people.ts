@@ -1,4 +1,4 @@
-import { type Caller, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import type { Caller, RequestOf, Sql } from '@platform/sdk';
 import type { Attempts } from './attempts.ts';
 import type { Contract, Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
@@ -74,9 +74,8 @@ export class People {
     return row;
   }
 
-  async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listUsers'>) {
+  async list({ query, env: envId }: RequestOf<Contract, 'listUsers'>) {
     const limit = query.limit ?? 50;
-    const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const rows = await this.#ctx.db.sql<(Person & { mfa_enrolled: boolean })[]>`
       select u.*, ${enrolled(this.#ctx.db.sql)} as mfa_enrolled from users u where env_id = ${envId} and (${query.cursor ?? null}::text is null or user_id::text < ${query.cursor ?? null})
       order by user_id::text desc limit ${limit + 1}`;
@@ -90,9 +89,8 @@ export class People {
   }
 
   /** The person of a route, as far as the caller's environment reaches. */
-  async reachable({ params, caller, targetEnvId }: Named): Promise<Person & { readonly mfa_enrolled: boolean }> {
+  async reachable({ params, caller, env: envId }: Named): Promise<Person & { readonly mfa_enrolled: boolean }> {
     const { sql } = this.#ctx.db;
-    const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const [person] = isId(params.user_id) ? await sql<(Person & { mfa_enrolled: boolean })[]>`select u.*, ${enrolled(sql)} as mfa_enrolled from users u where user_id = ${params.user_id}` : [];
     if (!person || (person.env_id !== envId && !caller.platformAdmin)) throw this.#ctx.problem('user_not_found');
     return person;
@@ -126,7 +124,7 @@ export class People {
 interface Named {
   readonly params: { readonly user_id: string };
   readonly caller: Caller;
-  readonly targetEnvId: string | undefined;
+  readonly env: string;
 }
 
 const columns = (sql: Sql): unknown => sql`u.user_id, u.env_id, u.email, u.email_verified, u.display_name, u.status, u.must_change_password, u.created_at, u.last_sign_in_at, u.locale`;

@@ -1,4 +1,4 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { RequestOf } from '@platform/sdk';
 import type { Contract, Ctx, IdentityTx } from './context.ts';
 import type { Person } from './people.ts';
 
@@ -44,9 +44,8 @@ export class Sessions {
     this.#ctx = ctx;
   }
 
-  async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listSessions'>) {
+  async list({ query, env: envId }: RequestOf<Contract, 'listSessions'>) {
     const limit = query.limit ?? 50;
-    const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const { sql } = this.#ctx.db;
     const rows = await sql<Row[]>`
       select s.uid, s.account_id, u.email, to_timestamp((s.payload ->> 'loginTs')::bigint) as created_at, s.expires_at
@@ -60,8 +59,7 @@ export class Sessions {
     return { items, next_cursor: rows.length > limit ? (items.at(-1)?.session_id ?? null) : null };
   }
 
-  async revoke({ params, caller, targetEnvId }: RequestOf<Contract, 'revokeSession'>): Promise<void> {
-    const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
+  async revoke({ params, caller, env: envId }: RequestOf<Contract, 'revokeSession'>): Promise<void> {
     const sids = await this.#ctx.db.tx(async tx => {
       const ended = await this.#end(tx, envId, { sid: params.session_id }, 'admin');
       if (ended.length > 0) await tx.audit({ action: 'auth.session.revoked', envId, caller, resource: { type: 'session', id: params.session_id } });

@@ -3,8 +3,6 @@ import type { SignInSettings as Settings } from '../contract/schema/sign-in-sett
 import type { Contract, Ctx } from './context.ts';
 import type { Realm, Realms } from './realms.ts';
 
-type Asked = Pick<RequestOf<Contract, 'signInSettings'>, 'caller' | 'targetEnvId'>;
-
 /** How the people of an environment sign in, as its administrators see and change it. */
 export class SignInSettings {
   readonly #ctx: Ctx;
@@ -15,13 +13,13 @@ export class SignInSettings {
     this.#realms = realms;
   }
 
-  async get(request: Asked): Promise<Settings> {
-    return settingsOf(await this.#realm(request));
+  async get({ env }: Pick<RequestOf<Contract, 'signInSettings'>, 'env'>): Promise<Settings> {
+    return settingsOf(await this.#realms.ofEnv(env));
   }
 
   /** Whole: what the page shows is what is written. Counts from the next request on, in every process. */
-  async put({ body, caller, targetEnvId }: RequestOf<Contract, 'putSignInSettings'>): Promise<Settings> {
-    const { env_id: envId } = await this.#realm({ caller, targetEnvId });
+  async put({ body, caller, env }: RequestOf<Contract, 'putSignInSettings'>): Promise<Settings> {
+    const { env_id: envId } = await this.#realms.ofEnv(env);
     if (envId === SYSTEM.envId)
       throw this.#ctx.problem('realm_configured', {
         detail: 'Set PLATFORM_AUTH_PASSKEYS, PLATFORM_AUTH_ACCOUNT_RECOVERY and PLATFORM_AUTH_RECOVERY_WAIT_HOURS, and start the platform again.',
@@ -37,10 +35,6 @@ export class SignInSettings {
     });
     await this.#realms.changed();
     return body;
-  }
-
-  #realm({ caller, targetEnvId }: Asked): Promise<Realm> {
-    return this.#realms.ofEnv(targetEnvId ?? caller.envId ?? SYSTEM.envId);
   }
 }
 

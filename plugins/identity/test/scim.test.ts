@@ -1,3 +1,4 @@
+import { SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Directory, ENTERPRISE, type ScimUser, USER } from './fixtures/directory.ts';
@@ -98,7 +99,9 @@ describe('a directory', () => {
       expect([method, refused.status, refused.json['status']]).toEqual([method, 403, '403']);
       expect((await nobody.send(method, path, body)).status).toBe(403);
     }
-    expect((await writer.send('POST', '/Users', { schemas: [USER], userName: name() })).status).toBe(201);
+    // A workload names the directory it means: without one it does not fall into the system's.
+    expect((await writer.send('POST', '/Users', { schemas: [USER], userName: name() })).status).toBe(400);
+    expect((await writer.send('POST', `/Users?target_env_id=${SYSTEM.envId}`, { schemas: [USER], userName: name() })).status).toBe(201);
     // Whoever may write, and shows a token for reading, reads.
     const narrowed = directory.narrowed('scim:read');
     expect([(await narrowed.send('GET', `/Users/${id}`)).status, (await narrowed.send('DELETE', `/Users/${id}`)).status]).toEqual([200, 403]);

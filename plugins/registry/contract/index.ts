@@ -51,6 +51,7 @@ export const registry = defineContract({
     'tenants:read': { title: 'Read tenant snapshots', principals: ['machine'], bound: true },
     'sys:policy:read': { title: 'Read policies, and who can do what', grants: 'admin' },
     'sys:policy:admin': { title: 'Change policies of every service' },
+    'sys:environments:read': { title: 'Read whether environments take changes', principals: ['machine'], bound: true },
     'sys:policy:store': { title: 'Keep the policy data of the own service', principals: ['machine'], bound: true },
   },
 

@@ -11,7 +11,6 @@ export const problems = {
   domain_not_verified: { status: 409, title: 'The DNS records are not there', retry: 'later' },
   whitelist_invalid: { status: 400, title: 'A whitelist or feature flag names what does not exist', retry: 'never', log: 'warn' },
   auth_group_required: { status: 400, title: 'This way in needs a group', retry: 'never' },
-  precondition_failed: { status: 412, title: 'The resource has changed', retry: 'never' },
   oauth_client_taken: { status: 409, title: 'The OAuth client belongs to another app instance', retry: 'never' },
   selector_required: { status: 400, title: 'Name exactly one app instance', retry: 'never' },
   hostname_unresolved: { status: 404, title: 'Nobody answers on this host', retry: 'never' },

@@ -36,6 +36,7 @@ import { Access } from './tenants/access.ts';
 import { Creations } from './tenants/creations.ts';
 import { DeletionPreview } from './tenants/deletion-preview.ts';
 import { Deletion } from './tenants/deletion.ts';
+import { EnvironmentStates } from './tenants/environment-state.ts';
 import { Envs } from './tenants/envs.ts';
 import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
 import { Orgs } from './tenants/orgs.ts';
@@ -61,7 +62,8 @@ export async function servicesOf(ctx: Ctx) {
   const enablement = new Enablement(ctx, { access, audit, changes, verticals });
   const followUps = new IdentityFollowUps(ctx);
   const creations = new Creations(ctx, { audit, followUps });
-  const tenants = { access, audit, changes, creations, followUps };
+  const states = new EnvironmentStates(ctx);
+  const tenants = { access, audit, changes, creations, followUps, states };
   const orgs = new Orgs(ctx, tenants);
   const envs = new Envs(ctx, { ...tenants, policies });
   const deletion = new Deletion(ctx, tenants);
@@ -116,6 +118,7 @@ export async function servicesOf(ctx: Ctx) {
     removal,
     resolver,
     slugs,
+    states,
     unfinished,
     verticals,
   };

@@ -10,6 +10,8 @@ const policyAdmin = as.userIn(ENV, 'sys:policy:read', 'sys:policy:admin');
 let world: World;
 beforeAll(async () => {
   world = await World.start();
+  // As the registry says of an environment that takes changes.
+  await world.kv.call('SET', `env-state:{${ENV}}`, 'active');
   for (const person of people) {
     world.host.by(person);
     world.directory.holdings.set(person.id, person.scopes);

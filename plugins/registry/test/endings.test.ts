@@ -95,6 +95,54 @@ describe('archive, suspend, delete', () => {
     expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([409, 'record_archived']);
   });
 
+  test('F-13 every change of a state is where other services read it before the answer, of an organization for each of its environments', async () => {
+    const { org, owner, env } = await world.tenant();
+    const other = await world.env(owner, org.org_id);
+    const ask = world.host.by(world.service('func', 'sys:environments:read'));
+    const states = async () => Promise.all([env, other].map(({ env_id }) => world.kv.call('GET', `env-state:{${env_id}}`)));
+    const admin = world.host.by(world.admin());
+    expect((await ask.environmentState({ params: { env_id: env.env_id } })).state).toBe('active');
+    await admin.updateEnv({ params: { env_id: env.env_id }, body: { status: 'suspended' } });
+    expect(await states()).toEqual(['suspended', null]);
+    await admin.updateOrg({ params: { id: org.org_id }, body: { status: 'suspended' } });
+    expect(await states()).toEqual(['suspended', 'suspended']);
+    await admin.updateOrg({ params: { id: org.org_id }, body: { status: 'active' } });
+    expect(await states()).toEqual(['suspended', 'active']);
+    await world.host.by(owner).archiveEnv({ params: { env_id: other.env_id } });
+    await admin.deleteEnv({ params: { env_id: env.env_id } });
+    expect(await states()).toEqual(['absent', 'archived']);
+    // A question never writes over what a change has written.
+    await world.kv.call('SET', `env-state:{${other.env_id}}`, 'suspended');
+    expect((await ask.environmentState({ params: { env_id: other.env_id } })).state).toBe('archived');
+    expect(await states()).toEqual(['absent', 'suspended']);
+    expect((await ask.environmentState({ params: { env_id: 'nonsense' } })).state).toBe('absent');
+  });
+
+  test('F-08 of four changes at once that name one version a single one succeeds; an organization, an environment and a policy set alike', async () => {
+    const { org, owner, env } = await world.tenant();
+    const four = async (path: string, body: object, version: number, persona = owner) => {
+      const send = () => world.host.fetch(path, { method: 'PUT', persona, headers: { 'if-match': `"${version}"` }, body: JSON.stringify(body) });
+      return (await Promise.all([send(), send(), send(), send()])).map(({ status }) => status).sort();
+    };
+    expect(await four(`/v1/org/${org.org_id}`, { display_name: 'New' }, 1)).toEqual([200, 412, 412, 412]);
+    expect(await four(`/v1/env/${env.env_id}`, { display_name: 'New' }, 1)).toEqual([200, 412, 412, 412]);
+    const admin = { ...world.admin(), scopes: [...world.admin().scopes, 'sys:policy:admin'] };
+    const policies = `/v1/admin/policy-sets?target_env_id=${env.env_id}`;
+    const set = { name: 'house', policies: 'permit(principal, action, resource);' };
+    expect((await world.host.fetch(policies, { method: 'POST', persona: admin, body: JSON.stringify(set) })).status).toBeLessThan(300);
+    expect(await four(policies, set, 1, admin)).toEqual([200, 412, 412, 412]);
+    for (const path of [`/v1/org/${org.org_id}`, `/v1/env/${env.env_id}`])
+      expect((await world.host.fetch(path, { method: 'DELETE', persona: owner, headers: { 'if-match': '"1"' } })).json['code']).toBe('precondition_failed');
+  });
+
+  test('F-08 an organization created again under its Idempotency-Key is the same one', async () => {
+    const owner = world.stranger();
+    const create = () => world.host.fetch('/v1/o', { method: 'POST', persona: owner, headers: { 'idempotency-key': 'org-once' }, body: JSON.stringify({ slug: 'once-only', display_name: 'Once' }) });
+    const [first, again] = [await create(), await create()];
+    expect([first.status, again.status, again.headers['idempotent-replay']]).toEqual([200, 200, 'true']);
+    expect(again.json).toEqual(first.json);
+  });
+
   test("REG-032 REG-033 REG-036 G-SYS-02 the platform's own records are there under their ids, and stay", async () => {
     const by = world.host.by(world.admin());
     const [org, env] = [{ params: { id: SYSTEM.orgId } }, { params: { env_id: SYSTEM.envId } }];

@@ -142,6 +142,7 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'custom_domains',
     'envs',
     'hostnames',
+    'idempotent_answers',
     'identity_follow_ups',
     'inbox',
     'invitations',

@@ -63,12 +63,25 @@ type CallerOf<C extends AnyContract, G> = G extends { public: string }
           : Caller
       : Caller;
 
+type EnvOf<C extends AnyContract, O> = O extends { env: infer E }
+  ? E extends 'any'
+    ? undefined
+    : string
+  : C['base'] extends { env: infer B }
+    ? B extends 'any'
+      ? undefined
+      : string
+    : C['base'] extends { vertical: string }
+      ? O extends { gate: { public: string } }
+        ? undefined
+        : string
+      : undefined;
 type BodyOf<O> = O extends { body: infer S extends TSchema } ? Static<S> : undefined;
 type QueryOf<O> = O extends { query: infer Q extends TProperties } ? Static<TObject<Q>> : Readonly<Record<string, never>>;
 type ReturnOf<O> = O extends { returns: infer S extends TSchema } ? Static<S> : void;
 
 /** What a handler receives. */
-export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | undefined> {
+export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | undefined, E = string | undefined> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
@@ -76,6 +89,10 @@ export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | und
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
   readonly targetEnvId: string | undefined;
+  /** The environment the request is about, as the route's `env` says; none where that is `any`. */
+  readonly env: E;
+  /** What `If-Match` names: versions, of which {@link Context.requireVersion} wants one. None when it was not sent, or takes any. */
+  readonly ifMatch: readonly number[] | undefined;
   readonly correlationId: string;
   /** Aborts when the client goes or the service stops. Made when first read, so a spread of a request leaves it out. */
   readonly signal: AbortSignal;
@@ -93,7 +110,8 @@ export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = Requ
   PathParams<C['routes'][R]['path']>,
   QueryOf<C['routes'][R]['options']>,
   BodyOf<C['routes'][R]['options']>,
-  CallerOf<C, C['routes'][R]['options']['gate']>
+  CallerOf<C, C['routes'][R]['options']['gate']>,
+  EnvOf<C, C['routes'][R]['options']>
 >;
 
 /** Input of a typed call: path parameters, query and body, whichever the route has. */
@@ -211,6 +229,8 @@ export interface RawExchange {
   readonly caller: Caller | undefined;
   /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
   readonly targetEnvId: string | undefined;
+  /** The environment the exchange is about, as the route's `env` says. */
+  readonly env: string | undefined;
   /** Whether the caller may do more than the gate asked for: with this very token, in the environment of this request. */
   readonly permits: (action: string) => Promise<boolean>;
 }
@@ -269,6 +289,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly authority: SigningAuthority;
   /** Verifies a bearer or workload the way the gate does, for raw and socket doors. */
   readonly auth: { verify(headers: Readonly<Record<string, string | undefined>>): Promise<Caller | undefined> };
+  /** Refuses a change to what is no longer the version that `If-Match` names: 412 `precondition_failed` (RFC 9110, 13.1.1). Ask inside the transaction, under the row's lock. */
+  requireVersion(ifMatch: Request['ifMatch'], version: number): void;
   problem(code: keyof C['problems'] & string, more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> }): ProblemError;
   /** Ties a resource to the plugin: released in reverse order when it stops, or when start fails. */
   own<T extends Disposable | AsyncDisposable>(resource: T): T;

@@ -3,7 +3,7 @@ import type { Action, Gate } from './action.ts';
 import type { EventDef, Subscription } from './event.ts';
 import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
-import type { AnyRoute } from './route.ts';
+import type { AnyRoute, RouteEnv } from './route.ts';
 
 /** Where and when a service runs (decisions G-CAP-02; tiers of doc3). */
 export interface Placement {
@@ -34,6 +34,8 @@ interface Base {
   /** Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. A client of a service that only one of these needs calls as that workload. */
   readonly workloads?: Readonly<Record<string, WorkloadNeeds>>;
   readonly placement: Placement;
+  /** Which environment its routes are about unless they say otherwise: `own` for a vertical, `any` for the platform's services. */
+  readonly env?: RouteEnv;
   /** Other services stop without it: no environment can turn it off. Counts for the platform's own services only. */
   readonly essential?: boolean;
   readonly config?: TObject;

@@ -3,6 +3,7 @@ import type { Gate } from './action.ts';
 import type { ErrorForm } from './error-form.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'ANY';
+export type RouteEnv = 'own' | 'target' | 'any';
 export type Door = 'request' | 'stream' | 'socket' | 'raw' | 'node' | 'listener';
 
 /** What a request door declares. Objects in `query` and `body` refuse unknown members unless they open themselves. */
@@ -19,8 +20,14 @@ export interface RouteOptions {
   readonly status?: number;
   /** Largest body in bytes; 1 MiB when absent (G-K-22). */
   readonly limit?: number;
-  /** `required`: a request without `target_env_id` is 400 `target_env_required` (G-K-11). */
-  readonly target?: 'required' | 'optional';
+  /**
+   * Which environment a request is about (G-K-11); `request.env` is its id. `own`: the one of `target_env_id`, else the token's. `target`: the one of
+   * `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409. `any`: none; the
+   * handler says itself what it is about. The contract's `env` when absent.
+   */
+  readonly env?: RouteEnv;
+  /** How `Idempotency-Key` is honoured on a POST (G-K-03). `own`: by the handler itself. `secret`: once, without keeping the answer, which shows a secret. */
+  readonly idempotency?: 'own' | 'secret';
   /** Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action. */
   readonly dispatch?: boolean;
   /** Served, but left out of `/openapi.json`. */

@@ -8,19 +8,18 @@ export default definePlugin(lending, {
 
   setup: ({ config, db, log, platform, problem }) => ({
     routes: {
-      listLoans: async ({ caller, query, targetEnvId }) => {
+      listLoans: async ({ query, env }) => {
         const limit = query.limit ?? 50;
         const rows = await db.sql<Loan[]>`
           select loan_id, applicant, amount_minor, state, created_at from loans
-          where env_id = ${targetEnvId ?? caller.envId ?? null} and (${query.cursor ?? null}::uuid is null or loan_id < ${query.cursor ?? null}::uuid)
+          where env_id = ${env} and (${query.cursor ?? null}::uuid is null or loan_id < ${query.cursor ?? null}::uuid)
           order by loan_id desc limit ${limit + 1}`;
         const items = rows.slice(0, limit);
         return { items, next_cursor: rows.length > limit ? (items.at(-1)?.loan_id ?? null) : null };
       },
 
-      applyLoan: async ({ body, caller }) => {
+      applyLoan: async ({ body, caller, env: envId }) => {
         if (body.amount_minor > config.largestLoan) throw problem('amount_too_large', { detail: `At most ${config.largestLoan}.` });
-        const envId = caller.envId as string;
         return db.tx(async tx => {
           const [loan] = await tx.sql<[Loan]>`
             insert into loans ${tx.sql.row({ loan_id: platform.newId(), env_id: envId, ...body })} returning loan_id, applicant, amount_minor, state, created_at`;
@@ -30,9 +29,8 @@ export default definePlugin(lending, {
         });
       },
 
-      decideLoan: async ({ params, body, caller }) =>
+      decideLoan: async ({ params, body, caller, env: envId }) =>
         db.tx(async tx => {
-          const envId = caller.envId as string;
           const [loan] = await tx.sql<Loan[]>`select loan_id, applicant, amount_minor, state, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
           if (!loan) throw problem('loan_not_found');
           if (loan.state !== 'applied') throw problem('already_decided');

@@ -20,6 +20,7 @@ export const produceRoutes = {
   produce: post('/v1/produce', {
     summary: 'Publish one event',
     gate: 'bus:produce',
+    idempotency: 'own',
     dispatch: true,
     body: ProduceRequest,
     returns: Produced,
@@ -28,6 +29,7 @@ export const produceRoutes = {
   produceBatch: post('/v1/produce/batch', {
     summary: 'Publish up to 100 events, each on its own',
     gate: 'bus:produce',
+    idempotency: 'own',
     body: BatchRequest,
     returns: BatchResult,
     problems: ['batch_size'],

@@ -7,6 +7,7 @@ export const scheduleRoutes = {
   schedule: post('/v1/schedule', {
     summary: 'Publish one event at a later time',
     gate: 'bus:produce',
+    idempotency: 'own',
     body: ScheduleRequest,
     returns: Scheduled,
     status: 201,

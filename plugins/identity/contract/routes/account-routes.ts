@@ -9,7 +9,7 @@ const braked = ['rate_limited', 'store_away'] as const;
 const reauthenticated = [...page, ...braked, 'session_required', 'wrong_password', 'sign_in_again', 'account_locked', 'busy'] as const;
 const limit = 16_384;
 const updated = ['platform:auth:user:updated'] as const;
-const admin = { gate: 'auth:users:admin', target: 'optional', returns: User } as const;
+const admin = { gate: 'auth:users:admin', env: 'own', returns: User } as const;
 
 /** Accounts: opened, proven, recovered and kept by the people they belong to, and managed by administrators (G-AUTH-05, G-AUTH-06). */
 export const accountRoutes = {

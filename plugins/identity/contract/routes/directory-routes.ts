@@ -6,7 +6,7 @@ export const directoryRoutes = {
   scim: raw('/scim/v2/{*rest}', {
     summary: 'Users for directories: SCIM 2.0 (RFC 7643, RFC 7644)',
     gate: { any: ['scim:read', 'scim:write'] },
-    target: 'optional',
+    env: 'own',
     errors: 'scim',
     problems: ['last_administrator', 'own_account', 'realm_not_found', 'weak_password', 'busy'],
     emits: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted', 'platform:auth:session:revoked'],
@@ -15,14 +15,14 @@ export const directoryRoutes = {
   deleteUser: del('/v1/admin/users/{user_id}', {
     summary: 'Remove an account and everything that hangs on it',
     gate: 'auth:users:admin',
-    target: 'optional',
+    env: 'own',
     problems: ['user_not_found', 'own_account', 'last_administrator'],
     emits: ['platform:auth:user:deleted', 'platform:auth:session:revoked'],
   }),
   listOwnAudit: get('/v1/admin/audit', {
     summary: 'What this service recorded in the last 30 days; the registry keeps the canonical trail',
     gate: { any: ['auth:users:read', 'auth:users:admin'] },
-    target: 'optional',
+    env: 'own',
     query: {
       service: Type.Optional(Type.String()),
       action: Type.Optional(Type.String()),

@@ -25,14 +25,14 @@ export const realmRoutes = {
   signInSettings: get('/v1/sign-in-settings', {
     summary: 'How the people of an environment sign in',
     gate: { any: ['auth:users:read', 'auth:users:admin', 'auth:realms:admin'] },
-    target: 'optional',
+    env: 'own',
     returns: SignInSettings,
     problems: ['realm_not_found'],
   }),
   putSignInSettings: put('/v1/sign-in-settings', {
     summary: 'Save settings',
     gate: 'auth:realms:admin',
-    target: 'optional',
+    env: 'own',
     body: SignInSettings,
     returns: SignInSettings,
     problems: ['realm_not_found', 'realm_configured'],

@@ -6,7 +6,7 @@ const hosted = { public: 'Whoever recovers an account has no credential any more
 const page = ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'rate_limited', 'store_away'] as const;
 const limit = 16_384;
 const changed = ['platform:auth:recovery:updated'] as const;
-const decision = { gate: 'auth:recoveries:admin', target: 'optional', body: RecoveryDecision, returns: RecoveryRow, emits: changed } as const;
+const decision = { gate: 'auth:recoveries:admin', env: 'own', body: RecoveryDecision, returns: RecoveryRow, emits: changed } as const;
 
 /** Recovery of accounts whose people lost the second factor, and perhaps the password. Where an environment turned it on. */
 export const recoveryRoutes = {
@@ -57,7 +57,7 @@ export const recoveryRoutes = {
     summary: 'Account recoveries, newest first',
     gate: { any: ['auth:users:read', 'auth:users:admin', 'auth:recoveries:admin'] },
     query: PageQuery,
-    target: 'optional',
+    env: 'own',
     returns: Page(RecoveryRow),
   }),
   approveRecovery: post('/v1/recoveries/{recovery_id}/approve', {

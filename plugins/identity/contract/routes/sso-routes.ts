@@ -4,7 +4,7 @@ import { OAuthContext, Signed } from '../schema.ts';
 
 const hosted = { public: 'A person signs in here; there is no credential yet' } as const;
 const page = ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'sso_off', 'rate_limited', 'store_away', 'sso_unavailable'] as const;
-const admin = { gate: 'auth:users:admin', target: 'optional' } as const;
+const admin = { gate: 'auth:users:admin', env: 'own' } as const;
 
 /** Single sign-on: the way to the OpenID provider of a realm's own organization, and back. */
 export const ssoRoutes = {

@@ -1,4 +1,4 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import type { RequestOf } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
 
 const SERVICE = 'auth';
@@ -31,11 +31,11 @@ export class OwnAudit {
   }
 
   /** The registry's question and answer (G-SYS-13): everybody but platform administrators sees the own environment, whatever is asked for. */
-  async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listOwnAudit'>) {
+  async list({ query, caller, env, targetEnvId }: RequestOf<Contract, 'listOwnAudit'>) {
     const { after_ts: afterTs, after_id: afterId, service, action = null, correlation_id: correlation = null, limit = DEFAULT_LIMIT } = query;
     if ((afterTs === undefined) !== (afterId === undefined)) throw this.#ctx.problem('keyset_incomplete', { detail: 'Send after_ts and after_id, or neither.' });
     if (afterTs !== undefined && Number.isNaN(Date.parse(afterTs))) throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
-    const envId = caller.platformAdmin ? (query.env_id ?? targetEnvId ?? null) : (caller.envId ?? SYSTEM.envId);
+    const envId = caller.platformAdmin ? (query.env_id ?? targetEnvId ?? null) : env;
     const { sql } = this.#ctx.db;
     const rows =
       service !== undefined && service !== SERVICE

@@ -1,4 +1,4 @@
-import { type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
+import type { Caller, RequestOf } from '@platform/sdk';
 import type { RecoveryRow } from '../../contract/schema/recovery.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import { isId } from '../ids.ts';
@@ -21,10 +21,9 @@ export class RecoveryDecisions {
   }
 
   /** Those that were confirmed: what nobody proved an address for is nobody's business. */
-  async list({ query, caller, targetEnvId }: RequestOf<Contract, 'listRecoveries'>) {
+  async list({ query, caller, env: envId }: RequestOf<Contract, 'listRecoveries'>) {
     const { sql } = this.#ctx.db;
     const limit = query.limit ?? 50;
-    const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const rows = await this.#rows(
       sql`r.env_id = ${envId} and (${query.cursor ?? null}::text is null or r.recovery_id::text < ${query.cursor ?? null}) order by r.recovery_id::text desc limit ${limit + 1}`,
     );
@@ -54,9 +53,8 @@ export class RecoveryDecisions {
     return shown(await this.#reachable(request), request.caller);
   }
 
-  async #reachable({ params, caller, targetEnvId }: Asked): Promise<Row> {
+  async #reachable({ params, caller, env: envId }: Asked): Promise<Row> {
     const { sql } = this.#ctx.db;
-    const envId = targetEnvId ?? caller.envId ?? SYSTEM.envId;
     const [row] = isId(params.recovery_id) ? await this.#rows(sql`r.recovery_id = ${params.recovery_id}`) : [];
     if (!row || (row.env_id !== envId && !caller.platformAdmin)) throw this.#ctx.problem('recovery_not_found');
     return row;

@@ -1,4 +1,4 @@
-import { ERROR_FORMS, errorBody, isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
+import { ERROR_FORMS, errorBody, isProblem, type RawExchange } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { type BulkOperation, type BulkOutcome, runBulk } from './scim-bulk.ts';
@@ -31,9 +31,9 @@ export class ScimService {
     this.#users = users;
   }
 
-  async handle({ request, params, caller, targetEnvId, hostname, permits }: RawExchange): Promise<Response> {
-    if (!caller) throw new ScimError(401, 'Send an access token.');
-    const realm = await this.#realms.ofEnv(targetEnvId ?? caller.envId ?? SYSTEM.envId);
+  async handle({ request, params, caller, env, hostname, permits }: RawExchange): Promise<Response> {
+    if (!caller || env === undefined) throw new ScimError(401, 'Send an access token.');
+    const realm = await this.#realms.ofEnv(env);
     const base = `${this.#ctx.platform.publicOrigin(hostname)}/scim/v2`;
     const [kind = '', id, ...more] = (params['rest'] ?? '').split('/');
     const { method } = request;

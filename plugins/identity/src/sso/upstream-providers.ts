@@ -1,5 +1,4 @@
 import type { RequestOf, Sealed, SealedBox } from '@platform/sdk';
-import { SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
@@ -11,7 +10,7 @@ export interface UpstreamProvider {
   readonly allow_sign_up: boolean;
   readonly updated_at: string;
 }
-type Asked = Pick<RequestOf<Contract, 'getUpstream'>, 'caller' | 'targetEnvId'>;
+type Asked = Pick<RequestOf<Contract, 'getUpstream'>, 'env'>;
 
 const KNOWN_MS = 5_000;
 const KNOWN = 1_000;
@@ -90,8 +89,8 @@ export class UpstreamProviders {
     return label;
   }
 
-  #realm({ caller, targetEnvId }: Asked): Promise<Realm> {
-    return this.#parts.realms.ofEnv(targetEnvId ?? caller.envId ?? SYSTEM.envId);
+  #realm({ env }: Asked): Promise<Realm> {
+    return this.#parts.realms.ofEnv(env);
   }
 
   #told(realm: Realm, provider: UpstreamProvider) {

@@ -27,7 +27,7 @@ export const appRoutes = {
     gate: 'sys:app:admin',
     body: AppInstanceChange,
     returns: AppInstance,
-    problems: [...changeable, ...settings, 'immutable_field', 'precondition_failed'],
+    problems: [...changeable, ...settings, 'immutable_field'],
     emits: ['platform:sys:app:updated'],
   }),
   deleteApplication: del(app, {
@@ -102,7 +102,7 @@ export const appRoutes = {
     summary: 'App instances of the target environment',
     gate: 'sys:read',
     query: PageQuery,
-    target: 'required',
+    env: 'target',
     returns: Page(AppInstance),
     problems: [...reachable, 'invalid_cursor'],
     hidden: true,
@@ -110,7 +110,7 @@ export const appRoutes = {
   verifyApplicationRow: post('/v1/admin/applications/{app_instance_id}/verify', {
     summary: 'Verify the custom domain',
     gate: 'sys:app:admin',
-    target: 'required',
+    env: 'target',
     returns: CustomDomain,
     problems: [...changeable, 'custom_domain_not_found', 'domain_not_verified', 'hostname_taken'],
     emits: ['platform:sys:app:updated'],
@@ -119,7 +119,7 @@ export const appRoutes = {
   archiveApplicationRow: post('/v1/admin/applications/{app_instance_id}/archive', {
     summary: 'Archive',
     gate: 'sys:app:admin',
-    target: 'required',
+    env: 'target',
     returns: AppInstance,
     problems: changeable,
     emits: ['platform:sys:app:archived'],

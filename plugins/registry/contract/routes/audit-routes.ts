@@ -22,6 +22,7 @@ export const auditRoutes = {
   recordAudit: post('/v1/audit', {
     summary: 'Store one audit event',
     gate: 'audit:write',
+    idempotency: 'own',
     body: NewAudit,
     returns: Type.Object({ audit_id: Id }),
     status: 201,
@@ -32,6 +33,7 @@ export const auditRoutes = {
   recordAudits: post('/v1/audit/batch', {
     summary: 'Store several audit events',
     gate: 'audit:write',
+    idempotency: 'own',
     body: Type.Object({ events: Type.Array(Type.Object({ ...NewAudit.properties, idempotency_key: Type.Optional(Id) }), { minItems: 1, maxItems: 500 }) }),
     returns: Type.Object({ audit_ids: Type.Array(Id) }),
     status: 201,
@@ -80,7 +82,6 @@ export const auditRoutes = {
   auditKeyRows: get('/v1/audit/keys', {
     summary: 'Keys of the audit trail and their states',
     gate: 'sys:sys:admin',
-    target: 'optional',
     returns: Page(AuditKeyEntry),
     problems: ['audit_key_unusable'],
     hidden: true,
@@ -88,7 +89,6 @@ export const auditRoutes = {
   rotateAuditKey: post('/v1/audit/keys/{key_id}/rotate', {
     summary: 'Bring the next key of the audit trail into force',
     gate: 'sys:sys:admin',
-    target: 'optional',
     returns: Page(AuditKeyEntry),
     problems: ['audit_key_unusable', 'audit_key_next_missing', 'audit_key_rotating'],
     emits: ['platform:sys:audit:recorded'],

@@ -1,6 +1,6 @@
 import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { Status } from '../schema/field.ts';
-import { Env, EnvChange, NewEnv, NewOrg, Org, OrgChange } from '../schema/tenant.ts';
+import { Env, EnvChange, EnvironmentState, NewEnv, NewOrg, Org, OrgChange } from '../schema/tenant.ts';
 
 /** Organizations and environments (G-SYS-01, G-SYS-02). */
 export const tenantRoutes = {
@@ -65,6 +65,12 @@ export const tenantRoutes = {
     returns: Env,
     problems: ['not_org_member', 'env_not_found', 'system_record_protected'],
     emits: ['platform:sys:env:archived'],
+  }),
+  environmentState: get('/v1/internal/environments/{env_id}/state', {
+    summary: 'Whether an environment takes changes',
+    gate: 'sys:environments:read',
+    returns: Type.Object({ state: EnvironmentState }),
+    hidden: true,
   }),
   slugAvailable: get('/v1/slug-available/{slug}', {
     summary: 'Whether a slug is free',

@@ -1,6 +1,9 @@
 import { Id, type Static, Type } from '@platform/sdk/contract';
 import { nullable, Status, Stamp, Name, Domain } from './field.ts';
 
+/** What the state of an environment and its organization allow together. */
+export const EnvironmentState = Type.Union([Type.Literal('active'), Type.Literal('suspended'), Type.Literal('archived'), Type.Literal('absent')]);
+export type EnvironmentState = Static<typeof EnvironmentState>;
 /** G-SYS-01. */
 export const Org = Type.Object({
   org_id: Id,

@@ -88,21 +88,20 @@ export class AppInstances {
     return reply(appInstance(row), { status: 201, headers: { location: `/v1/env/${env.env_id}/applications/${id}` } });
   }
 
-  async update({ params, body, caller, correlationId, headers }: RequestOf<Contract, 'updateApplication'>): Promise<AppInstance> {
+  async update({ params, body, caller, correlationId, ifMatch }: RequestOf<Contract, 'updateApplication'>): Promise<AppInstance> {
     const before = await this.writable(caller, params);
     this.#refuseMoved(before, body);
     requireGate(this.#ctx, { auth_mode: body.auth_mode ?? before.auth_mode, auth_group: body.auth_group === undefined ? before.auth_group : body.auth_group });
     await requireKnownNames(this.#ctx, this.#parts.verticals, body);
-    // The version the caller last saw, when it says one (G-K-03).
-    const expected = headers['if-match'] === undefined ? null : Number(/^"(\d{1,9})"$/.exec(headers['if-match'])?.[1] ?? -1);
     const { app_id: _app, slug: _slug, ...settings } = body;
     const columns = Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, typeof value === 'object' && value !== null ? this.#ctx.db.sql.json(value) : value]));
     const row = await this.#write(params, before, async tx => {
       await this.hold(tx, before);
-      const changed = await tx.sql<object[]>`
+      const [held] = await tx.sql<[{ version: number }]>`select version from app_instances where app_instance_id = ${before.app_instance_id} for update`;
+      this.#ctx.requireVersion(ifMatch, held.version);
+      await tx.sql`
         update app_instances set ${tx.sql.row({ ...columns, updated_at: this.#ctx.clock.now().toISOString() })}, version = version + 1
-        where app_instance_id = ${before.app_instance_id} and (${expected}::int is null or version = ${expected}::int) returning 1`;
-      if (changed.length === 0) throw this.#ctx.problem('precondition_failed', { detail: 'Read the app instance again and repeat the change.' });
+        where app_instance_id = ${before.app_instance_id}`;
       await tx.emit('platform:sys:app:updated', before.env_id, { env_id: before.env_id, app_instance_id: before.app_instance_id, app_id: before.app_id });
       await this.#note(tx, 'app.updated', before, { caller, correlationId, details: { ...body } });
     });

@@ -21,7 +21,7 @@ export const applicationHandlers = ({ apps, domains, bindings }: { apps: AppInst
   getBinding: request => bindings.get(request),
   updateBinding: request => bindings.update(request),
   deleteBinding: request => bindings.delete(request),
-  applicationRows: request => apps.list(request, String(request.targetEnvId)),
-  verifyApplicationRow: request => domains.verify({ env_id: String(request.targetEnvId), ...request.params }, request),
-  archiveApplicationRow: request => apps.archive({ env_id: String(request.targetEnvId), ...request.params }, request),
+  applicationRows: request => apps.list(request, request.env),
+  verifyApplicationRow: request => domains.verify({ env_id: request.env, ...request.params }, request),
+  archiveApplicationRow: request => apps.archive({ env_id: request.env, ...request.params }, request),
 });

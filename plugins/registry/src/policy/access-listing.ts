@@ -15,8 +15,7 @@ export class AccessListing {
   }
 
   /** People page by page; nobody while no action is named. */
-  async whoCan({ query, targetEnvId }: RequestOf<Contract, 'whoCan'>) {
-    const envId = targetEnvId as string;
+  async whoCan({ query, env: envId }: RequestOf<Contract, 'whoCan'>) {
     const { action, resource, limit = 50, cursor } = query;
     if (action === undefined) return { items: [], next_cursor: null };
     const known = (await this.#verticals.scopes()).scopes.find(({ scope }) => scope === action);
@@ -31,8 +30,7 @@ export class AccessListing {
   }
 
   /** Actions in the order of their names; none while nobody is named. */
-  async whatCan({ query, targetEnvId }: RequestOf<Contract, 'whatCan'>) {
-    const envId = targetEnvId as string;
+  async whatCan({ query, env: envId }: RequestOf<Contract, 'whatCan'>) {
     const { principal, limit = 50, cursor } = query;
     const [, kind, id] = /^(user|workload):(.+)$/.exec(principal ?? '') ?? [];
     if (!kind || !id) return { items: [], next_cursor: null };

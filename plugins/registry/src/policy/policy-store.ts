@@ -52,6 +52,7 @@ export class PolicyStore {
         for update`;
       if (known?.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment. Write a set of your own name.' });
       if (!known && body.policy_set_id) throw problem('policy_row_not_found');
+      if (known) this.#ctx.requireVersion(body.if_match, known.version);
       let set: PolicySet;
       try {
         [set] = known

@@ -17,12 +17,13 @@ export class Deletion {
     this.#parts = parts;
   }
 
-  async org({ params, caller, correlationId }: RequestOf<Contract, 'deleteOrg'>): Promise<void> {
+  async org({ params, caller, correlationId, ifMatch }: RequestOf<Contract, 'deleteOrg'>): Promise<void> {
     const org = await this.#parts.access.org(caller, params.id, 'owner');
     refuseSystem(this.#ctx, { org_id: org.org_id });
     const subjects = await this.#ctx.db.tx(async tx => {
-      const [still] = await tx.sql<object[]>`select 1 from orgs where org_id = ${org.org_id} for update`;
+      const [still] = await tx.sql<{ version: number }[]>`select version from orgs where org_id = ${org.org_id} for update`;
       if (!still) throw this.#ctx.problem('org_not_found', { detail: 'It was deleted in the meantime.' });
+      this.#ctx.requireVersion(ifMatch, still.version);
       const envs = await tx.sql<EnvKey[]>`select env_id, org_id, slug from envs where org_id = ${org.org_id} for update`;
       await this.#envs(tx, envs);
       const isOrphan = (await this.#parts.creations.forget(tx, [org.org_id])).length > 0;
@@ -44,15 +45,17 @@ export class Deletion {
       return gone;
     });
     await this.#parts.followUps.tryNow(subjects);
+    await this.#parts.states.gone(subjects.flatMap(({ kind, id }) => (kind === 'env' ? [id] : [])));
     await this.#parts.changes.publish({ scope: 'org', org_id: org.org_id });
   }
 
-  async env({ params, caller, correlationId }: RequestOf<Contract, 'deleteEnv'>): Promise<void> {
+  async env({ params, caller, correlationId, ifMatch }: RequestOf<Contract, 'deleteEnv'>): Promise<void> {
     const env = await this.#parts.access.env(caller, params.env_id, 'owner');
     refuseSystem(this.#ctx, env);
     await this.#ctx.db.tx(async tx => {
-      const [still] = await tx.sql<object[]>`select 1 from envs where env_id = ${env.env_id} for update`;
+      const [still] = await tx.sql<{ version: number }[]>`select version from envs where env_id = ${env.env_id} for update`;
       if (!still) throw this.#ctx.problem('env_not_found', { detail: 'It was deleted in the meantime.' });
+      this.#ctx.requireVersion(ifMatch, still.version);
       await this.#envs(tx, [env]);
       await this.#parts.followUps.ask(tx.sql, [envSubject(env)]);
       await this.#parts.audit.write(tx, {
@@ -65,6 +68,7 @@ export class Deletion {
       });
     });
     await this.#parts.followUps.tryNow([envSubject(env)]);
+    await this.#parts.states.gone([env.env_id]);
     await this.#parts.changes.publish({ scope: 'env', org_id: env.org_id, env_id: env.env_id });
   }
 

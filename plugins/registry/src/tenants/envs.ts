@@ -55,7 +55,7 @@ export class Envs {
     return env;
   }
 
-  async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateEnv'>): Promise<Env> {
+  async update({ params, body, caller, correlationId, ifMatch }: RequestOf<Contract, 'updateEnv'>): Promise<Env> {
     const { problem, db } = this.#ctx;
     const known = await this.#parts.access.env(caller, params.env_id, 'admin');
     const { env_id: envId } = known;
@@ -64,6 +64,7 @@ export class Envs {
     const { env, moved } = await db
       .tx(async tx => {
         const { org, ...before } = await this.#lock(tx, known);
+        this.#ctx.requireVersion(ifMatch, before.version);
         if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
         requireChange(this.#ctx, caller, body.status, { org, env: before });
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, before);
@@ -82,16 +83,18 @@ export class Envs {
       })
       .catch(cause => this.#conflict(cause, body));
     await this.#parts.followUps.tryNow(moved);
+    if (body.status !== undefined) await this.#parts.states.publish({ orgId: env.org_id, envId });
     await this.#parts.changes.publish({ scope: 'env', org_id: env.org_id, env_id: envId });
     return env;
   }
 
-  async archive({ params, caller, correlationId }: RequestOf<Contract, 'archiveEnv'>): Promise<Env> {
+  async archive({ params, caller, correlationId, ifMatch }: RequestOf<Contract, 'archiveEnv'>): Promise<Env> {
     const known = await this.#parts.access.env(caller, params.env_id, 'admin');
     refuseSystem(this.#ctx, known);
     const env = await this.#ctx.db.tx(async tx => {
       const { org: _, ...before } = await this.#lock(tx, known);
       if (before.status === 'archived') return before;
+      this.#ctx.requireVersion(ifMatch, before.version);
       const [archived] = await tx.sql<[Env]>`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;
       await this.#parts.creations.forget(tx, [before.env_id]);
       await this.#parts.followUps.ask(tx.sql, [envSubject(before)]);
@@ -100,6 +103,7 @@ export class Envs {
       return archived;
     });
     await this.#parts.followUps.tryNow([envSubject(env)]);
+    await this.#parts.states.publish({ orgId: env.org_id, envId: env.env_id });
     await this.#parts.changes.publish({ scope: 'env', org_id: env.org_id, env_id: env.env_id });
     return env;
   }

@@ -9,6 +9,7 @@ import { decodeCursor, page } from '../keyset.ts';
 import { type Access, isTrusted } from './access.ts';
 import type { Creations } from './creations.ts';
 import { requireOrgDomain, taken } from './host-ownership.ts';
+import type { EnvironmentStates } from './environment-state.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
 import { requireSlug } from './slug.ts';
 import { isUuid } from '../uuid.ts';
@@ -23,6 +24,7 @@ export interface TenantParts {
   readonly changes: DomainChanges;
   readonly creations: Creations;
   readonly followUps: IdentityFollowUps;
+  readonly states: EnvironmentStates;
 }
 
 /** Organizations: the record, its event and its access model come into being together or not at all (registry rule 3). */
@@ -33,6 +35,7 @@ export class Orgs {
   readonly #changes: DomainChanges;
   readonly #creations: Creations;
   readonly #followUps: IdentityFollowUps;
+  readonly #states: EnvironmentStates;
 
   constructor(ctx: Ctx, parts: TenantParts) {
     this.#ctx = ctx;
@@ -41,6 +44,7 @@ export class Orgs {
     this.#changes = parts.changes;
     this.#creations = parts.creations;
     this.#followUps = parts.followUps;
+    this.#states = parts.states;
   }
 
   async create({ body, caller, correlationId }: RequestOf<Contract, 'createOrg'>): Promise<Org> {
@@ -71,12 +75,13 @@ export class Orgs {
     return this.#access.org(caller, this.#id(params.id));
   }
 
-  async update({ params, body, caller, correlationId }: RequestOf<Contract, 'updateOrg'>): Promise<Org> {
+  async update({ params, body, caller, correlationId, ifMatch }: RequestOf<Contract, 'updateOrg'>): Promise<Org> {
     const { problem, db } = this.#ctx;
     const { org_id: orgId } = await this.#access.org(caller, this.#id(params.id), 'admin');
     const { org, moved, apps } = await db
       .tx(async tx => {
         const before = await this.#lock(tx, orgId);
+        this.#ctx.requireVersion(ifMatch, before.version);
         if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the organization and create another to change its slug.' });
         requireChange(this.#ctx, caller, body.status, { org: before });
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, { org_id: orgId });
@@ -98,6 +103,7 @@ export class Orgs {
       })
       .catch(cause => this.#conflict(cause, body));
     await this.#followUps.tryNow(moved);
+    if (body.status !== undefined) await this.#states.publish({ orgId });
     await this.#changes.publish({ scope: 'org', org_id: orgId }, ...apps);
     return org;
   }
@@ -118,12 +124,13 @@ export class Orgs {
   }
 
   /** A repeat answers the same and says nothing twice. */
-  async archive({ params, caller, correlationId }: RequestOf<Contract, 'archiveOrg'>): Promise<Org> {
+  async archive({ params, caller, correlationId, ifMatch }: RequestOf<Contract, 'archiveOrg'>): Promise<Org> {
     const { org_id: orgId } = await this.#access.org(caller, this.#id(params.id), 'owner');
     refuseSystem(this.#ctx, { org_id: orgId });
     const { org, released } = await this.#ctx.db.tx(async tx => {
       const before = await this.#lock(tx, orgId);
       if (before.status === 'archived') return { org: before, released: [] };
+      this.#ctx.requireVersion(ifMatch, before.version);
       const [archived] = await tx.sql<[Org]>`update orgs set status = 'archived', updated_at = now(), version = version + 1 where org_id = ${orgId} returning *`;
       const envs = await tx.sql<Env[]>`select * from envs where org_id = ${orgId}`;
       // An orphan of a crashed create has an event nobody heard; it goes with the record (C9).
@@ -134,6 +141,7 @@ export class Orgs {
       return { org: archived, released: envs.map(envSubject) };
     });
     await this.#followUps.tryNow(released);
+    await this.#states.publish({ orgId });
     await this.#changes.publish({ scope: 'org', org_id: orgId });
     return org;
   }

@@ -3,6 +3,7 @@ import type { upkeepRoutes } from '../../contract/routes/upkeep-routes.ts';
 import type { Handlers } from '../context.ts';
 import type { DeletionPreview } from './deletion-preview.ts';
 import type { Deletion } from './deletion.ts';
+import type { EnvironmentStates } from './environment-state.ts';
 import type { Envs } from './envs.ts';
 import type { Orgs } from './orgs.ts';
 import type { SlugAvailability } from './slug-availability.ts';
@@ -15,10 +16,11 @@ interface Parts {
   readonly preview: DeletionPreview;
   readonly unfinished: Unfinished;
   readonly slugs: SlugAvailability;
+  readonly states: EnvironmentStates;
 }
 
 /** Routes of organizations and environments to who answers them. */
-export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slugs }: Parts): Handlers<keyof typeof tenantRoutes | keyof typeof upkeepRoutes> => ({
+export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slugs, states }: Parts): Handlers<keyof typeof tenantRoutes | keyof typeof upkeepRoutes> => ({
   createOrg: request => orgs.create(request),
   listOrgs: request => orgs.list(request),
   getOrg: request => orgs.get(request),
@@ -35,5 +37,6 @@ export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slug
   updateEnv: request => envs.update(request),
   deleteEnv: request => deletion.env(request),
   archiveEnv: request => envs.archive(request),
+  environmentState: request => states.read(request),
   slugAvailable: request => slugs.check(request),
 });
