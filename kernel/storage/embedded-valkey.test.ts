@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -88,6 +88,65 @@ describe('one server', () => {
     expect(valkey.url).toBe(url);
     expect(valkey.pid).not.toBe(pid);
     expect(valkey.restarts).toBe(1);
+  });
+});
+
+describe('a killed server', () => {
+  const kept = (dataDir: string) => {
+    const home = join(dataDir, 'kv', 'wasm');
+    return readdirSync(home)
+      .filter(name => name.startsWith('journal.'))
+      .map(name => readFileSync(join(home, name), 'latin1'))
+      .join('');
+  };
+
+  test('F-10 has lost nothing of what had reached its journal: keys, lives, groups, scripts and transactions, killed twice', async () => {
+    const dataDir = newDirectory();
+    const valkey = await startEmbeddedValkey({ dataDir, prefer: 'wasm' });
+    const store = await connectKeyValue(valkey.url);
+    const { client } = store;
+    const killed = async (mark: string) => {
+      await client.set('mark', mark);
+      await eventually(() => kept(dataDir)).toContain(mark);
+      const restarts = valkey.restarts;
+      process.kill(valkey.pid, 'SIGKILL');
+      await eventually(() => valkey.restarts).toBe(restarts + 1);
+      await eventually(() => store.healthy()).toBe(true);
+    };
+    const state = async () => [
+      await client.get('counter'),
+      await client.hgetall('session'),
+      (await client.pttl('session')) > 3_000_000,
+      await client.xlen('stream'),
+      ((await client.xpending('stream', 'group')) as unknown[])[0],
+      await client.zrange('due', '0', '-1', 'WITHSCORES'),
+      await client.lrange('list', 0, -1),
+      await client.get('scripted'),
+      await client.exists('gone'),
+    ];
+    try {
+      await client.xgroup('CREATE', 'stream', 'group', '0', 'MKSTREAM');
+      for (let n = 0; n < 300; n++) await client.xadd('stream', '*', 'n', n);
+      await client.xreadgroup('GROUP', 'group', 'me', 'COUNT', 10, 'STREAMS', 'stream', '>');
+      await client.multi().incrby('counter', 2).hset('session', 'of', 'ada').pexpire('session', 3_600_000).exec();
+      await client.eval("redis.call('set', KEYS[1], redis.call('incr', KEYS[2])) redis.call('set', KEYS[3], 1)", 3, 'scripted', 'counter', 'gone');
+      await client.zadd('due', '5', 'five', '3', 'three');
+      await client.rpush('list', 'a', 'b');
+      await client.lpop('list');
+      await client.del('gone');
+      const before = await state();
+      await killed('first-mark');
+      expect(await state()).toEqual(before);
+      // What came back from a journal is in the snapshot now, and counted once.
+      await client.incr('counter');
+      await killed('second-mark');
+      expect(await state()).toEqual(['4', ...before.slice(1)]);
+      expect(kept(dataDir)).not.toContain('second-mark');
+    } finally {
+      await store.close();
+      await valkey.stop();
+      rmSync(dataDir, { recursive: true });
+    }
   });
 });
 

@@ -25,7 +25,7 @@ interface ValkeyRecord extends ProcessRecord {
 }
 
 const READY_MS = 60_000;
-const CHILD = fileURLToPath(new URL('./valkey-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('./valkey/child.ts', import.meta.url));
 
 /** Address of the embedded store that runs on a data directory; a secret, not for logs. */
 export function runningValkeyUrl(dataDir: string): string | undefined {

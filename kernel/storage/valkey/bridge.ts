@@ -1,6 +1,6 @@
 import { type Server, type Socket, createServer } from 'node:net';
 import { WASI } from 'node:wasi';
-import { internalClient, type InternalClient } from './valkey-internal-client.ts';
+import { internalClient, type InternalClient } from './internal-client.ts';
 
 /** Must match the C side: host file descriptors start here, and these are the masks of its event loop. */
 const FIRST_FD = 4096;
@@ -76,6 +76,12 @@ export class ValkeyBridge {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject).listen(port, '127.0.0.1', resolve);
     await promise;
+  }
+
+  /** A connection of this process, over no socket; whoever fills its input calls `changed`. */
+  attach(connection: BridgeConnection): { changed(): void } {
+    this.#add(connection);
+    return { changed: () => this.#schedule() };
   }
 
   /** Shuts the door and forgets the server. */
