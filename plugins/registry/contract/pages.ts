@@ -33,6 +33,23 @@ export const pages = {
       { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', archived: 'muted' } },
     ],
   },
+  domains: {
+    kind: 'table',
+    title: 'Domains',
+    description: "Domains of the organization outside the platform's own. Each leads here once its DNS shows the value beside it.",
+    source: 'domainRows',
+    key: 'domain',
+    scope: 'env',
+    empty: "Everything answers under the platform's own domain. Give the organization a domain to see its DNS record here.",
+    rowActions: [{ route: 'verifyDomainRow', label: 'Verify', when: { field: 'status', is: 'pending' } }],
+    columns: [
+      { field: 'domain', label: 'Domain', as: 'code' },
+      { field: 'status', label: 'Status', as: 'status', tones: { verified: 'ok', pending: 'warn' } },
+      { field: 'txt_name', label: 'TXT record', as: 'code' },
+      { field: 'txt_value', label: 'Value', as: 'code' },
+      { field: 'last_error', label: 'What was found' },
+    ],
+  },
   access: {
     kind: 'tabs',
     title: 'Access',

@@ -36,6 +36,7 @@ import { Access } from './tenants/access.ts';
 import { Creations } from './tenants/creations.ts';
 import { DeletionPreview } from './tenants/deletion-preview.ts';
 import { Deletion } from './tenants/deletion.ts';
+import { DomainProofs } from './tenants/domain-proofs.ts';
 import { EnvironmentStates } from './tenants/environment-state.ts';
 import { Envs } from './tenants/envs.ts';
 import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
@@ -75,6 +76,7 @@ export async function servicesOf(ctx: Ctx) {
   const apps = new AppInstances(ctx, { access, audit, changes, verticals, labels });
   const proof = new DomainProof(ctx.config.dnsServers);
   const domains = new CustomDomains(ctx, { apps, audit, proof });
+  const orgDomains = new DomainProofs(ctx, { access, audit, changes, proof });
   const recheck = new DomainRecheck(ctx, { apps, audit, proof });
   const bindings = new Bindings(ctx, { access, audit, apps });
   const bootstrap = new Bootstrap(ctx, { access, enablement });
@@ -111,6 +113,7 @@ export async function servicesOf(ctx: Ctx) {
     listing,
     mails,
     memberships,
+    orgDomains,
     orgs,
     policies,
     preview,

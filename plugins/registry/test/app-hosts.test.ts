@@ -82,6 +82,7 @@ describe('host names', () => {
     await by(owner).archiveApplication({ params: at(env, archived) });
     const heardOf: Record<string, unknown>[] = [];
     await using _ = await world.kv.subscribe('platform:sys:domain:changed', message => heardOf.push(JSON.parse(message) as Record<string, unknown>));
+    await world.prove(org, `${org.slug}.example`);
     await by(owner).updateOrg({ params: { id: org.org_id }, body: { org_domain: `${org.slug}.example` } });
     const moved = await by(owner).getApplication({ params: at(env, app) });
     expect(moved).toMatchObject({ hostname: `crm.prod.${org.slug}.example`, gateway_hostname: `bff.crm.prod.${org.slug}.example`, version: 2 });

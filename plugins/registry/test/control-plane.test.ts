@@ -126,6 +126,7 @@ describe('hosts', () => {
 
   test("REG-093 REG-045 a tenant's service, gateway twin and sign-in hosts", async () => {
     const { org, env, owner } = await tenant();
+    await world.prove(org, `${org.slug}.example`);
     await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `login.${org.slug}.example` } });
     const where = { kind: 'tenant', env_id: env.env_id, env_slug: 'prod', org_id: org.org_id };
     const base = `prod.${org.slug}.localhost`;

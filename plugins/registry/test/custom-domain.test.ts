@@ -1,4 +1,4 @@
-import type { Persona } from '@platform/testing';
+import { as, type Persona } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AppInstance, CustomDomain } from '../contract/schema/app.ts';
 import { NameServer } from './fixtures/name-server.ts';
@@ -130,6 +130,32 @@ describe('verification', () => {
       [200, 'answered'],
       [409, 'hostname_taken'],
     ]);
+  });
+
+  test('F-34 a domain outside the platform’s leads nowhere until its organization shows its value in DNS; of two that ask the first to show it has it', async () => {
+    const domain = `corp${freshName()}`;
+    const [squatter, mine] = [await world.tenant(), await world.tenant()];
+    await world.host.by(squatter.owner).updateEnv({ params: { env_id: squatter.env.env_id }, body: { auth_domain: `id.${domain}` } });
+    const by = world.host.by(mine.owner);
+    await by.updateOrg({ params: { id: mine.org.org_id }, body: { org_domain: domain } });
+    const app = await world.app(mine.owner, mine.env.env_id, { slug: 'shop' });
+    const hosts = [app.hostname, `sys.prod.${domain}`, `auth.prod.${domain}`, `id.${domain}`];
+    for (const host of hosts) expect([host, ...(await refusal(world.resolve(host)))]).toEqual([host, 404, 'hostname_unresolved']);
+    const [listed] = (await by.listDomains({ params: { id: mine.org.org_id } })).items;
+    expect(listed).toMatchObject({ domain, status: 'pending', txt_name: `_platform-challenge.${domain}` });
+    const target = { params: { id: mine.org.org_id, domain } };
+    expect(await refusal(by.verifyDomain(target))).toEqual([409, 'domain_not_verified']);
+    expect(await refusal(world.host.by(squatter.owner).verifyDomain(target))).toEqual([403, 'not_org_member']);
+    names.set(listed?.txt_name as string, { TXT: [listed?.txt_value as string] });
+    const rows = world.host.by(as.userIn(mine.env.env_id, 'sys:read', 'sys:org:admin', 'sys:sys:admin'));
+    expect(await rows.verifyDomainRow({ params: { domain }, targetEnvId: mine.env.env_id })).toMatchObject({ status: 'verified', last_error: null });
+    expect((await rows.domainRows({ targetEnvId: mine.env.env_id })).items).toMatchObject([{ domain, status: 'verified' }]);
+    for (const host of hosts.slice(0, 3)) expect(await world.resolve(host)).toMatchObject({ org_id: mine.org.org_id });
+    // What somebody asked for below it stays unproven, and leads nowhere.
+    expect(await refusal(world.resolve(`id.${domain}`))).toEqual([404, 'hostname_unresolved']);
+    // The same domain, proven by one, is no other's any more.
+    await world.sql`insert into domain_proofs (org_id, domain, txt_value) values (${squatter.org.org_id}, ${domain}, ${listed?.txt_value ?? ''})`;
+    expect(await refusal(world.host.by(squatter.owner).verifyDomain({ params: { id: squatter.org.org_id, domain } }))).toEqual([409, 'hostname_taken']);
   });
 
   test('G-SYS-08 names of the platform, of other organizations and of services are refused when asked for', async () => {

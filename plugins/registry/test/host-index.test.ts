@@ -49,6 +49,7 @@ describe('the next question after a change', () => {
     await world.host.by(world.admin()).updateEnv({ params: { env_id: env.env_id }, body: { status: 'active' } });
     const login = `login.${org.slug}.example`;
     expect(await nobodyAnywhere(login)).toEqual(UNRESOLVED);
+    await world.prove(org, `${org.slug}.example`);
     await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: login } });
     expect((await everywhere(login)).map(({ service: to }) => to)).toEqual(['auth', 'auth']);
     await world.host.by(owner).updateOrg({ params: { id: org.org_id }, body: { org_domain: `${org.slug}.example` } });

@@ -140,6 +140,7 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'consumer_leads',
     'creations',
     'custom_domains',
+    'domain_proofs',
     'envs',
     'hostnames',
     'idempotent_answers',

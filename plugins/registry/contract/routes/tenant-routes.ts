@@ -1,6 +1,8 @@
 import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { Status } from '../schema/field.ts';
-import { Env, EnvChange, EnvironmentState, NewEnv, NewOrg, Org, OrgChange } from '../schema/tenant.ts';
+import { Env, EnvChange, EnvironmentState, NewEnv, NewOrg, Org, OrgChange, OrgDomain } from '../schema/tenant.ts';
+
+const unproven = ['custom_domain_not_found', 'domain_not_verified', 'hostname_taken'] as const;
 
 /** Organizations and environments (G-SYS-01, G-SYS-02). */
 export const tenantRoutes = {
@@ -65,6 +67,36 @@ export const tenantRoutes = {
     returns: Env,
     problems: ['not_org_member', 'env_not_found', 'system_record_protected'],
     emits: ['platform:sys:env:archived'],
+  }),
+  listDomains: get('/v1/org/{id}/domains', {
+    summary: "Domains of an organization outside the platform's, and the DNS records that prove them",
+    gate: 'sys:read',
+    returns: Page(OrgDomain),
+    problems: ['not_org_member', 'org_not_found', 'identity_unavailable'],
+    hidden: true,
+  }),
+  verifyDomain: post('/v1/org/{id}/domains/{domain}/verify', {
+    summary: 'Look for the DNS record of a domain; it routes from then on',
+    gate: 'sys:org:admin',
+    returns: OrgDomain,
+    problems: ['not_org_member', 'org_not_found', 'identity_unavailable', ...unproven],
+    hidden: true,
+  }),
+  domainRows: get('/v1/admin/domains', {
+    summary: "Domains of the environment's organization",
+    gate: 'sys:read',
+    env: 'target',
+    returns: Page(OrgDomain),
+    problems: ['not_org_member', 'env_not_found', 'org_not_found', 'identity_unavailable'],
+    hidden: true,
+  }),
+  verifyDomainRow: post('/v1/admin/domains/{domain}/verify', {
+    summary: 'Verify',
+    gate: 'sys:org:admin',
+    env: 'target',
+    returns: OrgDomain,
+    problems: ['not_org_member', 'env_not_found', 'org_not_found', 'identity_unavailable', ...unproven],
+    hidden: true,
   }),
   environmentState: get('/v1/internal/environments/{env_id}/state', {
     summary: 'Whether an environment takes changes',

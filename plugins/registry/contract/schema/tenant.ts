@@ -16,6 +16,16 @@ export const Org = Type.Object({
   version: Type.Integer(),
 });
 export type Org = Static<typeof Org>;
+/** A domain of an organization outside the platform's own, and the DNS record that proves it. */
+export const OrgDomain = Type.Object({
+  domain: Type.String(),
+  status: Type.Union([Type.Literal('pending'), Type.Literal('verified')]),
+  txt_name: Type.String(),
+  txt_value: Type.String(),
+  verified_at: nullable(Stamp),
+  last_error: nullable(Type.String()),
+});
+export type OrgDomain = Static<typeof OrgDomain>;
 export const NewOrg = Type.Object({ slug: Type.String({ maxLength: 64 }), display_name: Name, org_domain: Type.Optional(Domain) });
 export const OrgChange = Type.Object({
   slug: Type.Optional(Type.String()),

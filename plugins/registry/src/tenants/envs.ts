@@ -4,6 +4,7 @@ import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
+import { needProof } from './domain-proofs.ts';
 import { isTrusted } from './access.ts';
 import { requireAuthDomain, taken } from './host-ownership.ts';
 import { PROVISIONING_MS } from './creations.ts';
@@ -69,7 +70,10 @@ export class Envs {
         requireChange(this.#ctx, caller, body.status, { org, env: before });
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, before);
         const authDomain = body.auth_domain === undefined ? before.auth_domain : body.auth_domain;
-        if (authDomain !== null && authDomain !== before.auth_domain) await requireAuthDomain(this.#ctx, tx.sql, org, authDomain);
+        if (authDomain !== null && authDomain !== before.auth_domain) {
+          await requireAuthDomain(this.#ctx, tx.sql, org, authDomain);
+          await needProof(this.#ctx, tx.sql, org.org_id, authDomain);
+        }
         const [changed] = await tx.sql<[Env]>`
           update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${authDomain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
           where env_id = ${envId} returning *`;
@@ -124,7 +128,10 @@ export class Envs {
       .tx(async tx => {
         // Before the record, which takes over a host that its organization has left.
         const [named] = row.auth_domain === null ? [] : await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} and status = 'active' for share`;
-        if (named && row.auth_domain !== null) await requireAuthDomain(this.#ctx, tx.sql, named, row.auth_domain);
+        if (named && row.auth_domain !== null) {
+          await requireAuthDomain(this.#ctx, tx.sql, named, row.auth_domain);
+          await needProof(this.#ctx, tx.sql, row.org_id, row.auth_domain);
+        }
         // The organization first: who deletes it takes its lock before anything else, too.
         const [[made]] = await Promise.all([
           this.#record(tx, row),

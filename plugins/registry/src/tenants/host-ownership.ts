@@ -2,7 +2,8 @@ import type { Sql } from '@platform/sdk';
 import type { Org } from '../../contract/schema/tenant.ts';
 import type { Ctx } from '../context.ts';
 
-const within = (host: string, domain: string): boolean => host === domain || host.endsWith(`.${domain}`);
+/** Whether a host is a domain, or lies below it. */
+export const within = (host: string, domain: string): boolean => host === domain || host.endsWith(`.${domain}`);
 
 /** Refuses a domain whose hosts would be another organization's: under the platform's domain each has the one of its slug. */
 export async function requireOrgDomain(ctx: Ctx, sql: Sql, { org_id: orgId, slug }: Pick<Org, 'org_id' | 'slug'>, orgDomain: string): Promise<void> {

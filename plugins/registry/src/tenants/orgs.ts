@@ -8,6 +8,7 @@ import { brokenConstraint } from './broken-constraint.ts';
 import { decodeCursor, page } from '../keyset.ts';
 import { type Access, isTrusted } from './access.ts';
 import type { Creations } from './creations.ts';
+import { needProof } from './domain-proofs.ts';
 import { requireOrgDomain, taken } from './host-ownership.ts';
 import type { EnvironmentStates } from './environment-state.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
@@ -87,6 +88,7 @@ export class Orgs {
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, { org_id: orgId });
         const domain = body.org_domain ?? before.org_domain;
         if (domain !== before.org_domain) await requireOrgDomain(this.#ctx, tx.sql, before, domain);
+        if (domain !== before.org_domain) await needProof(this.#ctx, tx.sql, orgId, domain);
         const [changed] = await tx.sql<[Org]>`
         update orgs set display_name = ${body.display_name ?? before.display_name}, org_domain = ${domain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
         where org_id = ${orgId} returning *`;
@@ -154,6 +156,7 @@ export class Orgs {
         // A domain that follows from the slug is as free as the slug.
         if (row.org_domain !== `${row.slug}.${this.#ctx.platform.domain}`) await requireOrgDomain(this.#ctx, tx.sql, row, row.org_domain);
         const [[org]] = await Promise.all([tx.sql<[Org]>`insert into orgs ${tx.sql.row(row)} returning *`, this.#creations.begin(tx, orgSubject(row), caller, correlationId)]);
+        await needProof(this.#ctx, tx.sql, org.org_id, org.org_domain);
         await tx.emit('platform:sys:org:created', SYSTEM.envId, orgSnapshot(org), org.org_id);
         return org;
       })

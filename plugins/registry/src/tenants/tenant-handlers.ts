@@ -3,6 +3,7 @@ import type { upkeepRoutes } from '../../contract/routes/upkeep-routes.ts';
 import type { Handlers } from '../context.ts';
 import type { DeletionPreview } from './deletion-preview.ts';
 import type { Deletion } from './deletion.ts';
+import type { DomainProofs } from './domain-proofs.ts';
 import type { EnvironmentStates } from './environment-state.ts';
 import type { Envs } from './envs.ts';
 import type { Orgs } from './orgs.ts';
@@ -17,10 +18,11 @@ interface Parts {
   readonly unfinished: Unfinished;
   readonly slugs: SlugAvailability;
   readonly states: EnvironmentStates;
+  readonly orgDomains: DomainProofs;
 }
 
 /** Routes of organizations and environments to who answers them. */
-export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slugs, states }: Parts): Handlers<keyof typeof tenantRoutes | keyof typeof upkeepRoutes> => ({
+export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slugs, states, orgDomains }: Parts): Handlers<keyof typeof tenantRoutes | keyof typeof upkeepRoutes> => ({
   createOrg: request => orgs.create(request),
   listOrgs: request => orgs.list(request),
   getOrg: request => orgs.get(request),
@@ -37,6 +39,10 @@ export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slug
   updateEnv: request => envs.update(request),
   deleteEnv: request => deletion.env(request),
   archiveEnv: request => envs.archive(request),
+  listDomains: ({ params, caller }) => orgDomains.list(caller, params.id),
+  verifyDomain: ({ params, caller, correlationId }) => orgDomains.verify(params.id, params.domain, { caller, correlationId }),
+  domainRows: request => orgDomains.ofEnv(request),
+  verifyDomainRow: request => orgDomains.verifyOfEnv(request),
   environmentState: request => states.read(request),
   slugAvailable: request => slugs.check(request),
 });
