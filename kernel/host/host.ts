@@ -14,9 +14,10 @@ import { HostWorkload } from './host-workload.ts';
 import type { FoundPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
 import type { SupervisedProcess } from './process/supervised-process.ts';
+import { PluginWatch } from './plugin/plugin-watch.ts';
 import { type FailedPlugin, importAll, readAll, readConfigs } from './plugin-intake.ts';
 import { reasonOf } from './reason.ts';
-import { startSplit, stopAll, verticalProcess, watchForVerticals } from './service-fleet.ts';
+import { startSplit, stopAll, verticalProcess } from './service-fleet.ts';
 import { openStores } from './stores.ts';
 
 export interface HostOptions {
@@ -171,11 +172,7 @@ async function bringUp(
       progress(`Starting ${plugin.manifest.title}`);
       await startVertical(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
     }
-    watchForVerticals(verticalStack, options, {
-      known: found,
-      failed,
-      start: startVertical,
-    });
+    verticalStack.own(new PluginWatch({ directories: options.pluginDirs, known: found, failed, start: startVertical, log: host.log, progress }));
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);
 

@@ -21,6 +21,8 @@ interface PackageJson {
 
 const require = createRequire(import.meta.url);
 const hostRoot = fileURLToPath(new URL('../../', import.meta.url));
+/** Carried from a module to those it imports from its own folder. */
+const READING = 'reading';
 let hooked = false;
 
 /** `@platform/*` of every plugin, wherever it lives, resolves to the host's own copy: one SDK identity (day-one, Plugins). */
@@ -31,32 +33,53 @@ export function shareHostPackages(): void {
     resolve(specifier, context, next) {
       const foreign = context.parentURL?.startsWith('file:') && !fileURLToPath(context.parentURL).startsWith(hostRoot);
       if (foreign && specifier.startsWith('@platform/')) return next(pathToFileURL(require.resolve(specifier)).href, context);
-      return next(specifier, context);
+      const found = next(specifier, context);
+      const reading = foreign && specifier.startsWith('.') ? new URL(context.parentURL as string).searchParams.get(READING) : null;
+      if (reading === null) return found;
+      const url = new URL(found.url);
+      url.searchParams.set(READING, reading);
+      return { ...found, url: url.href };
     },
   });
 }
 
-/** Plugin folders under the given ones: each is a plugin, or a parent of plugins. Folders without a platform entry are passed over. */
+/**
+ * Plugin folders under the given ones: each is a plugin, or a parent of plugins. Folders without a platform entry are passed over; one whose
+ * package.json cannot be read may be a plugin, and {@link readPlugin} says what is wrong with it.
+ */
 export function findPlugins(directories: readonly string[]): string[] {
   return directories
     .filter(directory => directory !== '' && existsSync(directory))
     .flatMap(directory => {
       const absolute = resolve(directory);
-      if (packageOf(absolute)?.platform) return [absolute];
+      if (mayBePlugin(absolute)) return [absolute];
       return readdirSync(absolute)
         .map(name => join(absolute, name))
-        .filter(path => statSync(path).isDirectory() && packageOf(path)?.platform !== undefined)
+        .filter(path => statSync(path, { throwIfNoEntry: false })?.isDirectory() && mayBePlugin(path))
         .sort();
     });
 }
 
-/** Imports a plugin's contract, which has no side effect, and prints its manifest. Throws with what is wrong with the folder. */
-export async function readPlugin(directory: string): Promise<FoundPlugin> {
+function mayBePlugin(directory: string): boolean {
+  try {
+    return packageOf(directory)?.platform !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Imports a plugin's contract, which has no side effect, and prints its manifest. Throws with what is wrong with the folder. A folder that is
+ * read again after a change is given another `reading`: modules are kept by their address, and so are their faults.
+ */
+export async function readPlugin(directory: string, reading?: number): Promise<FoundPlugin> {
   shareHostPackages();
   const described = packageOf(directory);
   const { contract: contractPath, plugin: pluginPath } = described?.platform ?? {};
   if (!contractPath || !pluginPath) throw new Error(`${directory}/package.json has no "platform": { "contract", "plugin" }`);
-  const module = (await import(pathToFileURL(join(directory, contractPath)).href)) as Record<string, unknown>;
+  const address = pathToFileURL(join(directory, contractPath));
+  if (reading !== undefined) address.searchParams.set(READING, String(reading));
+  const module = (await import(address.href)) as Record<string, unknown>;
   const contract = Object.values(module).find(isContract);
   if (!contract) throw new Error(`${join(directory, contractPath)} exports no contract`);
   return { directory, contract, manifest: manifestOf(contract, described?.version ?? '0.0.0'), entry: join(directory, pluginPath) };
@@ -78,7 +101,12 @@ export async function importPlugin(found: FoundPlugin): Promise<AnyPlugin> {
 
 function packageOf(directory: string): PackageJson | undefined {
   const path = join(directory, 'package.json');
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as PackageJson) : undefined;
+  if (!existsSync(path)) return undefined;
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as PackageJson;
+  } catch (cause) {
+    throw new Error(`${path} cannot be read`, { cause });
+  }
 }
 
 function isContract(value: unknown): value is AnyContract {

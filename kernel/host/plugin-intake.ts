@@ -33,9 +33,11 @@ export async function readAll({ pluginDirs, services }: { pluginDirs: readonly s
   return found;
 }
 
-export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[]): Promise<FoundPlugin | undefined> {
+/** Reads one folder from outside; a fault goes into `failed`, in the place of what was said of the folder before. */
+export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[], reading?: number): Promise<FoundPlugin | undefined> {
+  forgive(failed, directory);
   try {
-    const plugin = await readPlugin(directory);
+    const plugin = await readPlugin(directory, reading);
     refuseFindings(plugin.manifest, known);
     if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
     return plugin;
@@ -43,6 +45,12 @@ export async function readVertical(directory: string, known: ReadonlyMap<string,
     failed.push({ plugin: directory, reason: reasonOf(error) });
     return undefined;
   }
+}
+
+/** Takes back what was said of a plugin or folder. */
+export function forgive(failed: FailedPlugin[], plugin: string): void {
+  const at = failed.findIndex(fault => fault.plugin === plugin);
+  if (at >= 0) failed.splice(at, 1);
 }
 
 function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {

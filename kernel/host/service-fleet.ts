@@ -1,4 +1,3 @@
-import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import type { Manifest } from '../base/manifest.ts';
@@ -10,10 +9,8 @@ import { publishEnrollment } from './enrollment.ts';
 import type { HostOptions } from './host.ts';
 import type { HostWorkload } from './host-workload.ts';
 import { keyValuePort } from './key-value-port.ts';
-import { findPlugins, type FoundPlugin } from './loader.ts';
-import { type FailedPlugin, readVertical } from './plugin-intake.ts';
+import type { FoundPlugin } from './loader.ts';
 import type { SupervisedProcess } from './process/supervised-process.ts';
-import { reasonOf } from './reason.ts';
 import type { Stores } from './stores.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -91,35 +88,4 @@ export function verticalProcess(
 async function enrollmentsOf(kv: Parameters<typeof publishEnrollment>[0], { id, workloads }: Manifest): Promise<Record<string, string>> {
   const names = [id, ...Object.keys(workloads).map(name => `${id}-${name}`)];
   return Object.fromEntries(await Promise.all(names.map(async name => [name, await publishEnrollment(kv, name)] as const)));
-}
-
-/** New folders under `PLATFORM_PLUGIN_DIRS` come up without a restart. */
-export function watchForVerticals(
-  owned: DisposalStack,
-  options: HostOptions,
-  { known, failed, start }: { known: readonly FoundPlugin[]; failed: FailedPlugin[]; start: (plugin: FoundPlugin) => Promise<void> },
-): void {
-  const seen = new Set([...known.map(({ directory }) => directory), ...failed.map(({ plugin }) => plugin)]);
-  const manifests = new Map(known.map(({ manifest }) => [manifest.id, manifest]));
-  let pending: Promise<void> = Promise.resolve();
-  const look = async () => {
-    for (const directory of findPlugins(options.pluginDirs)) {
-      if (seen.has(directory)) continue;
-      seen.add(directory);
-      const plugin = await readVertical(directory, manifests, failed);
-      if (!plugin) continue;
-      manifests.set(plugin.manifest.id, plugin.manifest);
-      await start(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
-    }
-  };
-  for (const directory of options.pluginDirs) {
-    if (!existsSync(directory)) continue;
-    const watcher = watch(directory, () => {
-      pending = pending.then(look, look);
-    });
-    owned.defer(async () => {
-      watcher.close();
-      await pending.catch(() => undefined);
-    });
-  }
 }
