@@ -46,6 +46,16 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
         throw error;
       }
     },
+    /** The environment that signs in on a host. */
+    issuer: async (host: string) => {
+      try {
+        const answer = await ask(caller, workload, 'auth', 'issuerOn', { method: 'GET', path: '/v1/admin/issuers/{host}' }, { params: { host } });
+        return (answer as { env_id: string }).env_id;
+      } catch (error) {
+        if (isProblem(error) && error.status === 404) return undefined;
+        throw error;
+      }
+    },
   } satisfies Pick<AccessSources, 'personScopes' | 'workload'> & Record<string, unknown>;
 }
 

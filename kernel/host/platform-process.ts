@@ -47,6 +47,8 @@ export interface PlatformProcessOptions {
   readonly locals?: ReadonlyMap<string, LocalService>;
   /** Keys to verify tokens with, instead of the identity service's. */
   readonly jwks?: () => Promise<{ keys: JsonWebKey[] }>;
+  /** Whose sign-in host an issuer is, instead of the identity service's word. */
+  readonly issuers?: (issuer: string) => Promise<string | undefined>;
 }
 
 interface ProcessParts {
@@ -129,7 +131,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
   const kv = owned.own(await keyValuePort(store));
   const workloads = new Map<string, Workload>();
-  const wired = wire({ bootstrap, clock, log, kv, workloads, environment: options.environment ?? process.env, locals: options.locals ?? new Map(), jwks: options.jwks });
+  const wired = wire({ bootstrap, clock, log, kv, workloads, environment: options.environment ?? process.env, locals: options.locals ?? new Map(), jwks: options.jwks, issuers: options.issuers });
   const directory = wired.resolve(PARTS.directory);
   await directory.start();
   const pools = owned.own(wired.resolve(PARTS.pools));
@@ -187,6 +189,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         return found;
       },
       verifier,
+      tokens: wired.resolve(PARTS.tokens),
       secrets,
       relay,
       bus: bus(workload),

@@ -9,8 +9,10 @@ import {
   type KeyValue,
   type Logger,
   ProblemError,
+  type Request,
   type SigningAuthority,
   type Sql,
+  type TokenChecks,
   type Tx,
 } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
@@ -54,7 +56,8 @@ export interface PluginContextParts {
   readonly engine: PolicyEngine;
   readonly policy: PolicyPort;
   readonly identityOf: (caller: Caller) => Promise<Identity>;
-  readonly verify: (headers: Readonly<Record<string, string | undefined>>) => Promise<Identity | undefined>;
+  readonly verify: (request: Pick<Request, 'headers' | 'peer'>) => Promise<Identity | undefined>;
+  readonly tokens: TokenChecks;
   readonly manifests: () => readonly Manifest[];
   readonly platform: Context<AnyContract>['platform'];
   readonly kv: KeyValue;
@@ -187,7 +190,15 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
-    auth: { verify: async headers => (await parts.verify(headers))?.caller },
+    auth: {
+      verify: async request => {
+        const identity = await parts.verify(request);
+        if (!identity) return undefined;
+        const { caller } = identity;
+        return { caller, permits: action => parts.engine.allows({ identity, action: actionKey(manifest.vertical, action), envId: caller.envId, correlationId: correlation() }) };
+      },
+    },
+    tokens: parts.tokens,
     requireVersion: (ifMatch, version) => {
       if (ifMatch && !ifMatch.includes(version)) throw kernelProblem('precondition_failed', { detail: 'Read it again and repeat the change.', headers: { etag: `"${version}"` } });
     },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnyPlugin, type AnyRoute, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM } from '@platform/sdk';
+import { type AnyPlugin, type AnyRoute, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM, type TokenChecks } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -45,6 +45,7 @@ export interface ServiceInstanceParts {
   readonly workload: Workload;
   readonly workloadOf: (name: string | undefined) => Workload;
   readonly verifier: Verifier;
+  readonly tokens: TokenChecks;
   readonly secrets: SecretChain;
   readonly relay: Relay;
   readonly bus: ConsumerBus;
@@ -109,7 +110,8 @@ export class ServiceInstance implements AsyncDisposable {
       engine: this.#engine,
       owned: this.#owned,
       identityOf: caller => this.#identityOf(caller),
-      verify: async headers => (headers['authorization'] ? verifier.verify({ authorization: headers['authorization'], peer: undefined, service: manifest.id, tenantEnvId: undefined }) : undefined),
+      verify: async ({ headers: { authorization }, peer }) =>
+        authorization !== undefined || peer ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined }) : undefined,
     });
     this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
     const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;
@@ -136,6 +138,7 @@ export class ServiceInstance implements AsyncDisposable {
       tickets: this.#tickets,
       environments: this.#parts.environments,
       answers: new ReplayedAnswers(this.#parts.pool.sql, () => this.#parts.clock.now()),
+      originOf: host => this.#parts.platform.publicOrigin(host),
       accepting: () => this.#state === 'started',
       ...(this.#parts.seen ? { seen: this.#parts.seen } : {}),
     });

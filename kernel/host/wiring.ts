@@ -1,10 +1,13 @@
 import 'reflect-metadata';
-import type { KeyValue, Logger } from '@platform/sdk';
+import type { KeyValue, Logger, TokenChecks } from '@platform/sdk';
 import { container as root, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
 import type { Clock } from '../base/clock.ts';
 import { AccessClosures } from '../identity/access-closure.ts';
+import { DpopProofs } from '../identity/dpop-proof.ts';
 import { EnvironmentStates } from '../identity/environment-states.ts';
+import { Issuers } from '../identity/issuers.ts';
 import { KeySet } from '../identity/key-set.ts';
+import { readSignedToken } from '../identity/signed-token.ts';
 import { Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { deliverTo } from '../outbox/bus-delivery.ts';
@@ -13,7 +16,7 @@ import { BackendPools } from '../routing/backend-pools.ts';
 import { Directory } from '../routing/directory.ts';
 import { type LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { SecretChain } from '../secrets/secret-chain.ts';
-import { type Bootstrap, platformHost, workloadGrants } from './bootstrap.ts';
+import { type Bootstrap, platformHost, publicOrigin, workloadGrants } from './bootstrap.ts';
 import { directoryStore, liveReader } from './key-value-port.ts';
 import { deliveryTargets, environmentState, identityCalls } from './platform-calls.ts';
 
@@ -27,6 +30,7 @@ export interface WiringParts {
   readonly locals: ReadonlyMap<string, LocalService>;
   readonly workloads: ReadonlyMap<string, Workload>;
   readonly jwks: (() => Promise<{ keys: JsonWebKey[] }>) | undefined;
+  readonly issuers: ((issuer: string) => Promise<string | undefined>) | undefined;
 }
 
 /** A workload known without asking anybody. */
@@ -43,6 +47,7 @@ export const PARTS = {
   closures: token<AccessClosures>('closures'),
   environments: token<EnvironmentStates>('environments'),
   keys: token<KeySet>('keys'),
+  tokens: token<TokenChecks>('tokens'),
   verifier: token<Verifier>('verifier'),
   relay: token<Relay>('relay'),
 } as const;
@@ -79,16 +84,27 @@ export function wire(parts: WiringParts): DependencyContainer {
     return new EnvironmentStates({ read: async key => (await kv.current([key]))[0] ?? null, ask });
   });
   single(PARTS.keys, from => new KeySet(parts.jwks ?? (() => from.resolve(PARTS.identity).jwks(from.resolve(PARTS.pools))), () => clock.now().getTime()));
-  single(
-    PARTS.verifier,
-    from => new Verifier({ keys: from.resolve(PARTS.keys), closures: from.resolve(PARTS.closures), workloads: from.resolve(PARTS.grants), issuers: isIssuer, now: () => clock.now().getTime() }),
-  );
+  const now = () => clock.now().getTime();
+  const originOf = (host: string) => publicOrigin(host, bootstrap.edgePort);
+  single(PARTS.tokens, () => {
+    const claim = async (key: string, seconds: number) => (await kv.call('SET', key, '1', 'NX', 'EX', seconds)) === 'OK';
+    return { claims: readSignedToken, possession: new DpopProofs({ claim, now }).check };
+  });
+  single(PARTS.verifier, from => {
+    const { issuer: environmentOn } = from.resolve(PARTS.identity);
+    const issuers = new Issuers({ now, originOf, environmentOn, system: originOf(platformHost('auth', bootstrap.domain)) });
+    return new Verifier({
+      keys: from.resolve(PARTS.keys),
+      closures: from.resolve(PARTS.closures),
+      workloads: from.resolve(PARTS.grants),
+      issuers: parts.issuers ?? issuers.environmentOf,
+      possession: from.resolve(PARTS.tokens).possession,
+      now,
+    });
+  });
   single(PARTS.relay, from => new Relay({ log, deliver: deliverTo(deliveryTargets(from.resolve(PARTS.caller), service => parts.workloads.get(service) as Workload)) }));
   return container;
 }
-
-/** Issuers are sign-in hosts, of which every environment has one; that a token is ours is said by the platform's one key set. */
-const isIssuer = (issuer: string) => /^https:\/\/[a-z0-9.-]+(:\d+)?$/.test(issuer);
 
 function firstOf(workloads: ReadonlyMap<string, Workload>): Workload {
   const [first] = workloads.values();

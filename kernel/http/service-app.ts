@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { actionKey } from '../identity/scope-name.ts';
-import type { Identity, Verifier } from '../identity/verifier.ts';
+import type { Identity, Verifier, VerifyRequest } from '../identity/verifier.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { CORRELATION_HEADER, type Exchange, readExchange, readJson, refuseAmbiguous } from './exchange.ts';
@@ -33,6 +33,8 @@ export interface ServiceAppOptions {
   readonly clock: Clock;
   /** Opens event streams for browsers, which can send no header. */
   readonly tickets: StreamTickets;
+  /** The origin under which clients know a host. */
+  readonly originOf: (host: string) => string;
   /** False while the service may not take new work. */
   readonly accepting: () => boolean;
   readonly environments?: OperationHost['environments'];
@@ -269,7 +271,7 @@ export class ServiceApp {
     const verify = (): Promise<Identity> =>
       ticket !== null && token === null && stream?.operation
         ? this.#options.tickets.redeem(stream.name, ticket, stream.operation.gateKeys)
-        : this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId });
+        : this.#options.verifier.verify({ authorization, peer, service: this.manifest.id, tenantEnvId: tenant.envId, shown: this.#shownAt(exchange) });
     return {
       params,
       query: url.searchParams,
@@ -284,6 +286,14 @@ export class ServiceApp {
       peer,
       method: req.method ?? 'GET',
     };
+  }
+
+  /** What a proof of possession must name: the address as the client saw it, by the public name or, without an ingress between, by the port it came to. */
+  #shownAt({ req, url, hostname }: Exchange): NonNullable<VerifyRequest['shown']> {
+    const [proof, host = ''] = [req.headers['dpop'], req.headers.host];
+    const named = URL.parse(`https://${host}`)?.hostname === hostname ? [`https://${host}${url.pathname}`] : [];
+    const urls = proof === undefined ? [] : [this.#options.originOf(hostname) + url.pathname, ...named];
+    return { proof: Array.isArray(proof) ? proof.join(', ') : proof, method: req.method ?? 'GET', urls };
   }
 
   #refuse(res: ServerResponse, error: unknown, { req, correlationId, url }: Exchange): void {

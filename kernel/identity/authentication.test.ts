@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { as, boot, type BootedHost, TokenMint } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type probe, probePlugin } from '../test/probe.ts';
@@ -42,6 +44,14 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
     ['a key nobody published', {}, { kid: 'nobody' }, 'does not publish'],
     ['no key id', {}, { kid: undefined }, 'not an access token'],
     ['an issuer that is no platform', { iss: 'http://auth.example.org/x' }, {}, 'issued elsewhere'],
+    ['F-32 an issuer that only looks like one', { iss: 'https://auth.example.org' }, {}, 'issued elsewhere'],
+    ['F-32 the issuer of another environment', { iss: 'https://auth.018f0000-0000-7000-8000-00000000e001.test.localhost:8443' }, {}, 'issued elsewhere'],
+    ['F-32 a header member that must be understood and is not', {}, { crit: ['exp2'], exp2: 1 }, 'what is not understood'],
+    ['F-32 nbf as text', { nbf: 'soon' }, {}, '/nbf'],
+    ['F-32 exp as text', { exp: '9999999999' }, {}, '/exp'],
+    ['F-32 iat as text', { iat: 'now' }, {}, '/iat'],
+    ['F-32 act that names nobody', { act: 'x' }, {}, '/act'],
+    ['F-32 a binding nobody here understands', { cnf: { kid: 'x' } }, {}, '/cnf'],
     ['another service', { aud: ['auth'] }, {}, 'not meant for probe'],
     ['no service', { aud: undefined }, {}, 'lacks'],
     ['a kind no service accepts', { token_type: 'id' }, {}, 'of a kind'],
@@ -67,6 +77,16 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
     expect((await refused({ token: `${head}.${changed}.${signature}` })).detail).toContain('signature');
     expect((await refused({ token: `${head}.${body}.` })).status).toBe(401);
     expect((await refused({ token: `${head}.${body}.${signature}.${signature}` })).status).toBe(401);
+  });
+
+  test('F-32 nothing may follow the signature, and nothing of a part may be left over', async () => {
+    const token = host.mint.token(ada, 'probe');
+    for (const junk of ['=', '==', '+', '/', '~', 'A', '.x']) expect([junk, (await refused({ token: `${token}${junk}` })).status]).toEqual([junk, 401]);
+    expect((await whoami({ token })).status).toBe(200);
+  });
+
+  test('F-32 the scheme is read without regard to case', async () => {
+    for (const scheme of ['bearer', 'BEARER', 'Bearer ']) expect((await whoami({ headers: { authorization: `${scheme} ${host.mint.token(ada, 'probe')}` } })).status).toBe(200);
   });
 
   test('a token bound to one certificate is good with that one only', async () => {
@@ -106,12 +126,88 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
   });
 });
 
+describe('a token that is bound to a key (RFC 9449)', () => {
+  beforeAll(known);
+  const address = 'https://probe.ops.sys.localhost:8443/v1/whoami';
+  const holder = async (alg = 'ES256') => {
+    const { publicKey, privateKey } = await generateKeyPair(alg);
+    const jwk = await exportJWK(publicKey);
+    const token = host.mint.token(ada, 'probe', { cnf: { jkt: await calculateJwkThumbprint(jwk) } });
+    const ath = createHash('sha256').update(token).digest('base64url');
+    const prove = (claims: object = {}, header: object = {}) =>
+      new SignJWT({ htm: 'GET', htu: address, iat: now(), jti: crypto.randomUUID(), ath, ...claims }).setProtectedHeader({ alg, typ: 'dpop+jwt', jwk, ...header }).sign(privateKey);
+    const show = (proof: string | undefined, scheme = 'DPoP', path = '/v1/whoami') =>
+      host.fetch(path, { headers: { authorization: `${scheme} ${token}`, ...(proof === undefined ? {} : { dpop: proof }) } });
+    return { token, prove, show };
+  };
+
+  test.each(['ES256', 'EdDSA', 'Ed25519'])('F-18 is taken with the scheme DPoP and a proof by %s of its own, once', async alg => {
+    const { prove, show } = await holder(alg);
+    const proof = await prove();
+    expect((await show(proof)).json['caller']).toMatchObject({ kind: 'user', userId: ada.id });
+    expect((await show(proof)).status).toBe(401);
+    expect((await show(await prove({ htu: `${address}?x=1#y` }), 'dpop', '/v1/whoami?target_org_id=2')).status).toBe(200);
+  });
+
+  test('F-18 of twelve requests that show one proof at once, one is served', async () => {
+    const { prove, show } = await holder();
+    const proof = await prove();
+    const statuses = await Promise.all(Array.from({ length: 12 }, async () => (await show(proof)).status));
+    expect(statuses.sort()).toEqual([200, ...Array.from({ length: 11 }, () => 401)]);
+  });
+
+  test('F-18 is no bearer token, with or without a proof beside it', async () => {
+    const { token, prove, show } = await holder();
+    for (const answer of [await whoami({ token }), await show(await prove(), 'Bearer'), await show(undefined)]) {
+      expect([answer.status, answer.json['code'], answer.headers['www-authenticate']]).toEqual([401, 'unauthenticated', expect.stringMatching(/^DPoP .*error="invalid_\w+".*algs="[^"]*ES256/)]);
+    }
+    expect((await whoami({ headers: { authorization: `DPoP ${host.mint.token(ada, 'probe')}` } })).status).toBe(401);
+  });
+
+  test.each<[string, object, object]>([
+    ['another method', { htm: 'POST' }, {}],
+    ['another path', { htu: 'https://probe.ops.sys.localhost:8443/v1/things' }, {}],
+    ['another host', { htu: 'https://sys.ops.sys.localhost:8443/v1/whoami' }, {}],
+    ['no address', { htu: undefined }, {}],
+    ['another token', { ath: 'x'.repeat(43) }, {}],
+    ['no token', { ath: undefined }, {}],
+    ['a time long ago', { iat: 1_000 }, {}],
+    ['a time to come', { iat: 99_999_999_999 }, {}],
+    ['no time', { iat: undefined }, {}],
+    ['no name', { jti: undefined }, {}],
+    ['another type', {}, { typ: 'JWT' }],
+    ['no key', {}, { jwk: undefined }],
+  ])('F-18 a proof for %s is refused', async (_, claims, header) => {
+    const { prove, show } = await holder();
+    const answer = await show(await prove(claims, header));
+    expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, expect.stringContaining('error="invalid_dpop_proof"')]);
+  });
+
+  test('F-18 a proof by another key is refused', async () => {
+    const [{ show }, other] = [await holder(), await holder()];
+    expect((await show(await other.prove())).status).toBe(401);
+  });
+
+  test('F-18 behind the ingress the address is the one the client saw', async () => {
+    const { prove, token } = await holder();
+    const through = async (htu: string) =>
+      (
+        await whoami({
+          as: ingress,
+          headers: { 'x-platform-caller-service': 'proxy', 'x-platform-hostname': 'shop.example.org', authorization: `DPoP ${token}`, dpop: await prove({ htu }) },
+        })
+      ).status;
+    expect(await through('https://shop.example.org:8443/v1/whoami')).toBe(200);
+    expect(await through(address)).toBe(401);
+  });
+});
+
 describe('who calls', () => {
   test('KRN-002 the bearer token counts first, the certificate only where no Authorization header is', async () => {
     await known();
     expect((await whoami({ persona: ada, as: sender })).json['caller']).toMatchObject({ kind: 'user', userId: ada.id });
     expect((await whoami({ as: sender })).json['caller']).toMatchObject({ kind: 'machine', subject: 'worker', bound: true, thumbprint: thumbprintOf(sender.cert) });
-    for (const authorization of ['Basic d29ya2VyOng=', 'Bearer', 'Bearer a b', 'Bearer not-a-token', `Bearer ${host.mint.token(ada, 'other')}`, `bearer ${host.mint.token(ada, 'probe')}`, '']) {
+    for (const authorization of ['Basic d29ya2VyOng=', 'Bearer', 'Bearer a b', 'Bearer not-a-token', `Bearer ${host.mint.token(ada, 'other')}`, '']) {
       expect([authorization.slice(0, 12), (await whoami({ as: sender, headers: { authorization } })).status]).toEqual([authorization.slice(0, 12), 401]);
     }
     expect((await whoami({})).status).toBe(401);

@@ -1,14 +1,10 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
+import type { VerificationKey } from '@platform/sdk';
 
 type Jwk = JsonWebKey & { kid?: string; alg?: string };
 
 const MAX_AGE_MS = 5 * 60_000;
 const REFETCH_MS = 10_000;
-
-export interface VerificationKey {
-  readonly key: KeyObject;
-  readonly alg: string;
-}
 
 /** The identity service's public keys: cached five minutes; an unknown `kid` asks again at most every ten seconds (G-K-06 step 3). */
 export class KeySet {

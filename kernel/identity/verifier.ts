@@ -1,17 +1,19 @@
-import { hash, verify } from 'node:crypto';
-import { type Caller, type Principal, SYSTEM } from '@platform/sdk';
+import { hash } from 'node:crypto';
+import { type Caller, type Possession, type Principal, SYSTEM, type TokenClaims as Claims } from '@platform/sdk';
+import { LRUCache } from 'lru-cache';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { AccessClosures } from './access-closure.ts';
-import type { Claims } from './claims.ts';
+import { proofRequired } from './dpop-proof.ts';
 import type { KeySet } from './key-set.ts';
 import { canonicalScope, parseScopes } from './scope-name.ts';
+import { readSignedToken } from './signed-token.ts';
 import type { Peer } from './tls.ts';
 
 const LEEWAY_S = 30;
 const CACHE_LIMIT = 10_000;
 const RECENT = 32;
-const MAX_TOKEN_LENGTH = 12_288;
-const DIGESTS: Readonly<Record<string, string | null>> = { EdDSA: null, ES256: 'sha256', 'ML-DSA-65': null };
+/** Names of schemes are compared without regard to case (RFC 9110 11.1). */
+const CREDENTIALS = /^(bearer|dpop) +([A-Za-z0-9._~+/=-]+)$/i;
 
 const PERSON = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -27,18 +29,28 @@ export interface Identity {
 
 export interface VerifyRequest {
   readonly authorization: string | undefined;
-  readonly peer: Peer | undefined;
+  readonly peer: Pick<Peer, 'workload' | 'thumbprint'> | undefined;
   /** Service that answers; user and delegated tokens must be meant for it. */
   readonly service: string;
   /** Tenant the ingress injected, where the peer is the ingress. */
   readonly tenantEnvId: string | undefined;
+  /** What a proof of possession is compared with (RFC 9449); where it is missing, tokens that need one are refused. */
+  readonly shown?: Pick<Possession, 'proof' | 'method' | 'urls'>;
+}
+/** A token as it was shown. */
+interface Shown {
+  readonly scheme: 'bearer' | 'dpop';
+  readonly token: string;
+  readonly claims: Claims;
 }
 
 export interface VerifierOptions {
   readonly keys: KeySet;
   readonly closures: AccessClosures;
   readonly workloads: WorkloadGrants;
-  readonly issuers: (issuer: string) => boolean;
+  /** The environment whose sign-in origin this is. */
+  readonly issuers: (issuer: string) => Promise<string | undefined>;
+  readonly possession: (shown: Possession) => Promise<void>;
   readonly now?: () => number;
 }
 
@@ -47,9 +59,9 @@ export class Verifier {
   readonly #options: VerifierOptions;
   readonly #now: () => number;
   /** Signature checks once per token; time, binding, revocation and scopes are checked on every request. */
-  readonly #verified = new Map<string, Claims>();
+  readonly #verified = new LRUCache<string, Claims>({ max: CACHE_LIMIT });
   /** The few that were sent last, by the header itself: who sends a thousand requests a second sends one token. */
-  readonly #recent = new Map<string, Claims>();
+  readonly #recent = new LRUCache<string, Shown>({ max: RECENT });
   readonly #narrowed = new WeakMap<Claims, { readonly effective: ReadonlySet<string>; readonly scopes: ReadonlySet<string> }>();
 
   constructor(options: VerifierOptions) {
@@ -63,11 +75,12 @@ export class Verifier {
       if (!request.peer) throw kernelProblem('unauthenticated', { detail: 'Send a bearer token, or connect with a workload certificate.' });
       return this.workload(request.peer.workload, request.peer.thumbprint);
     }
-    const claims = this.#recent.get(request.authorization) ?? (await this.#claimsIn(request.authorization));
+    const shown = this.#recent.get(request.authorization) ?? (await this.#shownIn(request.authorization));
+    const { claims } = shown;
     this.#checkTime(claims);
-    const { peer } = request;
     const bound = claims.cnf?.['x5t#S256'];
-    if (bound !== undefined && bound !== peer?.thumbprint) throw kernelProblem('unauthenticated', { detail: 'The token is bound to another client certificate.' });
+    if (bound !== undefined && bound !== request.peer?.thumbprint) throw kernelProblem('unauthenticated', { detail: 'The token is bound to another client certificate.' });
+    await this.#checkPossession(shown, request);
     switch (claims.token_type) {
       case 'm2m':
         return this.#machineToken(claims, bound);
@@ -151,30 +164,34 @@ export class Verifier {
     return scopes;
   }
 
-  async #claimsIn(authorization: string): Promise<Claims> {
-    const token = /^Bearer ([A-Za-z0-9._~+/=-]+)$/.exec(authorization)?.[1];
-    if (!token || token.length > MAX_TOKEN_LENGTH) throw kernelProblem('unauthenticated', { detail: 'The Authorization header must be `Bearer` and one token.' });
+  async #shownIn(authorization: string): Promise<Shown> {
+    const [, scheme, token] = CREDENTIALS.exec(authorization) ?? [];
+    if (!scheme || !token) throw kernelProblem('unauthenticated', { detail: 'The Authorization header must be `Bearer` or `DPoP` and one token.' });
     const key = hash('sha256', token, 'base64');
-    const claims = this.#verified.get(key) ?? (await this.#verifySignature(token));
-    keep(this.#verified, key, claims, CACHE_LIMIT);
-    keep(this.#recent, authorization, claims, RECENT);
+    const claims = this.#verified.get(key) ?? (await this.#read(token));
+    const shown: Shown = { scheme: scheme.toLowerCase() as Shown['scheme'], token, claims };
+    this.#verified.set(key, claims);
+    this.#recent.set(authorization, shown);
+    return shown;
+  }
+
+  async #read(token: string): Promise<Claims> {
+    const claims = await readSignedToken(token, kid => this.#options.keys.find(kid));
+    const envId = await this.#options.issuers(claims.iss);
+    // A person's token comes from the sign-in host of the person's own environment.
+    const issued = envId !== undefined && (claims.token_type !== 'access' || envId === (claims.auth_env ?? claims.env_id ?? envId));
+    if (!issued) throw kernelProblem('unauthenticated', { detail: 'The token was issued elsewhere.' });
     return claims;
   }
 
-  async #verifySignature(token: string): Promise<Claims> {
-    const invalid = (detail: string) => kernelProblem('unauthenticated', { detail });
-    const [head = '', body = '', signature = '', ...rest] = token.split('.');
-    const header = decode(head) as { typ?: string; alg?: string; kid?: string } | undefined;
-    const claims = decode(body) as Claims | undefined;
-    if (!header || !claims || !signature || rest.length > 0) throw invalid('The token is not a signed JWT.');
-    if (header.typ?.toLowerCase() !== 'at+jwt' || !header.alg || !(header.alg in DIGESTS) || !header.kid) throw invalid('The token is not an access token of this platform.');
-    const found = await this.#options.keys.find(header.kid);
-    if (!found || found.alg !== header.alg) throw invalid('The token is signed by a key this platform does not publish.');
-    const key = header.alg === 'ES256' ? { key: found.key, dsaEncoding: 'ieee-p1363' as const } : found.key;
-    if (!verify(DIGESTS[header.alg], Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))) throw invalid('The signature of the token is false.');
-    if (typeof claims.iss !== 'string' || !this.#options.issuers(claims.iss)) throw invalid('The token was issued elsewhere.');
-    if (typeof claims.sub !== 'string' || typeof claims.exp !== 'number' || !claims.aud) throw invalid('The token lacks sub, aud or exp.');
-    return claims;
+  /** A token that is bound to a key is no bearer token, and one that is not is good under no other scheme (RFC 9449 7.1, 7.2). */
+  async #checkPossession({ scheme, token, claims }: Shown, { shown }: VerifyRequest): Promise<void> {
+    const jkt = claims.cnf?.jkt;
+    if (jkt === undefined && scheme === 'bearer') return;
+    if (jkt === undefined) throw proofRequired('The token is bound to no key; send it as Bearer.');
+    if (scheme === 'bearer') throw proofRequired('The token is bound to a key; send it with the scheme DPoP and a proof.');
+    if (!shown) throw proofRequired('A token that is bound to a key is not taken here.');
+    await this.#options.possession({ ...shown, token, jkt });
   }
 
   #checkTime({ exp, nbf }: Claims): void {
@@ -207,17 +224,3 @@ export function machineCaller(name: string, thumbprint: string | undefined, vert
 /** A caller's own service is its workload name up to the first hyphen (G-K-09). */
 const ownService = (workload: string): string => workload.split('-')[0] as string;
 const intersect = (left: ReadonlySet<string>, right: ReadonlySet<string>): ReadonlySet<string> => new Set([...left].filter(scope => right.has(canonicalScope(scope))));
-
-/** Puts into a cache what it gives up oldest first. */
-function keep<V>(cache: Map<string, V>, key: string, value: V, limit: number): void {
-  cache.set(key, value);
-  if (cache.size > limit) cache.delete(cache.keys().next().value as string);
-}
-
-function decode(part: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
-}

@@ -176,7 +176,7 @@ async function verifications(): Promise<number> {
     personScopes: async () => ['sys:read'],
     workload: async () => undefined,
   });
-  const verifier = new Verifier({ keys: new KeySet(async () => mint.jwks), closures, workloads: () => undefined, issuers: () => true });
+  const verifier = new Verifier({ keys: new KeySet(async () => mint.jwks), closures, workloads: () => undefined, issuers: async () => as.user().envId, possession: async () => undefined });
   const tokens = Array.from({ length: 500 }, () => `Bearer ${mint.token(as.user('sys:read'), 'sys')}`);
   let turn = 0;
   const us = await cpuOf(VERIFICATIONS, () => verifier.verify({ authorization: tokens[turn++ % tokens.length] as string, peer: undefined, service: 'sys', tenantEnvId: undefined }));

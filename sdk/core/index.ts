@@ -23,6 +23,7 @@ export type {
 export type { AuditEntry, EmitEntry, Tx } from './src/tx.ts';
 export type { Sql } from './src/sql.ts';
 export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
+export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
 export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';

@@ -13,7 +13,7 @@ import type { LocalService } from '@platform/kernel/routing/service-caller';
 import { anchorsOf } from '@platform/kernel/identity/trust-anchors';
 import { callerOf } from './caller-of.ts';
 import { Coverage } from './coverage.ts';
-import { type Persona, TokenMint } from './persona.ts';
+import { environmentOf, type Persona, TokenMint } from './persona.ts';
 import { openTestStores, type TestStores } from './stores.ts';
 
 /** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
@@ -100,6 +100,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       pretty: true,
       locals: this.#locals(plugin, options.stubs ?? {}, [...services.map(({ manifest }) => manifest.id), ...(options.elsewhere ?? [])]),
       jwks: async () => this.mint.jwks,
+      issuers: async issuer => environmentOf(issuer),
       seen: service => (operation, status, problem) => service === this.manifest.id && this.coverage.seen(operation, status, problem),
     });
     this.#owned.own(this.process);

@@ -22,6 +22,15 @@ export const as = {
   machine: (name: string, ...scopes: string[]): Persona => ({ kind: 'machine', id: name, envId: ENV, scopes, email: '', vertical: 'platform' }),
 };
 
+/** Each environment has a sign-in host of its own; the kit names it after the environment. */
+const issuerOf = (envId: string): string => `https://auth.${envId === ENV ? 'ops.sys' : `${envId}.test`}.localhost:8443`;
+
+/** The environment that {@link TokenMint} issues for under this name. */
+export function environmentOf(issuer: string): string | undefined {
+  const label = /^https:\/\/auth\.([0-9a-z.-]+)\.localhost:8443$/.exec(issuer)?.[1];
+  return label === 'ops.sys' ? ENV : label?.endsWith('.test') ? label.slice(0, -'.test'.length) : undefined;
+}
+
 /** Signs tokens the kernel under test accepts: the kit's own key stands for the identity service's. */
 export class TokenMint {
   readonly kid = 'test-key';
@@ -46,7 +55,7 @@ export class TokenMint {
   token(persona: Persona, service: string, changes: Readonly<Record<string, unknown>> = {}, header: Readonly<Record<string, unknown>> = {}): string {
     const now = Math.floor(this.#now() / 1_000);
     const claims = {
-      iss: 'https://auth.ops.sys.localhost',
+      iss: issuerOf(persona.envId),
       sub: persona.kind === 'delegated' ? 'bff-delegator' : persona.id,
       aud: [service],
       iat: now,

@@ -137,6 +137,7 @@ export class BusProcess implements AsyncDisposable {
         caller,
         relay,
         verifier,
+        tokens: {} as never,
         workload: self,
         workloadOf: () => self,
         config: { produceRate: 1_000, produceBurst: 2_000, streamEntries: 1_000_000, ...config },

@@ -8,6 +8,8 @@ import type { Sessions } from './sessions.ts';
 export interface DelegatedToken {
   readonly token: string;
   readonly as: string | undefined;
+  /** Makes the proof that goes with each use of a token that is bound to a key (RFC 9449 7.1). */
+  readonly prove?: (method: string, url: string) => Promise<string>;
 }
 
 const LIMIT = 10_000;

@@ -46,7 +46,7 @@ export class Upstream {
       method,
       headers: {
         ...headers,
-        authorization: `Bearer ${bearer.token}`,
+        ...(await this.#credential(bearer, method, { service, path, hostname })),
         'x-platform-correlation-id': correlationId,
         ...(target === undefined ? {} : { 'x-bff-target-env-id': target }),
       },
@@ -57,6 +57,14 @@ export class Upstream {
       ...(bearer.as === undefined ? {} : { as: bearer.as }),
     });
     return answered(response);
+  }
+
+  /** A token as it must be shown: one that is bound to a key with its proof, for the address under which the service is known. */
+  async #credential({ token, prove }: DelegatedToken, method: string, { service, path, hostname }: Pick<UpstreamCall, 'service' | 'path' | 'hostname'>): Promise<Record<string, string>> {
+    if (!prove) return { authorization: `Bearer ${token}` };
+    const { publicOrigin, domain } = this.#ctx.platform;
+    const url = new URL(path, publicOrigin(hostname ?? `${service}.ops.sys.${domain}`));
+    return { authorization: `DPoP ${token}`, dpop: await prove(method, `${url.origin}${url.pathname}`) };
   }
 }
 

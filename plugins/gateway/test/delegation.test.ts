@@ -1,4 +1,5 @@
-import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
+import { createHash } from 'node:crypto';
+import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -180,7 +181,8 @@ describe('acting for a customer', () => {
     await task();
     expect((await call()).status).toBe(200);
     expect(world.sent).toHaveLength(1);
-    expect(world.sent[0]?.headers).toMatchObject({ authorization: `Bearer ${world.identity.issued.at(-1)}`, 'x-bff-target-env-id': ENV });
+    const token = world.identity.issued.at(-1) as string;
+    expect(world.sent[0]?.headers).toMatchObject({ authorization: `DPoP ${token}`, 'x-bff-target-env-id': ENV });
     const elsewhere = await call({ 'x-bff-target-env-id': SYSTEM.envId });
     expect([elsewhere.status, await codeOf(elsewhere)]).toEqual([400, 'target_mismatch']);
     world.disabled.add('lending');
@@ -192,6 +194,24 @@ describe('acting for a customer', () => {
     const late = await call();
     expect([late.status, await codeOf(late)]).toEqual([403, 'delegation_not_approved']);
     expect(world.sent).toHaveLength(1);
+  });
+
+  test('F-18 each call carries a proof of its own that the key of the token is held here', async () => {
+    const { delegation_id: id } = await start();
+    decide({ sub: CUSTOMER });
+    later(5);
+    await task();
+    const token = world.identity.issued.at(-1) as string;
+    const { token: shown } = (await statusOf(id)) as { token: { jkt: string } };
+    for (const method of ['GET', 'PUT']) await world.ask(method, '/proxy/lending/v1/loans/7?x=1', { headers: { ...browser.headers, 'x-bff-delegation-id': id } });
+    const proofs = world.sent.map(({ headers }) => headers['dpop'] as string);
+    expect(new Set(proofs).size).toBe(2);
+    for (const [index, method] of ['GET', 'PUT'].entries()) {
+      const { jwk } = decodeProtectedHeader(proofs[index] as string);
+      expect(await calculateJwkThumbprint(jwk as object)).toBe(shown.jkt);
+      const { payload } = await jwtVerify(proofs[index] as string, await importJWK(jwk as object, 'ES256'));
+      expect(payload).toMatchObject({ htm: method, htu: 'https://lending.ops.sys.localhost:8443/v1/loans/7', ath: createHash('sha256').update(token).digest('base64url') });
+    }
   });
 
   test('GWY-080 of another session is not there, and neither is one that nobody started', async () => {

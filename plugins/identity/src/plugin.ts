@@ -42,6 +42,7 @@ export default definePlugin(identity, {
         provisionAccess: request => templates.provision(request),
         describeAccess: request => templates.describe(request),
         removeAccess: request => templates.remove(request),
+        issuerOn: async ({ params }) => ({ env_id: (await realms.onHost(params.host)).env_id }),
         putRealm: request => realms.put(request),
         signInSettings: request => made.settings.get(request),
         putSignInSettings: request => made.settings.put(request),

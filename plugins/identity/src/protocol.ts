@@ -85,7 +85,7 @@ export class Protocol {
     const register = REGISTER.exec(path);
     if (register && registration) return registration.handle(realm, register[2] ?? '', exchange, register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined);
     if (path === '/.well-known/jwks.json') return this.#keySet(req, res);
-    if (path === '/oauth/userinfo') return userinfo(this.#ctx, this.#parts, realm, req, res);
+    if (path === '/oauth/userinfo') return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
     if (url.startsWith('/mtls/')) {
       if (!MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
       // A gateway forwards requests of browsers under its own certificate and adds their token: such a request is not the gateway's own.

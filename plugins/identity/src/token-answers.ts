@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { isProblem, type NodeExchange, type TokenClaims } from '@platform/sdk';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Ctx } from './context.ts';
 import { addressClaims, type People } from './people.ts';
@@ -28,23 +29,43 @@ export async function answerForJwt(context: KoaContextWithOIDC, { tokens, sessio
   context.body = claims && (own || workload) ? { active: true, ...claims } : { active: false };
 }
 
+const UNKNOWN = 'the access token is missing, expired, revoked or of another issuer';
+
 /** Claims about the person a token was issued to at this very issuer (OpenID Connect Core 5.3). */
-export async function userinfo(ctx: Ctx, { people, tokens }: { people: People; tokens: TokenVerifier }, realm: Realm, req: IncomingMessage, res: ServerResponse): Promise<void> {
+export async function userinfo(ctx: Ctx, { people, tokens, issuer }: { people: People; tokens: TokenVerifier; issuer: string }, realm: Realm, exchange: NodeExchange): Promise<void> {
+  const { req, res } = exchange;
   if (req.method !== 'GET' && req.method !== 'POST') return void res.writeHead(405, { allow: 'GET, POST' }).end();
-  const token = /^Bearer ([A-Za-z0-9._~+/=-]{1,12288})$/i.exec(req.headers.authorization ?? '')?.[1];
-  const claims = token ? await tokens.read(token) : undefined;
-  // A token that is bound to a key is no bearer token (RFC 9449 7).
-  const person = claims?.token_type === 'access' && !claims.cnf?.jkt && claims.auth_env === realm.env_id ? await people.byId(claims.sub) : undefined;
-  if (person?.status !== 'active') {
-    ctx.log.debug({}, 'userinfo refused');
-    return answer(
-      res,
-      401,
-      { error: 'invalid_token', error_description: 'the access token is missing, expired, revoked or of another issuer' },
-      { 'www-authenticate': `Bearer realm="platform"${token ? ', error="invalid_token"' : ''}` },
-    );
+  const [, scheme, token] = /^(bearer|dpop) +([A-Za-z0-9._~+/=-]{1,12288})$/i.exec(req.headers.authorization ?? '') ?? [];
+  const claims = token === undefined ? undefined : await tokens.read(token);
+  const challenge = claims && token && scheme ? await unproven(ctx, { claims, token, scheme: scheme.toLowerCase(), issuer }, exchange) : undefined;
+  const good = claims?.token_type === 'access' && challenge === undefined && claims.auth_env === realm.env_id;
+  const person = good ? await people.byId(claims.sub) : undefined;
+  if (person?.status === 'active') return answer(res, 200, { sub: person.user_id, ...addressClaims(person), name: person.display_name ?? person.email });
+  ctx.log.debug({}, 'userinfo refused');
+  const asked = challenge ?? `Bearer realm="platform"${token === undefined ? '' : ', error="invalid_token"'}`;
+  answer(res, 401, { error: 'invalid_token', error_description: challenge === undefined ? UNKNOWN : 'the token is bound, and was not shown as such' }, { 'www-authenticate': asked });
+}
+
+interface Presented {
+  readonly claims: TokenClaims;
+  readonly token: string;
+  readonly scheme: string;
+  readonly issuer: string;
+}
+
+/** The challenge for a token that is bound and was shown without what it is bound to, or shown as bound when it is not (RFC 9449 7.1, 7.2; RFC 8705 3). */
+async function unproven(ctx: Ctx, { claims, token, scheme, issuer }: Presented, { req, peer }: NodeExchange): Promise<string | undefined> {
+  const { jkt, 'x5t#S256': thumbprint } = claims.cnf ?? {};
+  if (thumbprint !== undefined && thumbprint !== peer?.thumbprint) return 'Bearer realm="platform", error="invalid_token"';
+  if (jkt === undefined || scheme !== 'dpop') return (jkt === undefined) === (scheme === 'bearer') ? undefined : 'DPoP realm="platform", error="invalid_token"';
+  const proof = req.headers['dpop'];
+  try {
+    await ctx.tokens.possession({ proof: Array.isArray(proof) ? proof.join(', ') : proof, method: req.method ?? 'GET', urls: [`${issuer}/oauth/userinfo`], token, jkt });
+    return undefined;
+  } catch (error) {
+    if (isProblem(error) && error.status === 401) return error.headers['www-authenticate'];
+    throw error;
   }
-  answer(res, 200, { sub: person.user_id, ...addressClaims(person), name: person.display_name ?? person.email });
 }
 
 function answer(res: ServerResponse, status: number, value: object, headers: Record<string, string> = {}): void {

@@ -1,25 +1,9 @@
-import { verify } from 'node:crypto';
+import { isProblem, type TokenClaims } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-export interface TokenClaims {
-  readonly iss: string;
-  readonly sub: string;
-  readonly aud: string | readonly string[];
-  readonly exp: number;
-  readonly jti: string;
-  readonly client_id: string;
-  readonly token_type: 'access' | 'm2m' | 'delegated';
-  readonly env_id?: string;
-  readonly auth_env?: string;
-  readonly sid?: string;
-  readonly gid?: string;
-  readonly scope?: string;
-  readonly vertical?: string;
-  readonly limited?: boolean;
-  readonly act?: { readonly sub: string };
-  readonly cnf?: { readonly 'x5t#S256'?: string; readonly jkt?: string };
-}
+/** For clocks that differ, as everywhere (G-K-06 step 5). */
+const LEEWAY_S = 30;
 
 /** Checks tokens that were issued here: signature, time, revocation. For the exchange, registration, introspection and revocation. */
 export class TokenVerifier {
@@ -33,23 +17,18 @@ export class TokenVerifier {
 
   /** The claims of a live token of ours, else `undefined`. */
   async read(token: string): Promise<TokenClaims | undefined> {
-    const claims = this.#verified(token);
+    const claims = await this.#verified(token);
     return claims && !(await this.#revoked(claims)) ? claims : undefined;
   }
 
-  #verified(token: string): TokenClaims | undefined {
-    const [head = '', body = '', signature = '', ...rest] = token.split('.');
+  async #verified(token: string): Promise<TokenClaims | undefined> {
     try {
-      const header = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid?: string; typ?: string; alg?: string };
-      const found = typeof header.kid === 'string' ? this.#keys.verificationKey(header.kid) : undefined;
-      // The algorithm is the key's, never the token's word for it.
-      if (header.typ !== 'at+jwt' || !found || header.alg !== found.alg || rest.length > 0) return undefined;
-      const key = found.alg === 'ES256' ? { key: found.key, dsaEncoding: 'ieee-p1363' as const } : found.key;
-      if (!verify(found.alg === 'ES256' ? 'sha256' : null, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))) return undefined;
-      const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as TokenClaims;
-      return claims.exp * 1_000 < this.#ctx.clock.now().getTime() ? undefined : claims;
-    } catch {
-      return undefined;
+      const claims = await this.#ctx.tokens.claims(token, kid => this.#keys.verificationKey(kid));
+      const now = this.#ctx.clock.now().getTime() / 1_000;
+      return claims.exp < now || (claims.nbf !== undefined && claims.nbf > now + LEEWAY_S) ? undefined : claims;
+    } catch (error) {
+      if (isProblem(error)) return undefined;
+      throw error;
     }
   }
 

@@ -1,6 +1,6 @@
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appStore, application, authorize } from './fixtures/applications.ts';
+import { appStore, application, authorize, fetchOf, REDIRECT } from './fixtures/applications.ts';
 import { CHOSEN, claimsOf, World } from './fixtures/world.ts';
 
 let world: World;
@@ -50,6 +50,48 @@ describe('an access token that was given', () => {
     await world.kv('DEL', key, 'auth:revocations:published');
     await world.host.clock.advance('11s');
     expect(await world.kv('EXISTS', key)).toBe(1);
+  });
+});
+
+describe('a token that is bound to a key', () => {
+  const held = async () => {
+    const handle = openid.getDPoPHandle(config, await openid.randomDPoPKeyPair('ES256'));
+    const browser = world.browser(HOST);
+    const verifier = openid.randomPKCECodeVerifier();
+    const code_challenge = await openid.calculatePKCECodeChallenge(verifier);
+    const url = openid.buildAuthorizationUrl(config, { redirect_uri: REDIRECT, scope: 'openid email', code_challenge, code_challenge_method: 'S256' });
+    const page = await browser.get(url.href);
+    const oauth = Object.fromEntries(new URL(page.location, url).searchParams);
+    const answer = await browser.post('/v1/sign-in', { email: 'ada@example.org', password: CHOSEN, oauth });
+    const landed = new URL((await browser.get(String(answer.json['next']))).location);
+    const given = await openid.authorizationCodeGrant(config, landed, { pkceCodeVerifier: verifier }, undefined, { DPoP: handle });
+    return { token: given.access_token, sub: String(claimsOf(given.access_token)['sub']), handle };
+  };
+
+  test('F-18 opens userinfo with its proof, as an independent client makes it, and in no other way', async () => {
+    const { token, sub, handle } = await held();
+    expect(await openid.fetchUserInfo(config, token, sub, { DPoP: handle })).toMatchObject({ email: 'ada@example.org' });
+    const answers = [
+      await world.reach('/oauth/userinfo', { token, host: HOST }),
+      await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${token}` } }),
+      await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${(await tokens()).access_token}` } }),
+    ];
+    expect(answers.map(({ status, headers }) => [status, String(headers['www-authenticate']).split(' ')[0]])).toEqual(Array(3).fill([401, 'DPoP']));
+  });
+
+  test('F-18 a proof opens userinfo once', async () => {
+    const { token, sub, handle } = await held();
+    let proof = '';
+    const watched: openid.CustomFetch = async (url, options) => {
+      proof = new Headers(options.headers as HeadersInit).get('dpop') ?? '';
+      return fetchOf(world)(url, options);
+    };
+    const kept = config[openid.customFetch];
+    config[openid.customFetch] = watched;
+    await openid.fetchUserInfo(config, token, sub, { DPoP: handle });
+    if (kept) config[openid.customFetch] = kept;
+    expect(proof).toMatch(/^ey/);
+    expect((await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${token}`, dpop: proof } })).status).toBe(401);
   });
 });
 

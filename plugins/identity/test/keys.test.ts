@@ -33,9 +33,9 @@ const service = async () => {
     personScopes: async () => ['sys:read'],
     workload: async () => ({ vertical: 'platform', scopes: ['sys:read'] }),
   });
-  const verifier = new Verifier({ keys, closures, workloads: () => undefined, issuers: issuer => issuer === world.issuer });
+  const verifier = new Verifier({ keys, closures, workloads: () => undefined, issuers: async issuer => (issuer === world.issuer ? SYSTEM.envId : undefined), possession: async () => undefined });
   const verify = (token: string, thumbprint?: string) =>
-    verifier.verify({ authorization: `Bearer ${token}`, peer: thumbprint ? { workload: 'bff', thumbprint, pem: '' } : undefined, service: 'sys', tenantEnvId: undefined });
+    verifier.verify({ authorization: `Bearer ${token}`, peer: thumbprint ? { workload: 'bff', thumbprint } : undefined, service: 'sys', tenantEnvId: undefined });
   return { verify, reads: () => reads };
 };
 const personToken = async () => (await world.tokens(world.browser(), 'ada@example.org')).access_token;

@@ -9,6 +9,7 @@ import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 import type { Reply } from './reply.ts';
 import type { SigningAuthority } from './signing-authority.ts';
 import type { Sql } from './sql.ts';
+import type { TokenChecks } from './token-claims.ts';
 import type { Tx } from './tx.ts';
 
 export interface Logger {
@@ -237,6 +238,12 @@ export interface RawExchange {
 
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;
 
+/** Whoever sent a request, with what this very credential permits. */
+export interface Sender {
+  readonly caller: Caller;
+  permits(action: string): Promise<boolean>;
+}
+
 /** Everything alive that a plugin may touch. */
 export interface Context<C extends AnyContract, U extends Readonly<Record<string, AnyContract>> = Readonly<Record<never, never>>> {
   readonly config: ConfigOf<C>;
@@ -287,8 +294,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */
   readonly authority: SigningAuthority;
-  /** Verifies a bearer or workload the way the gate does, for raw and socket doors. */
-  readonly auth: { verify(headers: Readonly<Record<string, string | undefined>>): Promise<Caller | undefined> };
+  readonly auth: {
+    /** Who sent a request, found the way the gate finds it, for doors that admit by more than a gate. `undefined` where nothing was shown; a token bound to a key is refused. */
+    verify(request: Pick<Request, 'headers' | 'peer'>): Promise<Sender | undefined>;
+  };
+  readonly tokens: TokenChecks;
   /** Refuses a change to what is no longer the version that `If-Match` names: 412 `precondition_failed` (RFC 9110, 13.1.1). Ask inside the transaction, under the row's lock. */
   requireVersion(ifMatch: Request['ifMatch'], version: number): void;
   problem(code: keyof C['problems'] & string, more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> }): ProblemError;

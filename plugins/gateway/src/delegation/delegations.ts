@@ -134,9 +134,11 @@ export class Delegations {
   async use(session: SessionRecord, id: string): Promise<{ readonly bearer: DelegatedToken; readonly envId: string }> {
     const record = await this.own(session, id);
     const token = this.hasToken(record) ? this.#box.open(purpose(record.delegation_id, 'token'), record.token_enc as NonNullable<typeof record.token_enc>) : undefined;
-    if (token === undefined)
+    const key = token === undefined ? undefined : this.#box.open(purpose(record.delegation_id, 'key'), record.dpop_key_enc);
+    if (token === undefined || key === undefined)
       throw this.#ctx.problem('delegation_not_approved', { detail: record.state === 'started' ? 'The customer has not decided yet.' : 'The delegation is over; start another.' });
-    return { bearer: { token, as: undefined }, envId: record.customer.env_id };
+    const held = DpopKey.from(key);
+    return { bearer: { token, as: undefined, prove: (method, url) => held.proof(this.#ctx, { method, url, token }) }, envId: record.customer.env_id };
   }
 
   /** Whether there is a token that is still good. */
@@ -151,7 +153,7 @@ export class Delegations {
     const key = this.#box.open(purpose(id, 'key'), record.dpop_key_enc);
     // Sealed with a key that nobody has any more.
     if (request === undefined || key === undefined) return { refused: 'unreadable', status: 500, description: undefined };
-    const proof = await DpopKey.from(key).proof(this.#ctx, issuer.tokenEndpoint(record.issuer_host));
+    const proof = await DpopKey.from(key).proof(this.#ctx, { url: issuer.tokenEndpoint(record.issuer_host) });
     return issuer.token(record.issuer_host, { grant_type: CIBA, client_id: await delegator.clientId(), auth_req_id: request }, { as: DELEGATOR, proof });
   }
 

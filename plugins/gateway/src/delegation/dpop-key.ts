@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import type { Ctx } from '../context.ts';
 
@@ -30,9 +31,10 @@ export class DpopKey {
     return calculateJwkThumbprint(this.#public);
   }
 
-  /** A proof for one POST to this address. */
-  async proof(ctx: Ctx, url: string): Promise<string> {
-    return new SignJWT({ htm: 'POST', htu: url, jti: ctx.platform.newId() })
+  /** A proof for one request to this address, with the token it shows where there is one yet (RFC 9449 4.2). */
+  async proof(ctx: Ctx, { method = 'POST', url, token }: { method?: string; url: string; token?: string }): Promise<string> {
+    const ath = token === undefined ? {} : { ath: hash('sha256', token, 'base64url') };
+    return new SignJWT({ htm: method, htu: url, jti: ctx.platform.newId(), ...ath })
       .setProtectedHeader({ alg: ALGORITHM, typ: 'dpop+jwt', jwk: this.#public })
       .setIssuedAt(ctx.clock.now())
       .sign((await importJWK(this.#private, ALGORITHM)) as CryptoKey);

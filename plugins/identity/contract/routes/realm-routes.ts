@@ -22,6 +22,13 @@ export const realmRoutes = {
     problems: ['host_taken', 'name_invalid'],
     hidden: true,
   }),
+  issuerOn: get('/v1/admin/issuers/{host}', {
+    summary: 'Which environment signs in on a host',
+    gate: 'auth:membership:read',
+    returns: Type.Object({ env_id: Id }),
+    problems: ['realm_not_found'],
+    hidden: true,
+  }),
   signInSettings: get('/v1/sign-in-settings', {
     summary: 'How the people of an environment sign in',
     gate: { any: ['auth:users:read', 'auth:users:admin', 'auth:realms:admin'] },

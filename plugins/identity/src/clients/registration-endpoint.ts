@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { NodeExchange } from '@platform/sdk';
+import type { NodeExchange, TokenClaims } from '@platform/sdk';
 import type { Attempts } from '../attempts.ts';
 import type { ClientDirectory } from '../client-directory.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { scopeList } from '../scope-name.ts';
-import type { TokenClaims, TokenVerifier } from '../token-verifier.ts';
+import type { TokenVerifier } from '../token-verifier.ts';
 import type { Workloads } from '../workloads.ts';
 import { MetadataRefused } from './client-metadata.ts';
 import { type ClientRegistration, hashOf, matches, registrationOf } from './client-registration.ts';
