@@ -40,7 +40,12 @@ export const publicOrigin = (host: string, port: number): string => `https://${h
 /** The host's own workload until the supervisor takes over: it registers workloads and spawns processes. */
 export const HOST_WORKLOAD = 'captain';
 /** What the host may do at other services. */
-export const HOST_NEEDS = { auth: ['auth:membership:read', 'auth:membership:write'], sys: ['sys:read', 'sys:verticals:write', 'audit:read'], bus: ['bus:contracts:write'] } as const;
+export const HOST_NEEDS = {
+  acme: ['acme:clientcert:issue'],
+  auth: ['auth:membership:read', 'auth:membership:write'],
+  sys: ['sys:read', 'sys:verticals:write', 'audit:read'],
+  bus: ['bus:contracts:write'],
+} as const;
 /** What every service needs from others because the kernel in it does: closures, events, audit, registration, renewals. */
 export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store', 'sys:environments:read'] } as const;
 

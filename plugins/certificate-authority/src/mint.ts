@@ -80,16 +80,13 @@ export class Mint {
       if (await this.#enrollment.admits(secret, name, request.ip)) return 'enrollment';
       if (authorization === undefined) throw this.#ctx.problem('enrollment_rejected');
     }
-    if (authorization !== undefined) {
-      const caller = await this.#ctx.auth.verify({ authorization });
-      if (caller && (await this.#ctx.policy.allows(caller, 'acme:clientcert:issue'))) return 'operator';
-      // Of a delegated token the subject is the delegator, the caller a person: she is not that workload.
-      if (caller?.kind === 'machine' && caller.subject === name) return 'self';
-      throw this.#ctx.problem('subject_mismatch', { detail: `The identity is ${caller?.subject ?? 'unknown'}, the certificate is for ${name}.` });
-    }
-    if (request.peer === undefined) throw this.#ctx.problem('credential_required');
-    if (request.peer.workload !== name) throw this.#ctx.problem('subject_mismatch', { detail: `The identity is ${request.peer.workload}, the certificate is for ${name}.` });
-    return 'self';
+    const shown = await this.#ctx.auth.verify(request);
+    if (!shown) throw this.#ctx.problem('credential_required');
+    if (await shown.permits('acme:clientcert:issue')) return 'operator';
+    const { caller } = shown;
+    // Of a delegated token the subject is the delegator, the caller a person: she is not that workload.
+    if (caller.kind === 'machine' && caller.subject === name) return 'self';
+    throw this.#ctx.problem('subject_mismatch', { detail: `The identity is ${caller.subject}, the certificate is for ${name}.` });
   }
 
   async #enrolledFor(names: readonly string[], secret: string, ip: string): Promise<string | undefined> {

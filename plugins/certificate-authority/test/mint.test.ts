@@ -1,9 +1,12 @@
-import { X509Certificate } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import type { Operator } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CertificateStore } from '../src/certificate-store.ts';
+import command from '../src/client-cert-command.ts';
 import { csrOf, World } from './fixtures/world.ts';
 
 let world: World;
@@ -47,6 +50,53 @@ describe('who is admitted', () => {
     expect((await world.mint({ service_name: 'func' }, { workload: 'func' })).status).toBe(201);
     expect((await world.mint({ service_name: 'func' }, { persona: func })).status).toBe(201);
     for (const who of [{ workload: 'func' }, { persona: func }]) expect(await world.mint({ service_name: 'stat' }, who)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+  });
+
+  test('F-20 CA-070 its own certificate-bound token, shown over its own certificate, admits a workload to its own name only', async () => {
+    const bound = await world.bound('func');
+    expect((await world.mint({ service_name: 'func' }, bound)).status).toBe(201);
+    expect(await world.mint({ service_name: 'stat' }, bound)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+    for (const others of [{ token: bound.token }, { token: bound.token, workload: 'stat' }]) {
+      expect(await world.mint({ service_name: 'func' }, others)).toMatchObject({ status: 401, json: { code: 'unauthenticated' } });
+    }
+  });
+
+  test('F-20 CA-071 a workload that holds the operator scope is admitted to any name, by its bound token and by its certificate alone', async () => {
+    const operator = await world.bound('captain', 'acme:clientcert:issue');
+    expect((await world.mint({ service_name: 'func' }, operator)).status).toBe(201);
+    expect((await world.mint({ service_name: 'stat' }, { workload: 'captain' })).status).toBe(201);
+    const narrowed = await world.bound('captain');
+    expect(await world.mint({ service_name: 'func' }, narrowed)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+  });
+
+  test('F-20 a revoked certificate makes no other', async () => {
+    const { cert } = await world.certificateOf('flow');
+    const mark = `revoked:cert:${Buffer.from(new X509Certificate(cert).fingerprint256.replaceAll(':', ''), 'hex').toString('base64url')}`;
+    await world.kv.call('SET', mark, '1');
+    expect(await world.mint({ service_name: 'flow' }, { workload: 'flow' })).toMatchObject({ status: 401, json: { code: 'actor_revoked' } });
+    await world.kv.call('DEL', mark);
+  });
+
+  test('F-20 an operator on the machine makes one from the command line, with a key that only its owner reads, and overwrites nothing', async () => {
+    const out = mkdtempSync(join(world.stores.dataDir, 'operator-'));
+    const lines: string[] = [];
+    const operator: Operator = {
+      call: async (_service, method, path, input) => {
+        const answer = await world.host.fetch(path, { method, body: JSON.stringify(input?.body), as: await world.certificateOf('captain') });
+        if (answer.status !== 201) throw new Error(String(answer.json['code']));
+        return answer.json as never;
+      },
+      print: line => void lines.push(line),
+      progress: () => undefined,
+    };
+    expect(await command.run(['client-cert', 'warehouse', '--days', '30', '--out', out], operator)).toBe(0);
+    const [cert, key] = [readFileSync(join(out, 'warehouse.crt'), 'utf8'), readFileSync(join(out, 'warehouse.key'), 'utf8')];
+    const leaf = new X509Certificate(cert);
+    expect([leaf.subject, days(leaf), leaf.checkPrivateKey(createPrivateKey(key)), statSync(join(out, 'warehouse.key')).mode & 0o777]).toEqual(['CN=m2m-warehouse', 30, true, 0o600]);
+    expect(cert).not.toContain('PRIVATE KEY');
+    expect(lines.join('\n')).toContain('warehouse.crt');
+    await expect(command.run(['client-cert', 'warehouse', '--out', out], operator)).rejects.toThrow('EEXIST');
+    for (const args of [[], ['client-cert'], ['client-cert', '../x'], ['client-cert', 'x1', '--days', 'many'], ['mint', 'x1']]) expect(await command.run(args, operator)).toBe(64);
   });
 
   test('CA-092 a person acting through the delegator does not become the delegator', async () => {
@@ -144,6 +194,12 @@ describe('what is minted', () => {
   ])('CA-046 CA-047 %s days asked are %s days given', async (asked, given) => {
     const { json } = await world.mint({ service_name: 'func', validity_days: asked }, { workload: 'func' });
     expect(days(new X509Certificate(json['pem'] as string))).toBe(given);
+  });
+
+  test('D-04 a certificate ends with its issuer at the latest', async () => {
+    const { pq } = await openAuthority(mkdtempSync(join(world.stores.dataDir, 'short-')), { rootDays: 40, intermediateDays: 20 });
+    const { certificate, notAfter } = await pq.issue({ commonName: 'm2m-func', names: [], usages: ['client'], days: 3_650 });
+    expect([days(new X509Certificate(certificate)), Math.round((notAfter.getTime() - Date.now()) / DAY)]).toEqual([20, 20]);
   });
 
   test('CA-047 half a day is not a number of days', async () => {

@@ -48,6 +48,7 @@ describe('the mint queue', () => {
     const context = {
       config: { localDomains: '', leafDays: 90 },
       platform: { domain: 'localhost' },
+      auth: { verify: async () => ({ caller: { kind: 'machine', subject: 'func' }, permits: async () => false }) },
       catalog: { manifests: () => [] },
       log: { warn: (line: object) => lines.push(line) },
       authority: { issue: () => gate.promise, readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }) },
