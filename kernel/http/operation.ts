@@ -1,4 +1,4 @@
-import { type AnyRoute, type Gate, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
+import { type AnyRoute, type Gate, Id, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { actionKey } from '../identity/scope-name.ts';
 import type { Identity } from '../identity/verifier.ts';
@@ -58,6 +58,7 @@ interface OpenGate {
 const TOLERATED = ['target_env_id', 'target_org_id', 'token', 'ticket'];
 const DEFAULT_LIMIT = 1_048_576;
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+const ENV_ID = new RegExp((Id as { pattern?: string }).pattern ?? '');
 
 /** One request door, whatever the transport: identify → gate → validate → handle → validate the answer (house 8). */
 export class Operation {
@@ -167,6 +168,8 @@ export class Operation {
       if (this.#env === 'target') throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
       return undefined;
     }
+    // No environment has such a name; asking a database for it would be an error of ours.
+    if (!ENV_ID.test(target)) throw kernelProblem('target_denied', { detail: 'target_env_id is the id of an environment.' });
     if (identity && identity.caller.kind !== 'machine' && identity.caller.envId !== target && !identity.caller.platformAdmin) {
       throw kernelProblem('target_denied', { detail: 'The token is for another environment.' });
     }

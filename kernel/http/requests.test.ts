@@ -125,6 +125,34 @@ describe('a path and its query', () => {
     expect((await host.fetch('/v1/tagged/a/b%20c')).json).toEqual({ rest: 'a/b c' });
   });
 
+  test.each<[string, string, string, string | undefined, string[]]>([
+    ['a member', 'POST', '/v1/things', '{"name":"a\\u0000b"}', ['/name']],
+    ['a member of a member, and the name of another', 'POST', '/v1/things', '{"name":"x","notes":"\\u0000","a\\u0000/b":1}', ['/notes', '/a\uFFFD~1b']],
+    ['the query', 'GET', '/v1/things?cursor=a%00', undefined, ['/query/cursor']],
+    ['the query of a stream', 'GET', '/v1/ticks?token=%00', undefined, ['/query/token']],
+    ['the path', 'GET', '/v1/things/a%00b', undefined, ['/path']],
+    ['the path of a door that takes any', 'GET', '/v1/tagged/a/%00', undefined, ['/path']],
+  ])('F-19 U+0000 in %s is refused with its place', async (_, method, path, body, pointers) => {
+    const answer = await host.fetch(path, { method, persona: writer, ...(body === undefined ? {} : { body }) });
+    expect([answer.status, answer.json['code']]).toEqual([400, 'validation_failed']);
+    expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toEqual(pointers);
+  });
+
+  test('F-19 what only looks like U+0000 is text like any other', async () => {
+    const answer = await host.fetch('/v1/things/one', { method: 'PUT', persona: writer, body: JSON.stringify({ name: 'C:\\u0000' }) });
+    expect([answer.status, answer.json['name']]).toEqual([200, 'C:\\u0000']);
+    expect((await host.fetch('/v1/tagged/%2500')).json).toEqual({ rest: '%00' });
+  });
+
+  test('F-32 a target that is no id is nobody’s environment, whoever asks', async () => {
+    for (const persona of [reader, as.user('probe:things:read', 'sys:sys:admin'), as.machine('worker', 'probe:things:read')]) {
+      for (const target of ['zzz', '%27', '']) {
+        const answer = await host.fetch(`/v1/targeted?target_env_id=${target}`, { persona });
+        expect([target, answer.status, answer.json['code']]).toEqual([target, 403, 'target_denied']);
+      }
+    }
+  });
+
   test('numbers and truth values are read from their text; what does not read is refused by name', async () => {
     expect((await host.fetch('/v1/things?limit=7&fresh=true&kind=small', { persona: reader })).status).toBe(200);
     expect(world.calls.at(-1)).toBe('list {"limit":7,"fresh":true,"kind":"small"}');

@@ -8,7 +8,7 @@ import { actionKey } from '../identity/scope-name.ts';
 import type { Identity, Verifier, VerifyRequest } from '../identity/verifier.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inScope } from '../telemetry/request-scope.ts';
-import { CORRELATION_HEADER, type Exchange, readExchange, readJson, refuseAmbiguous } from './exchange.ts';
+import { CORRELATION_HEADER, type Exchange, readExchange, readJson, refuseAmbiguous, refuseNulIn } from './exchange.ts';
 import { writeEventStream } from './event-stream.ts';
 import { type Incoming, Operation, type OperationHost, type Outgoing } from './operation.ts';
 import { problemResponse } from './problem-response.ts';
@@ -143,6 +143,7 @@ export class ServiceApp {
         const match = this.#match(req.method ?? 'GET', exchange.url.pathname);
         const exempt = PROBES.has(match.name);
         if (!accepting() && !exempt) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
+        refuseNulIn(exchange.url);
         await this.#enter(res, exchange, match);
       } catch (error) {
         this.#refuse(res, error, exchange);
@@ -219,6 +220,7 @@ export class ServiceApp {
       try {
         refuseAmbiguous(req);
         const match = this.#match('GET', exchange.url.pathname);
+        refuseNulIn(exchange.url);
         if (match.value.route.door !== 'socket') throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());

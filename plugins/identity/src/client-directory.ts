@@ -22,6 +22,8 @@ export class ClientDirectory {
 
   async find(clientId: string, envId: string): Promise<AdapterPayload | undefined> {
     if (clientId === CONSOLE_CLIENT && envId === SYSTEM.envId) return this.#console();
+    // Nobody is called so, and the database would not be asked but fail (F-19).
+    if (clientId.includes('\0')) return undefined;
     const registered = await this.#registered.find(envId, clientId);
     if (registered) return payloadOf(registered);
     if (!/^[a-z][a-z0-9-]{0,59}$/.test(clientId)) return undefined;

@@ -16,10 +16,14 @@ const BESIDE: Readonly<Record<string, { readonly model: string; readonly member:
   BackchannelAuthenticationRequest: { model: 'Grant', member: 'grantId' },
   Interaction: { model: 'PushedAuthorizationRequest', member: 'parJti' },
 };
-/** Used up with what the request writes, and how whoever comes too late is refused. */
-const USED_AT_THE_END: Readonly<Record<string, () => Error>> = {
+/** Used up with what the request writes. */
+const AT_THE_END = new Set(['PushedAuthorizationRequest', 'AuthorizationCode']);
+/** In two hands, of which nobody knows which one is the thief's: what the first was given ends as well (RFC 6749 4.1.2, RFC 9700 4.14.2). */
+const FAMILIES = new Set(['AuthorizationCode', 'RefreshToken']);
+/** How whoever comes too late is refused. */
+const USED_BEFORE: Readonly<Record<string, () => Error>> = {
   PushedAuthorizationRequest: () => new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used'),
-  AuthorizationCode: () => new errors.InvalidGrant('it was used before'),
+  RefreshToken: () => new errors.InvalidGrant('refresh token already used'),
 };
 const bytes = (id: string): Buffer => bytesOf({ id_hash: digestOf(id) });
 /** What a token calls the grant it came from, and the database its row: nobody redeems anything with it. */
@@ -35,13 +39,16 @@ export class ProtocolState implements Adapter {
   readonly #clients: ClientDirectory;
   readonly #envId: string;
   readonly #model: string;
+  readonly #grantEnded: (grantId: string) => Promise<void>;
 
-  constructor(parts: { ctx: Ctx; box: SealedBox; clients: ClientDirectory; envId: string; model: string }) {
+  /** `grantEnded` ends the access tokens of a grant, which are kept nowhere. */
+  constructor(parts: { ctx: Ctx; box: SealedBox; clients: ClientDirectory; envId: string; model: string; grantEnded: (grantId: string) => Promise<void> }) {
     this.#ctx = parts.ctx;
     this.#box = parts.box;
     this.#clients = parts.clients;
     this.#envId = parts.envId;
     this.#model = parts.model;
+    this.#grantEnded = parts.grantEnded;
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
@@ -96,22 +103,15 @@ export class ProtocolState implements Adapter {
     const turn = this.#turn;
     const name = this.#name(id);
     if (turn?.changed(name)) await turn.settle();
-    const refused = USED_AT_THE_END[this.#model];
-    if (turn && refused) return turn.use(name, refused);
-    const id_hash = bytesOf(name);
+    const late = async () => {
+      if (FAMILIES.has(this.#model)) await this.#endFamily(name);
+      return USED_BEFORE[this.#model]?.() ?? new errors.InvalidGrant('it was used before');
+    };
+    if (turn && AT_THE_END.has(this.#model)) return turn.use(name, late);
     const used = await this.#ctx.db.sql<object[]>`
       update oidc_state set consumed_at = now()
-      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash} and consumed_at is null returning 1`;
-    if (used.length > 0) return;
-    if (refused) throw refused();
-    if (this.#model !== 'RefreshToken') throw new errors.InvalidGrant('it was used before');
-    // Two hands hold it, and nobody knows which one is the thief's: the whole family goes, as it does for a replay a moment later.
-    const [lost] = await this.#ctx.db.sql<{ grant_id: string | null }[]>`select grant_id from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash}`;
-    if (lost?.grant_id) {
-      await this.revokeByGrantId(lost.grant_id);
-      await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and model = 'Grant' and id_hash = ${bytes(lost.grant_id)}`;
-    }
-    throw new errors.InvalidGrant('refresh token already used');
+      where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${bytesOf(name)} and consumed_at is null returning 1`;
+    if (used.length === 0) throw await late();
   }
 
   async destroy(id: string): Promise<void> {
@@ -123,6 +123,19 @@ export class ProtocolState implements Adapter {
   async revokeByGrantId(grantId: string): Promise<void> {
     this.#turn?.forgetGrant(grantId);
     await this.#ctx.db.sql`delete from oidc_state where env_id = ${this.#envId} and grant_id = ${grantId}`;
+    // The library asks each model in turn; access tokens are JWTs and have no rows.
+    if (this.#model === 'AccessToken') await this.#grantEnded(grantId);
+  }
+
+  /** The grant from which a row came, with all that came from it: as for a replay a moment later. */
+  async #endFamily(name: StateName): Promise<void> {
+    const { sql } = this.#ctx.db;
+    const [lost] = await sql<{ grant_id: string | null }[]>`
+      select grant_id from oidc_state where env_id = ${this.#envId} and model = ${name.model} and id_hash = ${bytesOf(name)}`;
+    if (!lost?.grant_id) return;
+    await this.revokeByGrantId(lost.grant_id);
+    await sql`delete from oidc_state where env_id = ${this.#envId} and model = 'Grant' and id_hash = ${bytes(lost.grant_id)}`;
+    await this.#grantEnded(lost.grant_id);
   }
 
   get #turn(): ProtocolTurn | undefined {

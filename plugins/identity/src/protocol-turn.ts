@@ -28,7 +28,8 @@ export interface Read {
 /** What is used up with everything that is written, or none of it is written. */
 interface Use {
   readonly name: StateName;
-  readonly refused: () => Error;
+  /** Called for the one who comes too late; says how it is told so. */
+  readonly refused: () => Error | Promise<Error>;
 }
 interface Changes {
   readonly made: readonly StateRow[];
@@ -136,7 +137,7 @@ export class ProtocolTurn {
   }
 
   /** Uses a row up with what is written: of any number of requests that use it at once, one is written, and the others fail as `refused` (H-13). */
-  async use(name: StateName, refused: () => Error): Promise<void> {
+  async use(name: StateName, refused: Use['refused']): Promise<void> {
     if (this.#use) await this.settle();
     this.#use = { name, refused };
   }
@@ -148,7 +149,7 @@ export class ProtocolTurn {
     // What is used up stays for those who come with it again.
     if (use) this.#gone.delete(nameOf(use.name));
     this.#use = undefined;
-    if (!(await writeState(this.#sql, this.#envId, { ...this.#take(), used: use?.name }))) throw use?.refused();
+    if (!(await writeState(this.#sql, this.#envId, { ...this.#take(), used: use?.name }))) throw await use?.refused();
   }
 
   /** Writes what is left. */

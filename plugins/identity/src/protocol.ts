@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import { isProblem, type NodeExchange } from '@platform/sdk';
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { PollPace } from './approvals/poll-pace.ts';
@@ -11,10 +11,10 @@ import { matches } from './clients/client-registration.ts';
 import type { ClientMetadata } from './clients/registered-clients.ts';
 import type { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
+import { FormRefused, formChecked } from './protocol-form.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
 import { configurationOf, type ConfigurationParts, SESSION_COOKIE, showError } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
-import type { Sessions } from './sessions.ts';
 import { answerForJwt, userinfo } from './token-answers.ts';
 import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
 
@@ -43,7 +43,6 @@ export interface ProtocolParts extends Omit<ConfigurationParts, 'ctx'> {
   readonly exchange: TokenExchange;
   readonly pace: PollPace;
   readonly realms: Realms;
-  readonly sessions: Sessions;
 }
 
 /** OAuth and OpenID Connect: one provider per realm and host, kept in an LRU (facts/identity 0.4). */
@@ -78,16 +77,19 @@ export class Protocol {
 
   /** Hands an exchange to the realm's provider. `/mtls` is the same surface, reached with a client certificate. */
   async handle(exchange: NodeExchange, registration?: RegistrationEndpoint): Promise<void> {
-    const { req, res, hostname, peer } = exchange;
+    const { res, hostname, peer } = exchange;
     const realm = await this.#parts.realms.onHost(hostname);
-    const url = req.url ?? '/';
+    const url = exchange.req.url ?? '/';
     const path = url.split('?')[0] as string;
     const register = REGISTER.exec(path);
     if (register && registration) return registration.handle(realm, register[2] ?? '', exchange, register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined);
-    if (path === '/.well-known/jwks.json') return this.#keySet(req, res);
+    if (path === '/.well-known/jwks.json') return this.#keySet(exchange.req, res);
     if (path === '/oauth/userinfo') return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
+    if (url.startsWith('/mtls/') && !MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
+    const req = await formChecked(exchange.req).catch((error: unknown) => error);
+    if (req instanceof FormRefused) return refuse(res, req.status, 'invalid_request', req.message);
+    if (!(req instanceof IncomingMessage)) throw req;
     if (url.startsWith('/mtls/')) {
-      if (!MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
       // A gateway forwards requests of browsers under its own certificate and adds their token: such a request is not the gateway's own.
       if (req.headers.authorization !== undefined) return refuse(res, 400, 'invalid_request', 'the certificate is the only credential here');
       if (peer && peer.workload !== INGRESS) this.#peers.set(req, peer);

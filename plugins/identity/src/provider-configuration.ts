@@ -9,10 +9,11 @@ import type { Ctx } from './context.ts';
 import type { EffectiveAccess } from './effective-access.ts';
 import { pageOf, policyOf } from './interactions.ts';
 import { type Account as PersonAccount, addressClaims, type People } from './people.ts';
-import { ProtocolState } from './protocol-state.ts';
+import { grantName, ProtocolState } from './protocol-state.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
 import type { Realm } from './realms.ts';
 import { canonicalScope } from './scope-name.ts';
+import type { Sessions } from './sessions.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { tokenClaims } from './token-claims.ts';
 import type { TokenVerifier } from './token-verifier.ts';
@@ -46,6 +47,7 @@ export interface ConfigurationParts {
   readonly access: EffectiveAccess;
   readonly consents: Consents;
   readonly notice: CibaNotice;
+  readonly sessions: Sessions;
   readonly tokens: TokenVerifier;
 }
 /** A person as the library knows one, with all that is known of them. */
@@ -64,14 +66,14 @@ export function sessionSeconds(loginTs: number | undefined, now = Math.floor(Dat
 
 /** How the library is set up for one realm; only its public options (facts/identity 8, rule 6). */
 export function configurationOf(parts: ConfigurationParts, realm: Realm, { issuer, peerOf }: Surroundings): Configuration {
-  const { ctx, box, keys, clients, consents, notice, people, access, workloads, tokens } = parts;
+  const { ctx, box, keys, clients, consents, notice, people, access, sessions, workloads, tokens } = parts;
   const scopesOf = async (clientId: string) => {
     if (clientId === CONSOLE_CLIENT) return everyAction(ctx);
     // At a customer's realm a delegator asks for what a person may do, never for what the workload may.
     return realm.env_id === SYSTEM.envId ? ((await workloads.find(clientId))?.scopes ?? []) : everyAction(ctx);
   };
   return {
-    adapter: (model: string) => new ProtocolState({ ctx, box, clients, envId: realm.env_id, model }),
+    adapter: (model: string) => new ProtocolState({ ctx, box, clients, envId: realm.env_id, model, grantEnded: id => sessions.endGrant(realm.env_id, grantName(id)) }),
     jwks: { keys: keys.jwks as never },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'] as never,
     clientDefaults: { id_token_signed_response_alg: 'EdDSA', grant_types: ['authorization_code'], response_types: ['code'] },

@@ -117,6 +117,15 @@ export class Sessions {
     await sql`insert into revocations (kind, value, expires_at) select 'gid', name, now() + make_interval(secs => ${MARK_S}) from unnest(${[...grants]}::text[]) as given(name) on conflict do nothing`;
   }
 
+  /** Every access token of one grant: what gave it was used twice, or was given back. */
+  async endGrant(envId: string, grant: string): Promise<void> {
+    await this.#ctx.db.tx(async tx => {
+      await this.revokeGrants(tx, [grant]);
+      await tx.audit({ action: 'auth.grant.revoked', envId, resource: { type: 'grant', id: grant } });
+    });
+    await this.markGrants([grant]);
+  }
+
   async markGrants(grants: readonly string[]): Promise<void> {
     await this.#mark('gid', grants, MARK_S);
   }

@@ -68,7 +68,9 @@ async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { ac
   const common = {
     env_id: realm.env_id,
     scope: [...openid, ...scope].join(' '),
-    ...(all ? {} : { aud: audienceOf(ctx, scope, clientId), ...(source?.grantId ? { gid: grantName(source.grantId) } : {}) }),
+    // A grant that ends takes its tokens along (RFC 6749 4.1.2).
+    ...(source?.grantId ? { gid: grantName(source.grantId) } : {}),
+    ...(all ? {} : { aud: audienceOf(ctx, scope, clientId) }),
   };
   // Somebody of the staff acts for the person: the token says for whom, and who (RFC 8693; G-K-07).
   const actor = actorOf(assisted);

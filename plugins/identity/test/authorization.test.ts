@@ -74,6 +74,7 @@ describe('the first administrator', () => {
       'email_verified',
       'env_id',
       'exp',
+      'gid',
       'iat',
       'iss',
       'jti',

@@ -181,4 +181,13 @@ describe('about tokens', () => {
     ]).toEqual([200, 200, 200, 200]);
     expect((await world.refresh(refresh)).json['error']).toBe('invalid_grant');
   });
+
+  test('F-15 an exchanged token ends with the person’s own at the latest', async () => {
+    const { access_token: token } = await world.tokens(world.browser(), 'owner@example.org');
+    const { exp } = claimsOf(token) as { exp: number };
+    await world.host.clock.leap(`${Math.floor(exp - 60 - world.host.clock.now().getTime() / 1_000)}s`);
+    const answer = await world.exchange(token, { resource: `urn:platform:env:${tenant}`, audience: 'sys' });
+    expect([answer.status, Number(claimsOf(String(answer.json['access_token']))['exp'])]).toEqual([200, exp]);
+    expect(Number(answer.json['expires_in'])).toBeLessThanOrEqual(61);
+  });
 });

@@ -1,5 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { newId } from '@platform/kernel/base/ids';
+import { SealedBox } from '@platform/kernel/secrets/sealed-box';
+import { SYSTEM } from '@platform/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHOSEN, claimsOf, World } from './fixtures/world.ts';
 
@@ -55,7 +58,69 @@ describe('asking for a new password', () => {
   });
 });
 
+describe('a request that cannot be answered', () => {
+  const broken = async () => {
+    const box = new SealedBox([Buffer.from(readFileSync(join(world.dataDir, 'test.kek'), 'utf8'), 'base64')]);
+    const request_id = newId();
+    const sealed = world.sql.json(box.seal(`auth:request:${request_id}`, JSON.stringify({ email: 'a\0@x.test' })) as never);
+    await world.sql`insert into account_requests ${world.sql.row({ request_id, env_id: SYSTEM.envId, kind: 'password_reset', sealed, run_at: '2020-01-01' })}`;
+    return request_id;
+  };
+  const kept = async (id: string) => (await world.sql<{ attempts: number; due: boolean }[]>`select attempts, run_at < 'infinity' as due from account_requests where request_id = ${id}`)[0];
+  const mailed = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from mail_queue`)[0]?.n ?? 0;
+
+  test('F-19 holds up nobody else’s mail, is tried less and less, and is parked', async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 60; index++) ids.push(await broken());
+    await world.host.clock.advance('1s');
+    await world.sql`update account_requests set run_at = '2020-01-01'`;
+    const before = await mailed();
+    const { email } = await somebody();
+    await ask(email);
+    await world.host.clock.advance('1s');
+    expect(await mailed()).toBe(before + 1);
+    const [first] = ids as [string];
+    await world.sql`delete from account_requests where request_id <> ${first}`;
+    await world.sql`update account_requests set run_at = now(), attempts = 11`;
+    await world.host.clock.advance('1s');
+    expect(await kept(first)).toEqual({ attempts: 12, due: false });
+    await world.sql`delete from account_requests`;
+  });
+
+  test('F-19 mail that is refused again and again is parked, and mail of others goes on', async () => {
+    await world.sql`delete from mail_queue`;
+    const [refused, fine] = [await somebody(), await somebody()];
+    await ask(refused.email);
+    await world.mails(refused.email);
+    await world.sql`update mail_queue set sealed = jsonb_set(sealed, '{kid}', '"00000000"'), attempts = 18`;
+    const due = () => world.sql`update mail_queue set next_retry_at = now() where next_retry_at < 'infinity'`;
+    const parked = async () => (await world.sql<{ parked: boolean; attempts: number }[]>`select next_retry_at = 'infinity' as parked, attempts from mail_queue order by created_at`)[0];
+    await due();
+    await world.host.clock.advance('10s');
+    expect(await parked()).toEqual({ parked: false, attempts: 19 });
+    await due();
+    await world.host.clock.advance('10s');
+    expect(await parked()).toEqual({ parked: true, attempts: 20 });
+    await due();
+    await world.host.clock.advance('10s');
+    expect(await parked()).toEqual({ parked: true, attempts: 20 });
+    await ask(fine.email);
+    expect(await mailed()).toBeGreaterThan(0);
+    await world.sql`delete from mail_queue`;
+  });
+});
+
 describe('the link', () => {
+  test('F-15 works on the host of its own realm and on no other', async () => {
+    const host = 'auth.prod.reset.localhost';
+    await world.environment(host);
+    const { email } = await somebody();
+    const token = await linkFor(email);
+    const elsewhere = await world.browser(host).post('/v1/password/reset', { token, password: NEXT });
+    expect([elsewhere.status, elsewhere.json['code']]).toEqual([410, 'token_expired']);
+    expect((await reset(token)).status).toBe(200);
+  });
+
   test('sets the password, ends every session with its event, tells the owner, and signs nobody in', async () => {
     const { email, userId } = await somebody();
     const before = await world.tokens(world.browser(), email);

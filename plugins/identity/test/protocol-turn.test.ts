@@ -12,7 +12,14 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 const envId = newId();
 const state = (model: string) =>
-  new ProtocolState({ ctx: { db: { sql: world.sql } } as never, box: { seal: (_purpose: string, text: string) => ({ text }) } as never, clients: undefined as never, envId, model });
+  new ProtocolState({
+    ctx: { db: { sql: world.sql } } as never,
+    box: { seal: (_purpose: string, text: string) => ({ text }) } as never,
+    clients: undefined as never,
+    envId,
+    model,
+    grantEnded: async () => undefined,
+  });
 const turn = async (work: () => Promise<unknown>) => {
   const made = new ProtocolTurn(world.sql, envId);
   await made.run(work);

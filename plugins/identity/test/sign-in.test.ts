@@ -133,6 +133,34 @@ test.each([
   expect(await world.sql<object[]>`select 1 from oidc_state where account_id = ${userId}`).toHaveLength(0);
 });
 
+describe('U+0000', () => {
+  test.each(['/v1/sign-in', '/v1/sign-up', '/v1/password/reset-request', '/v1/email/verify-request'])('F-19 in a text of %s is refused with its place', async path => {
+    const answer = await world.browser().post(path, { email: 'a\0@x.test', ...(path.startsWith('/v1/sign') ? { password: CHOSEN, oauth: {} } : {}) });
+    expect([answer.status, answer.json['code'], answer.json['errors']]).toEqual([400, 'validation_failed', [expect.objectContaining({ pointer: '/email' })]]);
+  });
+
+  test.each([
+    ['/oauth/par', { client_id: 'x', state: 'a\0b' }],
+    ['/oauth/token', { grant_type: 'authorization_code', client_id: 'a\0b', code: 'c' }],
+    ['/oauth/device_authorization', { client_id: '\0' }],
+    ['/oauth/introspect', { token: '\0', client_id: 'x' }],
+    ['/oauth/revoke', { token: 'x\0', client_id: 'x' }],
+  ])('F-19 in a form of %s is an invalid request', async (path, form) => {
+    for (const at of [path, `/mtls${path}`]) {
+      const answer = await world.mtls(at, form, 'bff');
+      expect([at, answer.status, answer.json['error']]).toEqual([at, 400, 'invalid_request']);
+    }
+  });
+
+  test('F-19 in a client’s name in an assertion is no client', async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const client_assertion = `${part({ alg: 'EdDSA' })}.${part({ iss: 'a\0b', sub: 'a\0b', aud: world.issuer, exp: 9_999_999_999, jti: 'x' })}.AAAA`;
+    const body = { grant_type: 'client_credentials', client_assertion, client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' };
+    const answer = await world.mtls('/oauth/token', body);
+    expect([answer.status, answer.json['error']]).toEqual([401, 'invalid_client']);
+  });
+});
+
 describe('other sites', () => {
   test("IDN-016 [H-07] a request needs the page's exact origin, or the session's own token", async () => {
     const browser = world.browser();
@@ -147,6 +175,18 @@ describe('other sites', () => {
         const answer = await browser.post(path, body);
         expect([origin, path, answer.status, answer.json['code']]).toEqual([origin, path, 403, 'bad_origin']);
       }
+    }
+  });
+
+  test('F-15 a request without an origin and without the token of a session is refused', async () => {
+    for (const [path, body] of [
+      ['/v1/sign-in', { email: ADA, password: CHOSEN, oauth: {} }],
+      ['/v1/sign-up', { email: 'new@example.org', password: CHOSEN, oauth: {} }],
+      ['/v1/sign-out', {}],
+      ['/oauth/authorize/continue', { decision: 'deny' }],
+    ] as const) {
+      const answer = await world.reach(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+      expect([path, answer.status, answer.json['code'], answer.headers['set-cookie']]).toEqual([path, 403, 'bad_origin', undefined]);
     }
   });
 

@@ -3,7 +3,7 @@ import { SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jos
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { appStore, application, register } from './fixtures/applications.ts';
 import type { Browser } from './fixtures/browser.ts';
-import { type Answer, CHOSEN, World } from './fixtures/world.ts';
+import { type Answer, CALLBACK, CHOSEN, claimsOf, type Tokens, World } from './fixtures/world.ts';
 
 const HOST = 'auth.prod.once.localhost';
 const ADA = 'ada@example.org';
@@ -193,6 +193,56 @@ describe('of twelve at once on two processes one succeeds', () => {
     );
     expect(statuses(answers)).toEqual(once(200, 400));
   });
+});
+
+describe('what was given for a code that comes twice', () => {
+  const active = async (token: string) => (await world.mtls('/mtls/oauth/introspect', { client_id: 'bff', token }, 'bff')).json['active'];
+  const marked = (token: string) => world.kv('EXISTS', `revoked:gid:${String(claimsOf(token)['gid'])}`);
+  const fields = (code: string, verifier: string) => ({ grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: CALLBACK });
+
+  test('F-32 ends: the access token at introspection and at verifiers, the refresh token, and no other of the person', async () => {
+    const others = await world.tokens(world.browser(), ADA);
+    const { code, verifier } = await world.signIn(world.browser(), ADA);
+    const first = (await world.redeem(code, verifier)).json as unknown as Tokens;
+    expect([await active(first.access_token), await marked(first.access_token)]).toEqual([true, 0]);
+    const again = await world.redeem(code, verifier);
+    expect([again.status, again.json['error']]).toEqual([400, 'invalid_grant']);
+    expect([await active(first.access_token), await marked(first.access_token)]).toEqual([false, 1]);
+    expect((await world.refresh(first.refresh_token)).json['error']).toBe('invalid_grant');
+    expect([await active(others.access_token), (await world.refresh(others.refresh_token)).status]).toEqual([true, 200]);
+    await world.audited('auth.grant.revoked', String(claimsOf(first.access_token)['gid']));
+  });
+
+  test('F-32 ends also where the two came at once', async () => {
+    const { code, verifier } = await world.signIn(world.browser(), ADA);
+    const answers = await twelve(at => world.mtls('/mtls/oauth/token', fields(code, verifier), 'bff', { at }));
+    const [won] = answers.filter(({ status }) => status === 200).map(({ json }) => json as unknown as Tokens);
+    expect(won).toBeDefined();
+    const { access_token: token, refresh_token: refresh } = won as Tokens;
+    expect([await active(token), await marked(token), (await world.refresh(refresh)).json['error']]).toEqual([false, 1, 'invalid_grant']);
+  });
+
+  test('F-15 of two that refresh with one token at once neither keeps what it got', async () => {
+    const first = await world.tokens(world.browser(), ADA);
+    const refresh = (at: World['host']) => world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: first.refresh_token }, 'bff', { at });
+    const answers = await meeting('RefreshToken', () => Promise.all([refresh(world.host), refresh(second)]));
+    const won = answers.filter(({ status }) => status === 200).map(({ json }) => json as unknown as Tokens);
+    expect(won).toHaveLength(1);
+    const [{ access_token: token, refresh_token: next }] = won as [Tokens];
+    expect([(await world.refresh(next)).json['error'], await active(token), await marked(token)]).toEqual(['invalid_grant', false, 1]);
+  });
+
+  /** Both have read the row before either uses it up: the first to come to it waits for the other. */
+  const meeting = async <T>(model: string, work: () => Promise<T>): Promise<T> =>
+    world
+      .tx(async sql => {
+        await sql`select 1 from oidc_state where model = ${model} for update`;
+        const done = work();
+        const waiting = async () => (await world.sql<object[]>`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length;
+        while ((await waiting()) < 2) await new Promise(resolve => setImmediate(resolve));
+        return { done };
+      })
+      .then(({ done }) => done);
 });
 
 describe('what cannot be written is not answered', () => {

@@ -6,6 +6,10 @@ const PER_PASS = 50;
 const SEND_MS = 10_000;
 const FIRST_RETRY_MS = 10_000;
 const LONGEST_RETRY_MS = 600_000;
+/** The time of what is not tried again, as Postgres spells it. */
+const PARKED = 'infinity';
+/** After so many tries a mail lets those go first that had fewer: one that nobody can take holds up nobody else's. */
+const YIELDS_AFTER = 8;
 /** Answers that speak of the way there, not of the message. */
 const AWAY: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
@@ -13,6 +17,10 @@ interface Row {
   readonly mail_id: string;
   readonly sealed: Sealed;
   readonly attempts: number;
+}
+interface Failure {
+  readonly away: boolean;
+  readonly reason: string;
 }
 type State = 'flowing' | 'away' | 'refused';
 
@@ -28,11 +36,13 @@ export interface MailQueueParts<Mail extends object> {
   readonly service: string;
   /** Hands one mail over; throws when it was not taken. `mailId` is the same at every try. */
   send(mail: Mail, mailId: string, signal: AbortSignal): Promise<unknown>;
+  /** A mail that was refused so often is parked: kept for an operator to see, and not tried again. Without it a mail is tried for ever. */
+  readonly parkAfter?: number;
 }
 
 /**
  * Mail on its way to the notification service: queued with the change it tells of, sealed until it is delivered, then erased.
- * What is not taken stays and is tried again for ever (registry rule 9, C29). It keeps the table `mail_queue` of the service's own schema:
+ * What is not taken stays and is tried again: for ever (registry rule 9, C29), or until it is parked. It keeps the table `mail_queue` of the service's own schema:
  * `mail_id, sealed, attempts, last_error, next_retry_at, created_at`, and whatever columns the service finds its mail by.
  */
 export class MailQueue<Mail extends object> {
@@ -52,11 +62,13 @@ export class MailQueue<Mail extends object> {
     await tx.sql`insert into mail_queue ${tx.sql.row({ mail_id: mailId, ...about, sealed, next_retry_at: now, created_at: now })}`;
   }
 
-  /** One pass: what is due, oldest first, one at a time. A service that is away ends the pass; the next begins at the same mail. */
+  /** One pass: what is due, oldest first, one at a time. A service that is away ends the pass; the next begins at the same mail, until that has had its tries. */
   async push(signal: AbortSignal): Promise<void> {
     const { sql } = this.#parts.ctx.db;
     const now = this.#parts.ctx.clock.now();
-    const due = await sql<Row[]>`select mail_id, sealed, attempts from mail_queue where next_retry_at <= ${now.toISOString()} order by created_at, mail_id limit ${PER_PASS}`;
+    const due = await sql<Row[]>`
+      select mail_id, sealed, attempts from mail_queue where next_retry_at <= ${now.toISOString()}
+      order by (attempts >= ${YIELDS_AFTER}), created_at, mail_id limit ${PER_PASS}`;
     let state: State = 'flowing';
     for (const row of due) {
       if (signal.aborted) return;
@@ -67,8 +79,7 @@ export class MailQueue<Mail extends object> {
         continue;
       }
       state = failure.away ? 'away' : 'refused';
-      const delay = failure.away ? 0 : Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 16));
-      await sql`update mail_queue set attempts = attempts + 1, last_error = ${failure.reason}, next_retry_at = ${new Date(now.getTime() + delay).toISOString()} where mail_id = ${row.mail_id}`;
+      await this.#putOff(row, failure, now);
       if (failure.away) break;
     }
     // A pass with nothing due says nothing: what was refused may wait for its turn.
@@ -84,7 +95,18 @@ export class MailQueue<Mail extends object> {
     return row;
   }
 
-  async #send(row: Row, signal: AbortSignal): Promise<{ away: boolean; reason: string } | undefined> {
+  /** An outage is no fault of the mail: it makes it yield, and never parks it. */
+  async #putOff({ mail_id, attempts }: Row, { away, reason }: Failure, now: Date): Promise<void> {
+    const { ctx, parkAfter = Number.POSITIVE_INFINITY } = this.#parts;
+    const tries = away ? Math.max(attempts, Math.min(attempts + 1, YIELDS_AFTER)) : attempts + 1;
+    const parked = !away && tries >= parkAfter;
+    const delay = away ? 0 : Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 16));
+    const next = parked ? PARKED : new Date(now.getTime() + delay).toISOString();
+    await ctx.db.sql`update mail_queue set attempts = ${tries}, last_error = ${reason}, next_retry_at = ${next} where mail_id = ${mail_id}`;
+    if (parked) ctx.log.error({ mail_id, attempts: tries, reason }, 'a mail that was refused again and again is parked');
+  }
+
+  async #send(row: Row, signal: AbortSignal): Promise<Failure | undefined> {
     const opened = this.#parts.box.open(this.#purpose(row.mail_id), row.sealed);
     if (opened === undefined) return { away: false, reason: 'sealed under another key' };
     try {

@@ -26,6 +26,9 @@ export type Notice = Exclude<
   'confirm_address' | 'already_there' | 'asked_twice' | 'reset_password' | 'welcome' | 'ciba' | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
 >;
 
+/** About two and a half hours of tries: by then every link in it has expired. */
+const PARK_AFTER = 20;
+
 /** What people read about their accounts. Links show; only a click on the page consumes (H-08). Tokens stand behind `#`, which no server and no log ever sees. */
 export class AccountMailbox {
   readonly queue: MailQueue<AccountMail>;
@@ -37,6 +40,7 @@ export class AccountMailbox {
       ctx,
       box,
       service: 'auth',
+      parkAfter: PARK_AFTER,
       send: async ({ env_id, user_id, to, subject, body, until }, mailId, signal) => {
         // A link that has expired on the way would only confuse.
         if (until && Date.parse(until) <= ctx.clock.now().getTime()) return;

@@ -25,6 +25,9 @@ export function askedBy(email: string, headers: Headers): Asked {
 
 const PER_PASS = 50;
 const RETRY_S = 10;
+const LONGEST_RETRY_S = 600;
+/** About an hour and a half of tries. What is parked is deleted with everything else that is a day old. */
+const PARK_AFTER = 12;
 
 /**
  * What people ask for at the pages without being signed in: to open an account, to reset a password, to have an address confirmed, to recover an account. The page's
@@ -86,11 +89,12 @@ export class AccountRequests implements AsyncDisposable {
   /** @returns whether there was one. */
   async #answerOne(): Promise<boolean> {
     const { sql } = this.#ctx.db;
-    // Whoever moves the time on has it for a moment; it comes back by itself where the work fails.
-    const [row] = await sql<{ request_id: string; env_id: string; kind: RequestKind; sealed: Sealed }[]>`
-      update account_requests set run_at = now() + make_interval(secs => ${RETRY_S})
-      where request_id = (select request_id from account_requests where run_at <= now() order by run_at limit 1 for update skip locked)
-      returning request_id, env_id, kind, sealed`;
+    // Whoever moves the time on has it for a moment; it comes back by itself where the work fails. New ones go first: one that fails holds up no other.
+    const [row] = await sql<{ request_id: string; env_id: string; kind: RequestKind; sealed: Sealed; attempts: number }[]>`
+      update account_requests set attempts = attempts + 1,
+        run_at = now() + make_interval(secs => least(${LONGEST_RETRY_S}, ${RETRY_S} * 2 ^ least(attempts, 16)))
+      where request_id = (select request_id from account_requests where run_at <= now() order by (attempts > 0), run_at limit 1 for update skip locked)
+      returning request_id, env_id, kind, sealed, attempts`;
     if (!row) return false;
     const opened = this.#box.open(purposeOf(row.request_id), row.sealed);
     const realm = await this.#realms.find(row.env_id);
@@ -101,7 +105,9 @@ export class AccountRequests implements AsyncDisposable {
       });
       await after?.();
     } catch (error) {
-      this.#ctx.log.error({ err: error, kind: row.kind }, 'a request of the sign-in pages failed and is tried again');
+      const parked = row.attempts >= PARK_AFTER;
+      this.#ctx.log.error({ err: error, kind: row.kind, attempts: row.attempts }, `a request of the sign-in pages failed and is ${parked ? 'parked' : 'tried again'}`);
+      if (parked) await sql`update account_requests set run_at = 'infinity' where request_id = ${row.request_id}`;
     }
     return true;
   }

@@ -140,8 +140,12 @@ async function jsonOf(req: IncomingMessage): Promise<Members> {
   }
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
+    value = JSON.parse(Buffer.concat(chunks).toString('utf8'), (name, member: unknown) => {
+      if (name.includes('\0') || (typeof member === 'string' && member.includes('\0'))) throw new Refused(400, 'invalid_client_metadata', 'the metadata holds U+0000');
+      return member;
+    });
+  } catch (error) {
+    if (error instanceof Refused) throw error;
     throw new Refused(400, 'invalid_client_metadata', 'the metadata is not JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Refused(400, 'invalid_client_metadata', 'the metadata is not a JSON object');
