@@ -14,7 +14,7 @@ export interface OperationHost {
   readonly service: string;
   readonly vertical: string;
   readonly engine: PolicyEngine;
-  readonly actions: Readonly<Record<string, { principals?: readonly string[]; bound?: boolean }>>;
+  readonly actions: Readonly<Record<string, { principals?: readonly string[]; bound?: boolean | 'machine' }>>;
   /** Which environment its routes are about unless they say otherwise. */
   readonly env: RouteEnv;
   /** Absent where nothing is refused by the state of an environment. */
@@ -51,7 +51,7 @@ export interface Outgoing {
 interface OpenGate {
   readonly key: string;
   readonly principals: readonly string[] | undefined;
-  readonly bound: boolean;
+  readonly bound: boolean | 'machine';
 }
 
 /** Members the gateway and SSE clients add to any query. */
@@ -154,7 +154,7 @@ export class Operation {
     let open = this.#open.get(identity.principal);
     if (!open) this.#open.set(identity.principal, (open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal))));
     if (open.length === 0) throw kernelProblem(gates.some(gate => gate.principals?.includes('machine')) ? 'm2m_required' : 'user_required');
-    if (open.every(gate => gate.bound) && !identity.caller.bound) throw kernelProblem('certificate_binding_required');
+    if (open.every(({ bound }) => bound === true || bound === identity.principal) && !identity.caller.bound) throw kernelProblem('certificate_binding_required');
     const chosen = open.find(gate => identity.scopes.has(gate.key)) ?? (open[0] as OpenGate);
     await this.#host.engine.require({ identity, action: chosen.key, envId: targetEnvId ?? identity.caller.envId, correlationId });
   }

@@ -1,4 +1,4 @@
-import type { AnyRoute, ColumnDecl, PageDecl, TSchema } from '@platform/sdk';
+import type { AnyRoute, ColumnDecl, PageDecl, RowAction, TSchema } from '@platform/sdk';
 import type { Manifest } from '../base/manifest.ts';
 import { policySections } from './policy-page.ts';
 
@@ -17,6 +17,7 @@ type Field = {
 type Node = TSchema & {
   type?: string;
   properties?: Record<string, Node>;
+  items?: Node;
   required?: string[];
   enum?: unknown[];
   const?: unknown;
@@ -121,12 +122,7 @@ function column({ field: value, label, as, tones }: ColumnDecl): object {
   return { label, value, ...(as ? { format: as === 'status' ? 'badge' : as } : {}), ...(tones ? { tone_map: tones } : {}) };
 }
 
-function rowAction(
-  manifest: Manifest,
-  page: string,
-  key: string,
-  action: { route: string; label: string; confirm?: string; tone?: string; body?: object; when?: { field: string; is: unknown } },
-): Record<string, unknown> {
+function rowAction(manifest: Manifest, page: string, key: string, action: RowAction): Record<string, unknown> {
   const made: Record<string, unknown> = {
     id: action.route,
     label: action.label,
@@ -134,7 +130,7 @@ function rowAction(
     ...(action.confirm ? { confirm: action.confirm } : {}),
     ...(action.tone ? { tone: action.tone } : {}),
     ...(action.when ? { when: { path: action.when.field, op: 'eq', value: action.when.is } } : {}),
-    then: 'reload',
+    then: action.then ?? 'reload',
   };
   if (action.body) return { ...made, body: action.body };
   return manifest.routes[action.route]?.options.body ? formAction(manifest, action.route, made) : made;
@@ -152,10 +148,11 @@ function bodyFields(route: AnyRoute | undefined): Field[] {
 
 /** A widget follows from its schema (house 16). */
 function field(name: string, schema: Node, required: boolean): Field {
-  const named = (value: unknown, title?: string) => ({ value: String(value), label: title ?? sentence(String(value)) });
-  const choices = schema.enum?.map(value => named(value)) ?? (schema.anyOf?.every(option => option.const !== undefined) ? schema.anyOf.map(option => named(option.const, option.title)) : undefined);
+  const choices = choicesOf(schema);
+  const several = schema.type === 'array' && schema.items ? choicesOf(schema.items) : undefined;
   const inner = !choices && schema.anyOf ? (schema.anyOf.find(option => option.type !== 'null') ?? schema) : schema;
-  const type = choices ? 'select' : widget(inner);
+  const options = choices ?? several;
+  const type = choices ? 'select' : several ? 'multiselect' : widget(inner);
   return {
     name,
     label: schema.title ?? sentence(name),
@@ -163,12 +160,19 @@ function field(name: string, schema: Node, required: boolean): Field {
     // A switch always has a value; `required` would ask for yes.
     ...(required && type !== 'bool' ? { required } : {}),
     ...(schema.default === undefined ? {} : { default: schema.default }),
-    ...(choices ? { options: choices } : {}),
+    ...(options ? { options } : {}),
     ...(inner.pattern ? { pattern: inner.pattern } : {}),
     ...(inner.minimum === undefined ? {} : { min: inner.minimum }),
     ...(inner.maximum === undefined ? {} : { max: inner.maximum }),
     ...(schema.description ? { help: schema.description } : {}),
   };
+}
+
+/** The values a schema names one by one, as options. */
+function choicesOf(schema: Node): { value: string; label: string }[] | undefined {
+  const named = (value: unknown, title?: string) => ({ value: String(value), label: title ?? sentence(String(value)) });
+  if (schema.enum) return schema.enum.map(value => named(value));
+  return schema.anyOf?.every(option => option.const !== undefined) ? schema.anyOf.map(option => named(option.const, option.title)) : undefined;
 }
 
 function widget(schema: Node): string {

@@ -2,6 +2,7 @@ import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, 
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
+import { applicationRoutes } from './routes/application-routes.ts';
 import { consentRoutes } from './routes/consent-routes.ts';
 import { passkeyRoutes } from './routes/passkey-routes.ts';
 import { protocolRoutes } from './routes/protocol-routes.ts';
@@ -52,7 +53,7 @@ export const identity = defineContract({
   actions: {
     'auth:membership:read': { title: 'Read roles, groups and live scopes', principals: ['machine'] },
     'auth:membership:write': { title: 'Change roles and groups', principals: ['machine'], bound: true },
-    'auth:clients:write': { title: 'Register OAuth clients', principals: ['machine'], bound: true },
+    'auth:clients:write': { title: 'Register and manage applications', grants: 'write', bound: 'machine' },
     'auth:keys:admin': { title: 'See and rotate the signing keys' },
     'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
     'auth:users:admin': { title: 'Manage people and sessions' },
@@ -76,6 +77,7 @@ export const identity = defineContract({
       }),
     ),
     'platform:auth:client:created': event('An application can be signed in to', Type.Object({ client_id: Type.String(), env_id: Id })),
+    'platform:auth:client:updated': event('An application is another one than before', Type.Object({ client_id: Type.String(), env_id: Id })),
     'platform:auth:client:deleted': event('An application cannot be signed in to any more', Type.Object({ client_id: Type.String(), env_id: Id })),
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
@@ -220,6 +222,7 @@ export const identity = defineContract({
     }),
 
     ...accountRoutes,
+    ...applicationRoutes,
     ...directoryRoutes,
     ...tenantRoutes,
     ...walletRoutes,

@@ -4,6 +4,7 @@ import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
+import { applicationHandlers } from './clients/application-handlers.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
 import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
@@ -54,6 +55,7 @@ export default definePlugin(identity, {
         listSessions: request => sessions.list(request),
         revokeSession: request => sessions.revoke(request),
         ...accountHandlers(accounts),
+        ...applicationHandlers(made.applications),
         ...directoryHandlers(directory),
         ...walletHandlers(wallets),
         ...passkeyHandlers(made.passkeys),

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { canonicalScope } from './scope-name.ts';
 
 /** As much as the protocol core reads. */
 const LIMIT = 56 * 1_024;
@@ -28,13 +29,36 @@ export async function formChecked(req: IncomingMessage): Promise<IncomingMessage
   }
   const body = Buffer.concat(chunks);
   if (/%00|\0/.test(body.toString('latin1'))) throw new FormRefused(400, 'U+0000 is no character of a parameter');
+  const canonical = canonicalScopes(body);
   // What is read cannot be read again; the core asks for its parts in this way and no other.
+  if (canonical !== body) req.headers['content-length'] = String(canonical.length);
   return Object.create(req, {
     readable: { value: true },
     iterator: {
       value: async function* () {
-        yield body;
+        yield canonical;
       },
     },
   }) as IncomingMessage;
+}
+
+/** The same query with scopes in the spelling that the core compares them in: both are taken everywhere (G-K-08). */
+export function canonicalQuery(url: string): string {
+  const [path, query] = [url.split('?', 1)[0] as string, url.slice(url.indexOf('?') + 1)];
+  return url.includes('?') ? `${path}?${respelt(query)}` : url;
+}
+
+function canonicalScopes(body: Buffer): Buffer {
+  const text = body.toString('utf8');
+  const spelt = respelt(text);
+  return spelt === text ? body : Buffer.from(spelt);
+}
+
+function respelt(form: string): string {
+  if (!/(^|&)scope=[^&]*platform/.test(form)) return form;
+  const fields = new URLSearchParams(form);
+  const scopes = fields.getAll('scope');
+  fields.delete('scope');
+  for (const scope of scopes) fields.append('scope', scope.split(' ').map(canonicalScope).join(' '));
+  return fields.toString();
 }

@@ -11,7 +11,7 @@ import { matches } from './clients/client-registration.ts';
 import type { ClientMetadata } from './clients/registered-clients.ts';
 import type { RegistrationEndpoint } from './clients/registration-endpoint.ts';
 import type { Ctx } from './context.ts';
-import { FormRefused, formChecked } from './protocol-form.ts';
+import { canonicalQuery, FormRefused, formChecked } from './protocol-form.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
 import { configurationOf, type ConfigurationParts, SESSION_COOKIE, showError } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
@@ -96,6 +96,7 @@ export class Protocol {
       (req as IncomingMessage & { originalUrl?: string }).originalUrl = url;
       req.url = url.slice('/mtls'.length);
     }
+    req.url = canonicalQuery(req.url ?? '/');
     // The library writes URLs by the Host header; what a browser sees has the port in it.
     req.headers.host = new URL(this.#parts.realms.issuer(realm)).host;
     const { handle } = this.#of(realm);

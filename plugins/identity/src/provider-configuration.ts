@@ -20,6 +20,10 @@ import type { TokenVerifier } from './token-verifier.ts';
 import type { Workloads } from './workloads.ts';
 
 const ALGORITHMS = ['EdDSA', 'ES256', 'ML-DSA-65'];
+/** Clients may call an Ed25519 key by its own name (RFC 9864). */
+const CLIENT_ALGORITHMS = [...ALGORITHMS, 'Ed25519'];
+/** Applications that choose RS256 for their ID tokens have access tokens that services read. */
+const ACCESS_TOKEN_ALG: Readonly<Record<string, string>> = { RS256: 'ES256' };
 /** G-K-07, G-AUTH-08; seconds. */
 export const LIFETIME = {
   token: 900,
@@ -78,7 +82,11 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'] as never,
     clientDefaults: { id_token_signed_response_alg: 'EdDSA', grant_types: ['authorization_code'], response_types: ['code'] },
     clientBasedCORS: () => false,
-    enabledJWA: { idTokenSigningAlgValues: ALGORITHMS as never, clientAuthSigningAlgValues: ALGORITHMS as never, dPoPSigningAlgValues: ALGORITHMS as never },
+    enabledJWA: {
+      idTokenSigningAlgValues: [...ALGORITHMS, 'RS256'] as never,
+      clientAuthSigningAlgValues: CLIENT_ALGORITHMS as never,
+      dPoPSigningAlgValues: CLIENT_ALGORITHMS as never,
+    },
     responseTypes: ['code'],
     scopes: ['openid', 'email', 'profile', 'offline_access'],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
@@ -149,7 +157,7 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
             accessTokenTTL: LIFETIME.token,
             accessTokenFormat: 'jwt' as const,
             // Applications read what they registered for; what stays inside is the platform's own choice (G-K-06).
-            jwt: { sign: { alg: registered?.metadata.id_token_signed_response_alg ?? ctx.config.internalTokenAlg } },
+            jwt: { sign: { alg: accessTokenAlg(registered?.metadata.id_token_signed_response_alg ?? ctx.config.internalTokenAlg) } },
           };
         },
       },
@@ -201,6 +209,8 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     renderError: (context, out) => showError(context, out.error),
   };
 }
+
+const accessTokenAlg = (alg: string) => (ACCESS_TOKEN_ALG[alg] ?? alg) as 'EdDSA';
 
 /** The page that says what went wrong. */
 export function showError(context: KoaContextWithOIDC, error: string): void {

@@ -28,9 +28,11 @@ import { Attempts } from './attempts.ts';
 import { AuthorizationSteps } from './authorization-steps.ts';
 import { BrowserSession } from './browser-session.ts';
 import { ClientDirectory } from './client-directory.ts';
+import { Applications } from './clients/applications.ts';
 import { ClientRegistration } from './clients/client-registration.ts';
 import { RegisteredClients } from './clients/registered-clients.ts';
 import { RegistrationEndpoint } from './clients/registration-endpoint.ts';
+import { RegisteredHomes } from './clients/vertical-homes.ts';
 import type { Ctx } from './context.ts';
 import { OwnAudit } from './directory/own-audit.ts';
 import { EffectiveAccess } from './effective-access.ts';
@@ -92,8 +94,9 @@ export async function servicesOf(ctx: Ctx) {
   const mailbox = new AccountMailbox(ctx, { box, realms });
   const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
   const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
-  const registration = new ClientRegistration(ctx, { clients: registered, realms, validate: (envId, metadata) => protocol.validate(envId, metadata) });
-  const registrationEndpoint = new RegistrationEndpoint(ctx, { attempts, clients: registered, directory: clients, registration, realms, tokens, workloads });
+  const homes = new RegisteredHomes(ctx);
+  const registration = new ClientRegistration(ctx, { clients: registered, homes, realms, sessions, validate: (envId, metadata) => protocol.validate(envId, metadata) });
+  const registrationEndpoint = new RegistrationEndpoint(ctx, { attempts, clients: registered, directory: clients, homes, registration, realms, tokens, workloads });
   const browser = new BrowserSession(ctx, { protocol, box });
   const guard = new PageGuard(ctx, { realms, browser });
   const selection = new AccountSelection(ctx, { browser, clients, protocol, realms, source: new AccountSource(ctx, keys) });
@@ -142,7 +145,8 @@ export async function servicesOf(ctx: Ctx) {
   const accounts = { account, administration, challenge, enrolment, requests, reset, signUp, verification };
   const approvals = { ciba, consents, device, ownConsents, selection };
   const recoveryParts = { account, decisions: new RecoveryDecisions(ctx, { realms, recoveries }), recovery, requests };
-  const clientParts = { registration, registrationEndpoint };
+  const applications = new Applications(ctx, { clients: registered, homes, realms, registration });
+  const clientParts = { applications, registration, registrationEndpoint };
   return {
     ...approvals,
     ...clientParts,

@@ -10,6 +10,8 @@ const KINDS = [
   { alg: 'EdDSA', type: 'ed25519', options: {} },
   { alg: 'ES256', type: 'ec', options: { namedCurve: 'P-256' } },
   { alg: 'ML-DSA-65', type: 'ml-dsa-65', options: {} },
+  // ID tokens of applications that chose it; no service of the platform takes a token that it signed.
+  { alg: 'RS256', type: 'rsa', options: { modulusLength: 2048 } },
 ] as const;
 export type SigningAlg = (typeof KINDS)[number]['alg'];
 type State = 'next' | 'current' | 'retired';
@@ -60,7 +62,8 @@ class RingKey extends ExternalSigningKey {
   }
 
   override sign(data: Uint8Array): Buffer {
-    return this.#alg === 'ES256' ? sign('sha256', data, { key: this.#private, dsaEncoding: 'ieee-p1363' }) : sign(null, data, this.#private);
+    if (this.#alg === 'ES256') return sign('sha256', data, { key: this.#private, dsaEncoding: 'ieee-p1363' });
+    return sign(this.#alg === 'RS256' ? 'sha256' : null, data, this.#private);
   }
 }
 /** What private halves are sealed for. */
@@ -68,7 +71,7 @@ export const SIGNING_KEY = 'signing-key';
 const EMPTY: Ring = { published: [], jwks: [], verification: new Map(), signing: new Map(), stamp: '' };
 
 /**
- * The one key set of the platform: Ed25519, ES256 and ML-DSA-65; private halves wrapped at rest (G-K-06, facts/identity 3). The life of a
+ * The one key set of the platform: Ed25519, ES256, ML-DSA-65 and RS256; private halves wrapped at rest (G-K-06, facts/identity 3). The life of a
  * key: `next` (published, signs nothing), `current` (signs), `retired` (published until all it signed has expired), gone.
  */
 export class SigningKeys {
@@ -170,10 +173,10 @@ export class SigningKeys {
     for (const { alg, type, options } of KINDS) {
       for (const state of ['current', 'next'] as const) {
         if (known.some(row => row.alg === alg && row.state === state)) continue;
-        const { privateKey } = await makePair(type, options);
+        const { privateKey, publicKey } = await makePair(type, options);
         const jwk = { ...(privateKey.export({ format: 'jwk' }) as JWK), alg, use: 'sig' };
         const kid = await calculateJwkThumbprint(jwk);
-        const { d: _d, priv: _priv, ...publicJwk } = jwk;
+        const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as JWK), alg, use: 'sig' };
         const now = this.#ctx.clock.now().toISOString();
         const wrapped = tx.sql.json(this.#box.seal(SIGNING_KEY, JSON.stringify({ ...jwk, kid })));
         await tx.sql`insert into signing_keys ${tx.sql.row({ kid, alg, public_jwk: tx.sql.json({ ...publicJwk, kid }), wrapped, state, created_at: now, activated_at: state === 'current' ? now : null })}`;

@@ -112,7 +112,7 @@ describe('discovery', () => {
       authorization_response_iss_parameter_supported: true,
       claims_parameter_supported: false,
       request_uri_parameter_supported: false,
-      dpop_signing_alg_values_supported: ['EdDSA', 'ES256', 'ML-DSA-65'],
+      dpop_signing_alg_values_supported: ['EdDSA', 'ES256', 'ML-DSA-65', 'Ed25519'],
     });
     expect([...(json['grant_types_supported'] as string[])].sort()).toEqual(
       [

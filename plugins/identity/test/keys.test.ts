@@ -79,7 +79,7 @@ describe('rotation', () => {
       Object.fromEntries((await world.sql<{ kid: string; state: string }[]>`select kid, state from signing_keys where alg = 'ML-DSA-65'`).map(({ kid, state }) => [kid, state]));
     const was = await states();
     const { items } = await administrator().rotateKeys();
-    expect(items.filter(({ state }) => state === 'next')).toHaveLength(3);
+    expect(items.filter(({ state }) => state === 'next')).toHaveLength(4);
     expect(was[headerOf(before).kid]).toBe('current');
     expect((await states())[headerOf(before).kid]).toBe('retired');
     const after = await personToken();
@@ -111,7 +111,7 @@ describe('rotation', () => {
     await settle();
     const outcomes = await Promise.allSettled([world.host, second, world.host, second].map(host => host.by(as.user('auth:keys:admin')).rotateKeys()));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    expect(await world.sql`select alg from signing_keys where state <> 'retired'`).toHaveLength(6);
+    expect(await world.sql`select alg from signing_keys where state <> 'retired'`).toHaveLength(8);
   });
 
   test('happens by itself when the keys are old enough, and what is long retired is gone', async () => {
@@ -126,7 +126,7 @@ describe('rotation', () => {
     const kids = (await published()).keys.map(({ kid }) => kid);
     expect(kids).not.toContain(current?.kid);
     expect(old.map(({ kid }) => kid)).toContain(current?.kid);
-    expect(kids).toHaveLength(6);
+    expect(kids).toHaveLength(8);
   });
 
   test('is the platform’s: what a tenant’s role names means nothing', async () => {

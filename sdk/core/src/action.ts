@@ -8,8 +8,8 @@ export interface Action {
   readonly grants?: 'read' | 'write' | 'admin';
   /** Every kind of principal when absent. */
   readonly principals?: readonly Principal[];
-  /** Only with a certificate-bound identity (RFC 8705). */
-  readonly bound?: boolean;
+  /** Only with a certificate-bound identity (RFC 8705): whoever asks, or workloads alone. */
+  readonly bound?: boolean | 'machine';
 }
 
 /** The action a caller needs, several of which any one is enough, or a written reason why any signed-in person will do, or why nobody is asked. */

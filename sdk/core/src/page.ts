@@ -41,6 +41,8 @@ export interface RowAction {
   readonly label: string;
   readonly confirm?: string;
   readonly tone?: 'ok' | 'warn' | 'bad';
+  /** `show` puts the answer before the reader. */
+  readonly then?: 'reload' | 'show';
   /** Values sent without asking. */
   readonly body?: Readonly<Record<string, unknown>>;
   readonly when?: { readonly field: string; readonly is: unknown };

@@ -58,19 +58,20 @@ export const protocolRoutes = {
 
   registerClient: post('/v1/admin/clients', {
     summary: 'Register an OAuth client in a realm; its secret is told this once',
+    idempotency: 'secret',
     gate: 'auth:clients:write',
     body: ClientMetadata,
     limit: 65_536,
     returns: ClientMetadata,
     status: 201,
-    problems: ['target_env_missing', 'realm_not_found', 'client_metadata_invalid'],
+    problems: ['target_env_missing', 'realm_not_found', 'client_metadata_invalid', 'vertical_elsewhere'],
     emits: ['platform:auth:client:created'],
     hidden: true,
   }),
   deleteClient: del('/v1/admin/clients/{client_id}', {
     summary: 'Delete an OAuth client of a realm with everything it was granted',
     gate: 'auth:clients:write',
-    problems: ['target_env_missing'],
+    problems: ['target_env_missing', 'vertical_elsewhere'],
     emits: ['platform:auth:client:deleted'],
     hidden: true,
   }),

@@ -14,7 +14,8 @@ const OPENID = ['openid', 'email', 'profile', 'offline_access'];
 const GRANTS = ['authorization_code', 'refresh_token', DEVICE_CODE, CIBA];
 const METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'];
 export const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
-const ALGORITHMS = ['EdDSA', 'ES256', 'ML-DSA-65'] as const;
+/** RS256 for libraries that know nothing else, and only where the client chooses it. */
+const ALGORITHMS = ['EdDSA', 'ES256', 'ML-DSA-65', 'RS256'] as const;
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 const MOST = { redirects: 20, uri: 2_000, name: 200, keys: 10, scope: 4_000 } as const;
 const PRIVATE_MEMBERS = ['d', 'priv', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth'];

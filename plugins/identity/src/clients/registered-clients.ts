@@ -1,3 +1,4 @@
+import type { Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 
 export const CIBA = 'urn:openid:params:grant-type:ciba';
@@ -11,7 +12,7 @@ export interface ClientMetadata {
   readonly response_types: readonly string[];
   readonly token_endpoint_auth_method: string;
   readonly application_type: 'web' | 'native';
-  readonly id_token_signed_response_alg: 'EdDSA' | 'ES256' | 'ML-DSA-65';
+  readonly id_token_signed_response_alg: 'EdDSA' | 'ES256' | 'ML-DSA-65' | 'RS256';
   readonly scope: string;
   readonly logo_uri?: string;
   readonly [member: string]: unknown;
@@ -29,6 +30,8 @@ export interface RegisteredClient {
   readonly secret_hash: string | null;
   readonly registration_hash: string;
   readonly issued_at: number;
+  readonly registered_by: string;
+  readonly updated_at: string;
 }
 interface Entry {
   readonly version: string;
@@ -36,6 +39,9 @@ interface Entry {
   readonly client: RegisteredClient | undefined;
 }
 
+const columns = (sql: Sql): unknown => sql`
+  env_id, client_id, metadata, encode(secret_hash, 'hex') as secret_hash, encode(registration_hash, 'hex') as registration_hash,
+  extract(epoch from created_at)::int as issued_at, registered_by, updated_at`;
 const LIMIT = 5_000;
 const BACKSTOP_MS = 60_000;
 const versionKey = (envId: string) => `auth:clients:{${envId}}`;
@@ -68,10 +74,17 @@ export class RegisteredClients {
 
   /** Past every cache. */
   async read(envId: string, clientId: string): Promise<RegisteredClient | undefined> {
-    const [row] = await this.#ctx.db.sql<RegisteredClient[]>`
-      select env_id, client_id, metadata, encode(secret_hash, 'hex') as secret_hash, encode(registration_hash, 'hex') as registration_hash, extract(epoch from created_at)::int as issued_at
-      from oauth_clients where env_id = ${envId} and client_id = ${clientId}`;
+    const { sql } = this.#ctx.db;
+    const [row] = await sql<RegisteredClient[]>`select ${columns(sql)} from oauth_clients where env_id = ${envId} and client_id = ${clientId}`;
     return row;
+  }
+
+  /** Of one realm, newest first: ids are in the order of time. */
+  async page(envId: string, { before, limit }: { before: string | undefined; limit: number }): Promise<readonly RegisteredClient[]> {
+    const { sql } = this.#ctx.db;
+    return sql<RegisteredClient[]>`
+      select ${columns(sql)} from oauth_clients
+      where env_id = ${envId} ${before === undefined ? sql`` : sql`and client_id < ${before}`} order by client_id desc limit ${limit}`;
   }
 
   /** After a commit: the next request of every process reads anew. Without the store nothing is cached; what was is at most a minute old. */

@@ -7,8 +7,9 @@ import type { Realm, Realms } from '../realms.ts';
 import { scopeList } from '../scope-name.ts';
 import type { TokenVerifier } from '../token-verifier.ts';
 import type { Workloads } from '../workloads.ts';
+import type { VerticalHomes } from './applications.ts';
 import { MetadataRefused } from './client-metadata.ts';
-import { type ClientRegistration, hashOf, matches, registrationOf } from './client-registration.ts';
+import { type ClientRegistration, type Registrar, hashOf, matches, registrationOf } from './client-registration.ts';
 import type { RegisteredClient, RegisteredClients } from './registered-clients.ts';
 
 const LIMIT = 65_536;
@@ -20,6 +21,7 @@ interface Parts {
   readonly attempts: Attempts;
   readonly clients: RegisteredClients;
   readonly directory: ClientDirectory;
+  readonly homes: VerticalHomes;
   readonly registration: ClientRegistration;
   readonly realms: Realms;
   readonly tokens: TokenVerifier;
@@ -66,10 +68,10 @@ export class RegistrationEndpoint {
     if (req.method !== 'POST') return answer(res, 405, { error: 'invalid_request', error_description: 'POST the metadata' }, { allow: 'POST' });
     const token = bearerOf(req);
     if (token === undefined && workload !== undefined) return this.#whoAmI(realm, workload, req, res);
-    const by = await this.#initialAccess(token, thumbprint);
+    const { claims: by, registrar } = await this.#initialAccess(token, thumbprint, realm);
     await this.#parts.attempts.register(by.sub);
     const asked = await jsonOf(req);
-    const issued = await this.#parts.registration.create(realm.env_id, asked, by.sub, tx => this.#spend(tx, realm, by));
+    const issued = await this.#parts.registration.create(realm.env_id, asked, registrar, tx => this.#spend(tx, realm, by));
     answer(res, 201, registrationOf(issued, this.#uriOf(realm, issued.client)));
   }
 
@@ -81,7 +83,7 @@ export class RegistrationEndpoint {
     answer(res, 201, client);
   }
 
-  async #initialAccess(token: string | undefined, thumbprint: string | undefined): Promise<TokenClaims> {
+  async #initialAccess(token: string | undefined, thumbprint: string | undefined, realm: Realm): Promise<{ claims: TokenClaims; registrar: Registrar }> {
     const refused = (description: string) => new Refused(401, 'invalid_token', description);
     if (!token) throw refused('an initial access token is required');
     const claims = await this.#parts.tokens.read(token);
@@ -90,7 +92,8 @@ export class RegistrationEndpoint {
     if (!thumbprint || claims.cnf?.['x5t#S256'] !== thumbprint) throw refused('the initial access token is bound to another certificate');
     const live = await this.#parts.workloads.find(claims.sub);
     if (!scopeList(claims.scope).includes(SCOPE) || !live?.scopes.includes(SCOPE)) throw new Refused(403, 'insufficient_scope', `the initial access token lacks ${SCOPE}`);
-    return claims;
+    await this.#parts.homes.require(claims.sub, live.vertical, realm.env_id);
+    return { claims, registrar: { id: claims.sub, trusted: live.vertical === 'platform' } };
   }
 
   /** Of all who register with one token at once, one does (H-13). */
