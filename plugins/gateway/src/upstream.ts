@@ -35,10 +35,17 @@ export class Upstream {
     this.#sessions = sessions;
   }
 
-  /** The session's own token at home, one of the delegator everywhere else; there is no third (GWY-082). */
+  /**
+   * One of the delegator for a named environment, whichever it is, and for a service of a vertical: the session's own token is good at
+   * every service of the platform and must not reach somebody else's code. There is no third (GWY-058, GWY-059, GWY-082).
+   */
   async bearerFor(session: SessionRecord, target: string | undefined, service: string): Promise<DelegatedToken> {
-    if (target !== undefined && target !== session.env_id) return this.#delegated.tokenFor(session, target, service);
+    if (target !== undefined || !this.#isPlatform(service)) return this.#delegated.tokenFor(session, target ?? session.env_id, service);
     return { token: await this.#sessions.accessToken(session), as: undefined };
+  }
+
+  #isPlatform(service: string): boolean {
+    return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
   async call({ service, path, method, headers, bearer, correlationId, target, hostname, body, signal }: UpstreamCall): Promise<Response> {

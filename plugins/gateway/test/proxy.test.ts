@@ -35,6 +35,19 @@ describe('the order of checks', () => {
     expect(world.sent).toHaveLength(1);
   });
 
+  test('F-15 a wrong CSRF token is refused before any token is fetched and before the list of services is asked', async () => {
+    world.offsetMs = 3_600_000;
+    const calls = world.identity.calls.length;
+    for (const path of ['/proxy/sys/v1/o', '/proxy/lending/v1/loans', '/proxy/bff/v1/x', '/proxy/auth/v1/sign-in']) {
+      const answer = await post(path, { headers: { 'x-bff-csrf': 'wrong', 'x-bff-target-env-id': ENV } });
+      expect([path, answer.status, await codeOf(answer)]).toEqual([path, 403, 'csrf_mismatch']);
+    }
+    expect(world.identity.calls.length).toBe(calls);
+    expect((await post('/proxy/bff/v1/x')).status).toBe(403);
+    expect((await post('/proxy/sys/v1/o')).status).toBe(200);
+    expect(world.identity.calls.length).toBe(calls + 1);
+  });
+
   test('GWY-052 a session of another application is 401, and so is none where there is one', async () => {
     for (const tenant of [{ appInstanceId: ENV }, { envId: SYSTEM.envId }]) {
       const answer = await get('/proxy/sys/v1/o', {}, { tenant });
@@ -64,7 +77,7 @@ describe('the order of checks', () => {
 
 describe('what travels', () => {
   test('GWY-063 GWY-064 only listed headers go up, with the bearer and the correlation id', async () => {
-    await get('/proxy/lending/v1/loans?a=%20b&a=c%2Fd', {
+    await get('/proxy/sys/v1/loans?a=%20b&a=c%2Fd', {
       accept: 'application/json',
       'if-none-match': '"1"',
       'x-platform-correlation-id': 'dsh-1',
@@ -76,7 +89,7 @@ describe('what travels', () => {
     });
     expect(world.sent).toEqual([
       {
-        service: 'lending',
+        service: 'sys',
         path: '/v1/loans?a=%20b&a=c%2Fd',
         method: 'GET',
         headers: { accept: 'application/json', 'if-none-match': '"1"', authorization: `Bearer ${world.identity.issued[0]}`, 'x-platform-correlation-id': 'dsh-1' },
@@ -158,10 +171,10 @@ describe('what travels', () => {
   test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])('GWY-030 GWY-078 %s goes to the service for who brings the cookie, and for nobody with a token of the own', async method => {
     const body = method === 'GET' ? {} : { body: '{"n":1}' };
     const bearer = { authorization: `Bearer ${world.identity.issued[0]}` };
-    expect((await world.ask(method, '/proxy/lending/v1/loans/7?x=%20', { ...body, headers: bearer })).status).toBe(401);
+    expect((await world.ask(method, '/proxy/sys/v1/loans/7?x=%20', { ...body, headers: bearer })).status).toBe(401);
     expect(world.sent).toEqual([]);
-    expect((await world.ask(method, '/proxy/lending/v1/loans/7?x=%20', { ...body, headers: { ...browser.headers, authorization: 'Bearer mine' } })).status).toBe(200);
-    expect(world.sent).toEqual([expect.objectContaining({ service: 'lending', method, path: '/v1/loans/7?x=%20', body: body.body ?? '' })]);
+    expect((await world.ask(method, '/proxy/sys/v1/loans/7?x=%20', { ...body, headers: { ...browser.headers, authorization: 'Bearer mine' } })).status).toBe(200);
+    expect(world.sent).toEqual([expect.objectContaining({ service: 'sys', method, path: '/v1/loans/7?x=%20', body: body.body ?? '' })]);
     expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);
   });
 
@@ -228,10 +241,19 @@ describe('another environment', () => {
     expect(world.identity.grants('client_credentials')).toHaveLength(1);
   });
 
-  test("the session's own needs no exchange", async () => {
-    await targeted('/proxy/sys/v1/o', SYSTEM.envId);
-    expect(world.identity.grants(EXCHANGE)).toEqual([]);
-    expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);
+  test("F-22 GWY-058 GWY-059 the session's own is entered the same way when it is named", async () => {
+    for (const service of ['sys', 'lending']) await targeted(`/proxy/${service}/v1/o`, SYSTEM.envId);
+    expect(world.identity.grants(EXCHANGE).map(({ form }) => [form['audience'], form['resource']])).toEqual(['sys', 'lending'].map(service => [service, `urn:platform:env:${SYSTEM.envId}`]));
+    expect(world.sent.map(({ headers }) => headers['authorization'])).not.toContain(`Bearer ${world.identity.issued[0]}`);
+  });
+
+  test('F-22 a service of a vertical never sees the token that every service of the platform takes', async () => {
+    expect((await get('/proxy/lending/v1/loans')).status).toBe(200);
+    expect(world.identity.grants(EXCHANGE).map(({ form }) => [form['audience'], form['resource']])).toEqual([['lending', `urn:platform:env:${SYSTEM.envId}`]]);
+    expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued.at(-1)}`);
+    expect(world.sent[0]?.headers).not.toHaveProperty('x-bff-target-env-id');
+    await get('/proxy/sys/v1/o');
+    expect(world.sent[1]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);
   });
 
   test.each([

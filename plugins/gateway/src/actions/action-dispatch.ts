@@ -61,14 +61,14 @@ export class ActionDispatch {
     if (!call) throw this.#ctx.problem('malformed', { detail: 'A parameter of the path is empty or is no name.' });
     rules.require(app, { service: def.service, method: def.method, path: call.path.split('?')[0] as string, scopes: session.scopes });
     if (envId !== SYSTEM.envId) await enablement.require(envId, def.service);
-    const bearer = await this.#parts.upstream.bearerFor(session, envId, def.service);
+    const bearer = await this.#parts.upstream.bearerFor(session, asked.envId, def.service);
     const response = await this.#parts.upstream.call({
       ...call,
       service: def.service,
       method: def.method,
       bearer,
       correlationId: exchange.correlationId,
-      target: envId === session.env_id ? undefined : envId,
+      target: asked.envId,
       signal: exchange.request.signal,
     });
     return this.#retried({ exchange, session, def, params, envId }, response);
