@@ -2,8 +2,11 @@ import { SYSTEM } from '@platform/sdk';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
-import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
+import { BrowserSession } from '../../scripts/bench/browser-session.ts';
+import { Crowd } from '../../scripts/bench/crowd.ts';
+import { CHOSEN, enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { inKeyValueOf } from '../fixtures/key-value.ts';
+import type { Platform } from '../fixtures/platform.ts';
 
 const ENV = SYSTEM.envId;
 
@@ -111,4 +114,20 @@ describe(`the event bus as an operator sees it, ${MODE}`, () => {
     await ada.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
     await ada.getByText('Every event has been handled.').waitFor();
   });
+
+  test('5 F-16 F-17 with streams, slow bodies, long polls and odd requests at the door every service answers, and people sign in', async () => {
+    await using ada = await signedIn(platform);
+    await using crowd = await Crowd.gather(platform.ready, ada, { streams: 100, slowBodies: 100, expecting: 100, asterisks: 100, longPolls: 100 });
+    const { port } = new URL(platform.ready.console);
+    for (const service of platform.ready.plugins) expect([service, (await ada.fetch(`https://${service}.ops.sys.localhost:${port}/v1/health`)).status]).toEqual([service, 200]);
+    await using again = await signedIn(platform);
+    expect((await again.fetch(`${platform.ready.gateway}/auth/session`)).status).toBe(200);
+    expect(await crowd.seen()).toEqual({ streams: 100, slowBodies: 100, expecting: 100, asterisks: 100, longPolls: 100 });
+  });
 });
+
+async function signedIn({ ready, firstStart }: Platform): Promise<BrowserSession> {
+  const session = new BrowserSession(ready);
+  await session.signIn(firstStart.email, CHOSEN, CHOSEN);
+  return session;
+}

@@ -109,7 +109,7 @@ export class BackendPools implements AsyncDisposable {
   /** The face plugins with the `backends` capability see. */
   facade(workloadOf: (name: string | undefined) => Workload): Backends {
     return {
-      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, as }) => {
+      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as }) => {
         const sent =
           body instanceof ReadableStream
             ? Readable.fromWeb(body as never)
@@ -119,7 +119,7 @@ export class BackendPools implements AsyncDisposable {
                 ? null
                 : Buffer.from(await new Response(body).arrayBuffer());
         const long = longPoll === true || headers['accept'] === 'text/event-stream';
-        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long }));
+        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party }));
       },
       addresses: async service => (await this.#directory.instances(service)).map(({ ip, port }) => ({ ip, port })),
       forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),

@@ -30,13 +30,13 @@ describe('F-16 a wait for a connection', () => {
     const { pool, at, said, take } = poolOf();
     await Promise.all([take(), take()]);
     const late = codeOf(take());
-    at.now = 999;
+    at.now = 249;
     const later = codeOf(take());
-    at.now = 1_000;
+    at.now = 250;
     // Those that lasted make room for one each; nobody is left who lasted a moment for a third.
     expect([await late, await later]).toEqual(['lent', 'lent']);
     const never = codeOf(take());
-    at.now = 1_998;
+    at.now = 498;
     const gone = new AbortController();
     const given = codeOf(take('a', false, gone.signal));
     gone.abort(new Error('gave up'));
@@ -44,6 +44,21 @@ describe('F-16 a wait for a connection', () => {
     pool.close();
     expect(await never).toBe('503 no_backend 3');
     expect(said).toEqual([expect.objectContaining({ pool: 'caller probe', refused: 1 })]);
+  });
+
+  test('F-17 nobody waits behind all of somebody else', async () => {
+    const { pool, take } = poolOf({ connections: 1 });
+    const first = await take('greedy');
+    const order: string[] = [];
+    const given = [...Array.from({ length: 3 }, () => 'greedy'), 'other'].map(party =>
+      take(party).then(lease => {
+        order.push(party);
+        pool.takeBack(lease, 'sound');
+      }),
+    );
+    pool.takeBack(first, 'sound');
+    await Promise.all(given);
+    expect(order).toEqual(['greedy', 'other', 'greedy', 'greedy']);
   });
 
   test('F-16 a connection that failed costs no place, is never lent again, and is told of', async () => {
@@ -69,7 +84,7 @@ describe('F-17 what lasts', () => {
     const { pool, at, take } = poolOf();
     for (const party of ['a', 'b', 'b']) await take(party, true);
     await Promise.all([take('c'), take('d')]);
-    at.now = 1_000;
+    at.now = 250;
     await Promise.all([take('e'), take('f')]);
     expect(pool.figures).toMatchObject({ ordinary: 2, lasting: 5 });
   });
@@ -80,7 +95,7 @@ describe('F-17 what lasts', () => {
     expect(await codeOf(take('greedy', true))).toBe('429 too_many_streams 5');
     const slow = await take('greedy');
     await take('greedy');
-    at.now = 1_000;
+    at.now = 250;
     const next = take('other');
     expect([gone, slow.ended]).toEqual([[new Error('the connection was needed for somebody else')], true]);
     // Its exchange fails, and the connection comes back; that is no loss of the pool's.

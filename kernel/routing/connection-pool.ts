@@ -13,7 +13,7 @@ export interface BackendLimits {
   /** How long a request waits for a connection. */
   readonly waitMs: number;
 }
-export const DEFAULT_LIMITS: BackendLimits = { connections: 64, streams: 10_000, streamsPerAddress: 4_096, waitMs: 2_000 };
+export const DEFAULT_LIMITS: BackendLimits = { connections: 256, streams: 10_000, streamsPerAddress: 4_096, waitMs: 2_000 };
 
 /** What is taken: a connection for one request. */
 export interface Wanted {
@@ -49,9 +49,9 @@ interface Waiter {
 }
 
 /** A request that lasts longer than this leaves the bound of ordinary ones. */
-const MOMENT_MS = 1_000;
+const MOMENT_MS = 250;
 const IDLE = 64;
-const MAX_WAITING = 4_096;
+const MAX_WAITING = 1_024;
 const TICK_MS = 50;
 const SAID_EVERY_MS = 10_000;
 
@@ -67,7 +67,8 @@ export class ConnectionPool {
   /** Oldest first. */
   readonly #ordinary = new Set<Lease>();
   readonly #lasting = new Set<Lease>();
-  readonly #waiting = new Set<Waiter>();
+  /** By party, who is served next first: nobody waits behind all of somebody else's. */
+  readonly #waiting = new Map<string, Set<Waiter>>();
   #ticking: NodeJS.Timeout | undefined;
   #closed = false;
   #lost = 0;
@@ -80,7 +81,14 @@ export class ConnectionPool {
   }
 
   get figures(): PoolFigures {
-    return { ordinary: this.#ordinary.size, lasting: this.#lasting.size, waiting: this.#waiting.size, idle: this.#idle.length, lost: this.#lost, refused: this.#refused };
+    return {
+      ordinary: this.#ordinary.size,
+      lasting: this.#lasting.size,
+      waiting: [...this.#waiting.values()].reduce((sum, { size }) => sum + size, 0),
+      idle: this.#idle.length,
+      lost: this.#lost,
+      refused: this.#refused,
+    };
   }
 
   /** A connection for one request. Throws `no_backend` when none came free in time, `too_many_streams` for one stream too many. */
@@ -88,7 +96,7 @@ export class ConnectionPool {
     wanted.signal?.throwIfAborted();
     if (wanted.long) return this.#lendLasting(wanted);
     if (this.#waiting.size === 0 && this.#hasPlace()) return this.#lend(wanted);
-    if (this.#waiting.size >= MAX_WAITING) throw this.#busy();
+    if ((this.#waiting.get(wanted.party)?.size ?? 0) >= MAX_WAITING) throw this.#busy();
     return this.#wait(wanted);
   }
 
@@ -109,7 +117,7 @@ export class ConnectionPool {
   close(): void {
     this.#closed = true;
     for (const client of this.#idle.splice(0)) void client.destroy().catch(() => undefined);
-    for (const waiter of this.#waiting) waiter.fail(this.#busy());
+    for (const waiters of this.#waiting.values()) for (const waiter of waiters) waiter.fail(this.#busy());
     this.#waiting.clear();
     clearInterval(this.#ticking);
   }
@@ -167,27 +175,44 @@ export class ConnectionPool {
         grant: lease => (settled(), resolve(lease)),
         fail: error => (settled(), reject(error as Error)),
       };
-      const gone = () => this.#waiting.delete(waiter) && waiter.fail(wanted.signal?.reason);
+      const gone = () => this.#leave(waiter) && waiter.fail(wanted.signal?.reason);
       wanted.signal?.addEventListener('abort', gone, { once: true });
-      this.#waiting.add(waiter);
+      const waiters = this.#waiting.get(wanted.party);
+      if (waiters) waiters.add(waiter);
+      else this.#waiting.set(wanted.party, new Set([waiter]));
       this.#ticking ??= setInterval(() => this.#serve(), TICK_MS);
     });
   }
 
-  /** Lends to those who wait, in their order, and tells those whose time is up. */
+  /** Lends to those who wait, one of each party in turn, and tells those whose time is up. */
   #serve(): void {
-    for (const waiter of this.#waiting) {
-      if (this.#hasPlace()) {
-        this.#waiting.delete(waiter);
-        waiter.grant(this.#lend(waiter.wanted));
-      } else if (waiter.until <= this.#now()) {
-        this.#waiting.delete(waiter);
+    while (this.#waiting.size > 0 && this.#hasPlace()) {
+      const [[party, waiters]] = this.#waiting as unknown as [[string, Set<Waiter>]];
+      const [waiter] = waiters as unknown as [Waiter];
+      this.#waiting.delete(party);
+      waiters.delete(waiter);
+      if (waiters.size > 0) this.#waiting.set(party, waiters);
+      waiter.grant(this.#lend(waiter.wanted));
+    }
+    const now = this.#now();
+    for (const waiters of this.#waiting.values()) {
+      for (const waiter of waiters) {
+        if (waiter.until > now) break;
+        this.#leave(waiter);
         waiter.fail(this.#busy());
-      } else break;
+      }
     }
     if (this.#waiting.size > 0) return;
     clearInterval(this.#ticking);
     this.#ticking = undefined;
+  }
+
+  #leave(waiter: Waiter): boolean {
+    const { party } = waiter.wanted;
+    const waiters = this.#waiting.get(party);
+    const left = waiters?.delete(waiter) ?? false;
+    if (waiters?.size === 0) this.#waiting.delete(party);
+    return left;
   }
 
   #busy(): Error {

@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import type { Ready } from '../../e2e/fixtures/platform.ts';
 
 /** A person's HTTP client: one cookie jar, redirects by hand, the platform's root trusted and nothing else. */
-export class BrowserSession {
+export class BrowserSession implements AsyncDisposable {
   readonly #cookies = new Map<string, Map<string, string>>();
   readonly #agent: Agent;
   readonly #ready: Ready;
@@ -17,13 +17,13 @@ export class BrowserSession {
 
   async fetch(url: string, init: { method?: 'GET' | 'POST' | 'PUT'; body?: unknown; headers?: Record<string, string> } = {}) {
     const { hostname, origin } = new URL(url);
-    const cookies = [...this.#cookies].filter(([domain]) => hostname === domain || hostname.endsWith(`.${domain}`)).flatMap(([, jar]) => [...jar].map(([name, value]) => `${name}=${value}`));
+    const cookie = this.cookieFor(url);
     const response = await request(url, {
       dispatcher: this.#agent,
       method: init.method ?? 'GET',
       headers: {
         accept: 'application/json, text/html',
-        ...(cookies.length ? { cookie: cookies.join('; ') } : {}),
+        ...(cookie ? { cookie } : {}),
         ...(init.body === undefined ? {} : { 'content-type': 'application/json', origin }),
         ...init.headers,
       },
@@ -31,6 +31,13 @@ export class BrowserSession {
     });
     for (const cookie of [response.headers['set-cookie'] ?? []].flat()) this.#store(cookie, hostname);
     return { status: response.statusCode, location: response.headers['location'] as string | undefined, text: await response.body.text() };
+  }
+
+  /** What a browser sends in `Cookie` to this address. */
+  cookieFor(url: string): string {
+    const { hostname } = new URL(url);
+    const jars = [...this.#cookies].filter(([domain]) => hostname === domain || hostname.endsWith(`.${domain}`));
+    return jars.flatMap(([, jar]) => [...jar].map(([name, value]) => `${name}=${value}`)).join('; ');
   }
 
   /** The whole way: gateway, pushed request, sign-in page, callback, session. Chooses a new password when asked. */
@@ -54,6 +61,10 @@ export class BrowserSession {
 
   close(): Promise<void> {
     return this.#agent.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #store(cookie: string, host: string): void {

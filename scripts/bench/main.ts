@@ -6,6 +6,7 @@ import { keyValueServer } from '@platform/kernel/storage/embedded-valkey';
 import { auditRows } from './audit.ts';
 import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
+import { doorRows } from './doors.ts';
 import { identityRows } from './identity.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
@@ -23,6 +24,7 @@ const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
   registry: registryRows,
   bus: busRows,
   platform: platformRows,
+  doors: doorRows,
   signin: signInPageRows,
 };
 const [name] = process.argv.slice(2).filter(argument => argument !== '--');

@@ -19,7 +19,7 @@ export const gateway = defineContract({
     /** Says for an operator what only the platform may say (BUS-077). */
     producer: { bus: ['bus:produce'] },
   },
-  aliases: { '/readiness': '/v1/readiness', '/metrics': '/v1/metrics' },
+  aliases: { '/readiness': '/v1/readiness' },
   config: Type.Object({
     encryptionKey: Type.String({ env: 'PLATFORM_BFF_ENCRYPTION_KEY', secret: true, pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Key of stored sessions: 32 bytes in base64' }),
     previousKeys: Type.String({
@@ -33,6 +33,8 @@ export const gateway = defineContract({
     idleTtlS: Type.Integer({ env: 'PLATFORM_BFF_IDLE_TTL_S', default: 604_800, minimum: 60, description: 'Seconds a session lives unused' }),
     absoluteTtlS: Type.Integer({ env: 'PLATFORM_BFF_ABSOLUTE_TTL_S', default: 2_592_000, minimum: 60, description: 'Seconds a session lives at most' }),
     hostnameFallback: Type.Boolean({ env: 'PLATFORM_BFF_HOSTNAME_FALLBACK', default: false, description: 'Whether the host name tells the application when no ingress did' }),
+    streams: Type.Integer({ env: 'PLATFORM_BFF_STREAMS', default: 10_000, minimum: 1, maximum: 1_000_000, description: 'Live connections of browsers that a gateway process keeps' }),
+    streamsPerSession: Type.Integer({ env: 'PLATFORM_BFF_STREAMS_PER_SESSION', default: 2_048, minimum: 1, maximum: 100_000, description: 'How many of them belong to one session' }),
     partitionedCookie: Type.Boolean({ env: 'PLATFORM_BFF_PARTITIONED_COOKIE', default: false, description: 'Whether the session cookie is kept apart per embedding site (CHIPS)' }),
   }),
 
@@ -69,6 +71,7 @@ export const gateway = defineContract({
     no_live_stream: { status: 409, title: 'The session has no live stream', retry: 'never' },
     too_many_devices: { status: 409, title: 'The session has too many devices', retry: 'never' },
     body_too_large: { status: 413, title: 'The body is too large', retry: 'never' },
+    too_many_streams: { status: 429, title: 'Too many live connections are open', retry: 'later', log: 'warn' },
     rate_limited: { status: 429, title: 'Too many requests', retry: 'later' },
     internal: { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' },
     identity_unavailable: { status: 502, title: 'The identity service did not answer', retry: 'later', log: 'warn' },
@@ -107,7 +110,7 @@ export const gateway = defineContract({
     live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
     ...delegationRoutes,
     audit: raw('/audit', { summary: "A line for the gateway's log", gate: { public: 'Browsers report faults before anybody is signed in' } }),
-    metrics: get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' }, returns: Type.String() }),
+    metrics: get('/metrics', { summary: 'What the gateway promises about itself', gate: { public: 'Constants, of which the documents say that everybody may read them' }, returns: Type.String() }),
   },
 
   jobs: {

@@ -1,3 +1,5 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
+import { FairShare } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { EventChannel, type LiveEvent } from './event-channel.ts';
 import type { LiveAccess } from './live-access.ts';
@@ -16,6 +18,8 @@ export interface HeardEvent {
 }
 
 const CHANNEL = 256;
+/** How many connections are written to before other work has its turn. */
+const SLICE = 64;
 const CONVENTION = /^[a-z0-9_-]{1,64}(:[a-z0-9_-]{1,64}){3}$/;
 const PATTERN = /^(\*|[a-z0-9_.-]+(:[a-z0-9_.-]+)*(:?\*)?)$/;
 const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/;
@@ -55,15 +59,30 @@ export class LiveHub {
   readonly #ctx: Ctx;
   readonly #access: LiveAccess;
   readonly #listeners = new Set<Listener>();
+  readonly #share: FairShare;
   #delivering: Promise<void> = Promise.resolve();
 
   constructor(ctx: Ctx, access: LiveAccess) {
     this.#ctx = ctx;
     this.#access = access;
+    this.#share = new FairShare({ total: ctx.config.streams, perParty: ctx.config.streamsPerSession, atBound: 'refuse' });
+  }
+
+  /** Gauges and counters of the live connections. */
+  get figures(): Readonly<Record<string, number>> {
+    const { refused, ended } = this.#share.outcomes;
+    return { live_streams: this.#share.size, live_refused_total: refused, live_ended_total: ended };
   }
 
   get listeners(): readonly Listener[] {
     return [...this.#listeners];
+  }
+
+  /** Throws `too_many_streams`; `end` is called when another session needs the place more. */
+  admit(session: SessionRecord, end: () => void): Disposable {
+    const place = this.#share.admit(session.session_id_hash, end);
+    if (!place) throw this.#ctx.problem('too_many_streams', { detail: 'Close some tabs, or try again in a moment.', headers: { 'retry-after': '5' } });
+    return place;
   }
 
   add(listener: Listener): Disposable {
@@ -74,6 +93,15 @@ export class LiveHub {
         listener.channel.close();
       },
     };
+  }
+
+  /** Does something with every connection, a few at a time: thousands of them must not hold up who asks for something else (F-17). */
+  async each(work: (listener: Listener) => Promise<void> | void): Promise<void> {
+    const { listeners } = this;
+    for (let start = 0; start < listeners.length; start += SLICE) {
+      if (start > 0) await otherWork();
+      await Promise.all(listeners.slice(start, start + SLICE).map(work));
+    }
   }
 
   /** Ends every connection of a session. */
@@ -98,17 +126,15 @@ export class LiveHub {
     if (!CONVENTION.test(type) || this.#listeners.size === 0) return;
     const { publisher_id_token: _stripped, ...shown } = payload;
     const event: LiveEvent = { type, payload: shown, env_id: envId, created_at: this.#createdAt(id), idempotency_key: id };
-    await Promise.all(
-      this.listeners.map(async listener => {
-        if (!listener.wants(event)) return;
-        try {
-          if (await this.#maySee(listener.session, event)) listener.channel.push({ kind: 'event', event });
-        } catch (error) {
-          this.#ctx.log.warn({ event_type: type, err: error }, 'access to an event could not be decided');
-          listener.channel.missed(event.created_at);
-        }
-      }),
-    );
+    await this.each(async listener => {
+      if (!listener.wants(event)) return;
+      try {
+        if (await this.#maySee(listener.session, event)) listener.channel.push({ kind: 'event', event });
+      } catch (error) {
+        this.#ctx.log.warn({ event_type: type, err: error }, 'access to an event could not be decided');
+        listener.channel.missed(event.created_at);
+      }
+    });
   }
 
   async #maySee(session: SessionRecord, event: LiveEvent): Promise<boolean> {

@@ -14,7 +14,7 @@ const MAX_ROOMS = 50;
 const BUFFER = 1_048_576;
 const DRAIN_MS = 20;
 const MISSED_PINGS = 2;
-const CLOSE = { away: 1001, sessionEnded: 4401 } as const;
+const CLOSE = { away: 1001, crowded: 1013, sessionEnded: 4401 } as const;
 
 interface Live {
   readonly connection: Connection;
@@ -41,6 +41,7 @@ export class LiveSockets {
     const visit: Visit = { hostname: request.hostname, tenant: request.tenant, ip: request.ip, header: name => request.headers[name] };
     guard.sameOrigin(visit);
     const session = await guard.session(visit);
+    using _place = hub.admit(session, () => connection.close(CLOSE.crowded, 'needed for somebody else'));
     const listener = new Listener(session, () => connection.close(CLOSE.sessionEnded, 'session ended'));
     const chat = new EventChannel(CHAT_CHANNEL);
     const joined = new Set<string>();

@@ -51,6 +51,7 @@ export default definePlugin(gateway, {
         accessChanged: async ({ payload }) => reaper.accessChanged(payload.subject_ids),
         'bff-session-reaper': ({ payload }) => reaper.identitySessionEnded(payload.session_id),
       },
+      metrics: () => hub.figures,
       jobs: { heartbeat: () => reaper.heartbeat(), pollDelegations: () => delegations.pollDue(), followFamilies: () => feeds.follow() },
       checks: { delegator: async () => delegator.healthy },
       ready: () => {

@@ -76,7 +76,7 @@ export class Reaper {
   async heartbeat(): Promise<void> {
     const { hub, sockets, sessions } = this.#parts;
     sockets.beat();
-    for (const { channel } of hub.listeners) channel.push({ kind: 'ping' });
+    await hub.each(({ channel }) => channel.push({ kind: 'ping' }));
     const hashes = [...new Set(hub.listeners.map(({ session }) => session.session_id_hash))];
     if (hashes.length === 0) return;
     const alive = await sessions.store.alive(hashes);

@@ -60,6 +60,7 @@ export class ServiceProxy {
         headers: forwarded(request.headers),
         bearer,
         correlationId: exchange.correlationId,
+        session,
         target,
         body: upload.body,
         signal: upload.signal,

@@ -54,10 +54,12 @@ export class Subscriptions {
     for (const type of this.#types((asked ?? '').split(',').filter(Boolean))) listener.types.add(type);
     const stream: Stream = { id: this.#ctx.platform.newId(), listener };
     const hash = session.session_id_hash;
+    const place = this.#hub.admit(session, () => listener.channel.close());
     this.#streams.get(hash)?.listener.channel.close();
     this.#streams.set(hash, stream);
     const added = this.#hub.add(listener);
     const end = () => {
+      place[Symbol.dispose]();
       added[Symbol.dispose]();
       if (this.#streams.get(hash) === stream) this.#streams.delete(hash);
     };

@@ -15,6 +15,8 @@ export interface UpstreamCall {
   readonly headers: Record<string, string>;
   readonly bearer: DelegatedToken;
   readonly correlationId: string;
+  /** Whose call it is: of one session no other waits. */
+  readonly session: SessionRecord;
   /** Environment the call is for, where it is not the bearer's own. */
   readonly target?: string | undefined;
   /** Host of the identity service that is meant, where there is one per environment. */
@@ -48,7 +50,7 @@ export class Upstream {
     return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
-  async call({ service, path, method, headers, bearer, correlationId, target, hostname, body, signal }: UpstreamCall): Promise<Response> {
+  async call({ service, path, method, headers, bearer, correlationId, session, target, hostname, body, signal }: UpstreamCall): Promise<Response> {
     const response = await this.#ctx.backends.fetch(service, path, {
       method,
       headers: {
@@ -58,6 +60,7 @@ export class Upstream {
         ...(target === undefined ? {} : { 'x-bff-target-env-id': target }),
       },
       timeoutMs: TIMEOUT_MS,
+      party: session.session_id_hash,
       ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
       ...(hostname === undefined ? {} : { hostname }),

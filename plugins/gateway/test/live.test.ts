@@ -66,6 +66,36 @@ describe('an upgrade', () => {
   });
 });
 
+describe('F-17 many connections', () => {
+  test('F-17 of one session are bounded, and those of another are not', async () => {
+    const few = await world.sibling(store, { streamsPerSession: 2 });
+    others.push(few);
+    const held = [await connect(['*'], few), await connect(['*'], few)];
+    const third = new FakeConnection();
+    await expect(few.behaviour.routes.live(third, request())).rejects.toMatchObject({ status: 429, code: 'too_many_streams' });
+    expect(third.accepted).toBe(false);
+    const stream = await few.ask('GET', '/subscribe?types=*', { headers: { cookie: browser.cookie } });
+    expect([stream.status, await codeOf(stream)]).toEqual([429, 'too_many_streams']);
+    const other = await world.signIn();
+    const theirs = new FakeConnection();
+    sockets.push({ connection: theirs, done: few.behaviour.routes.live(theirs, request({ cookie: other.cookie })) });
+    await eventually(() => theirs.accepted).toBe(true);
+    held[0]?.close(1000);
+    await sockets[0]?.done;
+    await connect(['*'], few);
+  });
+
+  test('F-17 are written to a few at a time, with other work between', async () => {
+    const all = await Promise.all(Array.from({ length: 200 }, () => connect()));
+    const pinged = () => all.filter(connection => connection.types().includes('ping')).length;
+    const between: number[] = [];
+    setImmediate(() => between.push(pinged()));
+    await world.behaviour.jobs.heartbeat();
+    await eventually(pinged).toBe(200);
+    expect(between[0]).toBeLessThan(200);
+  });
+});
+
 describe('events on a socket', () => {
   test('GWY-077 come for the types that were asked for, until they are not', async () => {
     await grant(world, `platform:env:${ENV}:viewers`);

@@ -186,6 +186,8 @@ export interface Backends {
       timeoutMs?: number;
       /** The answer may be held back: it is counted apart from ordinary requests, as streams are. */
       longPoll?: boolean;
+      /** Whose call it is, where the caller speaks for many: none of them waits behind all of another. The service itself when absent. */
+      party?: string;
       /** One of the contract's `workloads`; the service's own when absent. */
       as?: string;
     },

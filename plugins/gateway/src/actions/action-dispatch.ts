@@ -68,6 +68,7 @@ export class ActionDispatch {
       method: def.method,
       bearer,
       correlationId: exchange.correlationId,
+      session,
       target: asked.envId,
       signal: exchange.request.signal,
     });

@@ -43,7 +43,7 @@ export class ScimProxy {
     const session = await this.#parts.guard.session(visitOf(exchange));
     const envId = await this.#env(exchange, session);
     await this.#parts.staff.require(session, envId, ['scim:read', 'scim:write']);
-    return this.#forward(exchange, envId);
+    return this.#forward(exchange, envId, session);
   }
 
   async #write(exchange: RawExchange): Promise<Response> {
@@ -51,10 +51,10 @@ export class ScimProxy {
     const envId = await this.#env(exchange, session);
     await this.#parts.staff.require(session, envId, ['scim:write']);
     this.#ctx.log.info({ user_id: session.user_id, env_id: envId, method: exchange.request.method, target: exchange.params['id'] }, 'directory change');
-    return this.#forward(exchange, envId);
+    return this.#forward(exchange, envId, session);
   }
 
-  async #forward(exchange: RawExchange, envId: string): Promise<Response> {
+  async #forward(exchange: RawExchange, envId: string, session: SessionRecord): Promise<Response> {
     const { delegator, enablement, hosts, upstream } = this.#parts;
     const { request, params, correlationId } = exchange;
     if (envId !== SYSTEM.envId) await enablement.require(envId, 'auth');
@@ -73,6 +73,7 @@ export class ScimProxy {
         headers: forwarded(request.headers),
         bearer: { token: own.token, as: DELEGATOR },
         correlationId,
+        session,
         target: envId,
         hostname,
         body: upload.body,
