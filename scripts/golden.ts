@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { KERNEL_PROBLEMS } from '../kernel/base/kernel-problem.ts';
 import type { Manifest } from '../kernel/base/manifest.ts';
 import { KERNEL_CONFIG } from '../kernel/host/configuration.ts';
+import { explainKeys } from '../kernel/host/keys/key-settings.ts';
 import { readPlugin } from '../kernel/host/loader.ts';
 import { catalogActions } from '../kernel/host/catalog-actions.ts';
 import { openApi } from '../kernel/http/open-api.ts';
@@ -72,5 +73,6 @@ function settings(): string {
     Object.values(((schema as { properties?: Record<string, Setting> } | undefined)?.properties ?? {}) as Record<string, Setting>).map(
       ({ env, default: value, description }) => `| \`${env}\` | ${service} | ${value === undefined || value === '' ? '' : `\`${String(value)}\``} | ${description ?? ''} |`,
     );
-  return `# Settings\n\n| Variable | Service | Default | What it is for |\n|---|---|---|---|\n${[...rows(KERNEL_CONFIG, 'kernel'), ...manifests.flatMap(({ config, id }) => rows(config, id))].join('\n')}\n`;
+  const keyRows = (manifest: Manifest) => explainKeys(manifest).map(({ variable, description }) => `| \`${variable}\` | ${manifest.id} |  | ${description} |`);
+  return `# Settings\n\n| Variable | Service | Default | What it is for |\n|---|---|---|---|\n${[...rows(KERNEL_CONFIG, 'kernel'), ...manifests.flatMap(manifest => [...rows(manifest.config, manifest.id), ...keyRows(manifest)])].join('\n')}\n`;
 }

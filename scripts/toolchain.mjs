@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve as absolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -73,7 +73,23 @@ export function bundles(node, say = console.log) {
 export function handOver(node, args) {
   return new Promise(resolve => {
     // One arena: the C library gives each thread its own, and what compilers and collectors leave free in theirs is resident and used by nobody.
-    const env = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.compile-cache'), MALLOC_ARENA_MAX: '1', ...process.env };
+    // The child stands in the repository's folder: what was said from another one is said in full.
+    const folders = Object.fromEntries(
+      ['PLATFORM_DATA_DIR', 'PLATFORM_PLUGIN_DIRS'].flatMap(name =>
+        process.env[name]
+          ? [
+              [
+                name,
+                process.env[name]
+                  .split(':')
+                  .map(path => path && absolute(path))
+                  .join(':'),
+              ],
+            ]
+          : [],
+      ),
+    );
+    const env = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.compile-cache'), MALLOC_ARENA_MAX: '1', ...process.env, ...folders };
     const child = spawn(node, args, { cwd: root, stdio: 'inherit', env });
     // Ctrl-C reaches the child by the terminal; a signal to this process alone has to be handed on.
     const onward = signal => () => child.kill(signal);

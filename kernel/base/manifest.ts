@@ -1,4 +1,4 @@
-import type { Action, AnyContract, AnyRoute, EventDef, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TSchema, WorkloadNeeds } from '@platform/sdk';
+import type { Action, AnyContract, AnyRoute, EventDef, KeyDecl, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TSchema, WorkloadNeeds } from '@platform/sdk';
 
 /** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
 export interface Manifest {
@@ -14,6 +14,7 @@ export interface Manifest {
   readonly env: RouteEnv;
   readonly essential: boolean;
   readonly config?: TSchema;
+  readonly keys: Readonly<Record<string, KeyDecl>>;
   readonly actions: Readonly<Record<string, Action>>;
   readonly problems: Readonly<Record<string, ProblemDecl>>;
   readonly events: Readonly<Record<string, EventDef>>;
@@ -43,6 +44,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     env: base.env ?? ((base.vertical ?? 'platform') === 'platform' ? 'any' : 'own'),
     essential: base.essential ?? false,
     config: base.config,
+    keys: base.keys ?? {},
     actions,
     problems,
     events,

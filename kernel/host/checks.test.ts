@@ -67,6 +67,10 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E050', 'probe.pages.things.rowActions', broken(draft => Object.assign(draft['pages']?.['things'] as object, { rowActions: ['noSuch'] }))],
     ['E051', 'probe.pages.things.columns', broken(draft => Object.assign(draft['pages']?.['things'] as object, { columns: [{ field: 'colour', label: 'Colour' }] }))],
     ['E052', 'probe.pages.things.live', broken(draft => Object.assign(draft['pages']?.['things'] as object, { live: ['platform:probe:no:such'] }))],
+    ['E061', 'probe.keys.box.use', broken(draft => Object.assign(draft, { keys: { box: { use: 'sign', description: 'x' } } }))],
+    ['E061', 'probe.keys.box.description', broken(draft => Object.assign(draft, { keys: { box: { use: 'seal' } } }))],
+    ['E061', 'probe.keys.box', lab(draft => Object.assign(draft, { keys: { box: { use: 'seal', description: 'x', documented: 'PLATFORM_BFF_ENCRYPTION_KEY' } } }))],
+    ['E061', 'probe.keys.box.file', broken(draft => Object.assign(draft, { keys: { box: { use: 'seal', description: 'x', file: '../ca/root.key' } } }))],
     ['E060', 'probe.config.size.env', broken(draft => Object.assign(draft, { config: { type: 'object', properties: { size: { type: 'integer', env: 'SIZE' } } } }))],
   ])('%s at %s', (id, where, manifest, known) => {
     const found = checkManifest(manifest, known).filter(finding => finding.id === id);

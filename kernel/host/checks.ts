@@ -120,6 +120,15 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
     if (!schema.env?.startsWith(prefix)) add('E060', `config.${name}.env`, 'The setting names no environment variable of its own.', `Add env: '${prefix}${manifest.id.toUpperCase()}_…'.`);
   }
+  for (const [name, key] of Object.entries(manifest.keys ?? {})) {
+    const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
+    if (!['seal', 'seeds'].includes(key.use)) add('E061', `keys.${name}.use`, `'${String(key.use)}' is no use of a key.`, "Use 'seal', or 'seeds' for a secret of several lines.");
+    if (!key.description) add('E061', `keys.${name}.description`, 'Nobody can tell what the key is for.', 'Say it in a few words; the list of settings shows it.');
+    for (const setting of [key.documented, key.previous])
+      if (setting !== undefined && !setting.startsWith(prefix)) add('E061', `keys.${name}`, `The setting ${setting} is not one of this plugin's own.`, `Start it with '${prefix}'.`);
+    if (key.file !== undefined && !/^[a-z0-9][a-z0-9.-]{0,63}$/.test(key.file))
+      add('E061', `keys.${name}.file`, `"${key.file}" is no name of a file.`, 'Use a-z, 0-9, full stops and hyphens, or leave it out.');
+  }
   return findings;
 }
 

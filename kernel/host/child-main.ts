@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readAuthority } from '../identity/trust-anchors.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
 import type { Bootstrap } from './bootstrap.ts';
-import { readConfig } from './configuration.ts';
+import { readSettings } from './settings.ts';
 import { importPlugin, readPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
 import { reasonOf } from './reason.ts';
@@ -28,12 +28,12 @@ export async function runChild(args: readonly string[]): Promise<void> {
   try {
     const found = await readPlugin(directory);
     const plugin = await importPlugin(found);
-    const { config, faults } = readConfig(found.manifest.config, process.env);
+    const { config, keys, faults } = readSettings(found.manifest, process.env, bootstrap.production);
     if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
     const authority = found.manifest.capabilities.includes('authority') ? await readAuthority(bootstrap.dataDir) : undefined;
     const running = await PlatformProcess.start({
       bootstrap,
-      services: [{ plugin, manifest: found.manifest, config }],
+      services: [{ plugin, manifest: found.manifest, config, keys }],
       ...(authority ? { authority } : {}),
       processName: found.manifest.id,
       pretty: !bootstrap.production,

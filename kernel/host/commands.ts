@@ -5,6 +5,7 @@ import { runChild } from './child-main.ts';
 import { checkManifest, formatFinding } from './checks.ts';
 import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import { Host } from './host.ts';
+import { explainKeys } from './keys/key-settings.ts';
 import { readPlugin } from './loader.ts';
 import { hostOptions } from './options.ts';
 import { reasonOf } from './reason.ts';
@@ -36,7 +37,12 @@ export const commands: Readonly<Record<string, Command>> = {
         out(`${service.padEnd(8)} ${variable.padEnd(36)} ${String(value ?? '').padEnd(28)} ${source.padEnd(12)} ${description}`);
     };
     if (only === undefined) print('kernel', KERNEL_CONFIG);
-    for (const [id, manifest] of await platformManifests()) if (only === undefined || only === id) print(id, manifest.config);
+    for (const [id, manifest] of await platformManifests()) {
+      if (only !== undefined && only !== id) continue;
+      print(id, manifest.config);
+      for (const { variable, description } of explainKeys(manifest))
+        out(`${id.padEnd(8)} ${variable.padEnd(36)} ${(process.env[variable] ? '[secret]' : '').padEnd(28)} ${(process.env[variable] ? 'environment' : 'unset').padEnd(12)} ${description}`);
+    }
   },
 
   migrate: async args => {

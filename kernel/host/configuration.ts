@@ -32,7 +32,12 @@ export const KERNEL_CONFIG = Type.Object({
   environment: Type.Union([Type.Literal('development'), Type.Literal('production')], { env: 'PLATFORM_ENV', default: 'development', description: 'production refuses every development default' }),
   databaseUrl: Type.Optional(Type.String({ env: 'PLATFORM_DB_URL', description: 'Postgres to use instead of the embedded one' })),
   keyValueUrl: Type.Optional(Type.String({ env: 'PLATFORM_KV_URL', description: 'Redis-protocol store to use instead of the embedded one' })),
-  dataDir: Type.Optional(Type.String({ env: 'PLATFORM_DATA_DIR', description: 'Where certificates, databases, keys and logs live; .data beside package.json when unset' })),
+  dataDir: Type.Optional(
+    Type.String({
+      env: 'PLATFORM_DATA_DIR',
+      description: 'Where certificates, databases, keys and logs live; .data beside package.json when unset. A relative one is taken from where the command was given',
+    }),
+  ),
   pluginDirs: Type.String({ env: 'PLATFORM_PLUGIN_DIRS', default: '', description: 'Folders of plugins or of parents of plugins, separated by colons; read at boot and watched' }),
   edgePort: Type.Integer({ env: 'PLATFORM_PROXY_HTTPS_PORT', default: 8443, minimum: 0, maximum: 65535, description: 'Port of the ingress; 0 takes any free one' }),
   logLevel: Type.Union(

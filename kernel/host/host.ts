@@ -15,7 +15,7 @@ import type { FoundPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
 import type { SupervisedProcess } from './process/supervised-process.ts';
 import { PluginWatch } from './plugin/plugin-watch.ts';
-import { type FailedPlugin, importAll, readAll, readConfigs } from './plugin-intake.ts';
+import { type FailedPlugin, importAll, readAll, readAllSettings } from './plugin-intake.ts';
 import { reasonOf } from './reason.ts';
 import { startSplit, stopAll, verticalProcess } from './service-fleet.ts';
 import { openStores } from './stores.ts';
@@ -116,8 +116,8 @@ async function bringUp(
   const platform = found.filter(({ manifest }) => manifest.vertical === 'platform');
   const verticals = found.filter(({ manifest }) => manifest.vertical !== 'platform');
   const firstPassword = prepareBootstrapPassword(dataDir);
-  const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...defaultKeys(options), ...options.environment };
-  const configs = readConfigs(found, environment);
+  const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...options.environment };
+  const settings = readAllSettings(found, { environment, production: options.production });
   // After everything that can be refused without them: what a refused start opened would have to be closed again.
   const stores = await openStores(owned, { ...options, authority });
 
@@ -147,7 +147,7 @@ async function bringUp(
   if (options.split) await startSplit(owned, options, { base, found: platform, environment, stores });
   else {
     const trusted = options.trustVerticals ? found : platform;
-    const services = await importAll(trusted, configs, failed);
+    const services = await importAll(trusted, settings, failed);
     main = await PlatformProcess.start({
       bootstrap: { ...base, manifests: trusted.map(({ manifest }) => manifest) },
       services,
@@ -215,20 +215,4 @@ function prepareBootstrapPassword(dataDir: string): string | undefined {
   writeDurably(path, password);
   writeDurably(marker, new Date().toISOString());
   return password;
-}
-
-/** Development gets keys of its own, kept in files; production must name real ones (house 17). */
-function defaultKeys({ dataDir, production, environment }: HostOptions): Record<string, string> {
-  if (production) return {};
-  const keyOf = (name: string) => {
-    const path = join(dataDir, 'keys', name);
-    if (!existsSync(path)) writeDurably(path, randomBytes(32).toString('base64'));
-    return path;
-  };
-  return {
-    ...(environment['PLATFORM_BFF_ENCRYPTION_KEY'] ? {} : { PLATFORM_BFF_ENCRYPTION_KEY: readFileSync(keyOf('bff.key'), 'utf8') }),
-    ...(environment['PLATFORM_SYS_KEY_ENCRYPTION_REF'] ? {} : { PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${keyOf('sys.key')}` }),
-    ...(environment['PLATFORM_AUTH_KEY_ENCRYPTION_REF'] ? {} : { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${keyOf('auth.key')}` }),
-    ...(environment['PLATFORM_SYS_AUDIT_KEY_REF'] ? {} : { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyOf('audit.key')}` }),
-  };
 }

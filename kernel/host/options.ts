@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import type { HostOptions } from './host.ts';
@@ -18,7 +18,8 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
   return {
     domain: read('domain'),
     production: read('environment') === 'production',
-    dataDir: read<string | undefined>('dataDir') ?? join(ROOT, '.data'),
+    // Once and here: what is given on is read by processes that stand in other folders.
+    dataDir: resolve(read<string | undefined>('dataDir') ?? join(ROOT, '.data')),
     edgePort: read('edgePort'),
     logLevel: read('logLevel'),
     pqMode: read('pqMode'),

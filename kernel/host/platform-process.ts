@@ -19,6 +19,7 @@ import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
 import { keyValuePort } from './key-value-port.ts';
 import { tolerateAbsence } from './tolerate-absence.ts';
 import { instanceRow } from './instance-row.ts';
+import type { KeySettings } from './keys/key-settings.ts';
 import { mintFor } from './mint.ts';
 import { poolOptions } from './pool-options.ts';
 import { ServiceAlerts } from './process/service-alerts.ts';
@@ -30,6 +31,8 @@ export interface LoadedService {
   readonly plugin: AnyPlugin;
   readonly manifest: Manifest;
   readonly config: Readonly<Record<string, unknown>>;
+  /** None where no setting says anything of its keys. */
+  readonly keys?: KeySettings;
 }
 export interface PlatformProcessOptions {
   readonly bootstrap: Bootstrap;
@@ -167,7 +170,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
   const alerts = new ServiceAlerts(kv, log);
   const instances = new Map<string, ServiceInstance>();
-  for (const { plugin, manifest, config } of services) {
+  for (const { plugin, manifest, config, keys = {} } of services) {
     const workload = workloads.get(manifest.id) as Workload;
     const pool = new PostgresPool(poolOptions(bootstrap, manifest.id, workload));
     owned.defer(() => pool.close());
@@ -191,6 +194,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       verifier,
       tokens: wired.resolve(PARTS.tokens),
       secrets,
+      keySettings: keys,
       relay,
       bus: bus(workload),
       policy: policyPort(caller, workload),

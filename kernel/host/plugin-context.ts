@@ -6,11 +6,13 @@ import {
   type Caller,
   type Context,
   type EmitEntry,
+  type KeySeeds,
   type KeyValue,
   type Logger,
   ProblemError,
   type Request,
   type SigningAuthority,
+  type SealedBox,
   type Sql,
   type TokenChecks,
   type Tx,
@@ -53,6 +55,7 @@ export interface PluginContextParts {
   readonly pools: BackendPools;
   readonly workloadOf: (name: string | undefined) => Workload;
   readonly secrets: SecretChain;
+  readonly keys: Readonly<Record<string, SealedBox | KeySeeds>>;
   readonly engine: PolicyEngine;
   readonly policy: PolicyPort;
   readonly identityOf: (caller: Caller) => Promise<Identity>;
@@ -167,7 +170,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         parts.caller.client(parts.workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
       ]),
     ) as never,
-    secrets: secretsPort(parts.secrets, manifest.id),
+    keys: parts.keys as never,
+    secrets: secretsPort(parts.secrets),
     policy: {
       allows: async (caller, action, resource) =>
         parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),

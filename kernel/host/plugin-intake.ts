@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../base/manifest.ts';
 import { checkManifest, formatFinding } from './checks.ts';
-import { ConfigError, type ConfigFault, formatFaults, readConfig } from './configuration.ts';
+import { ConfigError, type ConfigFault, formatFaults } from './configuration.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
 import type { LoadedService } from './platform-process.ts';
 import { reasonOf } from './reason.ts';
+import { readSettings, type ServiceSettings } from './settings.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -58,23 +59,27 @@ function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>
   if (errors.length > 0) throw new Error(errors.map(formatFinding).join('\n'));
 }
 
-export function readConfigs(found: readonly FoundPlugin[], environment: Readonly<Record<string, string | undefined>>): Map<string, Readonly<Record<string, unknown>>> {
+export function readAllSettings(
+  found: readonly FoundPlugin[],
+  { environment, production }: { environment: Readonly<Record<string, string | undefined>>; production: boolean },
+): Map<string, ServiceSettings> {
   const faults: ConfigFault[] = [];
-  const configs = new Map<string, Readonly<Record<string, unknown>>>();
+  const settings = new Map<string, ServiceSettings>();
   for (const { manifest } of found) {
-    const read = readConfig(manifest.config, environment);
+    const read = readSettings(manifest, environment, production);
     faults.push(...(manifest.vertical === 'platform' ? read.faults : []));
-    configs.set(manifest.id, read.config);
+    settings.set(manifest.id, read);
   }
   if (faults.length > 0) throw new ConfigError(formatFaults(faults));
-  return configs;
+  return settings;
 }
 
-export async function importAll(found: readonly FoundPlugin[], configs: ReadonlyMap<string, Readonly<Record<string, unknown>>>, failed: FailedPlugin[]): Promise<LoadedService[]> {
+export async function importAll(found: readonly FoundPlugin[], settings: ReadonlyMap<string, ServiceSettings>, failed: FailedPlugin[]): Promise<LoadedService[]> {
   const services: LoadedService[] = [];
   for (const plugin of found) {
     try {
-      services.push({ plugin: await importPlugin(plugin), manifest: plugin.manifest, config: configs.get(plugin.manifest.id) ?? {} });
+      const { config = {}, keys = {} } = settings.get(plugin.manifest.id) ?? {};
+      services.push({ plugin: await importPlugin(plugin), manifest: plugin.manifest, config, keys });
     } catch (error) {
       if (plugin.manifest.vertical === 'platform') throw error;
       failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) });

@@ -28,6 +28,8 @@ import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from './job-runner.ts';
 import { type KernelRouteParts, kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
+import type { KeySettings } from './keys/key-settings.ts';
+import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
@@ -47,6 +49,8 @@ export interface ServiceInstanceParts {
   readonly verifier: Verifier;
   readonly tokens: TokenChecks;
   readonly secrets: SecretChain;
+  /** What the settings say of the keys of its contract. */
+  readonly keySettings: KeySettings;
   readonly relay: Relay;
   readonly bus: ConsumerBus;
   readonly policy: PolicyPort;
@@ -99,14 +103,16 @@ export class ServiceInstance implements AsyncDisposable {
 
   async migrate(): Promise<void> {
     const { plugin, pool, manifest } = this.#parts;
-    await migrate({ sql: pool, service: manifest.id, builtins: OUTBOX_MIGRATIONS, ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
+    await migrate({ sql: pool, service: manifest.id, builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS], ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
   }
 
   /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */
   async setUp(): Promise<void> {
     const { plugin, manifest, log, verifier } = this.#parts;
+    const { keySettings: settings, pool, platform, secrets } = this.#parts;
     const context = pluginContext({
       ...this.#parts,
+      keys: await openKeys({ manifest, settings, dataDir: platform.dataDir, secrets, sql: pool.sql }),
       engine: this.#engine,
       owned: this.#owned,
       identityOf: caller => this.#identityOf(caller),

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { StorageError } from './storage-error.ts';
 
@@ -24,7 +25,7 @@ const NAMESPACE: DatabaseAccount = { kind: 'namespace', spawn: {}, prefix: ['uns
  */
 export function databaseAccount(dataDir: string, home: string, programs: readonly string[]): DatabaseAccount {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  if (process.getuid?.() !== 0) return OWN;
+  if (process.getuid?.() !== 0) return own();
   const owner = statSync(home, { throwIfNoEntry: false });
   const users = owner === undefined ? knownUsers() : owner.uid === 0 ? [] : [{ uid: owner.uid, gid: owner.gid }];
   for (const user of users) {
@@ -36,6 +37,24 @@ export function databaseAccount(dataDir: string, home: string, programs: readonl
   throw new StorageError('no_database_account', `as root, the database in ${home} needs an unprivileged user that can read ${programs.join(', ')}`, {
     fix: 'run the platform as an ordinary user, or install it and its data below folders that others may enter (mode 0711)',
   });
+}
+
+/** PostgreSQL asks the system for the name of whoever runs it. A user id that a container was given has none: inside a namespace it is called `nobody`. */
+function own(): DatabaseAccount {
+  if (ownName() !== undefined) return OWN;
+  if (namespacesWork()) return NAMESPACE;
+  throw new StorageError('no_database_account', `the user id ${process.getuid?.()} has no name on this system, and the packaged database needs one`, {
+    fix: 'run the platform as a user of /etc/passwd, or point PLATFORM_DB_URL at a PostgreSQL of your own',
+  });
+}
+
+/** Name of the user that runs this process, where it has one. */
+export function ownName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Makes `path` a folder that only the account (and root) can enter. */

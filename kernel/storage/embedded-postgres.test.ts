@@ -1,9 +1,11 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:net';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventually } from './fixtures/eventually.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
@@ -14,6 +16,8 @@ import { driver } from './postgres-driver.ts';
 import { isAlive, recordOf } from './process-record.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
+
+const LAUNCHER = fileURLToPath(new URL('./fixtures/launcher.ts', import.meta.url));
 
 let cluster: TestCluster;
 beforeAll(async () => {
@@ -131,6 +135,40 @@ test('a server that was killed itself comes back with every committed row, whate
   expect(await second.admin()`select count(*)::int as rows from kept`).toEqual([{ rows: 1000 }]);
   await Promise.all([first.stop(), second.stop()]);
   rmSync(dataDir, { recursive: true });
+});
+
+test('F-29 a start that was killed while it made the cluster leaves nothing behind at the next one', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const tls = await cluster.authority.leaf('postgres');
+  writeFileSync(join(dataDir, 'tls.json'), JSON.stringify(tls), { mode: 0o600 });
+  const launcher = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, dataDir, 'postgres'], { stdio: 'ignore' });
+  const made = () => readdirSync(dataDir).filter(name => name.startsWith('pg-init-'));
+  await eventually(() => made().flatMap(name => readdirSync(join(dataDir, name))).length).toBeGreaterThan(0);
+  launcher.kill('SIGKILL');
+  expect([made().length, existsSync(join(dataDir, 'pg'))]).toEqual([1, false]);
+  const second = await startEmbeddedPostgres({ dataDir, tls });
+  expect([made(), readdirSync(join(dataDir, 'run'))]).toEqual([[], ['pg', 'pg.json']]);
+  await second.stop();
+  rmSync(dataDir, { recursive: true });
+});
+
+test.skipIf(process.getuid?.() !== 0)('F-29 a user id without a name gets its database, or is told in plain words that it needs one', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const nameless = 54_321;
+  chownSync(dataDir, nameless, nameless);
+  writeFileSync(join(dataDir, 'tls.json'), JSON.stringify(await cluster.authority.leaf('postgres')), { mode: 0o644 });
+  const launcher = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, dataDir, 'postgres'], { stdio: ['ignore', 'pipe', 'pipe'], uid: nameless, gid: nameless });
+  let errors = '';
+  launcher.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+  const [said] = (await Promise.race([once(launcher.stdout, 'data'), once(launcher, 'exit')])) as [Buffer | number];
+  const server = Number(String(said));
+  if (launcher.exitCode === null) {
+    expect(isAlive(recordOf(server))).toBe(true);
+    launcher.kill('SIGKILL');
+    process.kill(server, 'SIGQUIT');
+    await eventually(() => isAlive(recordOf(server))).toBe(false);
+  } else expect(errors).toContain('has no name on this system, and the packaged database needs one');
+  rmSync(dataDir, { recursive: true, force: true });
 });
 
 test('a start that is called off leaves no process', async () => {

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { appendFileSync, closeSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { appendFileSync, closeSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type postgres from 'postgres';
-import { DATABASE_ENVIRONMENT, type DatabaseAccount, databaseAccount, giveTo, privateDirectory } from './database-account.ts';
+import { DATABASE_ENVIRONMENT, type DatabaseAccount, databaseAccount, giveTo, ownName, privateDirectory } from './database-account.ts';
 import { freePort } from './free-port.ts';
 import { openLog, tailOf } from './log-file.ts';
 import { driver } from './postgres-driver.ts';
@@ -13,7 +13,7 @@ import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts'
 import { HBA, ident, settings } from './postgres-config.ts';
 import { findPostmaster, type Postmaster } from './postmaster.ts';
 import { writePrivateFile } from './private-file.ts';
-import { endProcess, recordOf, writeRecord } from './process-record.ts';
+import { endProcess, isAlive, readRecord, recordOf, writeRecord } from './process-record.ts';
 import { ensureDatabase } from './service-schema.ts';
 import { StorageError } from './storage-error.ts';
 
@@ -58,6 +58,7 @@ export async function startEmbeddedPostgres({ dataDir, tls, progress = () => {},
       await adopted.stop();
     }
   }
+  await sweepStaging(cluster);
   if (!existsSync(home)) await initialise(cluster);
   for (let attempt = 1; ; attempt++) {
     const started = await start(cluster, tls).catch((error: unknown) => {
@@ -135,21 +136,33 @@ interface Cluster {
   readonly signal: AbortSignal | undefined;
 }
 
+const STAGING = 'pg-init-';
+
+/** What a start that was killed while it made a cluster has left: forty megabytes, and perhaps the program that still writes them. */
+async function sweepStaging({ root, record }: Cluster): Promise<void> {
+  const maker = readRecord(`${record}.init`);
+  if (maker !== null && isAlive(maker)) await endProcess(maker, [['SIGKILL', 5_000]]);
+  rmSync(`${record}.init`, { force: true });
+  for (const name of readdirSync(root).filter(entry => entry.startsWith(STAGING))) rmSync(join(root, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+}
+
 /** A cluster is made beside its place and moved there when it is whole, so that a crash leaves none or all of it. */
-async function initialise({ root, home, binaries, account, progress, signal }: Cluster): Promise<void> {
+async function initialise({ root, home, record, binaries, account, progress, signal }: Cluster): Promise<void> {
   progress('Creating the database cluster');
-  const staging = join(root, `pg-init-${randomBytes(4).toString('hex')}`);
+  const staging = join(root, `${STAGING}${randomBytes(4).toString('hex')}`);
   privateDirectory(staging, account);
   try {
     const args = ['-D', staging, '-U', 'postgres', '--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--auth=reject', '--no-instructions'];
     const [program, ...rest] = [...account.prefix, binaries.initdb, ...args];
     const child = spawn(program as string, rest, { ...account.spawn, cwd: '/', env: DATABASE_ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'], ...(signal && { signal }) });
+    if (child.pid !== undefined) writeRecord(`${record}.init`, recordOf(child.pid));
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_000)));
     const code = await new Promise((done, failed) => child.once('error', failed).once('close', done));
     if (code !== 0) throw new StorageError('initdb_failed', `initdb ended with ${String(code)}: ${said.trim()}`);
     appendFileSync(join(staging, 'postgresql.conf'), "\ninclude_if_exists = 'platform.conf'\n");
     renameSync(staging, home);
+    rmSync(`${record}.init`, { force: true });
   } catch (error) {
     rmSync(staging, { recursive: true, force: true });
     throw error;
@@ -204,7 +217,7 @@ async function waitReady({ home, record, signal }: Cluster, check = (): void => 
 function configure({ home, account }: Cluster, tls: PostgresTls, { port, socketDirectory }: Pick<Postmaster, 'port' | 'socketDirectory'>): void {
   const give = (file: string): void => giveTo(file, account);
   // Seen from inside its namespace, every user of the machine that is not ours is called nobody: the socket's folder keeps them out.
-  const administrators = [...new Set([userInfo().username, 'root', ...(account.kind === 'namespace' ? ['nobody'] : [])])];
+  const administrators = [...new Set([ownName() ?? 'nobody', 'root', ...(account.kind === 'namespace' ? ['nobody'] : [])])];
   const config = { port, socketDirectory, administrators };
   privateDirectory(join(home, 'tls'), account);
   writePrivateFile(join(home, 'tls', 'ca.crt'), tls.ca, give);

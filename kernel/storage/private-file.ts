@@ -16,12 +16,12 @@ export function writePrivateFile(path: string, text: string, prepare: (file: str
 }
 
 /** The secret kept in `path`, made on first use. Of two processes that make it at once, one wins and both read the same. */
-export function readOrCreateSecret(path: string): string {
+export function readOrCreateSecret(path: string, make: () => string = () => randomBytes(32).toString('base64url')): string {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     if (!existsSync(path)) {
-      writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx', flush: true });
+      writeFileSync(file, make(), { mode: 0o600, flag: 'wx', flush: true });
       linkSync(file, path); // unlike a rename, fails when somebody was first
     }
   } catch (error) {

@@ -2,6 +2,7 @@
 export { defineContract } from './src/contract.ts';
 export type { AnyContract, Contract, Placement, WorkloadNeeds } from './src/contract.ts';
 export { event, subscribe } from './src/event.ts';
+export type { KeyDecl, KeySeeds } from './src/key.ts';
 export type { EventDef, Subscription } from './src/event.ts';
 export type { PageDecl, ColumnDecl, RowAction } from './src/page.ts';
 export type { Action, Gate, Principal } from './src/action.ts';

@@ -5,7 +5,7 @@ import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
 import { newId } from '@platform/kernel/base/ids';
 import { platformHost } from '@platform/kernel/host/bootstrap';
-import { readConfig } from '@platform/kernel/host/configuration';
+import { readSettings } from '@platform/kernel/host/settings';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
@@ -291,7 +291,7 @@ export function boot<C extends AnyContract, U extends Readonly<Record<string, An
 
 function loaded(plugin: AnyPlugin, environment: Readonly<Record<string, string>>) {
   const manifest = manifestOf(plugin.contract, '0.0.0-test');
-  const { config, faults } = readConfig(manifest.config, environment);
+  const { config, keys, faults } = readSettings(manifest, environment, false);
   if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
-  return { plugin, manifest, config };
+  return { plugin, manifest, config, keys };
 }

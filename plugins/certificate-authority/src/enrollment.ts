@@ -23,7 +23,7 @@ export class Enrollment {
     const given = createHash('sha256').update(secret).digest();
     const wanted = expected ? Buffer.from(expected.sha256, 'hex') : Buffer.alloc(32);
     const admitted = timingSafeEqual(given, wanted) && expected?.workload === workload;
-    this.#log.warn({ channel: 'enrollment', service_name: workload, peer: ip, admitted }, 'enrollment secret used');
+    this.#log[admitted ? 'info' : 'warn']({ channel: 'enrollment', service_name: workload, peer: ip, admitted }, 'enrollment secret used');
     if (admitted) await this.#count(workload, ip);
     return admitted;
   }

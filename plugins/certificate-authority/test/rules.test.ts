@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import type { KeyValue } from '@platform/sdk';
 import { describe, expect, test } from 'vitest';
+import { Enrollment } from '../src/enrollment.ts';
 import { Mint } from '../src/mint.ts';
 import { MAX_CONCURRENT_MINTS, MAX_QUEUED_MINTS, MintQueue, MintQueueFull } from '../src/mint-queue.ts';
 import { isLocalName, parseSuffixes } from '../src/name-classification.ts';
@@ -126,4 +129,13 @@ test.each(['root.key', 'classical/root.key', 'intermediate.key'])('G-ACME-01 a m
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
+});
+
+test('F-29 an ordinary enrollment is a line of information; one that is refused is a warning', async () => {
+  const [secret, lines] = ['s'.repeat(43), [] as string[]];
+  const record = JSON.stringify({ sha256: createHash('sha256').update(secret).digest('hex'), workload: 'bus' });
+  const kv = { call: async () => record, pipeline: async () => [1, 1] } as unknown as KeyValue;
+  const line = (level: string) => () => void lines.push(level);
+  const enrollment = new Enrollment(kv, { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') });
+  expect([await enrollment.admits(secret, 'bus', '127.0.0.1'), await enrollment.admits('t'.repeat(43), 'bus', '127.0.0.1'), lines]).toEqual([true, false, ['info', 'warn']]);
 });

@@ -143,6 +143,7 @@ export class BusProcess implements AsyncDisposable {
         config: { produceRate: 1_000, produceBurst: 2_000, streamEntries: 1_000_000, ...config },
         pools: { facade: () => ({}) } as never,
         secrets: {} as never,
+        keySettings: {},
         bus: consumerBus(caller, self),
         policy,
         environments: new EnvironmentStates({ read: async () => 'active', ask: async () => 'active' }),

@@ -21,14 +21,6 @@ export const gateway = defineContract({
   },
   aliases: { '/readiness': '/v1/readiness' },
   config: Type.Object({
-    encryptionKey: Type.String({ env: 'PLATFORM_BFF_ENCRYPTION_KEY', secret: true, pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Key of stored sessions: 32 bytes in base64' }),
-    previousKeys: Type.String({
-      env: 'PLATFORM_BFF_PREVIOUS_KEYS',
-      secret: true,
-      default: '',
-      pattern: '^([A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*)?$',
-      description: 'Older keys, separated by commas; sessions are wrapped again as they are written',
-    }),
     csrf: Type.Boolean({ env: 'PLATFORM_BFF_CSRF', default: true, description: 'Whether mutations must carry x-bff-csrf' }),
     idleTtlS: Type.Integer({ env: 'PLATFORM_BFF_IDLE_TTL_S', default: 604_800, minimum: 60, description: 'Seconds a session lives unused' }),
     absoluteTtlS: Type.Integer({ env: 'PLATFORM_BFF_ABSOLUTE_TTL_S', default: 2_592_000, minimum: 60, description: 'Seconds a session lives at most' }),
@@ -37,6 +29,16 @@ export const gateway = defineContract({
     streamsPerSession: Type.Integer({ env: 'PLATFORM_BFF_STREAMS_PER_SESSION', default: 2_048, minimum: 1, maximum: 100_000, description: 'How many of them belong to one session' }),
     partitionedCookie: Type.Boolean({ env: 'PLATFORM_BFF_PARTITIONED_COOKIE', default: false, description: 'Whether the session cookie is kept apart per embedding site (CHIPS)' }),
   }),
+
+  keys: {
+    sessions: {
+      use: 'seal',
+      documented: 'PLATFORM_BFF_ENCRYPTION_KEY',
+      description: 'Key of stored sessions: 32 bytes in base64, or a secret reference',
+      previous: 'PLATFORM_BFF_PREVIOUS_KEYS',
+      file: 'bff.key',
+    },
+  },
 
   actions: {
     'delegate:read': { title: 'See who is acted for', grants: 'admin' },

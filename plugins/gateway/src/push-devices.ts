@@ -31,7 +31,7 @@ export class PushDevices {
   constructor(ctx: Ctx, guard: Guard) {
     this.#ctx = ctx;
     this.#guard = guard;
-    this.#box = ctx.secrets.boxOf(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
+    this.#box = ctx.keys.sessions;
   }
 
   readonly methods: Methods = {

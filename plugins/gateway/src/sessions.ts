@@ -46,7 +46,7 @@ export class Sessions {
   constructor(ctx: Ctx, issuer: Issuer) {
     this.#ctx = ctx;
     this.#issuer = issuer;
-    this.#box = ctx.secrets.boxOf(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
+    this.#box = ctx.keys.sessions;
     this.#lock = new RefreshLock(ctx);
     this.store = new SessionStore(ctx);
   }

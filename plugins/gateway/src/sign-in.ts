@@ -36,7 +36,7 @@ export class SignIn {
     this.#apps = apps;
     this.#issuer = issuer;
     this.#sessions = sessions;
-    this.#box = ctx.secrets.boxOf(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
+    this.#box = ctx.keys.sessions;
     this.#limit = new RateLimit(ctx, 'login', SIGN_INS_PER_MINUTE);
   }
 

@@ -42,13 +42,17 @@ export const identity = defineContract({
     keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
     passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
     ...recoveryConfig,
-    keyEncryptionRef: Type.String({ env: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that wrap signing keys' }),
-    previousKeyEncryptionRefs: Type.String({
-      env: 'PLATFORM_AUTH_PREVIOUS_KEY_ENCRYPTION_REFS',
-      default: '',
-      description: 'Comma-separated secret references of keys that came before: they open what they sealed, which is sealed anew within minutes. Keep each for 30 days, for what is not',
-    }),
   }),
+
+  keys: {
+    signing: {
+      use: 'seal',
+      documented: 'PLATFORM_AUTH_KEY_ENCRYPTION_REF',
+      description: 'Secret reference of the 32 bytes (base64) that wrap signing keys',
+      previous: 'PLATFORM_AUTH_PREVIOUS_KEY_ENCRYPTION_REFS',
+      file: 'auth.key',
+    },
+  },
 
   actions: {
     'auth:membership:read': { title: 'Read roles, groups and live scopes', principals: ['machine'] },

@@ -1,3 +1,4 @@
+import './known-runtime.ts';
 import { notification } from '@platform/notification/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin, type NodeExchange } from '@platform/sdk';

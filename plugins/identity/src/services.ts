@@ -73,7 +73,7 @@ import { Workloads } from './workloads.ts';
 
 /** Everything of this service, put together by hand (house 20). */
 export async function servicesOf(ctx: Ctx) {
-  const box = await ctx.secrets.box(ctx.config.keyEncryptionRef, ctx.config.previousKeyEncryptionRefs.split(',').filter(Boolean));
+  const box = ctx.keys.signing;
   const keys = new SigningKeys(ctx, box);
   await keys.start();
   const realms = new Realms(ctx);

@@ -22,7 +22,6 @@ export const registry = defineContract({
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value', 'policy-store'],
   config: Type.Object({
-    keyEncryptionRef: Type.String({ env: 'PLATFORM_SYS_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal queued mail' }),
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
     dnsServers: Type.String({
       env: 'PLATFORM_SYS_DNS_SERVERS',
@@ -30,11 +29,17 @@ export const registry = defineContract({
       pattern: '^([0-9a-fA-F:.\\[\\]]+(, ?[0-9a-fA-F:.\\[\\]]+)*)?$',
       description: "Addresses of the DNS servers that custom domains are proven against, separated by commas; the system's when empty",
     }),
-    auditKeyRef: Type.String({
-      env: 'PLATFORM_SYS_AUDIT_KEY_REF',
-      description: 'Secret reference of the 32 bytes (base64) that the key of the audit trail is made from; a second line is the next key',
-    }),
   }),
+
+  keys: {
+    mail: { use: 'seal', documented: 'PLATFORM_SYS_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal queued mail', file: 'sys.key' },
+    audit: {
+      use: 'seeds',
+      documented: 'PLATFORM_SYS_AUDIT_KEY_REF',
+      description: 'Secret reference of the 32 bytes (base64) that the key of the audit trail is made from; a second line is the next key',
+      file: 'audit.key',
+    },
+  },
 
   actions: {
     'sys:sys:admin': { title: 'Administer the platform', principals: ['user', 'delegated'] },

@@ -81,7 +81,7 @@ export async function servicesOf(ctx: Ctx) {
   const bindings = new Bindings(ctx, { access, audit, apps });
   const bootstrap = new Bootstrap(ctx, { access, enablement });
   const listing = new AccessListing(ctx, verticals);
-  const mails = invitationMails(ctx, await ctx.secrets.box(ctx.config.keyEncryptionRef));
+  const mails = invitationMails(ctx, ctx.keys.mail);
   const memberChanges = new MemberChanges(ctx);
   const owners = new Owners(ctx, { access, changes: memberChanges });
   const members = { access, audit, changes: memberChanges, owners };

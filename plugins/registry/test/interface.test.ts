@@ -156,6 +156,7 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'removals',
     'schema_migrations',
     'service_enablement',
+    'service_keys',
     'tombstones',
     'verticals',
   ]);

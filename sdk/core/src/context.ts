@@ -3,6 +3,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
 import type { AnyContract } from './contract.ts';
+import type { KeySeeds } from './key.ts';
 import type { FieldFault, ProblemError } from './problem.ts';
 import type { AnyRoute, PathParams } from './route.ts';
 import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
@@ -246,6 +247,10 @@ export interface Sender {
   permits(action: string): Promise<boolean>;
 }
 
+type KeysOf<C extends AnyContract> = C['base'] extends { keys: infer K }
+  ? { readonly [N in keyof K]: K[N] extends { use: 'seal' } ? SealedBox : KeySeeds }
+  : Readonly<Record<string, SealedBox | KeySeeds>>;
+
 /** Everything alive that a plugin may touch. */
 export interface Context<C extends AnyContract, U extends Readonly<Record<string, AnyContract>> = Readonly<Record<never, never>>> {
   readonly config: ConfigOf<C>;
@@ -268,12 +273,10 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** Repeats `work` on the clock until it is disposed, one run at a time: for what lasts as long as a request. Anything longer is a job. */
   every(ms: number, work: () => Promise<void> | void): Disposable;
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
+  /** The keys of the contract, each as its use says. */
+  readonly keys: KeysOf<C>;
   readonly secrets: {
     read(reference: string): Promise<Uint8Array | undefined>;
-    /** A box under the key of a reference (32 bytes in base64), and those that came before, which only open; throws when one is not readable, for what cannot seal must not start. */
-    box(reference: string, previous?: readonly string[]): Promise<SealedBox>;
-    /** A box under keys given in base64: the first seals, all open. */
-    boxOf(current: string, previous?: readonly string[]): SealedBox;
   };
   readonly policy: {
     /** A finer question than the gate's; the decision is logged once with its reason. */

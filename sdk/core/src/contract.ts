@@ -1,6 +1,7 @@
 import type { TObject } from 'typebox';
 import type { Action, Gate } from './action.ts';
 import type { EventDef, Subscription } from './event.ts';
+import type { KeyDecl } from './key.ts';
 import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
@@ -39,6 +40,8 @@ interface Base {
   /** Other services stop without it: no environment can turn it off. Counts for the platform's own services only. */
   readonly essential?: boolean;
   readonly config?: TObject;
+  /** Keys that its data rest on. */
+  readonly keys?: Readonly<Record<string, KeyDecl>>;
   readonly consumes?: Readonly<Record<string, Subscription>>;
   readonly jobs?: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;

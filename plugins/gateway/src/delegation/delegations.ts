@@ -42,7 +42,7 @@ export class Delegations {
   constructor(ctx: Ctx, parts: Parts) {
     this.#ctx = ctx;
     this.#parts = parts;
-    this.#box = ctx.secrets.boxOf(ctx.config.encryptionKey, ctx.config.previousKeys.split(',').filter(Boolean));
+    this.#box = ctx.keys.sessions;
     this.#store = new DelegationStore(ctx);
   }
 

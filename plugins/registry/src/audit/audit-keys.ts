@@ -122,7 +122,7 @@ export class AuditKeys {
   }
 
   async #readSecret(): Promise<void> {
-    const secret = await this.#ctx.secrets.read(this.#ctx.config.auditKeyRef);
+    const secret = await this.#ctx.keys.audit.read();
     if (!secret) return;
     try {
       const held = AuditKey.read(secret);
