@@ -45,11 +45,23 @@ import { SlugAvailability } from './tenants/slug-availability.ts';
 import { Unfinished } from './tenants/unfinished.ts';
 import { Verticals } from './verticals.ts';
 
+/** A witness that is made beside a signed trail is of a new machine, or in the place of one that somebody took away: nobody but the operator knows. */
+async function sayWhatWitnessMissed(ctx: Ctx, witness: AuditWitness): Promise<void> {
+  if (!witness.isNew) return;
+  const [signed] = await ctx.db.sql<object[]>`select 1 from audit_anchors limit 1`;
+  if (signed)
+    ctx.log.error(
+      { alert: 'sys.audit.witness_begun', file: join(ctx.platform.dataDir, 'audit', 'witness.db') },
+      'the witness of the audit trail was made anew: it cannot tell what was put back before; restore its file unless this machine is new',
+    );
+}
+
 /** Everything of this service, put together by hand (house 20). */
 export async function servicesOf(ctx: Ctx) {
   const access = new Access(ctx);
   const auditKeys = await AuditKeys.open(ctx);
   const witness = ctx.own(AuditWitness.open(join(ctx.platform.dataDir, 'audit'), ctx.clock.now()));
+  await sayWhatWitnessMissed(ctx, witness);
   const audit = new AuditTrail(ctx, new AuditChain(ctx));
   const auditListing = new AuditListing(ctx, access);
   const auditVerification = new AuditVerification(ctx, { keys: auditKeys, witness });

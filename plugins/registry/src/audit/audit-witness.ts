@@ -18,11 +18,14 @@ export interface Witnessed {
 export class AuditWitness implements Disposable {
   /** When it began to look. */
   readonly since: string;
+  /** Made by this very start: whatever was seen before is not known. */
+  readonly isNew: boolean;
   readonly #file: DatabaseSync;
 
-  private constructor(file: DatabaseSync, since: string) {
+  private constructor(file: DatabaseSync, since: string, isNew: boolean) {
     this.#file = file;
     this.since = since;
+    this.isNew = isNew;
   }
 
   static open(directory: string, now: Date): AuditWitness {
@@ -34,9 +37,9 @@ export class AuditWitness implements Disposable {
       pragma synchronous = normal;
       create table if not exists marks (env_id text, day text, position integer not null, audit_id text not null, hash text not null, primary key (env_id, day)) without rowid;
       create table if not exists begun (one integer primary key check (one = 1), since text not null)`);
-    file.prepare('insert into begun values (1, ?) on conflict do nothing').run(now.toISOString());
+    const { changes } = file.prepare('insert into begun values (1, ?) on conflict do nothing').run(now.toISOString());
     const { since } = file.prepare('select since from begun').get() as { since: string };
-    return new AuditWitness(file, since);
+    return new AuditWitness(file, since, changes > 0);
   }
 
   /** Marks of one environment behind a position, in their order. */
