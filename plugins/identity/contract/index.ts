@@ -290,7 +290,7 @@ export const identity = defineContract({
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, errors: 'oauth', hidden: true }),
     protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, errors: 'oauth', hidden: true }),
     discovery: node('/.well-known/{*rest}', { summary: 'Discovery and keys', gate: { public: 'Discovery is public by standard' }, hidden: true }),
-    pages: node('/{*path}', { summary: 'The hosted pages', gate: { public: hosted }, hidden: true }),
+    pages: node('/{*path}', { summary: 'The hosted pages', gate: { public: hosted }, problems: ['realm_not_found', 'not_found', 'method_not_allowed'], hidden: true }),
   },
 
   jobs: {

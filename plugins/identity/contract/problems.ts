@@ -27,6 +27,8 @@ export const problems = {
   bad_origin: { status: 403, title: 'The request comes from another site', retry: 'never' },
   platform_only: { status: 403, title: 'This belongs to the platform, not to an environment', retry: 'never' },
   vertical_elsewhere: { status: 403, title: 'The vertical is not at home in this environment', retry: 'never' },
+  not_found: { status: 404, title: 'Nothing is here', retry: 'never' },
+  method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
   role_not_found: { status: 404, title: 'No such role', retry: 'never' },
   group_not_found: { status: 404, title: 'No such group', retry: 'never' },
   passkey_not_found: { status: 404, title: 'No such passkey', retry: 'never' },

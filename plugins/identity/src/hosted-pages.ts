@@ -10,6 +10,7 @@ import { renderStep } from '../../../signin/render.ts';
 import { stepOf } from '../../../signin/step.ts';
 import type { SignUpPolicy } from './account/sign-up-policy.ts';
 import type { Contract, Ctx } from './context.ts';
+import { methodsAt, readsJson } from './declared-paths.ts';
 import type { Realm, Realms } from './realms.ts';
 import type { UpstreamProviders } from './sso/upstream-providers.ts';
 
@@ -62,7 +63,10 @@ export class HostedPages {
 
   async serve({ req, res, hostname }: NodeExchange): Promise<void> {
     const url = new URL(req.url ?? '/', 'https://pages');
-    if (req.method !== 'GET' && req.method !== 'HEAD') return void res.writeHead(405, { allow: 'GET, HEAD' }).end();
+    const looks = req.method === 'GET' || req.method === 'HEAD';
+    const methods = methodsAt(url.pathname);
+    // What comes here with a method of its own path was declared with others.
+    if (methods.length > 0 || (!looks && stepOf(url.pathname) !== 'not-found')) throw this.#notAllowed(methods.length > 0 ? methods : ['GET', 'HEAD']);
     const file = this.#files.get(url.pathname);
     if (file) return answer({ req, res }, 200, file, { 'content-type': file.type, 'cache-control': 'public, max-age=31536000, immutable' });
     // Browsers ask for it by themselves; the mark of the page is drawn by its style.
@@ -71,6 +75,7 @@ export class HostedPages {
     // The root is where a sign-in without an application ends.
     if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm, url.searchParams.get('ui_locales')), 'cache-control': 'no-store' }).end();
     const step = stepOf(url.pathname);
+    if (step === 'not-found' && (!looks || readsJson(url.pathname, req.headers.accept))) throw this.#ctx.problem('not_found', { detail: 'Nothing is at this path.' });
     const query = Object.fromEntries(url.searchParams);
     const body = renderStep(step, {
       locale: localeOf(req.headers['accept-language'], query['ui_locales']),
@@ -107,6 +112,11 @@ export class HostedPages {
   /** The platform's people go on to the console; a tenant's to their account, for which of its applications they came is not known. */
   #home(realm: Realm, uiLocales: string | null): string {
     return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : pathWith('/account', { ui_locales: uiLocales ?? undefined });
+  }
+
+  #notAllowed(methods: readonly string[]) {
+    const allow = methods.join(', ');
+    return this.#ctx.problem('method_not_allowed', { detail: `Here: ${allow}.`, headers: { allow } });
   }
 
   async #read(envId: string): Promise<Record<string, string>> {

@@ -5,6 +5,7 @@ import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
 import { bumpEveryRealm } from './access-version.ts';
+import { challenging } from './challenges.ts';
 import { applicationHandlers } from './clients/application-handlers.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
@@ -19,7 +20,8 @@ export default definePlugin(identity, {
   uses: { notification, registry },
   migrations: new URL('../migrations/', import.meta.url),
 
-  async setup(ctx) {
+  async setup(context) {
+    const ctx = challenging(context);
     const made = await servicesOf(ctx);
     const { access, accounts, authorizations, ciba, consents, device, directory, holders, keys, mailbox, model, ownConsents, pages, passwords, people, protocol, realms } = made;
     const { registration, requests, rotation, selection, sessions, signIn, templates, wallets, workloads } = made;

@@ -21,6 +21,14 @@ import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
 const MAX_PROVIDERS = 500;
 /** What a client certificate opens. Nothing else of the protocol looks at one. */
 const MTLS_PATHS = new Set(['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => `/mtls/oauth/${name}`));
+/** The protocol core answers 404 to a method that its path does not know. */
+const METHODS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ...['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => [`/oauth/${name}`, ['POST']] as const),
+  ['/oauth/authorize', ['GET', 'HEAD', 'POST']],
+  ['/oauth/authorize/continue', ['POST']],
+  ['/oauth/userinfo', ['GET', 'POST']],
+  ...['jwks.json', 'openid-configuration', 'oauth-authorization-server'].map(name => [`/.well-known/${name}`, ['GET', 'HEAD']] as const),
+]);
 const TOKEN_PATHS = new Set(['/oauth/token', '/mtls/oauth/token']);
 const REGISTER = /^(\/mtls)?\/oauth\/register(\/[^/]{1,100})?$/;
 /** How long readers may keep the key set; the next keys are in it long before they sign (G-K-06). */
@@ -83,6 +91,8 @@ export class Protocol {
     const path = url.split('?')[0] as string;
     const register = REGISTER.exec(path);
     if (register && registration) return registration.handle(realm, register[2] ?? '', exchange, register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined);
+    const methods = METHODS.get(path.replace(/^\/mtls\//, '/'));
+    if (methods && !methods.includes(exchange.req.method ?? '')) return refuse(res, 405, 'invalid_request', `here: ${methods.join(', ')}`, { allow: methods.join(', ') });
     if (path === '/.well-known/jwks.json') return this.#keySet(exchange.req, res);
     if (path === '/oauth/userinfo') return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
     if (url.startsWith('/mtls/') && !MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
@@ -122,7 +132,6 @@ export class Protocol {
 
   /** Current keys, those that follow and those that were: a token is never refused for a rotation in between. */
   #keySet(req: IncomingMessage, res: ServerResponse): void {
-    if (req.method !== 'GET' && req.method !== 'HEAD') return void res.writeHead(405, { allow: 'GET, HEAD' }).end();
     const body = JSON.stringify({ keys: this.#parts.keys.publicJwks });
     const headers = {
       'content-type': 'application/jwk-set+json; charset=utf-8',
@@ -199,7 +208,7 @@ export class Protocol {
   }
 }
 
-function refuse(res: ServerResponse, status: number, error: string, description: string): void {
+function refuse(res: ServerResponse, status: number, error: string, description: string, headers: Readonly<Record<string, string>> = {}): void {
   const body = JSON.stringify({ error, error_description: description });
-  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' }).end(body);
+  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', ...headers }).end(body);
 }

@@ -34,7 +34,6 @@ const UNKNOWN = 'the access token is missing, expired, revoked or of another iss
 /** Claims about the person a token was issued to at this very issuer (OpenID Connect Core 5.3). */
 export async function userinfo(ctx: Ctx, { people, tokens, issuer }: { people: People; tokens: TokenVerifier; issuer: string }, realm: Realm, exchange: NodeExchange): Promise<void> {
   const { req, res } = exchange;
-  if (req.method !== 'GET' && req.method !== 'POST') return void res.writeHead(405, { allow: 'GET, POST' }).end();
   const [, scheme, token] = /^(bearer|dpop) +([A-Za-z0-9._~+/=-]{1,12288})$/i.exec(req.headers.authorization ?? '') ?? [];
   const claims = token === undefined ? undefined : await tokens.read(token);
   const challenge = claims && token && scheme ? await unproven(ctx, { claims, token, scheme: scheme.toLowerCase(), issuer }, exchange) : undefined;

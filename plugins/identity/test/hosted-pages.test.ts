@@ -139,3 +139,66 @@ describe('the hosted pages', () => {
     expect(elsewhere.json['code']).toBe('csrf_mismatch');
   });
 });
+
+describe('a request that no page and no route takes', () => {
+  const ask = (method: string, path: string, headers: Record<string, string> = {}) =>
+    world.reach(path, { method, headers: { 'content-type': 'application/json', ...headers }, ...(method === 'GET' ? {} : { body: '{}' }) });
+
+  test.each([
+    ['GET', '/v1/sign-in', 'POST'],
+    ['PUT', '/v1/sign-in', 'POST'],
+    ['DELETE', '/v1/password/reset-request', 'POST'],
+    ['POST', '/v1/branding', 'GET, HEAD'],
+    ['PUT', '/v1/clients', 'GET, HEAD, POST'],
+    ['GET', '/v1/clients/018f0000-0000-7000-8000-00000000e001/secret', 'POST'],
+    ['POST', '/sign-in', 'GET, HEAD'],
+  ])('F-28 %s %s is 405 with what the path takes', async (method, path, allow) => {
+    const answer = await ask(method, path);
+    expect([answer.status, answer.headers['allow'], answer.headers['content-type'], answer.json['code']]).toEqual([
+      405,
+      allow,
+      expect.stringContaining('application/problem+json'),
+      'method_not_allowed',
+    ]);
+  });
+
+  test.each([
+    ['GET', '/oauth/token', 'POST'],
+    ['GET', '/oauth/par', 'POST'],
+    ['PUT', '/oauth/authorize', 'GET, HEAD, POST'],
+    ['GET', '/oauth/authorize/continue', 'POST'],
+    ['DELETE', '/oauth/userinfo', 'GET, POST'],
+    ['POST', '/.well-known/jwks.json', 'GET, HEAD'],
+    ['POST', '/.well-known/openid-configuration', 'GET, HEAD'],
+  ])('F-28 %s %s is 405 in the words of the protocol', async (method, path, allow) => {
+    const answer = await ask(method, path);
+    expect([answer.status, answer.headers['allow'], answer.json['error']]).toEqual([405, allow, 'invalid_request']);
+  });
+
+  test('F-28 an unknown path is a problem to whoever reads JSON, and a page to a browser', async () => {
+    const json = { accept: 'application/json' };
+    for (const [path, headers] of [
+      ['/nowhere', json],
+      ['/v1/nowhere', {}],
+
+      ['/nowhere', { accept: 'application/problem+json' }],
+    ] as const) {
+      const answer = await ask('GET', path, headers);
+      expect([path, answer.status, answer.headers['content-type'], answer.json['code'] ?? answer.json['detail']]).toEqual([path, 404, expect.stringContaining('json'), expect.any(String)]);
+    }
+    const page = await ask('GET', '/nowhere', { accept: 'text/html,application/json' });
+    expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    expect((await ask('POST', '/nowhere')).json['code']).toBe('not_found');
+  });
+
+  test('F-28 whoever is not known by a cookie is told how to be', async () => {
+    const browser = world.browser();
+    const answers = [
+      await browser.post('/v1/sign-in', { email: 'nobody@example.org', password: 'x', oauth: {} }),
+      await browser.get('/v1/account/sessions'),
+      await browser.get('/v1/account/consents'),
+      await browser.get('/v1/device?user_code=BCDF-GHJK'),
+    ];
+    for (const { status, headers } of answers) expect([status, headers['www-authenticate']]).toEqual([401, expect.stringMatching(/^Cookie realm="platform"/)]);
+  });
+});
