@@ -25,6 +25,13 @@ const USED_BEFORE: Readonly<Record<string, () => Error>> = {
   PushedAuthorizationRequest: () => new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used'),
   RefreshToken: () => new errors.InvalidGrant('refresh token already used'),
 };
+/** Stands in an interaction where its id would: the id is a cookie, and who reads the database must not hold one (F-34). */
+const ID = '{id}';
+const unnamed = ({ returnTo, session, ...payload }: AdapterPayload, id: string): AdapterPayload => {
+  const { cookie: _cookie, ...known } = (session ?? {}) as { cookie?: string };
+  return { ...payload, ...(returnTo === undefined ? {} : { returnTo: returnTo.replace(id, ID) }), ...(session ? { session: known as never } : {}) };
+};
+const named = <T extends { readonly returnTo?: string }>(payload: T, id: string): T => (payload.returnTo === undefined ? payload : { ...payload, returnTo: payload.returnTo.replace(ID, id) });
 const bytes = (id: string): Buffer => bytesOf({ id_hash: digestOf(id) });
 /** What a token calls the grant it came from, and the database its row: nobody redeems anything with it. */
 export const grantName = digestOf;
@@ -52,7 +59,7 @@ export class ProtocolState implements Adapter {
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const { jti: _jti, ...kept } = payload;
+    const { jti: _jti, ...kept } = this.#model === 'Interaction' ? unnamed(payload, id) : payload;
     const turn = this.#turn;
     const name = this.#name(id);
     const row: StateRow = {
@@ -83,7 +90,8 @@ export class ProtocolState implements Adapter {
     if (changed === null) return undefined;
     const row = changed ?? turn?.brought(name) ?? (await this.#read(name, turn));
     if (row && !changed) turn?.see(name);
-    return row && { ...row.payload, jti: id, ...(row.consumed_at ? { consumed: Math.floor(Date.parse(row.consumed_at) / 1_000) } : {}) };
+    const payload = row && this.#model === 'Interaction' ? named(row.payload, id) : row?.payload;
+    return row && { ...payload, jti: id, ...(row.consumed_at ? { consumed: Math.floor(Date.parse(row.consumed_at) / 1_000) } : {}) };
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {

@@ -117,6 +117,22 @@ describe('the first administrator', () => {
 });
 
 describe('an authorization', () => {
+  test('F-34 leaves no cookie of the browser in the database', async () => {
+    const email = 'cookies@example.org';
+    await world.person(email);
+    const browser = world.browser();
+    await world.tokens(browser, email);
+    const { page, oauth } = await world.begin(browser, { prompt: 'login' });
+    expect(page.location).toMatch(/^\/sign-in/);
+    const cookies = [...browser.cookies.values()].filter(({ value }) => value !== '');
+    expect(cookies.map(({ name }) => name)).toEqual(expect.arrayContaining(['__Host-platform-session', '__Host-platform-interaction']));
+    const rows = await world.sql<{ text: string }[]>`select row_to_json(s)::text as text from oidc_state s`;
+    for (const { name, value } of cookies) expect([name, rows.filter(({ text }) => text.includes(value))]).toEqual([name, []]);
+    // The authorization goes on all the same.
+    const answer = await browser.post('/v1/sign-in', { email, password: CHOSEN, oauth });
+    expect((await browser.get(String(answer.json['next']))).location).toContain('code=');
+  });
+
   test('discovery says what there is: code with PKCE S256, pushed requests, mutual TLS', async () => {
     for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
       const { status, json } = await world.host.fetch(path, { host: world.authHost });
