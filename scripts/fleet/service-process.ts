@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { manifestOf } from '@platform/kernel/base/manifest';
-import { readConfig } from '@platform/kernel/host/configuration';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
+import { readSettings } from '@platform/kernel/host/settings';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import type { AnyPlugin } from '@platform/sdk';
@@ -19,7 +19,7 @@ const plugins: Readonly<Record<ProcessOrder['service'], () => Promise<{ default:
 };
 const plugin = (await plugins[order.service]()).default as AnyPlugin;
 const manifest = manifestOf(plugin.contract, '0.0.0-bench');
-const { config, faults } = readConfig(manifest.config, order.environment);
+const { config, keys, faults } = readSettings(manifest, order.environment, false);
 if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
 const nowhere: LocalService = {
   call: async (operation, { body, signal }) => {
@@ -37,7 +37,7 @@ const emptyRegistry: LocalService = {
 };
 const running = await PlatformProcess.start({
   bootstrap: order.bootstrap,
-  services: [{ plugin, manifest, config }],
+  services: [{ plugin, manifest, config, keys }],
   authority: await openAuthority(order.bootstrap.dataDir),
   processName: `bench-${order.service}-${process.pid}`,
   locals: new Map<string, LocalService>([...(order.withoutBus ? ([['bus', nowhere]] as const) : []), ...(order.alone ? ([['sys', emptyRegistry]] as const) : [])]),

@@ -7,7 +7,7 @@ import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CertificateStore } from '../src/certificate-store.ts';
 import command from '../src/client-cert-command.ts';
-import { csrOf, World } from './fixtures/world.ts';
+import { csrOf, stolenCsr, World } from './fixtures/world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -183,6 +183,12 @@ describe('what is minted', () => {
     expect(await world.mint({ service_name: 'func', csr: await csr() }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR' } });
   });
 
+  test.each(['pq', 'classical'] as const)('F-15 RFC 2986 a request for a %s key that was signed by another one is refused, for a client and for a listener', async kind => {
+    const refused = { status: 400, json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR', detail: expect.stringContaining('not signed by the key it carries') } };
+    expect(await world.mint({ service_name: 'func', csr: await stolenCsr(kind, 'm2m-func') }, { workload: 'func' })).toMatchObject(refused);
+    expect(await world.listener({ domain: 'func.ops.sys.localhost', csr: await stolenCsr(kind, 'x') }, { workload: 'func' })).toMatchObject(refused);
+  });
+
   test.each([
     [undefined, 365],
     [1, 1],
@@ -286,6 +292,20 @@ describe('revocation', () => {
     expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === id).map(({ payload }) => payload)).toEqual([
       { certificate_id: id, serial: json['serial'], domain: 'm2m-func' },
     ]);
+  });
+
+  test('F-15 a revocation is a row of the audit trail, with who did it; a repeat is none', async () => {
+    const { json } = await world.mint({ service_name: 'func' }, { workload: 'func' });
+    const id = json['certificate_id'] as string;
+    const rows = () => world.host.audits.filter(({ action, resource }) => action === 'acme.certificate.revoked' && (resource as { id: string }).id === id);
+    const operator = as.user('acme:admin');
+    await world.revoke(id, operator);
+    await world.revoke(id, operator);
+    await expect.poll(() => rows().length).toBeGreaterThan(0);
+    const { json: last } = await world.mint({ service_name: 'func' }, { workload: 'func' });
+    await world.revoke(last['certificate_id'] as string);
+    await expect.poll(() => world.host.audits.some(({ resource }) => (resource as { id: string } | undefined)?.id === last['certificate_id'])).toBe(true);
+    expect(rows()).toEqual([expect.objectContaining({ actor: { kind: 'user', id: operator.id }, resource: { type: 'certificate', id }, outcome: 'success' })]);
   });
 
   test('H-02 a store that came back empty is told again, and unknown certificates are 404', async () => {

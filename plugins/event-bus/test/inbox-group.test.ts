@@ -127,6 +127,22 @@ describe('with its tables', () => {
     expect((await leased[0])?.flatMap(({ rows }) => rows.map(({ envelope }) => envelope.payload))).toEqual(['{"n":1}', '{"n":2}']);
   });
 
+  test('F-15 what was under way when a store died is appended anew: its entries there count for nothing, nor does what its appender says later', async () => {
+    const pool = await stores.cluster.pool('fenced');
+    for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
+    await leaveBehind(pool, newEnv(), 3, { perGroup: 1 });
+    const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);
+    const [partly, late, done] = (await inbox.lease(10)) as [InboxGroup, InboxGroup, InboxGroup];
+    for (const group of [partly, late, done]) group.messageIds[0] = '1-0';
+    await inbox.commit([], [], [done]);
+    await inbox.release([partly], { afterMs: 3_600_000 });
+    await inbox.fenceUnmarked();
+    await inbox.commit([], [], [late]);
+    const again = await inbox.lease(10);
+    expect(again.map(({ id, open }) => ({ id, open }))).toEqual([partly, late].map(({ id }) => ({ id, open: [0] })));
+    expect(await pool.raw`select message_ids from event_groups where done_at is not null`).toEqual([{ message_ids: ['1-0'] }]);
+  });
+
   test('of a group that reached only some of its streams, the others are appended later, and none twice', async () => {
     await using bus = await BusProcess.start(stores);
     const [broken, whole] = [newEnv(), newEnv()];
