@@ -1,4 +1,4 @@
-import type { Action, AnyContract, AnyRoute, EventDef, KeyDecl, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TSchema, WorkloadNeeds } from '@platform/sdk';
+import type { Action, AnyContract, AnyRoute, EventDef, JobDef, KeyDecl, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TaskDef, TSchema, WorkloadNeeds } from '@platform/sdk';
 
 /** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
 export interface Manifest {
@@ -19,7 +19,8 @@ export interface Manifest {
   readonly problems: Readonly<Record<string, ProblemDecl>>;
   readonly events: Readonly<Record<string, EventDef>>;
   readonly consumes: Readonly<Record<string, Subscription>>;
-  readonly jobs: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;
+  readonly jobs: Readonly<Record<string, JobDef>>;
+  readonly tasks: Readonly<Record<string, TaskDef>>;
   readonly routes: Readonly<Record<string, AnyRoute>>;
   readonly pages: Readonly<Record<string, PageDecl>>;
   readonly capabilities: readonly string[];
@@ -50,12 +51,19 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     events,
     consumes: base.consumes ?? {},
     jobs: base.jobs ?? {},
+    tasks: base.tasks ?? {},
     routes,
-    pages: base.pages ?? {},
+    pages: withWorkPage(base),
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},
     hosts: base.hosts ?? [],
   };
   return JSON.parse(JSON.stringify(manifest)) as Manifest;
+}
+
+/** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */
+function withWorkPage({ jobs = {}, tasks = {}, pages = {} }: AnyContract['base']): Manifest['pages'] {
+  if ('work' in pages || Object.keys(jobs).length + Object.keys(tasks).length === 0) return pages;
+  return { ...pages, work: { kind: 'work', title: 'Work', description: 'Queues and jobs of this service', scope: 'platform', nav: 900, refresh: 10 } };
 }

@@ -17,6 +17,12 @@ function read(manifest: Manifest) {
   const policy = [
     { action: `${manifest.id}:policy:read`, title: `Read policies of ${manifest.title}`, grants: undefined, principals: undefined },
     { action: `${manifest.id}:policy:admin`, title: `Change policies of ${manifest.title}`, grants: undefined, principals: undefined },
+    ...('work' in manifest.pages
+      ? [
+          { action: `${manifest.id}:work:read`, title: `See queues and jobs of ${manifest.title}`, grants: undefined, principals: undefined },
+          { action: `${manifest.id}:work:admin`, title: `Run jobs and replay tasks of ${manifest.title}`, grants: undefined, principals: undefined },
+        ]
+      : []),
   ].filter(({ action }) => !(action in manifest.actions));
   return [...declared, ...policy].map(({ action, title, grants, principals }) => ({
     scope: actionKey(manifest.vertical, action),

@@ -1,6 +1,8 @@
-import type { AnyRoute, PageDecl } from '@platform/sdk';
+import type { AnyRoute, JobDef, PageDecl } from '@platform/sdk';
+import { milliseconds } from '../base/clock.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { gateActions } from '../http/operation.ts';
+import { cronOf } from '../work/job-runner.ts';
 import { brokenSubscriptions } from './event-promises.ts';
 
 /** One fault of a manifest: a stable number, where, what, and what to do about it (house 8). */
@@ -95,6 +97,17 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
   }
   for (const capability of manifest.capabilities) if (!platform) add('E044', 'capabilities', `'${capability}' is for platform services.`, 'Remove it.');
 
+  for (const [name, job] of Object.entries(manifest.jobs)) {
+    const fault = scheduleFault(job);
+    if (fault) add('E045', `jobs.${name}`, fault, "Write every: '10s', or cron: '5 0 * * *' with an IANA timezone.");
+  }
+  for (const [name, { timeout, keep, attempts = 1, backoff = [] }] of Object.entries(manifest.tasks)) {
+    const durations = [timeout, keep].filter(value => value !== undefined && !isDuration(value));
+    if (durations.length > 0) add('E046', `tasks.${name}`, `'${durations[0]}' is no duration.`, 'Write a number with ms, s, m, h or d, such as 30s.');
+    if (!Number.isInteger(attempts) || attempts < 1 || backoff.some(wait => !(wait >= 0)))
+      add('E046', `tasks.${name}`, 'Tries are whole numbers from 1 on, pauses are seconds.', 'Write attempts: 4, backoff: [1, 5, 30].');
+  }
+
   for (const [name, page] of Object.entries(manifest.pages)) checkPage(name, page);
   function checkPage(name: string, page: PageDecl): void {
     const where = `pages.${name}`;
@@ -130,6 +143,28 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
       add('E061', `keys.${name}.file`, `"${key.file}" is no name of a file.`, 'Use a-z, 0-9, full stops and hyphens, or leave it out.');
   }
   return findings;
+}
+
+const isDuration = (text: string): boolean => {
+  try {
+    return milliseconds(text) > 0;
+  } catch {
+    return false;
+  }
+};
+
+function scheduleFault(job: JobDef): string | undefined {
+  if ((job.every === undefined) === (job.cron === undefined)) return 'A job has either every or cron.';
+  if (job.every !== undefined && !isDuration(job.every)) return `'${job.every}' is no duration.`;
+  if (job.timeout !== undefined && !isDuration(job.timeout)) return `'${job.timeout}' is no duration.`;
+  if (job.cron === undefined) return undefined;
+  if (job.runs !== 'fleet') return 'A cron time belongs to the fleet: one process takes it.';
+  try {
+    cronOf(job).nextRun();
+    return undefined;
+  } catch {
+    return `'${job.cron}' (${job.timezone ?? 'UTC'}) is no cron time of a known zone.`;
+  }
 }
 
 /** One line a person can act on. */

@@ -127,6 +127,7 @@ function gatesOfPage(manifest: Manifest, name: string): readonly string[] {
   const page = manifest.pages[name];
   if (!page) return [];
   if (page.kind === 'policy') return [`${manifest.id}:policy:read`, `${manifest.id}:policy:admin`];
+  if (page.kind === 'work') return [`${manifest.id}:work:read`, `${manifest.id}:work:admin`];
   if (page.kind === 'tabs') return page.tabs.flatMap(({ page: inner }) => gatesOfPage(manifest, inner));
   const route = 'source' in page && page.source ? page.source : 'submit' in page ? page.submit : undefined;
   const gate = route && manifest.routes[route]?.options.gate;

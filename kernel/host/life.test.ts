@@ -12,7 +12,7 @@ import { roleOf, schemaOf } from '../storage/service-schema.ts';
 import { newWorld, type probe, probePlugin } from '../test/probe.ts';
 import { Streams } from '../test/streams.ts';
 import { takeLead } from './consumer-lead.ts';
-import { JobRunner } from './job-runner.ts';
+import { JobRunner } from '../work/job-runner.ts';
 import { findPlugins, importPlugin, readPlugin } from './loader.ts';
 import { ServiceAlerts } from './process/service-alerts.ts';
 
@@ -206,6 +206,7 @@ describe('a job', () => {
     const entered = Promise.withResolvers<void>();
     const runner = (name: string, clock: ManualClock, work: () => Promise<void>) =>
       new JobRunner({
+        worker: 'test',
         service: 'probe',
         clock,
         pool,
@@ -213,6 +214,7 @@ describe('a job', () => {
         jobs: [
           {
             name: 'sweep',
+            summary: 'Sweeps',
             every: '1m',
             runs: 'fleet',
             work: async () => {
@@ -220,7 +222,7 @@ describe('a job', () => {
               await work();
             },
           },
-          { name: 'count', every: '1m', runs: 'process', work: async () => void ran.push(`count ${name}`) },
+          { name: 'count', summary: 'Counts', every: '1m', runs: 'process', work: async () => void ran.push(`count ${name}`) },
         ],
       });
     await using first = runner('one', one, async () => {
@@ -249,7 +251,7 @@ describe('a job', () => {
       for (const { pid } of await holders()) await pool.raw`select pg_terminate_backend(${pid})`;
       await eventually(async () => (await holders()).length).toBe(0);
     };
-    await using _ = new JobRunner({ service: 'cut', clock, pool, log, jobs: [{ name: 'long', every: '1m', runs: 'fleet', work: cut }] });
+    await using _ = new JobRunner({ service: 'cut', worker: 'test', clock, pool, log, jobs: [{ name: 'long', summary: 'Lasts', every: '1m', runs: 'fleet', work: cut }] });
     await clock.advance('1m');
     await clock.advance('1m');
     expect(runs).toEqual(['run', 'run']);
@@ -259,6 +261,7 @@ describe('a job', () => {
     const clock = new ManualClock();
     let runs = 0;
     const runner = new JobRunner({
+      worker: 'test',
       service: 'probe',
       clock,
       pool: pool,
@@ -266,6 +269,7 @@ describe('a job', () => {
       jobs: [
         {
           name: 'fails',
+          summary: 'Fails',
           every: '1s',
           runs: 'process',
           work: async () => {

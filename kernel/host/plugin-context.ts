@@ -6,6 +6,7 @@ import {
   type Caller,
   type Context,
   type EmitEntry,
+  type EnqueueOptions,
   type KeySeeds,
   type KeyValue,
   type Logger,
@@ -33,6 +34,7 @@ import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
 import { once } from '../outbox/inbox.ts';
 import { EventBatch } from '../outbox/event-batch.ts';
 import { drop, release } from '../outbox/outbox.ts';
+import { cancelTask, enqueueTask, type NewTask } from '../work/task-store.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inquire } from '../policy/policy-inquiry.ts';
 import type { PolicyPort } from '../policy/policy-port.ts';
@@ -82,6 +84,19 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
   const publisher = () => currentScope()?.subject ?? manifest.id;
   const correlation = () => currentScope()?.correlationId ?? `${manifest.id}-${newId()}`;
 
+  const taskValidators = new Map<string, Validator>();
+  const queued = (name: string, payload: unknown, { key, at, envId }: EnqueueOptions = {}): NewTask => {
+    const def = manifest.tasks[name];
+    // Work that could never be done must fail the change that asks for it.
+    if (!def) throw new Error(`${manifest.id} does not declare the task ${name}`);
+    let validator = taskValidators.get(name);
+    if (!validator) taskValidators.set(name, (validator = new Validator(def.payload)));
+    if (!validator.check(payload)) throw new Error(`the payload of ${name} does not fit: ${JSON.stringify(validator.faults(payload))}`);
+    const now = parts.clock.now();
+    const lane = def.lane === 'env' ? (envId ?? currentScope()?.envId ?? '') : '';
+    return { task_id: newId(), name, lane, key: key ?? null, payload, correlation_id: correlation(), subject: publisher(), due_at: at ?? now, created_at: now };
+  };
+
   const transaction = (sql: Sql, { ends, events }: { ends: AtEnd[]; events: EventBatch }): Tx<AnyContract> => {
     const emitAll = async (event: string, entries: readonly (EmitEntry<unknown> & { readonly hold?: string })[]) => {
       const validator = payloadValidator(event);
@@ -106,6 +121,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       emit: (event, envId, payload, hold) => emitAll(event as string, [{ envId, payload, ...(hold === undefined ? {} : { hold }) }]),
       emitAll: (event, entries) => emitAll(event as string, entries),
       atEnd: work => void ends.push(work),
+      enqueue: async (name, payload, options) => enqueueTask(sql, queued(name as string, payload, options)),
+      cancel: async (name, key) => cancelTask(sql, name as string, key),
       release: async hold => void (await release(sql, hold)),
       drop: async hold => void (await drop(sql, hold)),
       audit: async entry =>

@@ -26,7 +26,10 @@ import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
-import { JobRunner } from './job-runner.ts';
+import { JobRunner } from '../work/job-runner.ts';
+import { TaskRunner, type TaskWork } from '../work/task-runner.ts';
+import { WORK_MIGRATIONS } from '../work/work-schema.ts';
+import { workRoutes } from './work-routes.ts';
 import { type KernelRouteParts, kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
@@ -80,6 +83,7 @@ export class ServiceInstance implements AsyncDisposable {
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
   #consumers: AsyncDisposable[] = [];
   #jobs: JobRunner | undefined;
+  #tasks: TaskRunner | undefined;
   readonly #tickets: StreamTickets;
   readonly #callers = new WeakMap<Workload, Identity>();
 
@@ -103,7 +107,7 @@ export class ServiceInstance implements AsyncDisposable {
 
   async migrate(): Promise<void> {
     const { plugin, pool, manifest } = this.#parts;
-    await migrate({ sql: pool, service: manifest.id, builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS], ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
+    await migrate({ sql: pool, service: manifest.id, builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS, ...WORK_MIGRATIONS], ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
   }
 
   /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */
@@ -136,7 +140,13 @@ export class ServiceInstance implements AsyncDisposable {
       manifest,
       routes,
       aliases: pageAliases(manifest),
-      actions: Object.fromEntries([...Object.entries(manifest.actions), [`${manifest.id}:policy:read`, {}], [`${manifest.id}:policy:admin`, {}]]),
+      actions: Object.fromEntries([
+        ...Object.entries(manifest.actions),
+        [`${manifest.id}:policy:read`, {}],
+        [`${manifest.id}:policy:admin`, {}],
+        [`${manifest.id}:work:read`, {}],
+        [`${manifest.id}:work:admin`, {}],
+      ]),
       engine: this.#engine,
       verifier,
       log,
@@ -159,6 +169,7 @@ export class ServiceInstance implements AsyncDisposable {
     await relay.attach(manifest.id, pool, { pollMs: ['acme', 'post'].includes(manifest.id) ? 5_000 : 2_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
     this.#startJobs();
+    await this.#startTasks();
     const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
     this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
   }
@@ -168,7 +179,7 @@ export class ServiceInstance implements AsyncDisposable {
     this.#state = 'draining';
     const late = delay(deadlineMs, undefined, { ref: false });
     await Promise.all(this.#consumers.map(consumer => Promise.race([consumer[Symbol.asyncDispose](), late])));
-    await Promise.race([this.#jobs?.[Symbol.asyncDispose](), late]);
+    await Promise.race([Promise.all([this.#jobs?.[Symbol.asyncDispose](), this.#tasks?.drain()]), late]);
     await Promise.race([this.#app?.idle(), late]);
   }
 
@@ -231,6 +242,7 @@ export class ServiceInstance implements AsyncDisposable {
         described,
       }),
       ...ticketRoutes(own, this.#tickets),
+      ...workRoutes({ manifest, jobs: () => this.#jobs, tasks: () => this.#tasks, now: () => this.#parts.clock.now() }),
       ...policyAdministration({
         service: manifest.id,
         actionsOf: service => actionsOf(this.#parts.manifests(), service),
@@ -296,12 +308,26 @@ export class ServiceInstance implements AsyncDisposable {
   #startJobs(): void {
     const { manifest, clock, pool, log } = this.#parts;
     const works = ((this.#behaviour as { jobs?: Record<string, (signal: AbortSignal) => Promise<void>> }).jobs ?? {}) as Record<string, (signal: AbortSignal) => Promise<void>>;
-    const jobs = Object.entries(manifest.jobs).map(([name, { every, runs }]) => {
+    const jobs = Object.entries(manifest.jobs).map(([name, job]) => {
       const work = works[name];
       if (!work) throw new Error(`${manifest.id} declares the job ${name} and gives it no work`);
-      return { name, every, runs, work };
+      return { ...job, name, work };
     });
-    this.#jobs = this.#owned.own(new JobRunner({ service: manifest.id, jobs, clock, pool, log }));
+    this.#jobs = this.#owned.own(new JobRunner({ service: manifest.id, jobs, clock, pool, log, worker: this.#parts.instance }));
     this.#owned.own(clock.every(30_000, () => this.#engine.reloadAll()));
+  }
+
+  async #startTasks(): Promise<void> {
+    const { manifest, clock, pool, log, instance } = this.#parts;
+    const works = ((this.#behaviour as { tasks?: Readonly<Record<string, TaskWork>> }).tasks ?? {}) as Readonly<Record<string, TaskWork>>;
+    const tasks = Object.fromEntries(
+      Object.entries(manifest.tasks).map(([name, def]) => {
+        const work = works[name];
+        if (!work) throw new Error(`${manifest.id} declares the task ${name} and gives it no work`);
+        return [name, { def, work }];
+      }),
+    );
+    this.#tasks = this.#owned.own(new TaskRunner({ service: manifest.id, tasks, clock, pool, log, worker: instance }));
+    await this.#tasks.start();
   }
 }

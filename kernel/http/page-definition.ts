@@ -1,6 +1,7 @@
 import type { AnyRoute, ColumnDecl, PageDecl, RowAction, TSchema } from '@platform/sdk';
 import type { Manifest } from '../base/manifest.ts';
 import { policySections } from './policy-page.ts';
+import { workSections } from './work-page.ts';
 
 type Field = {
   name: string;
@@ -113,6 +114,8 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
       return [{ id: name, kind: 'notice', tone: 'info', text: page.text }];
     case 'policy':
       return [policySections(manifest.id)];
+    case 'work':
+      return workSections(manifest);
     case 'tabs':
       return [{ id: name, kind: 'tabs', tabs: page.tabs.map(({ label, page: inner }) => ({ label, sections: manifest.pages[inner] ? sections(manifest, inner, manifest.pages[inner]) : [] })) }];
   }

@@ -178,8 +178,9 @@ test('KRN-012 the navigation and the pages a service declares reach the registry
         nav: [
           { page: 'things', label: 'Things', order: 2, scope: 'env' },
           { page: 'figures', label: 'Figures', order: 1, scope: 'platform' },
+          { page: 'work', label: 'Work', order: 900, scope: 'platform' },
         ],
-        pages: ['things', 'feed', 'figures', 'detail', 'curve', 'make', 'note', 'both'],
+        pages: ['things', 'feed', 'figures', 'detail', 'curve', 'make', 'note', 'both', 'work'],
       },
     ],
     scopes: expect.arrayContaining([expect.objectContaining({ scope: 'lab:probe:things:read', service: 'probe' })]),
@@ -195,6 +196,33 @@ test('KRN-012 the navigation and the pages a service declares reach the registry
   }
   expect((await host.fetch('/v1/admin/ui/nothing', { persona: ada })).status).toBe(404);
   expect((await host.fetch('/v1/admin/ui/make', { persona: as.user('lab:probe:work:run') })).status).toBe(403);
+});
+
+test('whoever has tasks or jobs has a page of them: figures, the dead with replay, the last runs and a run at once', async () => {
+  const operator = as.user('lab:probe:work:admin', 'lab:probe:things:write');
+  const read = async (path: string, persona = operator) => host.fetch(`/v1/admin/work/${path}`, { persona });
+  const send = (path: string, persona = operator) => host.fetch(`/v1/admin/work/${path}`, { method: 'POST', persona });
+  const { json: page } = await host.fetch('/v1/admin/ui/work', { persona: operator });
+  expect(page).toMatchObject({ scope: 'platform', sections: [{ id: 'queues' }, { id: 'dead' }, { id: 'jobs' }] });
+  expect((await read('queues', as.user('lab:probe:things:read'))).status).toBe(403);
+  await host.fetch('/v1/remind', { method: 'POST', persona: operator, body: '{"text":"fail"}' });
+  const dead = async () => (await read('dead')).json['items'] as { task_id: string; name: string; last_failure: string }[];
+  await expect.poll(dead).toMatchObject([{ name: 'remind', attempts: 1, last_failure: 'Error' }]);
+  expect((await read('queues')).json['items']).toMatchObject([{ name: 'remind', summary: 'Reminds somebody', dead: 1, waiting: 0 }]);
+  const [task] = await dead();
+  expect((await send(`dead/${task?.task_id}/replay`)).status).toBe(200);
+  await expect.poll(dead).toMatchObject([{ task_id: task?.task_id, attempts: 1 }]);
+  expect([(await send(`dead/${task?.task_id}/drop`)).status, (await send(`dead/${task?.task_id}/drop`)).status]).toEqual([200, 404]);
+  expect((await read('dead?cursor=nonsense')).json['code']).toBe('invalid_cursor');
+  expect((await read('jobs')).json['items']).toMatchObject([
+    { name: 'sweep', when: 'every 1h' },
+    { name: 'count', when: 'every 1h' },
+  ]);
+  const before = world.calls.filter(call => call === 'sweep').length;
+  expect(await send('jobs/sweep/run')).toMatchObject({ status: 202, json: { state: 'started' } });
+  await expect.poll(() => world.calls.filter(call => call === 'sweep').length).toBe(before + 1);
+  await expect.poll(async () => ((await read('jobs')).json['items'] as { outcome?: string }[])[0]?.outcome).toBe('ok');
+  expect([(await send('jobs/nothing/run')).status, (await send('jobs/sweep/run', as.user('lab:probe:work:read'))).status]).toEqual([404, 403]);
 });
 
 test('KRN-019 what a page changes is changed by POST: create, update, delete and every action of a row', async () => {

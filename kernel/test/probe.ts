@@ -1,4 +1,4 @@
-import { type Context, defineContract, definePlugin, del, event, get, Page, post, put, reply, socket, stream, subscribe, Type } from '@platform/sdk';
+import { type Context, defineContract, definePlugin, del, event, get, Page, post, put, reply, socket, stream, subscribe, task, Type } from '@platform/sdk';
 
 /*
  * A service for the kernel's own tests: every door, every kind of page, and routes that misbehave on purpose.
@@ -62,7 +62,9 @@ export const probe = defineContract({
     sweep: { summary: 'Sweeps', every: '1h', runs: 'fleet' },
     count: { summary: 'Counts', every: '1h', runs: 'process' },
   },
+  tasks: { remind: task(Type.Object({ text: Type.String() }), { summary: 'Reminds somebody', lane: 'env', attempts: 1 }) },
   routes: {
+    remind: post('/v1/remind', { summary: 'Queue a reminder', gate: 'probe:things:write', body: Type.Object({ text: Type.String() }), returns: Type.Any() }),
     greet: get('/v1/greet', { summary: 'Greet', gate: open, returns: Type.Object({ hello: Type.String() }) }),
     whoami: get('/v1/whoami', { summary: 'Who calls', gate: 'probe:things:read', returns: Type.Any() }),
     anyone: get('/v1/anyone', { summary: 'Who calls, without a gate', gate: open, returns: Type.Any() }),
@@ -187,6 +189,10 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
       const thing = (id: string) => things.get(id) ?? { thing_id: id, name: 'a thing', kind: 'small', version: 3 };
       return {
         routes: {
+          remind: async ({ body }) => {
+            await context.db.tx(tx => tx.enqueue('remind', body));
+            return { ok: true };
+          },
           greet: async () => ({ hello: 'world' }),
           whoami: async ({ caller, tenant, correlationId, hostname, ip, targetEnvId, peer }) => ({
             caller,
@@ -269,6 +275,12 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
           heard: async delivery => {
             world.heard.push({ event: delivery.event, attempt: delivery.attempt, correlationId: delivery.correlationId });
             await world.onHeard(context.db);
+          },
+        },
+        tasks: {
+          remind: async ({ text }, { attempt, envId }) => {
+            if (text === 'fail') throw new Error('nobody is there');
+            world.calls.push(`remind ${text} ${attempt} ${envId}`);
           },
         },
         jobs: {

@@ -21,6 +21,7 @@ export type {
   UserCaller,
 } from './src/context.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/tx.ts';
+export type { EnqueueOptions, TaskRun } from './src/task.ts';
 export type { Sql } from './src/sql.ts';
 export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';

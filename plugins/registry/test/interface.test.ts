@@ -159,6 +159,8 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'service_keys',
     'tombstones',
     'verticals',
+    'work_jobs',
+    'work_tasks',
   ]);
   const { uses, workloads } = world.host.manifest;
   expect([...new Set([...Object.keys(uses), ...Object.values(workloads).flatMap(needs => Object.keys(needs))])].sort()).toEqual(['auth', 'post']);

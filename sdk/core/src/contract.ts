@@ -5,6 +5,7 @@ import type { KeyDecl } from './key.ts';
 import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
+import type { JobDef, TaskDef } from './task.ts';
 
 /** Where and when a service runs (decisions G-CAP-02; tiers of doc3). */
 export interface Placement {
@@ -43,7 +44,9 @@ interface Base {
   /** Keys that its data rest on. */
   readonly keys?: Readonly<Record<string, KeyDecl>>;
   readonly consumes?: Readonly<Record<string, Subscription>>;
-  readonly jobs?: Readonly<Record<string, { summary: string; every: string; runs: 'fleet' | 'process' }>>;
+  readonly jobs?: Readonly<Record<string, JobDef>>;
+  /** Work queued with a change and done after it, by name. */
+  readonly tasks?: Readonly<Record<string, TaskDef>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
   readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store')[];

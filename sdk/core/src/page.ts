@@ -81,4 +81,6 @@ export type PageDecl =
   | (PageBase & { readonly kind: 'text'; readonly text: string })
   /** The policy administration that every service has: sets, relations, attributes and the latest decisions. */
   | (PageBase & { readonly kind: 'policy' })
+  /** Queues, dead tasks and jobs of the service, which every one that has some gets by itself. */
+  | (PageBase & { readonly kind: 'work' })
   | (PageBase & { readonly kind: 'tabs'; readonly tabs: readonly { readonly label: string; readonly page: string }[] });

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { AnyContract } from './contract.ts';
 import type { Connection, Context, HandlerResult, NodeExchange, RawExchange, Request, RequestOf } from './context.ts';
+import type { TaskPayload, TaskRun, TasksOf } from './task.ts';
 import type { PayloadOf } from './tx.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
@@ -44,6 +45,7 @@ export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly on?: C['base'] extends { consumes: infer S extends Readonly<Record<string, { event: string }>> }
     ? { readonly [K in keyof S]: (delivery: Delivery<ForeignPayload<U, S[K]['event']>>) => Promise<void> }
     : undefined;
+  readonly tasks?: C['base'] extends { tasks: infer T } ? { readonly [K in keyof T]: (payload: TaskPayload<C, K & keyof TasksOf<C>>, run: TaskRun) => Promise<void> } : undefined;
   readonly jobs?: C['base'] extends { jobs: infer J } ? { readonly [K in keyof J]: (signal: AbortSignal) => Promise<void> } : undefined;
   /** Runs once before the service is ready: seeds and snapshots. */
   readonly ready?: (signal: AbortSignal) => Promise<void>;

@@ -4,6 +4,7 @@ import type { Caller } from './context.ts';
 import type { AnyContract } from './contract.ts';
 import type { EventDef } from './event.ts';
 import type { Sql } from './sql.ts';
+import type { EnqueueOptions, TaskPayload, TasksOf } from './task.ts';
 
 export type PayloadOf<C extends AnyContract, N extends keyof C['events']> = C['events'][N] extends EventDef<infer S> ? Static<S> : never;
 
@@ -14,6 +15,10 @@ export interface Tx<C extends AnyContract> {
   emit<N extends keyof C['events'] & string>(event: N, envId: string, payload: PayloadOf<C, N>, hold?: string): Promise<void>;
   /** Many events of one name in one statement; each under the correlation id and subject it names, or the caller's. */
   emitAll<N extends keyof C['events'] & string>(event: N, entries: readonly EmitEntry<PayloadOf<C, N>>[]): Promise<void>;
+  /** Queues a declared task: it is done after this transaction has committed, and never when it has not. */
+  enqueue<N extends keyof TasksOf<C> & string>(name: N, payload: TaskPayload<C, N>, options?: EnqueueOptions): Promise<void>;
+  /** Takes back a task that still waits under this key. @returns whether there was one */
+  cancel<N extends keyof TasksOf<C> & string>(name: N, key: string): Promise<boolean>;
   release(hold: string): Promise<void>;
   drop(hold: string): Promise<void>;
   /** Runs after the transaction's own work and before it commits: for a lock that everybody takes, so that it is taken last and held briefly. */

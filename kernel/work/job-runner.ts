@@ -1,0 +1,136 @@
+import type { JobDef, Logger } from '@platform/sdk';
+import { Cron } from 'croner';
+import { type Clock, milliseconds } from '../base/clock.ts';
+import { newId } from '../base/ids.ts';
+import type { PostgresPool } from '../storage/postgres-pool.ts';
+import { inScope } from '../telemetry/request-scope.ts';
+import { JobRecords } from './job-records.ts';
+
+export interface Job extends JobDef {
+  readonly name: string;
+  readonly work: (signal: AbortSignal) => Promise<void>;
+}
+export interface JobRunnerOptions {
+  readonly service: string;
+  readonly jobs: readonly Job[];
+  readonly clock: Clock;
+  readonly pool: PostgresPool;
+  readonly log: Logger;
+  readonly worker: string;
+}
+/** What became of an order to run a job now. */
+export type Ordered = 'started' | 'busy' | 'unknown';
+
+const CRON_CHECK_MS = 1_000;
+
+/**
+ * Runs a service's declared jobs: per process, or one at a time in the whole fleet under an advisory lock. There is no other timer in a plugin.
+ * A cron time is taken by whatever process moves it on first.
+ */
+export class JobRunner implements AsyncDisposable {
+  readonly records: JobRecords;
+  readonly #options: JobRunnerOptions;
+  readonly #stopping = new AbortController();
+  readonly #timers: Disposable[] = [];
+  readonly #running = new Map<string, Promise<void>>();
+  /** Holds the locks of the fleet's jobs. A connection that were taken out of the pool for one could not be asked whether it still stands. */
+  readonly #session: PostgresPool | undefined;
+
+  constructor(options: JobRunnerOptions) {
+    const { jobs, clock, pool, worker } = options;
+    this.#options = options;
+    this.records = new JobRecords(pool, worker);
+    if (jobs.some(({ runs }) => runs === 'fleet')) this.#session = pool.sibling({ max: 1, lasting: true });
+    for (const job of jobs) if (job.every !== undefined) this.#timers.push(clock.every(milliseconds(job.every), () => this.#begin(job, false)));
+    const scheduled = jobs.filter(({ cron }) => cron !== undefined).map(job => ({ job, cron: cronOf(job) }));
+    if (scheduled.length > 0) this.#timers.push(clock.every(CRON_CHECK_MS, () => this.#due(scheduled)));
+  }
+
+  /** Runs a job at once, in this process, unless it runs here or, for a job of the fleet, anywhere. Does not wait for its end. */
+  runNow(name: string): Ordered {
+    const job = this.#options.jobs.find(each => each.name === name);
+    if (!job) return 'unknown';
+    if (this.#running.has(name)) return 'busy';
+    void this.#begin(job, true);
+    return 'started';
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    for (const timer of this.#timers) timer[Symbol.dispose]();
+    await Promise.all(this.#running.values());
+    await this.#session?.close();
+  }
+
+  async #due(scheduled: readonly { job: Job; cron: Cron }[]): Promise<void> {
+    const { clock, log } = this.#options;
+    for (const { job, cron } of scheduled) {
+      if (this.#stopping.signal.aborted) return;
+      try {
+        const now = clock.now();
+        const next = cron.nextRun(now);
+        if (next && (await this.records.takeTurn(job.name, now, next))) await this.#begin(job, true);
+      } catch (error) {
+        log.debug({ job: job.name, err: error }, 'the time of a job could not be looked at; the next look tries');
+      }
+    }
+  }
+
+  /** `noted`: the run is written down whatever came of it; a job at a pace is written down when it fails, recovers, or now and then. */
+  async #begin(job: Job, noted: boolean): Promise<void> {
+    if (this.#stopping.signal.aborted || this.#running.has(job.name)) return;
+    const { service } = this.#options;
+    const run = inScope({ correlationId: `${service}-${newId()}`, service }, () => this.#run(job, noted)).finally(() => this.#running.delete(job.name));
+    this.#running.set(job.name, run);
+    await run;
+  }
+
+  async #run(job: Job, noted: boolean): Promise<void> {
+    const { clock, log } = this.#options;
+    const startedAt = clock.now();
+    try {
+      if (job.runs === 'process') await this.#bounded(job);
+      else if (!(await this.#locked(job))) return;
+      await this.records.ended(job.name, { startedAt, endedAt: clock.now(), noted });
+    } catch (error) {
+      log.error({ job: job.name, err: error }, 'job failed');
+      await this.records.ended(job.name, { startedAt, endedAt: clock.now(), noted: true, error });
+    }
+  }
+
+  /** @returns false when another process has it */
+  async #locked(job: Job): Promise<boolean> {
+    const { sql } = this.#session as PostgresPool;
+    const lock = `platform:job:${this.#options.service}:${job.name}`;
+    const [row] = await sql<{ locked: boolean }[]>`select pg_try_advisory_lock(hashtextextended(${lock}, 0)) as locked`;
+    if (!row?.locked) return false;
+    try {
+      await this.#bounded(job);
+    } finally {
+      await sql`select pg_advisory_unlock(hashtextextended(${lock}, 0))`;
+    }
+    return true;
+  }
+
+  async #bounded(job: Job): Promise<void> {
+    if (job.timeout === undefined) return job.work(this.#stopping.signal);
+    const ending = new AbortController();
+    const stop = () => ending.abort();
+    this.#stopping.signal.addEventListener('abort', stop, { once: true });
+    const late = Promise.withResolvers<never>();
+    using _limit = this.#options.clock.every(milliseconds(job.timeout), () => {
+      ending.abort();
+      late.reject(Object.assign(new Error(`${job.name} did not end in ${job.timeout}`), { code: 'JOB_TIMEOUT' }));
+    });
+    try {
+      const work = job.work(ending.signal);
+      work.catch(() => undefined);
+      await Promise.race([work, late.promise]);
+    } finally {
+      this.#stopping.signal.removeEventListener('abort', stop);
+    }
+  }
+}
+
+/** Throws on an expression or a zone that does not exist, which the checks say before a start. */
+export const cronOf = ({ cron = '', timezone = 'UTC' }: Pick<JobDef, 'cron' | 'timezone'>): Cron => new Cron(cron, { timezone, paused: true, mode: '5-part' });
