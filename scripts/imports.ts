@@ -27,8 +27,8 @@ interface Fault {
   readonly law: string;
 }
 
-/** Loaded before it is mended, a module stays as it came. */
-const DRIVERS: Readonly<Record<string, string>> = { postgres: 'kernel/storage/postgres-driver.ts', ioredis: 'kernel/storage/key-value-driver.ts' };
+/** Packages that one file loads: it makes sure that the patched one is there. */
+const DRIVERS: Readonly<Record<string, string>> = { postgres: 'kernel/storage/postgres-driver.ts' };
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
 const faults: Fault[] = files.flatMap(file => [...importsOf(file).flatMap(imported => judge(file, imported)), ...bareDrivers(file)]);

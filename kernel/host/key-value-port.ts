@@ -2,7 +2,7 @@ import type { KeyValue } from '@platform/sdk';
 import type { AccessSources } from '../identity/access-closure.ts';
 import type { DirectoryStore } from '../routing/directory.ts';
 import { FreshReads } from '../storage/fresh-reads.ts';
-import type { Redis } from '../storage/key-value-driver.ts';
+import type { Redis } from 'ioredis';
 import type { KeyValue as Store } from '../storage/key-value.ts';
 import { pipelined, shardTags } from '../storage/pipelined.ts';
 

@@ -1,4 +1,4 @@
-import type { Redis } from './key-value-driver.ts';
+import type { Redis } from 'ioredis';
 import { isCluster, pipelined } from './pipelined.ts';
 
 type Answers = ReadonlyMap<string, string | null | Error>;

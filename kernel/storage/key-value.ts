@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import { Cluster, Redis } from './key-value-driver.ts';
+import { Cluster, Redis } from 'ioredis';
 import { isCluster } from './pipelined.ts';
 import { StorageError } from './storage-error.ts';
 

@@ -1,4 +1,4 @@
-import { Cluster, type Redis } from './key-value-driver.ts';
+import { Cluster, type Redis } from 'ioredis';
 
 /**
  * Commands in one go, each answered in its place, a failed one by its error. On a cluster every command goes to the server of its keys,

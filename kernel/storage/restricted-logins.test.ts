@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from './key-value-driver.ts';
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { startEmbeddedValkey } from './embedded-valkey.ts';
 import { eventually } from './fixtures/eventually.ts';

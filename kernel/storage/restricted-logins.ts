@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Redis } from './key-value-driver.ts';
+import { Redis } from 'ioredis';
 
 const COMMANDS = ['get', 'mget', 'exists', 'hvals', 'hset', 'hdel', 'set', 'getdel', 'publish', 'subscribe', 'unsubscribe', 'ping', 'info', 'select', 'client', 'hello', 'auth', 'quit'];
 

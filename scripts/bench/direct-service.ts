@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Redis } from '@platform/kernel/storage/key-value-driver';
+import { Redis } from 'ioredis';
 import { Pool } from 'undici';
 
 /** A service at its own address, called as a workload with a certificate of this data directory: what the ingress and the gateway stand before. */
