@@ -16,7 +16,7 @@ const plugin = definePlugin(echo, { setup: () => ({ routes: { echo: async ({ bod
 const THING = { id: 'a', name: 'thing', tags: ['x', 'y', 'z'], count: 3 };
 
 /** One small call: inside the process with JSON and both schemas, and over a kept mutual-TLS connection. */
-export async function callRows(): Promise<Row[]> {
+export async function* callRows(): AsyncGenerator<Row> {
   await using host = await boot(plugin);
   const machine = as.machine('bench', 'echo:use');
   const client = host.by(machine);
@@ -35,7 +35,7 @@ export async function callRows(): Promise<Row[]> {
     await response.body.dump();
   });
   await dispatcher.close();
-  return [
+  yield* [
     { name: 'call between plugins in process, JSON and both schemas, gate included', value: inProcess, unit: 'µs', limit: 10, peer: { name: 'over mutual TLS', value: overTls } },
     { name: 'the same call over mutual TLS (ML-DSA-65, kept connection, one at a time)', value: overTls, unit: 'µs' },
   ];

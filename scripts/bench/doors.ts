@@ -11,7 +11,7 @@ const SIGN_INS = 8;
 const CROWD: CrowdSize = { streams: 2_000, slowBodies: 300, expecting: 1_000, asterisks: 1_000, longPolls: 200 };
 
 /** What a service answers while streams, slow bodies, long polls and odd requests are at its door, beside a quiet one (F-16, F-17). */
-export async function doorRows(): Promise<Row[]> {
+export async function* doorRows(): AsyncGenerator<Row> {
   await using platform = new Platform({ split: false, pluginDirs: '' });
   await platform.start();
   const { email, password } = platform.firstStart;
@@ -24,7 +24,7 @@ export async function doorRows(): Promise<Row[]> {
   const seen = await crowd.seen();
   await person.close();
   const note = `${seen.streams} streams, ${seen.slowBodies} slow bodies, ${seen.longPolls} long polls open; ${seen.expecting} Expect and ${seen.asterisks} OPTIONS * answered`;
-  return [
+  yield* [
     beside('health of every service through the edge, p99, with the crowd', quantile(loaded.health, 0.99), quantile(quiet.health, 0.99), note),
     beside('who is signed in, through gateway and store, p99, with the crowd', quantile(loaded.session, 0.99), quantile(quiet.session, 0.99)),
     beside('a whole sign-in, median, with the crowd', median(loaded.signIn), median(quiet.signIn)),

@@ -8,14 +8,20 @@ import { SYSTEM } from '@platform/sdk';
 import { as, TokenMint } from '@platform/testing';
 import { Passwords } from '../../plugins/identity/src/passwords.ts';
 import { type Answer, IdentityServer } from './identity-server.ts';
-import { median, type Row } from './row.ts';
+import { median, type Row, type Size } from './row.ts';
 
 const AT_ONCE = 16;
-const TOKENS = 4_000;
-const FLOWS = 400;
-const SIGN_INS = 300;
+interface Counts {
+  readonly tokens: number;
+  readonly flows: number;
+  readonly signIns: number;
+  readonly environments: number;
+}
+const COUNTS: Readonly<Record<Size, Counts>> = {
+  short: { tokens: 1_000, flows: 60, signIns: 60, environments: 100 },
+  long: { tokens: 4_000, flows: 400, signIns: 300, environments: 1_000 },
+};
 const PEOPLE = 400;
-const ENVIRONMENTS = 1_000;
 const VERIFICATIONS = 200_000;
 const PASSWORD = 'a sentence nobody has guessed';
 /** Hashes in microseconds, and is no hash that a sign-in would renew: one pass more than a password of today gets. */
@@ -23,30 +29,29 @@ const NO_COST = { algorithm: 2 /* argon2id */, memoryCost: 8, timeCost: 3, paral
 const CALLBACK = 'https://bff.console.ops.sys.localhost:8443/auth/callback';
 
 /** Tokens, whole sign-ins and verification; «per core» is per CPU second of the serving process with all its threads. */
-export async function identityRows(): Promise<Row[]> {
-  const rows: Row[] = [];
+export async function* identityRows(size: Size): AsyncGenerator<Row> {
+  const of = COUNTS[size];
   {
     await using server = await IdentityServer.start();
-    rows.push(await environments(server));
+    yield await environments(server, of);
   }
   {
     // Beside a thousand environments every collection reads what they keep.
     await using server = await IdentityServer.start();
-    rows.push({ name: 'client credentials over mutual TLS, Ed25519, per core', value: await clientCredentials(server), unit: '/s', atLeast: 3_000 });
-    rows.push(...(await signIns(server)));
+    yield { name: 'client credentials over mutual TLS, Ed25519, per core', value: await clientCredentials(server, of), unit: '/s', atLeast: 3_000 };
+    yield* await signIns(server, of);
   }
   {
     await using server = await IdentityServer.start({ PLATFORM_AUTH_INTERNAL_TOKEN_ALG: 'ML-DSA-65' });
-    rows.push({ name: 'client credentials over mutual TLS, ML-DSA-65, per core', value: await clientCredentials(server), unit: '/s', atLeast: 800 });
+    yield { name: 'client credentials over mutual TLS, ML-DSA-65, per core', value: await clientCredentials(server, of), unit: '/s', atLeast: 800 };
   }
-  rows.push({
+  yield {
     name: 'verification of a token in a service, cached by token, per core',
     value: await verifications(),
     unit: '/s',
     atLeast: 30_000,
     note: 'access model and revocations answered in the process',
-  });
-  return rows;
+  };
 }
 
 /** Microseconds of the server's CPU a call, and of them its pool threads: medians of three rounds after one to warm up. */
@@ -73,8 +78,8 @@ async function perCore(server: IdentityServer, count: number, work: (turn: numbe
   return 1e6 / (await costOf(server, count, work)).us;
 }
 
-function clientCredentials(server: IdentityServer): Promise<number> {
-  return perCore(server, TOKENS, async () => {
+function clientCredentials(server: IdentityServer, { tokens }: Counts): Promise<number> {
+  return perCore(server, tokens, async () => {
     ok(await server.form('bff', '/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff' }));
   });
 }
@@ -83,7 +88,7 @@ function clientCredentials(server: IdentityServer): Promise<number> {
  * The gateway's sign-in of a person, from the pushed request to the tokens: of people whose hash costs nothing, and of people as they are, where
  * the hash runs on threads of its own, whose time is taken out. There it takes the caches from the rest too.
  */
-async function signIns(server: IdentityServer): Promise<Row[]> {
+async function signIns(server: IdentityServer, { flows, signIns: attempts }: Counts): Promise<Row[]> {
   const passwords = new Passwords();
   const costly = await passwords.hash(PASSWORD);
   const people = await seedPeople(server, costly);
@@ -91,11 +96,11 @@ async function signIns(server: IdentityServer): Promise<Row[]> {
   const aloneUs = await cpuOf(40, () => passwords.verify(costly, PASSWORD));
   let turn = 0;
   const next = (among: readonly string[]) => among[turn++ % among.length] as string;
-  const without = await costOf(server, FLOWS, () => flow(server, next(unhashed)));
+  const without = await costOf(server, flows, () => flow(server, next(unhashed)));
   await forget(server);
-  const whole = await costOf(server, FLOWS, () => flow(server, next(people)));
+  const whole = await costOf(server, flows, () => flow(server, next(people)));
   await forget(server);
-  const signed = await costOf(server, SIGN_INS, async () => {
+  const signed = await costOf(server, attempts, async () => {
     ok(await signIn(server, next(people), {}));
   });
   const said = ({ us, workersUs }: typeof whole) => `${Math.round(us)} µs, of it ${Math.round(workersUs)} µs argon2id; a lone hash takes ${Math.round(aloneUs)} µs`;
@@ -160,13 +165,13 @@ async function forget({ tables }: IdentityServer): Promise<void> {
   await tables.sql`delete from oidc_state`;
 }
 
-async function environments(server: IdentityServer): Promise<Row> {
-  const ids = Array.from({ length: ENVIRONMENTS }, () => newId());
+async function environments(server: IdentityServer, { environments: count }: Counts): Promise<Row> {
+  const ids = Array.from({ length: count }, () => newId());
   await server.tables.sql`insert into realms (env_id, org_id, host) select id, id, 'auth.' || id || '.localhost' from unnest(${ids}::uuid[]) id`;
   const { rss: before } = await server.usage();
   for (const id of ids) ok(await server.send('proxy', '/.well-known/openid-configuration', { method: 'GET', hostname: `auth.${id}.localhost` }));
   const { rss: after } = await server.usage();
-  return { name: `memory added by ${ENVIRONMENTS.toLocaleString('en')} environments that are signed in to`, value: (after - before) / 2 ** 20, unit: 'MB', limit: 200 };
+  return { name: `memory added by ${count.toLocaleString('en')} environments that are signed in to`, value: (after - before) / 2 ** 20, unit: 'MB', limit: 200 };
 }
 
 async function verifications(): Promise<number> {

@@ -12,10 +12,10 @@ import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
 import { resolveRows } from './resolve.ts';
-import { type Row, table } from './row.ts';
+import { line, type Row, type Suite, table } from './row.ts';
 import { signInPageRows } from './signin.ts';
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
+const SUITES: Readonly<Record<string, Suite>> = {
   policy: policyRows,
   calls: callRows,
   resolve: resolveRows,
@@ -27,26 +27,49 @@ const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
   doors: doorRows,
   signin: signInPageRows,
 };
-const [name] = process.argv.slice(2).filter(argument => argument !== '--');
+/** What the requirements speak of takes long, and is asked for by its own name. */
+const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
+  'audit-long': { suite: auditRows, about: 'ten million events, about fifteen minutes' },
+  'identity-long': { suite: identityRows, about: 'a thousand environments, about five minutes' },
+  'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
+  'bus-long': { suite: busRows, about: 'beside NATS, RabbitMQ, pg-boss and graphile-worker, about ten minutes' },
+};
+const HELP = `npm run bench [NAME]
 
-if (name === '--help') {
-  process.stdout.write(
-    `npm run bench [NAME]\n\n  Names: ${Object.keys(SUITES).join(', ')}; all of them without one.\n  Pairs run side by side in one run; .data/bench.json and a table are written.\n`,
-  );
-} else if (name !== undefined && !(name in SUITES)) {
-  process.stderr.write(`No bench ${name}; there are ${Object.keys(SUITES).join(', ')}.\n`);
+  Without a name every short one runs, in less than five minutes; rows are printed as they come.
+  ${Object.keys(SUITES).join(', ')}
+
+  Long ones run by their name only:
+${Object.entries(LONG)
+  .map(([name, { about }]) => `  ${name.padEnd(15)} ${about}`)
+  .join('\n')}
+
+  What is compared runs side by side in one run. A table, and .data/bench.json with the same rows, come at the end.
+`;
+const [name] = process.argv.slice(2).filter(argument => argument !== '--');
+const long = name === undefined ? undefined : LONG[name];
+
+if (name === '--help') process.stdout.write(HELP);
+else if (name !== undefined && !(name in SUITES) && !long) {
+  process.stderr.write(`No bench ${name}.\n\n${HELP}`);
   process.exitCode = 64;
 } else {
+  const began = performance.now();
   const rows: Row[] = [];
-  for (const [suite, run] of Object.entries(SUITES)) {
-    if (name !== undefined && name !== suite) continue;
+  const chosen: [string, Suite][] = long ? [[name as string, long.suite]] : Object.entries(SUITES).filter(([suite]) => name === undefined || name === suite);
+  for (const [suite, run] of chosen) {
     process.stderr.write(`▸ ${suite} …\n`);
-    rows.push(...(await run()));
+    const from = performance.now();
+    for await (const row of run(long ? 'long' : 'short')) {
+      rows.push(row);
+      process.stderr.write(`${line(row)}\n`);
+    }
+    process.stderr.write(`  ${suite} took ${Math.round((performance.now() - from) / 1_000)} s\n`);
   }
   const store = keyValueServer();
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}, ${store ? `${basename(store.file)} ${store.version}` : 'the packaged key-value store'}`;
   const directory = fileURLToPath(new URL('../../.data/', import.meta.url));
   mkdirSync(directory, { recursive: true, mode: 0o711 });
   writeFileSync(join(directory, 'bench.json'), JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2));
-  process.stdout.write(`${machine}\n\n${table(rows)}\n`);
+  process.stdout.write(`${machine}, ${Math.round((performance.now() - began) / 1_000)} s\n\n${table(rows)}\n`);
 }

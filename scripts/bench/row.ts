@@ -13,6 +13,11 @@ export interface Row {
   readonly note?: string;
 }
 
+/** How much is measured: what ends in a minute, or what the requirement speaks of. */
+export type Size = 'short' | 'long';
+/** A bench says each of its rows as soon as it knows it. */
+export type Suite = (size: Size) => AsyncIterable<Row>;
+
 export const median = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** The value that a share of all values does not exceed. */
@@ -32,18 +37,26 @@ export async function microseconds(count: number, work: () => unknown, rounds = 
   return median(times);
 }
 
+const round = (value: number) => (value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
+
+function columns({ name, value, unit, limit, atLeast, peer, timesPeer, note }: Row): readonly [name: string, measured: string, bounds: string, held: string, beside: string, note: string] {
+  const bounds: [said: string, holds: boolean][] = [
+    ...(limit === undefined ? [] : [[`${limit} ${unit}`, value <= limit] as [string, boolean]]),
+    ...(atLeast === undefined ? [] : [[`≥ ${atLeast} ${unit}`, value >= atLeast] as [string, boolean]]),
+    ...(timesPeer === undefined || !peer ? [] : [[`≥ ${timesPeer} × beside`, value >= timesPeer * peer.value] as [string, boolean]]),
+  ];
+  const held = bounds.length === 0 ? '' : bounds.every(([, holds]) => holds) ? 'held' : 'MISSED';
+  const beside = peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : '';
+  return [name, `${round(value)} ${unit}`, bounds.map(([said]) => said).join(', '), held, beside, note ?? ''];
+}
+
+/** One row as it comes. */
+export function line(row: Row): string {
+  const [name, measured, bounds, held, beside] = columns(row);
+  return `  ${measured.padStart(16)}  ${name}${bounds ? `   ${bounds} ${held}` : ''}${beside ? `   ${beside}` : ''}`;
+}
+
 /** A table a person reads. */
 export function table(rows: readonly Row[]): string {
-  const round = (value: number) => (value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
-  const lines = rows.map(({ name, value, unit, limit, atLeast, peer, timesPeer, note }) => {
-    const bounds: [said: string, holds: boolean][] = [
-      ...(limit === undefined ? [] : [[`${limit} ${unit}`, value <= limit] as [string, boolean]]),
-      ...(atLeast === undefined ? [] : [[`≥ ${atLeast} ${unit}`, value >= atLeast] as [string, boolean]]),
-      ...(timesPeer === undefined || !peer ? [] : [[`≥ ${timesPeer} × beside`, value >= timesPeer * peer.value] as [string, boolean]]),
-    ];
-    const held = bounds.length === 0 ? '' : bounds.every(([, holds]) => holds) ? 'held' : 'MISSED';
-    const beside = peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : '';
-    return `| ${name} | ${round(value)} ${unit} | ${bounds.map(([said]) => said).join(', ')} | ${held} | ${beside} | ${note ?? ''} |`;
-  });
-  return ['| Row | Measured | At most | | Beside | Note |', '|---|---|---|---|---|---|', ...lines].join('\n');
+  return ['| Row | Measured | At most | | Beside | Note |', '|---|---|---|---|---|---|', ...rows.map(row => `| ${columns(row).join(' | ')} |`)].join('\n');
 }
