@@ -8,7 +8,7 @@ import { account, accountMfa } from './steps/own-account-steps.ts';
 import { ciba, consent, device, wallet } from './steps/approval-steps.ts';
 import { accountRecovery, recoveryCancel, recoveryConfirm, recoveryFinish } from './steps/recovery-steps.ts';
 import { error, notFound, passkeyEnroll, passkeyVerify } from './steps/static-steps.ts';
-import type { StepPage } from './steps/step-page.ts';
+import type { Invitation, StepPage } from './steps/step-page.ts';
 
 export interface RenderInput {
   readonly locale: Locale;
@@ -26,6 +26,8 @@ export interface RenderInput {
   readonly sso?: string | undefined;
   /** Hides the way to sign-up; shown when absent. */
   readonly allowSignUp?: boolean | undefined;
+  /** Says who invites where to, and takes the invited address as the one that is meant. */
+  readonly invitation?: Invitation | undefined;
   /** Shows the way to the wallet page; hidden when absent. */
   readonly walletSignIn?: boolean | undefined;
 }
@@ -56,9 +58,9 @@ const PAGES: Record<Step, StepPage> = {
 };
 
 /** The whole document of a step; readable before any script has run. */
-export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, walletSignIn, passkeys = false, recovery = false, sso }: RenderInput): string {
+export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, walletSignIn, passkeys = false, recovery = false, sso, invitation }: RenderInput): string {
   const { messages: m, dir } = LANGUAGES[locale];
-  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, walletSignIn, passkeys, recovery, sso });
+  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, walletSignIn, passkeys, recovery, sso, invitation });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>

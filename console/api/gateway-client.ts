@@ -57,9 +57,9 @@ export class GatewayClient {
     return this.#send('/auth/sign-out', { method: 'POST' });
   }
 
-  /** Where the browser goes to sign in; the gateway brings it back to the same hash. */
-  loginUrl(hash: string): string {
-    return `${this.origin}/auth/login?return_to=${encodeURIComponent(`/${hash}`)}`;
+  /** Where the browser goes to sign in; the gateway brings it back to the same hash. Who follows an invitation is told by whom it is. */
+  loginUrl(hash: string, invitation?: string): string {
+    return `${this.origin}/auth/login?return_to=${encodeURIComponent(`/${hash}`)}${invitation ? `&invitation=${encodeURIComponent(invitation)}` : ''}`;
   }
 
   /** `path` starts with a slash; its segments are already encoded. */

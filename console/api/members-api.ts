@@ -1,4 +1,5 @@
 import type { GatewayClient } from './gateway-client.ts';
+import { invitationReference } from './invitation-reference.ts';
 import type { Page } from './registry-api.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
@@ -17,6 +18,14 @@ export interface Invitation {
   readonly status: 'pending' | 'accepted' | 'revoked';
   readonly expires_at: string;
   readonly created_at: string;
+}
+
+/** What an invitation says to whoever was sent it. */
+export interface ShownInvitation {
+  readonly org_name: string;
+  readonly inviter: string | null;
+  readonly access: Level;
+  readonly status: Invitation['status'];
 }
 
 const PAGE = 100;
@@ -55,6 +64,10 @@ export class MembersApi {
 
   revoke(org: string, invitation: string): Promise<Invitation> {
     return this.#client.call(this.#service, at(org, 'invitations', invitation, 'revoke'), { method: 'POST', target: { org } });
+  }
+
+  async shown(token: string, signal?: AbortSignal): Promise<ShownInvitation> {
+    return this.#client.call(this.#service, `/v1/invitations/${await invitationReference(token)}`, { signal });
   }
 
   accept(org: string, token: string): Promise<{ readonly group: string }> {

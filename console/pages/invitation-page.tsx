@@ -1,6 +1,5 @@
 import { useState } from 'react';
 import { Problem } from '../api/problem.ts';
-import type { Org } from '../api/registry-api.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
@@ -9,13 +8,15 @@ import { FormAlert } from '../widgets/form-alert.tsx';
 import { PageFrame } from '../widgets/page-frame.tsx';
 import { invitationRefusal } from './invitation-refusal.ts';
 
+const BECOMES = { owner: 'You become one of its owners.', admin: 'You become one of its administrators.', viewer: 'You become a member.' } as const;
+
 /** Where the link of an invitation leads. It shows; only the button consumes, so a mail scanner joins nothing (H-08). */
 export function InvitationPage({ org, token }: { org: string; token: string }) {
-  const { registry, members, client, session, refresh, notify } = useConsole();
+  const { members, client, session, refresh, notify } = useConsole();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
-  // A stranger may not read the name; then the mail has said it.
-  const name = useLoaded(`org ${org}`, signal => registry.read<Org>({ kind: 'org', id: org }, signal)).data?.display_name ?? 'the organization';
+  const shown = useLoaded(`invitation ${token}`, signal => members.shown(token, signal)).data;
+  const name = shown?.org_name ?? 'the organization';
   const refusal = problem && invitationRefusal(problem.code);
 
   const accept = async () => {
@@ -40,7 +41,7 @@ export function InvitationPage({ org, token }: { org: string; token: string }) {
   const again = !refusal || refusal.offer === 'again';
   return (
     <PageFrame title="Invitation">
-      <Card title={`Join ${name}`} note={`You are signed in as ${session.user.email}.`}>
+      <Card title={`Join ${name}`} note={`${shown?.inviter ? `${shown.inviter} invites you. ` : ''}You are signed in as ${session.user.email}.`}>
         <div className="stack">
           {refusal ? (
             <div className="notice" data-tone="warn" role="alert">
@@ -50,7 +51,7 @@ export function InvitationPage({ org, token }: { org: string; token: string }) {
           ) : (
             problem && <FormAlert problem={problem} />
           )}
-          {!problem && <p>You become one of its administrators.</p>}
+          {!problem && <p>{BECOMES[shown?.access ?? 'viewer']}</p>}
           <div className="row">
             {again && (
               <button type="button" className="btn primary" disabled={busy} onClick={accept}>

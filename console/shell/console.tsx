@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { AuditTrail } from '../api/audit-trail.ts';
 import type { ConsoleConfig } from '../api/console-config.ts';
 import type { GatewayClient } from '../api/gateway-client.ts';
+import { invitationReference } from '../api/invitation-reference.ts';
 import type { LiveChannel } from '../api/live-channel.ts';
 import { MembersApi } from '../api/members-api.ts';
 import type { Tone } from '../api/page-def.ts';
@@ -104,7 +105,11 @@ export function Console({ config, client, live }: ConsoleProps) {
 
   const toLogin = route.name === 'sign-in' || (session === 'absent' && route.name !== 'sign-out');
   useEffect(() => {
-    if (toLogin) location.replace(client.loginUrl(route.name === 'sign-in' ? '#/' : hash || '#/'));
+    if (!toLogin) return;
+    const back = route.name === 'sign-in' ? '#/' : hash || '#/';
+    const token = route.name === 'bootstrap' ? route.invitation : undefined;
+    if (token === undefined) return location.replace(client.loginUrl(back));
+    void invitationReference(token).then(reference => location.replace(client.loginUrl(back, reference)));
   }, [toLogin, client, hash, route]);
   useEffect(() => {
     if (route.name === 'callback') location.replace('#/');

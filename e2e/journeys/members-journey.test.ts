@@ -6,6 +6,7 @@ import { openAccount } from '../fixtures/account.ts';
 import { openBrowser } from '../fixtures/browser.ts';
 import { linkFor } from '../fixtures/mail.ts';
 import { Platform } from '../fixtures/platform.ts';
+import { shoot } from '../fixtures/shots.ts';
 
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const shots = process.env['PLATFORM_E2E_SHOTS'];
@@ -52,6 +53,9 @@ describe(`members come and go, ${split ? 'one process per service' : 'all in one
       .waitFor();
   };
 
+  /** The link of the account's mail, which is written after the page has answered. */
+  const mailed = (email: string): Promise<string> => linkFor(platform.dataDir, email, 'auth').catch(() => mailed(email));
+
   test('1 REG-089 an owner invites somebody by e-mail, and sees who is waiting', async () => {
     await ada.goto(platform.ready.console);
     await signIn(ada, platform.firstStart.email, platform.firstStart.password);
@@ -92,6 +96,34 @@ describe(`members come and go, ${split ? 'one process per service' : 'all in one
     await row(grace, platform.firstStart.email).waitFor();
     expect(await row(grace, platform.firstStart.email).getByRole('button').count()).toBe(0);
     await shot(grace, 'list-360-dark');
+  });
+
+  test('F-51 somebody without an account is led through account, verification and acceptance in one way', async () => {
+    const LIN = 'lin@example.org';
+    await invite(LIN);
+    const lin = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    await lin.goto(await linkFor(platform.dataDir, LIN));
+    await lin.getByRole('heading', { name: 'Join Harbour' }).waitFor();
+    await lin.getByText(/^.+ invites you to join Harbour\./).waitFor();
+    expect(await lin.getByLabel('Email').inputValue()).toBe(LIN);
+    if (shots) await shoot(lin, 'invited-1-account');
+    await lin.getByLabel('Your name').fill('Lin Chen');
+    await lin.getByLabel('New password').fill(PASSWORD);
+    await lin.getByRole('button', { name: 'Create an account' }).click();
+    await lin.getByRole('heading', { name: 'Confirm your email address' }).waitFor();
+    if (shots) await shoot(lin, 'invited-2-mail');
+    await lin.goto(await mailed(LIN));
+    await lin.getByText('and you are a member of Harbour').waitFor();
+    if (shots) await shoot(lin, 'invited-3-confirm');
+    await lin.getByRole('button', { name: 'Confirm the address' }).click();
+    await lin.getByText('you are a member. Sign in to go on.').waitFor();
+    if (shots) await shoot(lin, 'invited-4-sign-in');
+    await signIn(lin, LIN, PASSWORD);
+    // She lands in the console, and the organization is hers to open.
+    await lin.getByRole('main').getByRole('link', { name: 'Harbour' }).first().waitFor();
+    if (shots) await shoot(lin, 'invited-5-console');
+    await row(ada, LIN).getByText('admin').waitFor();
+    await lin.close();
   });
 
   test('3 REG-148 every refusal is told in words: accepted, another e-mail, withdrawn, unknown', async () => {

@@ -108,13 +108,13 @@ export const attachVerifyEmail: Attach = (page, form) => {
     page.find('[data-ask]', form)?.remove();
     const lead = page.find('[data-lead]');
     const button = page.find('[type=submit]', form);
-    if (lead) lead.textContent = page.m.verify_ready;
+    if (lead) lead.textContent = lead.dataset['ready'] ?? page.m.verify_ready;
     if (button) button.textContent = page.m.verify_now;
   }
   return new AttachedForm(form, page.m, async ({ email = '' }) => {
     if (token) {
-      await page.api.verifyEmail(token);
-      return page.goTo('sign-in', { notice: 'email_verified' });
+      const { joined, email: invited } = await page.api.verifyEmail(token);
+      return page.goTo('sign-in', { notice: joined ? 'invitation_joined' : 'email_verified', login_hint: invited });
     }
     await page.api.requestVerification(email.trim());
     form.hidden = true;

@@ -113,7 +113,7 @@ export class IdentityApi {
   changePassword = (body: { password: string; oauth: OAuthContext }) => this.#authenticate('/v1/password/change', body);
   requestReset = (email: string) => this.#send('POST', '/v1/password/reset-request', { email });
   resetPassword = (body: { token: string; password: string }) => this.#send('POST', '/v1/password/reset', body);
-  verifyEmail = (token: string) => this.#send('POST', '/v1/email/verify', { token });
+  verifyEmail = (token: string) => this.#send<{ joined?: boolean; email?: string }>('POST', '/v1/email/verify', { token });
   requestVerification = (email: string) => this.#send('POST', '/v1/email/verify-request', { email });
   requestRecovery = (email: string) => this.#send('POST', '/v1/recovery/request', { email });
   confirmRecovery = (token: string) => this.#send<{ needs_approval: boolean; ready_at: string }>('POST', '/v1/recovery/confirm', { token });

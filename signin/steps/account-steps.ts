@@ -1,13 +1,16 @@
 import { html } from '../markup.ts';
-import { filled } from '../messages.ts';
+import { filled, type Messages } from '../messages.ts';
 import { pathWith } from '../oauth-context.ts';
 import { form, notice, passwordField, submitButton, textField } from './controls.ts';
-import type { StepPage } from './step-page.ts';
+import type { Invitation, StepPage } from './step-page.ts';
 
-export const signIn: StepPage = ({ m, query, displayName, allowSignUp, walletSignIn, passkeys, sso }) => ({
+/** Who invites where to, in one sentence. */
+const invited = (m: Messages, { organization: name, inviter }: Invitation): string => (inviter ? filled(m.invited_by, { name, inviter }) : filled(m.invited, { name }));
+
+export const signIn: StepPage = ({ m, query, displayName, allowSignUp, walletSignIn, passkeys, sso, invitation }) => ({
   title: m.sign_in,
-  lead: displayName ? filled(m.sign_in_to, { name: displayName }) : undefined,
-  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: passkeys ? 'username webauthn' : 'username', inputmode: 'email', value: query['login_hint'], focus: !query['login_hint'] })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint']) })}<p class="aside"><a href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div class="stack after">${passkeys && html`<button type="button" class="btn" data-passkey disabled>${m.passkey_verify}</button>`}<button type="button" class="btn" data-sso${sso && html` data-sso-on`} disabled>${sso ? filled(m.sso_with, { name: sso }) : m.sso}</button><p class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p>${walletSignIn && html`<a class="btn" href="${pathWith('/wallet', query)}">${m.wallet_sign_in}</a>`}</div>`,
+  lead: invitation ? invited(m, invitation) : displayName ? filled(m.sign_in_to, { name: displayName }) : undefined,
+  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: passkeys ? 'username webauthn' : 'username', inputmode: 'email', value: query['login_hint'] ?? invitation?.email, focus: !(query['login_hint'] ?? invitation) })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint'] ?? invitation) })}<p class="aside"><a href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div class="stack after">${passkeys && html`<button type="button" class="btn" data-passkey disabled>${m.passkey_verify}</button>`}<button type="button" class="btn" data-sso${sso && html` data-sso-on`} disabled>${sso ? filled(m.sso_with, { name: sso }) : m.sso}</button><p class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p>${walletSignIn && html`<a class="btn" href="${pathWith('/wallet', query)}">${m.wallet_sign_in}</a>`}</div>`,
   foot: allowSignUp === false ? undefined : html`${m.no_account} <a href="${pathWith('/sign-up', query)}">${m.create_account}</a>`,
 });
 
@@ -19,14 +22,14 @@ export const ssoReturn: StepPage = ({ m, query }) => ({
   foot: html`<a href="${pathWith('/sign-in', { ui_locales: query['ui_locales'] })}">${m.back_to_sign_in}</a>`,
 });
 
-export const signUp: StepPage = ({ m, query, allowSignUp }) => ({
-  title: m.create_account,
-  lead: allowSignUp === false ? m.sign_up_closed : m.sign_up_text,
+export const signUp: StepPage = ({ m, query, allowSignUp, invitation }) => ({
+  title: invitation ? filled(m.join, { name: invitation.organization }) : m.create_account,
+  lead: allowSignUp === false ? m.sign_up_closed : invitation ? `${invited(m, invitation)} ${m.sign_up_text}` : m.sign_up_text,
   body:
     allowSignUp === false
       ? html``
       : form(
-          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, latin: false, maxlength: 120 })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
+          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: invitation?.email ?? query['login_hint'], fixed: invitation !== undefined, focus: !invitation })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, latin: false, maxlength: 120, focus: invitation !== undefined })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
         ),
   foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
 });
@@ -61,9 +64,9 @@ export const passwordChange: StepPage = ({ m, query }) => ({
 });
 
 /** Asks for another link; with the token of a mail it asks for the click that confirms (H-08). The token stands behind `#`, so only the script can tell. */
-export const verifyEmail: StepPage = ({ m, query }) => ({
+export const verifyEmail: StepPage = ({ m, query, invitation }) => ({
   title: m.verify_email,
-  lead: html`<span data-lead>${m.verify_email_text}</span>`,
-  body: html`${notice(undefined)}${form(html`<div data-ask>${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}</div>${submitButton(m.send_again)}`)}`,
+  lead: html`<span data-lead${invitation && html` data-ready="${filled(m.verify_join, { name: invitation.organization })}"`}>${invitation ? `${invited(m, invitation)} ${m.verify_email_text}` : m.verify_email_text}</span>`,
+  body: html`${notice(undefined)}${form(html`<div data-ask>${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] ?? invitation?.email })}</div>${submitButton(m.send_again)}`)}`,
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });

@@ -14,10 +14,12 @@ interface TextField {
   maxlength?: number;
   note?: string;
   focus?: boolean;
+  /** Shown, and sent as it is. */
+  fixed?: boolean;
 }
 
-export function textField({ name, label, type = 'text', autocomplete, value, required = true, latin = true, inputmode, maxlength, note, focus }: TextField): Markup {
-  return html`<div class="field"><label for="${name}">${label}${note && html` <span class="sub">(${note})</span>`}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}"${latin && html` dir="ltr"`} autocapitalize="none" spellcheck="false" aria-describedby="${name}-fault"${inputmode && html` inputmode="${inputmode}"`}${maxlength && html` maxlength="${maxlength}"`}${required && html` required`}${focus && html` autofocus`}><p class="fault" id="${name}-fault" hidden></p></div>`;
+export function textField({ name, label, type = 'text', autocomplete, value, required = true, latin = true, inputmode, maxlength, note, focus, fixed }: TextField): Markup {
+  return html`<div class="field"><label for="${name}">${label}${note && html` <span class="sub">(${note})</span>`}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}"${latin && html` dir="ltr"`} autocapitalize="none" spellcheck="false" aria-describedby="${name}-fault"${inputmode && html` inputmode="${inputmode}"`}${maxlength && html` maxlength="${maxlength}"`}${required && html` required`}${fixed && html` readonly`}${focus && html` autofocus`}><p class="fault" id="${name}-fault" hidden></p></div>`;
 }
 
 /** A password with its reveal button and caps-lock hint; a new one also says how long it is. */

@@ -2,6 +2,13 @@ import type { Markup } from '../markup.ts';
 import type { Messages } from '../messages.ts';
 import type { Query } from '../oauth-context.ts';
 
+/** Who invites where to, and whom. */
+export interface Invitation {
+  readonly organization: string;
+  readonly inviter: string | undefined;
+  readonly email: string;
+}
+
 export interface StepInput {
   readonly m: Messages;
   readonly query: Query;
@@ -12,6 +19,7 @@ export interface StepInput {
   readonly recovery: boolean;
   readonly allowSignUp: boolean | undefined;
   readonly walletSignIn: boolean | undefined;
+  readonly invitation: Invitation | undefined;
 }
 
 export interface StepContent {

@@ -20,6 +20,8 @@ interface Started {
 
 const SIGN_INS_PER_MINUTE = 30;
 const STARTED_MS = 300_000;
+/** The invitation that somebody follows, by the SHA-256 of its token: the sign-in page says who invites. */
+const INVITATION = /^[A-Za-z0-9_-]{43}$/;
 const secret = (): string => randomBytes(32).toString('base64url');
 
 /** Authorization code with PKCE and a pushed request, done by the gateway for the browser (GWY-004; G-BFF-01). Every doubt ends without a session. */
@@ -84,7 +86,9 @@ export class SignIn {
     const returnTo = returnPath(query.get('return_to'), this.#apps.originOf(visit));
     if (returnTo === undefined) throw this.#ctx.problem('bad_return_to', { detail: 'Use a path that starts with one slash.' });
     const started: Started = { verifier: secret(), state: secret(), nonce: secret(), return_to: returnTo, at: this.#ctx.clock.now().getTime() };
-    const passed = Object.fromEntries(['prompt', 'login_hint'].flatMap(name => (query.get(name) ? [[name, (query.get(name) as string).slice(0, 320)]] : [])));
+    const passed: Record<string, string> = Object.fromEntries(['prompt', 'login_hint'].flatMap(name => (query.get(name) ? [[name, (query.get(name) as string).slice(0, 320)]] : [])));
+    const invitation = query.get('invitation') ?? '';
+    if (INVITATION.test(invitation)) passed['invitation'] = invitation;
     const pushed = await this.#issuer.push(app.issuerHost, {
       client_id: app.clientId,
       response_type: 'code',

@@ -36,6 +36,13 @@ describe('a sign-in', () => {
     expect([...location.searchParams.keys()]).toEqual(['client_id', 'request_uri']);
   });
 
+  test('F-51 tells the identity service by which invitation somebody comes, and nothing that is no reference', async () => {
+    const reference = 'x'.repeat(43);
+    await begin(`/auth/login?return_to=/&invitation=${reference}`);
+    for (const other of ['', 'x', `${reference}x`, `${'x'.repeat(42)}/`]) await begin(`/auth/login?return_to=/&invitation=${other}`);
+    expect(world.identity.calls.map(({ form }) => form['invitation'])).toEqual([reference, undefined, undefined, undefined, undefined]);
+  });
+
   test('GWY-018 the verifier travels sealed, for five minutes, and only to /auth', async () => {
     const begun = await begin();
     const cookie = begun.headers.getSetCookie().find(one => one.startsWith('bff-pkce='));

@@ -26,7 +26,7 @@ export const identity = defineContract({
   family: 'identity',
   placement: { tier: 10 },
   essential: true,
-  uses: { sys: ['sys:read', 'sys:instances:read'] },
+  uses: { sys: ['sys:read', 'sys:instances:read', 'sys:invitations:join'] },
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value'],
   config: Type.Object({

@@ -15,6 +15,8 @@ export const OAuthContext = Type.Object({
   uid: Type.Optional(Type.String({ maxLength: 100 })),
   /** The languages the person reads, most wanted first (OpenID Connect Core 3.1.2.1). */
   ui_locales: Type.Optional(Type.String({ maxLength: 100, pattern: '^[A-Za-z0-9 -]*$' })),
+  /** The invitation by which somebody came, by the SHA-256 of its token: it says who invites where to, and opens nothing. */
+  invitation: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' })),
   /** The page of this origin to go on to where no application waits; /device and /ciba with their query. */
   return_to: Type.Optional(Type.String({ maxLength: 500, pattern: '^/(?:account(?:/mfa)?|(?:device|ciba)(?:[?][A-Za-z0-9=&%_.~-]{0,400})?)$' })),
 });

@@ -8,6 +8,7 @@ import { localeOf } from '../../../signin/messages.ts';
 import { pathWith } from '../../../signin/oauth-context.ts';
 import { renderStep } from '../../../signin/render.ts';
 import { stepOf } from '../../../signin/step.ts';
+import type { Invited } from './account/invited.ts';
 import type { SignUpPolicy } from './account/sign-up-policy.ts';
 import type { Contract, Ctx } from './context.ts';
 import { methodsAt, readsJson } from './declared-paths.ts';
@@ -22,6 +23,8 @@ const SECURITY = {
   'referrer-policy': 'no-referrer',
 };
 const BRANDING_MS = 30_000;
+/** Pages that say who invites where to. */
+const INVITES = new Set(['sign-in', 'sign-up', 'verify-email']);
 
 interface Encodings {
   readonly plain: Buffer;
@@ -43,16 +46,18 @@ export class HostedPages {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
   readonly #signUp: SignUpPolicy;
+  readonly #invited: Invited;
   readonly #providers: UpstreamProviders;
   readonly #assets: Assets;
   readonly #files = new Map<string, Encodings & { type: string }>();
   readonly #brandings = new Map<string, { at: number; branding: Record<string, string> }>();
 
-  constructor(ctx: Ctx, { providers, realms, signUp }: { providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy }) {
+  constructor(ctx: Ctx, { invited, providers, realms, signUp }: { invited: Invited; providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy }) {
     if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
     this.#ctx = ctx;
     this.#realms = realms;
     this.#signUp = signUp;
+    this.#invited = invited;
     this.#providers = providers;
     this.#assets = assetsOf(JSON.parse(readFileSync(join(BUNDLE, 'manifest.json'), 'utf8')) as Record<string, { file: string }>);
     for (const name of readdirSync(BUNDLE, { recursive: true }) as string[]) {
@@ -77,6 +82,7 @@ export class HostedPages {
     const step = stepOf(url.pathname);
     if (step === 'not-found' && (!looks || readsJson(url.pathname, req.headers.accept))) throw this.#ctx.problem('not_found', { detail: 'Nothing is at this path.' });
     const query = Object.fromEntries(url.searchParams);
+    const invitation = INVITES.has(step) ? await this.#invited.open(realm, query['invitation']) : undefined;
     const body = renderStep(step, {
       locale: localeOf(req.headers['accept-language'], query['ui_locales']),
       query,
@@ -87,7 +93,8 @@ export class HostedPages {
       passkeys: realm.passkeys,
       recovery: realm.account_recovery !== 'off',
       sso: step === 'sign-in' ? await this.#providers.labelOf(realm) : undefined,
-      allowSignUp: (step === 'sign-in' || step === 'sign-up') && (await this.#signUp.shown(realm, query['client_id'])),
+      allowSignUp: (step === 'sign-in' || step === 'sign-up') && (invitation !== undefined || (await this.#signUp.shown(realm, query['client_id']))),
+      invitation,
     });
     answer({ req, res }, step === 'not-found' ? 404 : 200, encodings(Buffer.from(body)), { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
   }

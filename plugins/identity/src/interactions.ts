@@ -1,17 +1,24 @@
 import { interactionPolicy, type Interaction, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Invited } from './account/invited.ts';
 import { consentFlowOf } from './approvals/account-selection.ts';
 import { type Consents, flowOf } from './approvals/consents.ts';
 import type { ClientDirectory } from './client-directory.ts';
 import type { Realm } from './realms.ts';
 
-const CARRIED = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'login_hint', 'ui_locales'];
+const CARRIED = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'login_hint', 'ui_locales', 'invitation'];
 
 /** The page on which an interrupted authorization goes on, with its context in the query (SGN-017, SGN-029). */
-export async function pageOf({ clients }: { clients: ClientDirectory }, realm: Realm, context: KoaContextWithOIDC, { params, uid, prompt }: Interaction): Promise<string> {
+export async function pageOf({ clients, invited }: { clients: ClientDirectory; invited: Invited }, realm: Realm, context: KoaContextWithOIDC, { params, uid, prompt }: Interaction): Promise<string> {
   const carried = CARRIED.flatMap(name => (typeof params[name] === 'string' ? [[name, params[name] as string]] : []));
-  const step = prompt.name !== 'login' ? 'consent' : params['screen_hint'] === 'signup' ? 'sign-up' : 'sign-in';
+  const step = prompt.name !== 'login' ? 'consent' : params['screen_hint'] === 'signup' || (await isNewcomer(invited, realm, params)) ? 'sign-up' : 'sign-in';
   const flow = step === 'consent' ? flowOf(context, await clients.registered(realm.env_id, String(params['client_id']))) : undefined;
   return `/${step}?${new URLSearchParams([...carried, ['uid', uid], ...(flow === undefined ? [] : [['consent_flow', consentFlowOf(flow, uid)]])])}`;
+}
+
+/** Whoever follows an invitation and has no account yet begins with one. */
+async function isNewcomer(invited: Invited, realm: Realm, params: Interaction['params']): Promise<boolean> {
+  const invitation = typeof params['invitation'] === 'string' ? await invited.open(realm, params['invitation']) : undefined;
+  return invitation !== undefined && invited.isNew(realm, invitation);
 }
 
 /**

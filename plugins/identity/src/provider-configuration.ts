@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { type NodeExchange, type SealedBox, SYSTEM } from '@platform/sdk';
 import { type Account, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Invited } from './account/invited.ts';
 import { actorToken, cibaFeature } from './approvals/ciba-approval.ts';
 import type { CibaNotice } from './approvals/ciba-notice.ts';
 import { API, type Consents } from './approvals/consents.ts';
@@ -51,6 +52,7 @@ export interface ConfigurationParts {
   readonly access: EffectiveAccess;
   readonly consents: Consents;
   readonly notice: CibaNotice;
+  readonly invited: Invited;
   readonly sessions: Sessions;
   readonly tokens: TokenVerifier;
 }
@@ -70,7 +72,7 @@ export function sessionSeconds(loginTs: number | undefined, now = Math.floor(Dat
 
 /** How the library is set up for one realm; only its public options (facts/identity 8, rule 6). */
 export function configurationOf(parts: ConfigurationParts, realm: Realm, { issuer, peerOf }: Surroundings): Configuration {
-  const { ctx, box, keys, clients, consents, notice, people, access, sessions, workloads, tokens } = parts;
+  const { ctx, box, keys, clients, consents, invited, notice, people, access, sessions, workloads, tokens } = parts;
   const scopesOf = async (clientId: string) => {
     if (clientId === CONSOLE_CLIENT) return everyAction(ctx);
     // At a customer's realm a delegator asks for what a person may do, never for what the workload may.
@@ -197,8 +199,8 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     rotateRefreshToken: true,
     // Gateway sessions reach thirty days; the sign-in session ends after seven (house 24).
     expiresWithSession: () => false,
-    extraParams: { screen_hint: null, consent_flow: checkFlow, actor_token: actorToken(tokens) } as never,
-    interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients }, realm, context, interaction) },
+    extraParams: { screen_hint: null, consent_flow: checkFlow, invitation: checkInvitation, actor_token: actorToken(tokens) } as never,
+    interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients, invited }, realm, context, interaction) },
     findAccount: async (_context, subject): Promise<FoundAccount | undefined> => {
       const person = ProtocolTurn.current(realm.env_id)?.person(subject) ?? (await people.byId(subject));
       // Only the realm's own people sign in at its host.
@@ -244,4 +246,8 @@ function everyAction(ctx: Ctx): readonly string[] {
 
 async function checkFlow(_context: KoaContextWithOIDC, flow: unknown): Promise<void> {
   if (flow !== undefined && (typeof flow !== 'string' || !/^[a-z][a-z0-9_-]{0,39}$/.test(flow))) throw new errors.InvalidRequest('consent_flow is a short name');
+}
+
+async function checkInvitation(_context: KoaContextWithOIDC, reference: unknown): Promise<void> {
+  if (reference !== undefined && (typeof reference !== 'string' || !/^[A-Za-z0-9_-]{43}$/.test(reference))) throw new errors.InvalidRequest('invitation is the SHA-256 of a token, in base64url');
 }

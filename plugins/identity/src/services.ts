@@ -4,6 +4,7 @@ import { AccountRemoval } from './account/account-removal.ts';
 import { AccountRequests } from './account/account-requests.ts';
 import { AccountVisit } from './account/account-visit.ts';
 import { Arrival } from './account/arrival.ts';
+import { Invited } from './account/invited.ts';
 import { EmailVerification } from './account/email-verification.ts';
 import { OwnAccount } from './account/own-account.ts';
 import { PasswordChange } from './account/password-change.ts';
@@ -84,6 +85,7 @@ export async function servicesOf(ctx: Ctx) {
   const workloads = new Workloads(ctx);
   const attempts = new Attempts(ctx, box);
   const people = new People(ctx, { access, attempts });
+  const invited = new Invited(ctx, people);
   const passwords = new Passwords();
   const sessions = new Sessions(ctx);
   const tokens = new TokenVerifier(ctx, keys);
@@ -93,7 +95,7 @@ export async function servicesOf(ctx: Ctx) {
   const consents = new Consents(ctx, { clients, realms });
   const mailbox = new AccountMailbox(ctx, { box, realms });
   const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
-  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
+  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, invited, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
   const homes = new RegisteredHomes(ctx);
   const registration = new ClientRegistration(ctx, { clients: registered, homes, realms, sessions, validate: (envId, metadata) => protocol.validate(envId, metadata) });
   const registrationEndpoint = new RegistrationEndpoint(ctx, { attempts, clients: registered, directory: clients, homes, registration, realms, tokens, workloads });
@@ -107,7 +109,7 @@ export async function servicesOf(ctx: Ctx) {
   const policy = new SignUpPolicy(ctx);
   const upstream = new UpstreamProtocol(ctx);
   const providers = new UpstreamProviders(ctx, { box, protocol: upstream, realms });
-  const pages = new HostedPages(ctx, { providers, realms, signUp: policy });
+  const pages = new HostedPages(ctx, { invited, providers, realms, signUp: policy });
   const steps = new StepTokens(ctx);
   const factor = new SecondFactor(ctx, box);
   const desk = new PasswordDesk(ctx, passwords);
@@ -116,7 +118,7 @@ export async function servicesOf(ctx: Ctx) {
   const arrival = new Arrival(ctx, { authorizations, browser, recoveries, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
   const ownConsents = new OwnConsents(ctx, { clients: registered, sessions, visits });
-  const pageParts = { attempts, guard, mailbox, passwords: desk, people, realms, steps };
+  const pageParts = { attempts, guard, invited, mailbox, passwords: desk, people, realms, steps };
   const renewal = ctx.own(new PasswordRenewal(ctx, passwords));
   const signIn = new SignIn(ctx, { ...pageParts, arrival, authorizations, browser, change, renewal, sessions });
   const signUp = new SignUp(ctx, { ...pageParts, policy });

@@ -4,7 +4,7 @@ import type { Contract, Ctx } from './context.ts';
 import { canonicalScope } from './scope-name.ts';
 
 /** Who holds these can make anybody anything. */
-const NEVER_GRANTED = new Set(['auth:membership:write', 'acme:clientcert:issue', 'scim:read', 'scim:write']);
+const NEVER_GRANTED = new Set(['auth:membership:write', 'acme:clientcert:issue', 'sys:invitations:join', 'scim:read', 'scim:write']);
 
 interface ManifestLike {
   readonly id: string;

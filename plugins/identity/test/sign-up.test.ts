@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHOSEN, World } from './fixtures/world.ts';
@@ -176,5 +177,77 @@ describe('signing up', () => {
     world.host.clock.advance('1s');
     await world.answered();
     expect(await users(email)).toHaveLength(1);
+  });
+});
+
+describe('somebody who was invited', () => {
+  const invite = async (email = fresh(), open = true) => {
+    const reference = randomBytes(32).toString('base64url');
+    const grace = await world.person(fresh());
+    world.invitations.set(reference, { org_name: 'Harbour & Sons', email, invited_by: grace, open });
+    return { email, reference, inviter: (await world.sql<{ name: string }[]>`select display_name as name from users where user_id = ${grace}`)[0]?.name as string };
+  };
+  const follow = async (reference: string) => {
+    const browser = world.browser();
+    const { page, oauth } = await world.begin(browser, { invitation: reference });
+    return { browser, page, oauth, shown: await browser.get(page.location) };
+  };
+
+  test('F-51 without an account begins with one, on a page that says who invites where to', async () => {
+    const { email, reference, inviter } = await invite();
+    const { page, oauth, shown } = await follow(reference);
+    expect(page.location).toMatch(/^\/sign-up\?/);
+    expect(oauth['invitation']).toBe(reference);
+    for (const text of ['Join Harbour &amp; Sons', `${inviter} invites you to join Harbour &amp; Sons.`, `value="${email}"`]) expect(shown.text).toContain(text);
+  });
+
+  test('F-51 is a member with the click that proves the address, in one way, and is told so', async () => {
+    const { email, reference } = await invite();
+    const { browser, oauth } = await follow(reference);
+    const answer = await browser.post('/v1/sign-up', { email, password: CHOSEN, oauth });
+    expect([answer.status, answer.json['status']]).toEqual([200, 'verification_required']);
+    const [mail] = await world.mails(email);
+    const link = new URL(/https:\S+/.exec(mail?.body ?? '')?.[0] as string);
+    expect([link.pathname, link.searchParams.get('invitation'), link.searchParams.get('client_id')]).toEqual(['/verify-email', reference, 'console']);
+    expect(world.invitations.get(reference)?.joined).toBeUndefined();
+    // Another browser than the one that began: the mail is read on a telephone.
+    const telephone = world.browser();
+    const ready = await telephone.get(`${link.pathname}${link.search}`);
+    expect(ready.text).toContain('you are a member of Harbour &amp; Sons');
+    const verified = await telephone.post('/v1/email/verify', { token: await world.token(email) });
+    expect([verified.status, verified.json]).toEqual([200, { status: 'ok', joined: true, email }]);
+    const [person] = await users(email);
+    expect(world.invitations.get(reference)?.joined).toEqual({ user_id: person?.user_id, email });
+    expect((await telephone.post('/v1/sign-in', { email, password: CHOSEN, oauth: {} })).json['status']).toBe('ok');
+  });
+
+  test('F-51 with an account signs in, and the page says who invites', async () => {
+    const { reference, inviter, email } = await invite();
+    await world.person(email);
+    const { page, shown } = await follow(reference);
+    expect(page.location).toMatch(/^\/sign-in\?/);
+    expect(shown.text).toContain(`${inviter} invites you to join`);
+  });
+
+  test('F-51 opens an account where nobody else does, with the invited address and while the invitation stands', async () => {
+    const closed = { client_id: 'closed-app' };
+    const { email, reference } = await invite();
+    expect((await signUp(email, {}, closed)).json['code']).toBe('signup_disabled');
+    expect((await signUp(fresh(), {}, { ...closed, invitation: reference })).json['code']).toBe('signup_disabled');
+    const over = await invite(fresh(), false);
+    expect((await signUp(over.email, {}, { ...closed, invitation: over.reference })).json['code']).toBe('signup_disabled');
+    expect((await signUp(email.toUpperCase(), {}, { ...closed, invitation: reference })).json['status']).toBe('verification_required');
+    const unknown = await follow(randomBytes(32).toString('base64url'));
+    expect(unknown.page.location).toMatch(/^\/sign-in\?/);
+    expect((await world.push({ invitation: 'no reference' })).answer.json['error']).toBe('invalid_request');
+  });
+
+  test('F-51 whose joining fails has a proved address all the same', async () => {
+    const { email, reference } = await invite();
+    await signUp(email, {}, { client_id: 'console', invitation: reference });
+    const token = await world.token(email);
+    world.invitations.delete(reference);
+    expect((await world.browser().post('/v1/email/verify', { token })).json).toEqual({ status: 'ok', joined: false, email });
+    expect(await users(email)).toMatchObject([{ email_verified: true }]);
   });
 });

@@ -49,6 +49,7 @@ export const registry = defineContract({
     'sys:app:admin': { title: 'Manage applications of an environment' },
     'sys:services:admin': { title: 'Enable and disable services' },
     'sys:memberships:admin': { title: 'Manage members and invitations' },
+    'sys:invitations:join': { title: 'Take in invited people who opened an account', principals: ['machine'], bound: true },
     'sys:instances:read': { title: 'Resolve hosts and app instances' },
     'sys:verticals:write': { title: 'Register a vertical', principals: ['machine'], bound: true },
     'audit:read': { title: 'Read the audit trail' },

@@ -26,6 +26,7 @@ import { MemberChanges } from './members/member-changes.ts';
 import { Memberships } from './members/memberships.ts';
 import { Owners } from './members/owners.ts';
 import { Removal } from './members/removal.ts';
+import { ShownInvitation } from './members/shown-invitation.ts';
 import { AccessListing } from './policy/access-listing.ts';
 import { PolicyStore } from './policy/policy-store.ts';
 import { HostIndex } from './resolver/host-index.ts';
@@ -101,6 +102,7 @@ export async function servicesOf(ctx: Ctx) {
   const removal = new Removal(ctx, members);
   const invitations = new Invitations(ctx, { ...members, mails });
   const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
+  const shown = new ShownInvitation(ctx);
   const slugs = new SlugAvailability(ctx, access);
   return {
     acceptance,
@@ -132,6 +134,7 @@ export async function servicesOf(ctx: Ctx) {
     recheck,
     removal,
     resolver,
+    shown,
     slugs,
     states,
     unfinished,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { SYSTEM } from '@platform/sdk';
 import { as, type Persona } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -24,6 +25,51 @@ const accept = (persona: Persona, orgId: string, token: string) => world.host.by
 const statusOf = async (id: string) => (await world.sql<[{ status: string }]>`select status from invitations where invitation_id = ${id}`)[0].status;
 const adminsOf = (orgId: string) => `platform:org:${orgId}:admins`;
 const onRecord = async (orgId: string) => (await world.sql<object[]>`select 1 from acceptances where org_id = ${orgId}`).length;
+
+describe('an invitation of somebody without an account', () => {
+  const identity = as.machine('auth', 'sys:invitations:join');
+  const referenceOf = (token: string) => createHash('sha256').update(token).digest('base64url');
+  const join = (reference: string, person: Persona, email = person.email) => world.host.by(identity).joinInvited({ params: { reference }, body: { user_id: person.id, email } });
+
+  test('F-51 says by the hash of its token who invites where to, to anybody who knows it, and how it stands', async () => {
+    const { org, owner, email, invitation, token } = await invited(world, office);
+    const shown = await world.host.fetch(`/v1/invitations/${referenceOf(token)}`);
+    expect([shown.status, shown.json]).toEqual([
+      200,
+      { org_id: org.org_id, org_name: org.display_name, email, access: 'admin', status: 'pending', open: true, expires_at: invitation.expires_at, invited_by: owner.id, inviter: expect.anything() },
+    ]);
+    await world.host.by(owner).revokeInvitation({ params: { org_id: org.org_id, invitation_id: invitation.invitation_id } });
+    expect((await world.host.fetch(`/v1/invitations/${referenceOf(token)}`)).json).toMatchObject({ status: 'revoked', open: false });
+    for (const reference of [token, referenceOf('x'), 'x', '%00']) {
+      const answer = await world.host.fetch(`/v1/invitations/${reference}`);
+      expect([reference, answer.status]).toEqual([reference, reference === '%00' ? 400 : 404]);
+    }
+  });
+
+  test('F-51 takes the person in when the identity service says that the address is proved', async () => {
+    const { org, invitation, email, token } = await invited(world, office);
+    const person = guest(email);
+    const group = adminsOf(org.org_id);
+    expect(await join(referenceOf(token), person, ` ${email.toUpperCase()} `)).toEqual({ org_id: org.org_id, invitation_id: invitation.invitation_id, status: 'accepted', group });
+    expect(world.directory.of(person.id)).toEqual([group]);
+    const [row] = await world.sql<object[]>`select actor, details from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`;
+    expect(row).toEqual({ actor: { kind: 'workload', id: 'auth' }, details: { org_id: org.org_id, user_id: person.id } });
+    expect(await refusal(join(referenceOf(token), person))).toEqual([409, 'invitation_already_accepted']);
+  });
+
+  test('F-51 takes in nobody else: another address, another workload, a person', async () => {
+    const { invitation, email, token } = await invited(world, office);
+    const person = guest(email);
+    expect(await refusal(join(referenceOf(token), person, newEmail()))).toEqual([403, 'invitation_email_mismatch']);
+    expect(await refusal(join(referenceOf('x'), person))).toEqual([404, 'invitation_unknown']);
+    const path = `/v1/invitations/${referenceOf(token)}/join`;
+    const body = JSON.stringify({ user_id: person.id, email });
+    for (const persona of [person, as.user('sys:invitations:join'), as.machine('func', 'sys:memberships:admin')]) {
+      expect((await world.host.fetch(path, { method: 'POST', body, persona })).status).toBe(403);
+    }
+    expect(await statusOf(invitation.invitation_id)).toBe('pending');
+  });
+});
 
 describe('accepting an invitation', () => {
   test('REG-066 REG-067 REG-068 REG-138 REG-143 puts the person among the administrators; status, event, audit row and group together', async () => {

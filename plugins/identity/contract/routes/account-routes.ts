@@ -27,7 +27,11 @@ export const accountRoutes = {
     gate: hosted,
     limit,
     body: Type.Object({ token: LinkToken }),
-    returns: Taken,
+    returns: Type.Object({
+      ...Taken.properties,
+      joined: Type.Optional(Type.Boolean({ description: 'By the invitation that the account was opened by' })),
+      email: Type.Optional(Type.String({ description: 'Of whoever was invited, to go on with' })),
+    }),
     problems: [...page, ...braked, 'token_expired'],
     emits: updated,
   }),

@@ -3,6 +3,7 @@ import { filled, type Locale, spokenOf } from '../../../../signin/messages.ts';
 import type { Ctx } from '../context.ts';
 import { type Letter, MAIL_WORDS } from '../mail/mail-words.ts';
 import { isAddress, type Person } from '../people.ts';
+import type { Asked } from './account-requests.ts';
 import type { Realm, Realms } from '../realms.ts';
 
 interface AccountMail {
@@ -25,6 +26,9 @@ export type Notice = Exclude<
   Letter,
   'confirm_address' | 'already_there' | 'asked_twice' | 'reset_password' | 'welcome' | 'ciba' | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
 >;
+
+/** The application and the invitation by which somebody came. */
+type CameFrom = Pick<Asked, 'client_id' | 'invitation'>;
 
 /** About two and a half hours of tries: by then every link in it has expired. */
 const PARK_AFTER = 20;
@@ -53,12 +57,12 @@ export class AccountMailbox {
     });
   }
 
-  confirmAddress(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step, clientId?: string): Promise<void> {
-    return this.write(tx, realm, person, 'confirm_address', { link: this.link(realm, '/verify-email', { token, clientId }) }, expires);
+  confirmAddress(tx: QueueTx, realm: Realm, person: Recipient, { token, expires }: Step, from: CameFrom = {}): Promise<void> {
+    return this.write(tx, realm, person, 'confirm_address', { link: this.link(realm, '/verify-email', { token, ...from }) }, expires);
   }
 
-  alreadyThere(tx: QueueTx, realm: Realm, person: Recipient, clientId?: string): Promise<void> {
-    return this.write(tx, realm, person, 'already_there', { link: this.link(realm, '/sign-in', { clientId }), reset: this.link(realm, '/password-reset', { clientId }) });
+  alreadyThere(tx: QueueTx, realm: Realm, person: Recipient, from: CameFrom = {}): Promise<void> {
+    return this.write(tx, realm, person, 'already_there', { link: this.link(realm, '/sign-in', from), reset: this.link(realm, '/password-reset', from) });
   }
 
   /** For an address that was signed up with more than once before anybody confirmed it: who reads its mail chooses the password. */
@@ -89,8 +93,9 @@ export class AccountMailbox {
     await this.queue.enqueue(tx, { env_id: realm.env_id, user_id, to: email, subject, body: `${filled(text, told)}\n`, ...(until ? { until: until.toISOString() } : {}) });
   }
 
-  link(realm: Realm, path: string, { token, clientId }: { token?: string; clientId?: string | undefined } = {}): string {
-    const query = clientId ? `?${new URLSearchParams({ client_id: clientId })}` : '';
+  link(realm: Realm, path: string, { token, client_id, invitation }: CameFrom & { readonly token?: string } = {}): string {
+    const search = new URLSearchParams({ ...(client_id ? { client_id } : {}), ...(invitation ? { invitation } : {}) });
+    const query = search.size > 0 ? `?${search}` : '';
     return `${this.#realms.issuer(realm)}${path}${query}${token ? `#token=${token}` : ''}`;
   }
 }

@@ -11,6 +11,8 @@ export interface Asked {
   readonly password_hash?: string;
   readonly group?: string;
   readonly client_id?: string;
+  /** By which the account is opened. */
+  readonly invitation?: string;
   /** Of the page on which it was asked. */
   readonly locale?: string;
 }

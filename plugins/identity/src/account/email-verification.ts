@@ -6,11 +6,13 @@ import type { People } from '../people.ts';
 import type { Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
 import { type AccountRequests, type Answer, askedBy } from './account-requests.ts';
+import type { Invited } from './invited.ts';
 import type { StepTokens } from './step-tokens.ts';
 
 interface Parts {
   readonly attempts: Attempts;
   readonly guard: PageGuard;
+  readonly invited: Invited;
   readonly mailbox: AccountMailbox;
   readonly people: People;
   readonly realms: Realms;
@@ -42,7 +44,8 @@ export class EmailVerification {
       await tx.emit('platform:auth:user:updated', realm.env_id, { user_id: person.user_id, env_id: realm.env_id });
       await tx.audit({ action: 'auth.email.verified', envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
     });
-    return { status: 'ok' as const };
+    const { invitation } = step.context;
+    return { status: 'ok' as const, ...(invitation === undefined ? {} : { joined: await this.#parts.invited.join(invitation, person), email: person.email }) };
   }
 
   async ask(requests: AccountRequests, { body, headers, hostname, ip }: RequestOf<Contract, 'requestVerification'>) {

@@ -4,6 +4,7 @@ import { bumpAccess } from '../access-version.ts';
 import type { Attempts } from '../attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { PageGuard } from '../page-guard.ts';
+import type { Invited } from './invited.ts';
 import type { PasswordDesk } from './password-desk.ts';
 import type { People, Person } from '../people.ts';
 import type { Realm, Realms } from '../realms.ts';
@@ -16,6 +17,7 @@ import type { StepTokens } from './step-tokens.ts';
 export interface SignUpParts {
   readonly attempts: Attempts;
   readonly guard: PageGuard;
+  readonly invited: Invited;
   readonly mailbox: AccountMailbox;
   readonly passwords: PasswordDesk;
   readonly people: People;
@@ -42,17 +44,25 @@ export class SignUp {
     const email = body.email.trim();
     const account = attempts.account(realm.env_id, email);
     await attempts.slow(account, ip);
-    const { client_id } = body.oauth;
+    const { client_id, invitation } = body.oauth;
+    const invited = await this.#parts.invited.admits(realm, invitation, email);
     const { allowed, group } = await policy.of(realm, client_id).catch(cause => {
       throw this.#ctx.problem('registry_away', { cause, detail: 'Try again in a moment.', headers: { 'retry-after': '5' } });
     });
-    if (!allowed) throw this.#ctx.problem('signup_disabled', { detail: 'Ask somebody who is already there to invite you.' });
+    if (!allowed && !invited) throw this.#ctx.problem('signup_disabled', { detail: 'Ask somebody who is already there to invite you.' });
     passwords.require(body.password, email);
     // G-K-19: whoever has the address is not told more often than that by mail, from wherever it is signed up with.
     const mayMail = await attempts.mayMail('sign_up', account);
     const password_hash = await passwords.hash(body.password);
     const display_name = body.display_name?.trim().replaceAll(/\s+/g, ' ');
-    const asked = { ...askedBy(email, headers), password_hash, ...(display_name ? { display_name } : {}), ...(group ? { group } : {}), ...(client_id ? { client_id } : {}) };
+    const asked = {
+      ...askedBy(email, headers),
+      password_hash,
+      ...(display_name ? { display_name } : {}),
+      ...(group ? { group } : {}),
+      ...(client_id ? { client_id } : {}),
+      ...(invited && invitation ? { invitation } : {}),
+    };
     if (mayMail) await requests.write(realm, 'sign_up', asked);
     return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', body.oauth) }, {});
   }
@@ -66,14 +76,14 @@ export class SignUp {
     if (!made) {
       const known = await people.byEmail(realm.env_id, asked.email, tx.sql);
       const person = known && { ...known, locale: asked.locale ?? known.locale };
-      if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked.client_id);
+      if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked);
       else if (person && realm.verify_email && person.last_sign_in_at === null) await this.#contest(tx, realm, person);
-      else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id), asked.client_id);
+      else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id, contextOf(asked)), asked);
       return undefined;
     }
     await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash: asked.password_hash })}`;
     await this.#join(tx, realm, userId, asked);
-    await mailbox.confirmAddress(tx, realm, { user_id: userId, email: asked.email, locale: asked.locale ?? null }, await steps.issue(tx.sql, 'email_verification', userId), asked.client_id);
+    await mailbox.confirmAddress(tx, realm, { user_id: userId, email: asked.email, locale: asked.locale ?? null }, await steps.issue(tx.sql, 'email_verification', userId, contextOf(asked)), asked);
     await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
     await tx.audit({ action: 'auth.user.signed_up', envId: realm.env_id, resource: { type: 'user', id: userId }, details: asked.client_id ? { client_id: asked.client_id } : {} });
     return () => bumpAccess(this.#ctx, [realm.env_id]);
@@ -117,3 +127,6 @@ export class SignUp {
     await tx.sql`insert into user_roles (env_id, user_id, role) select env_id, ${userId}::uuid, role from sign_up_roles where env_id = ${realm.env_id} and group_name = ${group}`;
   }
 }
+
+/** What the link of the mail goes on with. */
+const contextOf = ({ invitation }: Asked) => (invitation === undefined ? {} : { context: { invitation } });

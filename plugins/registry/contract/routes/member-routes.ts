@@ -1,6 +1,6 @@
 import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { nullable, Stamp } from '../schema/field.ts';
-import { Access, Invitation, InvitationStatus, InvitationToken, Member, NewInvitation } from '../schema/member.ts';
+import { Access, Invitation, InvitationShown, InvitationStatus, InvitationToken, Member, NewInvitation } from '../schema/member.ts';
 
 const invitations = '/v1/org/{org_id}/invitations';
 const memberships = '/v1/org/{org_id}/memberships';
@@ -69,6 +69,36 @@ export const memberRoutes = {
   getInvitation: get(`${invitations}/{invitation_id}`, { summary: 'One invitation', gate, returns: Invitation, problems: [...reach, 'invitation_unknown'] }),
   deleteInvitation: del(`${invitations}/{invitation_id}`, { summary: 'Revoke an invitation', ...revocation }),
   revokeInvitation: post(`${invitations}/{invitation_id}/revoke`, { summary: 'Revoke an invitation', ...revocation }),
+
+  describeInvitation: get('/v1/invitations/{reference}', {
+    summary: 'What an invitation says, by the SHA-256 of its token',
+    gate: { public: 'Whoever knows the reference was sent the invitation, and may have no account yet; it opens nothing' },
+    env: 'any',
+    returns: InvitationShown,
+    problems: ['invitation_unknown'],
+    hidden: true,
+  }),
+  joinInvited: post('/v1/invitations/{reference}/join', {
+    summary: 'Take in somebody who opened an account by an invitation and has proved the address',
+    gate: 'sys:invitations:join',
+    env: 'any',
+    body: Type.Object({ user_id: Id, email: Type.String({ maxLength: 320 }) }),
+    returns: Type.Object({ invitation_id: Id, org_id: Id, status: Type.Literal('accepted'), group: Type.String() }),
+    problems: [
+      'invitation_unknown',
+      'invitation_revoked',
+      'invitation_expired',
+      'invitation_already_accepted',
+      'invitation_email_mismatch',
+      'org_suspended',
+      'record_archived',
+      'access_model_missing',
+      'identity_failed',
+      'members_busy',
+    ],
+    emits: ['platform:sys:invitation:accepted', 'platform:sys:identity:updated'],
+    hidden: true,
+  }),
 
   mailQueue: get('/v1/mail-queue', {
     summary: 'How much mail waits for the notification service, and why',

@@ -24,4 +24,19 @@ export const NewInvitation = Type.Object({
   access: Type.Optional(Access),
   email: Type.String({ minLength: 3, maxLength: 320, pattern: '^\\s*[^@\\s\\x00-\\x1f]+@[^@\\s\\x00-\\x1f]+\\s*$' }),
 });
+/** What an invitation says to whoever was sent it. */
+export const InvitationShown = Type.Object({
+  org_id: Id,
+  org_name: Type.String(),
+  email: Type.String(),
+  access: Access,
+  status: InvitationStatus,
+  /** Past its end it is accepted by nobody. */
+  open: Type.Boolean(),
+  expires_at: Stamp,
+  invited_by: Type.String(),
+  inviter: nullable(Type.String()),
+});
+/** SHA-256 of the token of an invitation, in base64url: names it, and accepts nothing by itself. */
+export const InvitationReference = '^[A-Za-z0-9_-]{43}$';
 export const InvitationToken = Type.Object({ token: Type.String({ minLength: 1, maxLength: 200 }) });

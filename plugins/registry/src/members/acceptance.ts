@@ -1,4 +1,4 @@
-import { isProblem, type RequestOf, type Sql, SYSTEM, type UserCaller } from '@platform/sdk';
+import { type Caller, isProblem, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
@@ -19,6 +19,14 @@ interface Row {
   readonly status: 'pending' | 'accepted' | 'revoked';
   readonly expires_at: string;
   readonly org_status: Org['status'];
+}
+interface Asked {
+  readonly orgId: string;
+  /** Of the token that was sent. */
+  readonly hash: Buffer;
+  readonly userId: string;
+  /** Only where the platform itself has verified it. */
+  readonly email: string | undefined;
 }
 interface Begun {
   readonly acceptance_id: string;
@@ -46,7 +54,20 @@ export class Acceptance {
 
   async accept({ params, body, caller, correlationId }: RequestOf<Contract, 'acceptInvitation'>) {
     if (!caller.userId) throw this.#ctx.problem('not_org_member', { detail: 'caller is not a member of the org' });
-    const asked = { orgId: params.org_id, token: body.token, caller };
+    // An environment's administrators say what is verified there; here counts what the platform itself has verified (C6).
+    const verified = caller.emailVerified && caller.authEnvId === SYSTEM.envId;
+    return this.#accept({ orgId: params.org_id, hash: hashOf(body.token), userId: caller.userId, email: verified ? caller.email : undefined }, caller, correlationId);
+  }
+
+  /** For somebody who opened an account by the invitation: the identity service says that the address is proved (F-51). */
+  async join({ params, body, caller, correlationId }: RequestOf<Contract, 'joinInvited'>) {
+    const hash = Buffer.from(params.reference, 'base64url');
+    const [row] = await this.#ctx.db.sql<{ org_id: string }[]>`select org_id from invitations where token_hash = ${hash}`;
+    return this.#accept({ orgId: row?.org_id ?? '', hash, userId: body.user_id, email: body.email }, caller, correlationId);
+  }
+
+  async #accept(asked: Asked, caller: Caller, correlationId: string) {
+    const { userId } = asked;
     const { org_id, access } = await this.#requireOpen(this.#ctx.db.sql, asked);
     const group = groupOf(org_id, access);
     const begun = await this.#begin(asked, access);
@@ -56,11 +77,12 @@ export class Acceptance {
         await tx.sql`select 1 from orgs where org_id = ${org_id} for share`;
         const { invitation_id } = await this.#requireOpen(tx.sql, asked, tx.sql`for update of i`);
         if (begun) await this.#requireOnRecord(tx.sql, begun);
-        await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()}, accepted_by = ${caller.userId} where invitation_id = ${invitation_id}`;
+        await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()}, accepted_by = ${userId} where invitation_id = ${invitation_id}`;
         await tx.emit('platform:sys:invitation:accepted', SYSTEM.envId, { org_id, invitation_id });
-        await this.#changes.told(tx, caller.userId);
-        await this.#audit.write(tx, { action: 'invitation.accepted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'invitation', id: invitation_id }, details: { org_id } });
-        await this.#changes.ask(signal => this.#ctx.services.identity.putGroupMember({ params: { group, user_id: caller.userId }, targetEnvId: SYSTEM.envId, signal }));
+        await this.#changes.told(tx, userId);
+        const details = { org_id, ...(caller.userId === undefined ? { user_id: userId } : {}) };
+        await this.#audit.write(tx, { action: 'invitation.accepted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'invitation', id: invitation_id }, details });
+        await this.#changes.ask(signal => this.#ctx.services.identity.putGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal }));
         return { invitation_id, org_id, status: 'accepted' as const, group };
       });
     } catch (error) {
@@ -96,13 +118,13 @@ export class Acceptance {
   }
 
   /** On record in a transaction of its own; nothing for a person who was in the group before and stays there whatever happens. */
-  async #begin({ orgId, token, caller }: { orgId: string; token: string; caller: UserCaller }, access: Level): Promise<Begun | undefined> {
-    const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: caller.userId }, signal }));
+  async #begin({ orgId, hash, userId }: Asked, access: Level): Promise<Begun | undefined> {
+    const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }));
     if (groups.some(({ name, env_id }) => name === groupOf(orgId, access) && env_id === SYSTEM.envId)) return undefined;
-    const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: caller.userId, begun_at: this.#ctx.clock.now().toISOString(), access };
+    const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: userId, begun_at: this.#ctx.clock.now().toISOString(), access };
     const { sql } = this.#ctx.db;
     await sql`insert into acceptances (acceptance_id, invitation_id, org_id, user_id, begun_at)
-      select ${begun.acceptance_id}, invitation_id, ${orgId}, ${caller.userId}, ${begun.begun_at} from invitations where token_hash = ${hashOf(token)}`;
+      select ${begun.acceptance_id}, invitation_id, ${orgId}, ${userId}, ${begun.begun_at} from invitations where token_hash = ${hash}`;
     return begun;
   }
 
@@ -113,19 +135,18 @@ export class Acceptance {
   }
 
   /** The order of checks is G-SYS-07's; whether the access model is there, the verb itself says last. */
-  async #requireOpen(sql: Sql, { orgId, token, caller }: { orgId: string; token: string; caller: UserCaller }, lock: unknown = sql``): Promise<Row> {
+  async #requireOpen(sql: Sql, { orgId, hash, email }: Asked, lock: unknown = sql``): Promise<Row> {
     const { problem, clock } = this.#ctx;
     const [row] = isUuid(orgId)
       ? await sql<Row[]>`
           select i.invitation_id, i.org_id, i.email, i.access, i.status, i.expires_at, o.status as org_status
-          from invitations i join orgs o using (org_id) where i.token_hash = ${hashOf(token)} and i.org_id = ${orgId} ${lock}`
+          from invitations i join orgs o using (org_id) where i.token_hash = ${hash} and i.org_id = ${orgId} ${lock}`
       : [];
     if (!row) throw problem('invitation_unknown', { detail: 'The link is not one of this organization. Ask for a new invitation.' });
     if (row.status === 'revoked') throw problem('invitation_revoked', { detail: 'Ask for a new invitation.' });
     if (row.status === 'pending' && Date.parse(row.expires_at) <= clock.now().getTime()) throw problem('invitation_expired', { detail: 'Ask for a new invitation.' });
     if (row.status === 'accepted') throw problem('invitation_already_accepted', { detail: 'It works once. If it was not you, tell an owner of the organization.' });
-    // An environment's administrators say what is verified there; here counts what the platform itself has verified (C6).
-    if (!caller.emailVerified || caller.authEnvId !== SYSTEM.envId || caller.email?.trim().toLowerCase() !== row.email.toLowerCase())
+    if (email?.trim().toLowerCase() !== row.email.toLowerCase())
       throw problem('invitation_email_mismatch', { detail: 'Sign in to the console with the e-mail the invitation was sent to, and verify it.' });
     requireMutable(this.#ctx, { org: { status: row.org_status } });
     return row;

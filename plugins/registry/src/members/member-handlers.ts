@@ -6,6 +6,7 @@ import type { InvitationMail } from './invitation-mail.ts';
 import type { Invitations } from './invitations.ts';
 import type { Memberships } from './memberships.ts';
 import type { Removal } from './removal.ts';
+import type { ShownInvitation } from './shown-invitation.ts';
 
 interface Parts {
   readonly memberships: Memberships;
@@ -13,10 +14,11 @@ interface Parts {
   readonly invitations: Invitations;
   readonly acceptance: Acceptance;
   readonly mails: MailQueue<InvitationMail>;
+  readonly shown: ShownInvitation;
 }
 
 /** Routes of members and invitations to who answers them. */
-export const memberHandlers = ({ memberships, removal, invitations, acceptance, mails }: Parts): Handlers<keyof typeof memberRoutes> => ({
+export const memberHandlers = ({ memberships, removal, invitations, acceptance, mails, shown }: Parts): Handlers<keyof typeof memberRoutes> => ({
   listMemberships: request => memberships.list(request),
   removeMembership: request => removal.remove(request),
   removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
@@ -24,6 +26,8 @@ export const memberHandlers = ({ memberships, removal, invitations, acceptance, 
   listInvitations: request => invitations.list(request),
   createInvitation: request => invitations.create(request),
   acceptInvitation: request => acceptance.accept(request),
+  describeInvitation: request => shown.describe(request),
+  joinInvited: request => acceptance.join(request),
   getInvitation: request => invitations.get(request),
   deleteInvitation: request => invitations.revoke({ ...request, body: undefined }),
   revokeInvitation: request => invitations.revoke(request),
