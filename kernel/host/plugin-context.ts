@@ -23,6 +23,7 @@ import type { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
+import { page } from '../http/paging.ts';
 import { markKeyed } from '../http/replayed-answers.ts';
 import { foreignCheck } from '../http/foreign-schema.ts';
 import { Validator } from '../http/schema.ts';
@@ -220,6 +221,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       },
     },
     tokens: parts.tokens,
+    page: (query, spec, read) => page(pool.sql, query, spec, read),
     requireVersion: (ifMatch, version) => {
       if (ifMatch && !ifMatch.includes(version)) throw kernelProblem('precondition_failed', { detail: 'Read it again and repeat the change.', headers: { etag: `"${version}"` } });
     },

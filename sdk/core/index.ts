@@ -22,6 +22,7 @@ export type {
 } from './src/context.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/tx.ts';
 export type { EnqueueOptions, TaskRun } from './src/task.ts';
+export type { OrderKind, PagePart, PageSpec } from './src/paging.ts';
 export type { Sql } from './src/sql.ts';
 export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';

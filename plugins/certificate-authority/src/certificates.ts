@@ -19,10 +19,10 @@ export class Certificates {
   }
 
   async list({ query }: RequestOf<Contract, 'listCertificates'>) {
-    const limit = query.limit ?? 50;
-    const rows = this.#store.newest(limit + 1, query.cursor);
-    const page = rows.slice(0, limit);
-    return { items: page.map(publicRow), next_cursor: rows.length > limit ? (page.at(-1)?.certificate_id ?? null) : null };
+    const { items, next_cursor } = await this.#ctx.page(query, { list: 'certificates', order: { certificate_id: 'id' } }, async ({ after, limit }) =>
+      this.#store.newest(limit, after?.[0] as string | undefined),
+    );
+    return { items: items.map(publicRow), next_cursor };
   }
 
   /** Refused by every verifier within seconds: the mark goes to the shared store before the answer. A repeat changes nothing. */

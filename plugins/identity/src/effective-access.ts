@@ -44,28 +44,31 @@ export class EffectiveAccess {
   }
 
   async members({ params, query }: RequestOf<Contract, 'groupMembers'>) {
-    const limit = query.limit ?? 50;
-    const rows = await this.#ctx.db.sql<{ user_id: string; email: string; display_name: string | null; joined_at: string }[]>`
+    const spec = { list: `group ${params.group}`, order: { 'u.user_id': 'id' }, ascending: true } as const;
+    return this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => this.#ctx.db.sql<{ user_id: string; email: string; display_name: string | null; joined_at: string }[]>`
       select u.user_id, u.email, u.display_name, min(m.joined_at) as joined_at from group_members m join users u using (user_id)
-      where m.group_name = ${params.group} and (${query.cursor ?? null}::text is null or u.user_id::text > ${query.cursor ?? null})
-      group by u.user_id order by u.user_id::text limit ${limit + 1}`;
-    const items = rows.slice(0, limit);
-    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.user_id ?? null) : null };
+      where m.group_name = ${params.group} and ${where} group by u.user_id order by ${order} limit ${limit}`,
+    );
   }
 
   /** Members of several groups, each person once, in the order of their ids: a page never shifts under somebody who joins or leaves. */
   async membersOf({ query, headers }: RequestOf<Contract, 'membersOf'>) {
     const envId = realmOf(this.#ctx, { headers });
-    const { cursor = null, user_id: only = null, limit = 50 } = query;
-    if (cursor !== null && !isId(cursor)) throw this.#ctx.problem('invalid_cursor', { detail: 'Start again without a cursor.' });
-    const rows = await this.#ctx.db.sql<{ user_id: string; email: string; display_name: string | null; groups: string[]; joined_at: string }[]>`
+    const { user_id: only = null, groups } = query;
+    const spec = { list: `members ${envId} ${groups}`, order: { 'u.user_id': 'id' }, ascending: true } as const;
+    return this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => this.#ctx.db.sql<{ user_id: string; email: string; display_name: string | null; groups: string[]; joined_at: string }[]>`
       select u.user_id, u.email, u.display_name, array_agg(m.group_name order by m.group_name) as groups, min(m.joined_at) as joined_at
       from group_members m join users u using (user_id)
-      where m.env_id = ${envId} and m.group_name = any(${query.groups.split(',')}::text[])
-        and (${only}::uuid is null or m.user_id = ${only}::uuid) and (${cursor}::uuid is null or m.user_id > ${cursor}::uuid)
-      group by u.user_id order by u.user_id limit ${limit + 1}`;
-    const items = rows.slice(0, limit);
-    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.user_id ?? null) : null };
+      where m.env_id = ${envId} and m.group_name = any(${groups.split(',')}::text[])
+        and (${only}::uuid is null or m.user_id = ${only}::uuid) and ${where}
+      group by u.user_id order by ${order} limit ${limit}`,
+    );
   }
 
   async groupsOf(userId: string): Promise<{ name: string; env_id: string }[]> {

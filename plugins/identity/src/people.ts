@@ -75,17 +75,20 @@ export class People {
   }
 
   async list({ query, env: envId }: RequestOf<Contract, 'listUsers'>) {
-    const limit = query.limit ?? 50;
-    const rows = await this.#ctx.db.sql<(Person & { mfa_enrolled: boolean })[]>`
-      select u.*, ${enrolled(this.#ctx.db.sql)} as mfa_enrolled from users u where env_id = ${envId} and (${query.cursor ?? null}::text is null or user_id::text < ${query.cursor ?? null})
-      order by user_id::text desc limit ${limit + 1}`;
-    const page = rows.slice(0, limit);
+    const { sql } = this.#ctx.db;
+    const spec = { list: `people ${envId}`, order: { 'u.user_id': 'id' } } as const;
+    const { items: page, next_cursor } = await this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => sql<(Person & { mfa_enrolled: boolean })[]>`
+      select u.*, ${enrolled(sql)} as mfa_enrolled from users u where env_id = ${envId} and ${where} order by ${order} limit ${limit}`,
+    );
     const locked = await this.#locked(page);
     const items = page.map((person, index) => {
       const { user_id, email, display_name, mfa_enrolled, created_at, last_sign_in_at } = person;
       return { user_id, email, display_name, status: statusOf(person, locked[index]), mfa_enrolled, created_at, last_sign_in_at };
     });
-    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.user_id ?? null) : null };
+    return { items, next_cursor };
   }
 
   /** The person of a route, as far as the caller's environment reaches. */

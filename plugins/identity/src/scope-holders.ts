@@ -1,7 +1,6 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Contract, Ctx } from './context.ts';
 import { BUILT_IN, PLATFORM_ADMIN } from './effective-access.ts';
-import { isId } from './ids.ts';
 import { canonicalScope } from './scope-name.ts';
 
 interface Holder {
@@ -21,12 +20,15 @@ export class ScopeHolders {
 
   /** Ordered by person; a cursor is the last person of the page before. */
   async list({ params, query }: RequestOf<Contract, 'scopeHolders'>) {
-    const { env_id: envId, cursor, limit = 50 } = query;
-    if (cursor !== undefined && !isId(cursor)) throw this.#ctx.problem('name_invalid', { detail: 'The cursor is not one of ours. Start again without it.' });
+    const { env_id: envId } = query;
     const scope = canonicalScope(params.scope);
     const roles = await this.#rolesGiving(scope, envId);
     const administrators = await this.#heldByAdministrators(scope, envId);
-    const rows = await this.#ctx.db.sql<Holder[]>`
+    const spec = { list: `holders ${envId} ${scope}`, order: { 'u.user_id': 'id' }, ascending: true } as const;
+    return this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => this.#ctx.db.sql<Holder[]>`
       with recursive granting(env_id, role) as (
         select ${envId}::uuid, unnest(${roles}::text[])
         union select ${SYSTEM.envId}::uuid, role from role_scopes where ${administrators} and env_id = ${SYSTEM.envId} and scope in (${PLATFORM_ADMIN}, ${`platform:${PLATFORM_ADMIN}`})
@@ -38,10 +40,8 @@ export class ScopeHolders {
         select m.user_id, 'group:' || groups.name from group_members m join groups on groups.env_id = m.env_id and groups.name = m.group_name
         union select r.user_id, 'role:' || r.role from user_roles r join granting on granting.env_id = r.env_id and granting.role = r.role)
       select u.user_id, u.email, u.display_name, array_agg(distinct held.via order by held.via) as via from held join users u using (user_id)
-      where u.status = 'active' and (${cursor ?? null}::uuid is null or u.user_id > ${cursor ?? null}::uuid)
-      group by u.user_id order by u.user_id limit ${limit + 1}`;
-    const items = rows.slice(0, limit);
-    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.user_id ?? null) : null };
+      where u.status = 'active' and ${where} group by u.user_id order by ${order} limit ${limit}`,
+    );
   }
 
   /** Roles of the realm with the scope in any of its spellings, and the built-in ones to which it is granted. */

@@ -45,18 +45,21 @@ export class Sessions {
   }
 
   async list({ query, env: envId }: RequestOf<Contract, 'listSessions'>) {
-    const limit = query.limit ?? 50;
     const { sql } = this.#ctx.db;
-    const rows = await sql<Row[]>`
+    const spec = { list: `sessions ${envId}`, order: { uid: 'text' } } as const;
+    const { items, next_cursor } = await this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => sql<Row[]>`
       select s.uid, s.account_id, u.email, to_timestamp((s.payload ->> 'loginTs')::bigint) as created_at, s.expires_at
       from (
         select * from oidc_state
-        where env_id = ${envId} and model = 'Session' and uid is not null and account_id is not null and expires_at > now() ${query.cursor === undefined ? sql`` : sql`and uid < ${query.cursor}`}
-        order by uid desc limit ${limit + 1}) s
+        where env_id = ${envId} and model = 'Session' and uid is not null and account_id is not null and expires_at > now() and ${where}
+        order by ${order} limit ${limit}) s
       cross join lateral (select email from users where user_id = s.account_id::uuid offset 0) u
-      order by s.uid desc`;
-    const items = rows.slice(0, limit).map(({ uid, account_id, email, created_at, expires_at }) => ({ session_id: uid, user_id: account_id, email, created_at, expires_at }));
-    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.session_id ?? null) : null };
+      order by s.uid desc`,
+    );
+    return { items: items.map(({ uid, account_id, email, created_at, expires_at }) => ({ session_id: uid, user_id: account_id, email, created_at, expires_at })), next_cursor };
   }
 
   async revoke({ params, caller, env: envId }: RequestOf<Contract, 'revokeSession'>): Promise<void> {

@@ -9,6 +9,7 @@ import type { AnyRoute, PathParams } from './route.ts';
 import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 import type { Reply } from './reply.ts';
 import type { SigningAuthority } from './signing-authority.ts';
+import type { PagePart, PageSpec } from './paging.ts';
 import type { Sql } from './sql.ts';
 import type { TokenChecks } from './token-claims.ts';
 import type { Tx } from './tx.ts';
@@ -304,6 +305,15 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     verify(request: Pick<Request, 'headers' | 'peer'>): Promise<Sender | undefined>;
   };
   readonly tokens: TokenChecks;
+  /**
+   * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement. Throws 400 `invalid_cursor`, which every
+   * listing declares by itself.
+   */
+  page<Row extends object>(
+    query: { readonly limit?: number; readonly cursor?: string },
+    spec: PageSpec,
+    read: (part: PagePart) => PromiseLike<readonly Row[]>,
+  ): Promise<{ items: Row[]; next_cursor: string | null }>;
   /** Refuses a change to what is no longer the version that `If-Match` names: 412 `precondition_failed` (RFC 9110, 13.1.1). Ask inside the transaction, under the row's lock. */
   requireVersion(ifMatch: Request['ifMatch'], version: number): void;
   problem(code: keyof C['problems'] & string, more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> }): ProblemError;

@@ -6,17 +6,15 @@ export default definePlugin(lending, {
   uses: { registry },
   migrations: new URL('../migrations/', import.meta.url),
 
-  setup: ({ config, db, log, platform, problem }) => ({
+  setup: ({ config, db, log, page, platform, problem }) => ({
     routes: {
-      listLoans: async ({ query, env }) => {
-        const limit = query.limit ?? 50;
-        const rows = await db.sql<Loan[]>`
-          select loan_id, applicant, amount_minor, state, created_at from loans
-          where env_id = ${env} and (${query.cursor ?? null}::uuid is null or loan_id < ${query.cursor ?? null}::uuid)
-          order by loan_id desc limit ${limit + 1}`;
-        const items = rows.slice(0, limit);
-        return { items, next_cursor: rows.length > limit ? (items.at(-1)?.loan_id ?? null) : null };
-      },
+      listLoans: ({ query, env }) =>
+        page(
+          query,
+          { list: `loans ${env}`, order: { loan_id: 'id' } },
+          ({ where, order, limit }) => db.sql<Loan[]>`
+          select loan_id, applicant, amount_minor, state, created_at from loans where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
+        ),
 
       applyLoan: async ({ body, caller, env: envId }) => {
         if (body.amount_minor > config.largestLoan) throw problem('amount_too_large', { detail: `At most ${config.largestLoan}.` });

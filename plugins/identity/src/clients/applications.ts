@@ -31,11 +31,9 @@ export class Applications {
 
   async list(request: RequestOf<Contract, 'listClients'>) {
     const envId = await this.#env(request);
-    const { cursor, limit = 50 } = request.query;
-    if (cursor !== undefined && !isId(cursor)) throw this.#ctx.problem('invalid_cursor', { detail: 'Use next_cursor of the page before as it is.' });
-    const rows = await this.#parts.clients.page(envId, { before: cursor, limit: limit + 1 });
-    const page = rows.slice(0, limit);
-    return { items: page.map(told), next_cursor: rows.length > limit ? (page.at(-1)?.client_id ?? null) : null };
+    const spec = { list: `clients ${envId}`, order: { client_id: 'text' } } as const;
+    const { items, next_cursor } = await this.#ctx.page(request.query, spec, part => this.#parts.clients.page(envId, part));
+    return { items: items.map(told), next_cursor };
   }
 
   async get(request: RequestOf<Contract, 'getClient'>) {

@@ -1,4 +1,4 @@
-import type { Sql } from '@platform/sdk';
+import type { PagePart, Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 
 export const CIBA = 'urn:openid:params:grant-type:ciba';
@@ -80,11 +80,11 @@ export class RegisteredClients {
   }
 
   /** Of one realm, newest first: ids are in the order of time. */
-  async page(envId: string, { before, limit }: { before: string | undefined; limit: number }): Promise<readonly RegisteredClient[]> {
+  async page(envId: string, { where, order, limit }: PagePart): Promise<readonly RegisteredClient[]> {
     const { sql } = this.#ctx.db;
     return sql<RegisteredClient[]>`
       select ${columns(sql)} from oauth_clients
-      where env_id = ${envId} ${before === undefined ? sql`` : sql`and client_id < ${before}`} order by client_id desc limit ${limit}`;
+      where env_id = ${envId} and ${where} order by ${order} limit ${limit}`;
   }
 
   /** After a commit: the next request of every process reads anew. Without the store nothing is cached; what was is at most a minute old. */

@@ -23,12 +23,9 @@ export class RecoveryDecisions {
   /** Those that were confirmed: what nobody proved an address for is nobody's business. */
   async list({ query, caller, env: envId }: RequestOf<Contract, 'listRecoveries'>) {
     const { sql } = this.#ctx.db;
-    const limit = query.limit ?? 50;
-    const rows = await this.#rows(
-      sql`r.env_id = ${envId} and (${query.cursor ?? null}::text is null or r.recovery_id::text < ${query.cursor ?? null}) order by r.recovery_id::text desc limit ${limit + 1}`,
-    );
-    const items = rows.slice(0, limit).map(row => shown(row, caller));
-    return { items, next_cursor: rows.length > limit ? (items.at(-1)?.recovery_id ?? null) : null };
+    const spec = { list: `recoveries ${envId}`, order: { 'r.recovery_id': 'id' } } as const;
+    const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) => this.#rows(sql`r.env_id = ${envId} and ${where} order by ${order} limit ${limit}`));
+    return { items: items.map(row => shown(row, caller)), next_cursor };
   }
 
   async approve(request: Asked) {

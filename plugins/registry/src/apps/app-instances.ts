@@ -3,7 +3,6 @@ import type { AppInstance, AppInstanceChange } from '../../contract/schema/app.t
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
-import { decodeCursor, page } from '../keyset.ts';
 import type { ServiceLabels } from '../resolver/service-labels.ts';
 import type { Access } from '../tenants/access.ts';
 import { brokenConstraint } from '../tenants/broken-constraint.ts';
@@ -36,16 +35,9 @@ export class AppInstances {
 
   async list({ query, caller }: Pick<RequestOf<Contract, 'listApplications'>, 'query' | 'caller'>, envId: string) {
     await this.#parts.access.env(caller, envId);
-    const limit = query.limit ?? 50;
-    const after = decodeCursor(this.#ctx, query.cursor);
     const { sql } = this.#ctx.db;
-    const rows = await selectApps(
-      sql,
-      sql`where a.env_id = ${envId}
-        and (${after?.at ?? null}::timestamptz is null or (a.created_at, a.app_instance_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-      order by a.created_at desc, a.app_instance_id desc limit ${limit + 1}`,
-    );
-    const { items, next_cursor } = page(rows, limit, ({ created_at, app_instance_id }) => ({ at: created_at, id: app_instance_id }));
+    const spec = { list: `applications ${envId}`, order: { 'a.created_at': 'time', 'a.app_instance_id': 'id' } } as const;
+    const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) => selectApps(sql, sql`where a.env_id = ${envId} and ${where} order by ${order} limit ${limit}`));
     return { items: items.map(appInstance), next_cursor };
   }
 

@@ -2,7 +2,6 @@ import { type Caller, reply, type RequestOf } from '@platform/sdk';
 import type { Binding } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { decodeCursor, page } from '../keyset.ts';
 import type { Access } from '../tenants/access.ts';
 import { brokenConstraint } from '../tenants/broken-constraint.ts';
 import { isUuid } from '../uuid.ts';
@@ -29,13 +28,13 @@ export class Bindings {
 
   async list({ params, query, caller }: RequestOf<Contract, 'listBindings'>) {
     await this.#access.env(caller, params.env_id);
-    const limit = query.limit ?? 50;
-    const after = decodeCursor(this.#ctx, query.cursor);
-    const rows = await this.#ctx.db.sql<Binding[]>`
-      select * from bindings
-      where env_id = ${params.env_id} and (${after?.at ?? null}::timestamptz is null or (created_at, binding_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-      order by created_at desc, binding_id desc limit ${limit + 1}`;
-    return page(rows, limit, ({ created_at, binding_id }) => ({ at: created_at, id: binding_id }));
+    const spec = { list: `bindings ${params.env_id}`, order: { created_at: 'time', binding_id: 'id' } } as const;
+    return this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => this.#ctx.db.sql<Binding[]>`
+      select * from bindings where env_id = ${params.env_id} and ${where} order by ${order} limit ${limit}`,
+    );
   }
 
   async get({ params, caller }: RequestOf<Contract, 'getBinding'>): Promise<Binding> {

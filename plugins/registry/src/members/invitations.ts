@@ -3,7 +3,6 @@ import { type Caller, type MailQueue, reply, type RequestOf, type Sql, SYSTEM } 
 import type { Invitation } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { decodeCursor, page } from '../keyset.ts';
 import { isUuid } from '../uuid.ts';
 import type { Access } from '../tenants/access.ts';
 import { invitationMail, type InvitationMail } from './invitation-mail.ts';
@@ -38,15 +37,16 @@ export class Invitations {
 
   async list({ params, query, caller }: RequestOf<Contract, 'listInvitations'>) {
     await this.#access.org(caller, params.org_id, 'admin');
-    const limit = query.limit ?? 50;
-    const after = decodeCursor(this.#ctx, query.cursor);
     const { sql } = this.#ctx.db;
-    const rows = await sql<Invitation[]>`
+    const status = query.status ?? null;
+    const spec = { list: `invitations ${params.org_id} ${status}`, order: { created_at: 'time', invitation_id: 'id' } } as const;
+    return this.#ctx.page(
+      query,
+      spec,
+      ({ where, order, limit }) => sql<Invitation[]>`
       select ${columns(sql)} from invitations
-      where org_id = ${params.org_id} and (${query.status ?? null}::text is null or status = ${query.status ?? null})
-        and (${after?.at ?? null}::timestamptz is null or (created_at, invitation_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-      order by created_at desc, invitation_id desc limit ${limit + 1}`;
-    return page(rows, limit, ({ created_at, invitation_id }) => ({ at: created_at, id: invitation_id }));
+      where org_id = ${params.org_id} and (${status}::text is null or status = ${status}) and ${where} order by ${order} limit ${limit}`,
+    );
   }
 
   async get({ params, caller }: RequestOf<Contract, 'getInvitation'>): Promise<Invitation> {

@@ -2,7 +2,6 @@ import { type Caller, isProblem, type RequestOf } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { brokenConstraint } from './broken-constraint.ts';
-import { decodeCursor, page } from '../keyset.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
 import { needProof } from './domain-proofs.ts';
 import { isTrusted } from './access.ts';
@@ -37,18 +36,18 @@ export class Envs {
   }
 
   async list({ query, caller }: RequestOf<Contract, 'listEnvs'>) {
-    const limit = query.limit ?? 50;
-    const after = decodeCursor(this.#ctx, query.cursor);
     if (query.org_id) await this.#parts.access.org(caller, query.org_id);
     const everything = isTrusted(caller) || query.org_id !== undefined;
     const { orgs, envs } = everything ? { orgs: new Map(), envs: new Map() } : await this.#parts.access.levels(caller);
-    const rows = await this.#ctx.db.sql<Env[]>`
+    const org = query.org_id ?? null;
+    return this.#ctx.page(
+      query,
+      { list: `envs ${org}`, order: { created_at: 'time', env_id: 'id' } },
+      ({ where, order, limit }) => this.#ctx.db.sql<Env[]>`
       select * from envs
-      where (${query.org_id ?? null}::uuid is null or org_id = ${query.org_id ?? null}::uuid)
-        and (${everything} or org_id = any(${[...orgs.keys()]}::uuid[]) or env_id = any(${[...envs.keys()]}::uuid[]))
-        and (${after?.at ?? null}::timestamptz is null or (created_at, env_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-      order by created_at desc, env_id desc limit ${limit + 1}`;
-    return page(rows, limit, ({ created_at, env_id }) => ({ at: created_at, id: env_id }));
+      where (${org}::uuid is null or org_id = ${org}::uuid) and (${everything} or org_id = any(${[...orgs.keys()]}::uuid[]) or env_id = any(${[...envs.keys()]}::uuid[])) and ${where}
+      order by ${order} limit ${limit}`,
+    );
   }
 
   async get({ params, caller }: RequestOf<Contract, 'getEnv'>): Promise<Env> {

@@ -5,7 +5,6 @@ import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { hostsOf } from '../apps/app-row.ts';
 import type { DomainChange, DomainChanges } from '../domain-changes.ts';
 import { brokenConstraint } from './broken-constraint.ts';
-import { decodeCursor, page } from '../keyset.ts';
 import { type Access, isTrusted } from './access.ts';
 import type { Creations } from './creations.ts';
 import { needProof } from './domain-proofs.ts';
@@ -59,17 +58,16 @@ export class Orgs {
   }
 
   async list({ query, caller }: RequestOf<Contract, 'listOrgs'>) {
-    const limit = query.limit ?? 50;
-    const after = decodeCursor(this.#ctx, query.cursor);
     const everything = isTrusted(caller);
     const reachable = everything ? [] : [...(await this.#access.levels(caller)).orgs.keys()];
-    const rows = await this.#ctx.db.sql<Org[]>`
-      select * from orgs
-      where (${everything} or org_id = any(${reachable}::uuid[]))
-        and (${query.status ?? null}::text is null or status = ${query.status ?? null})
-        and (${after?.at ?? null}::timestamptz is null or (created_at, org_id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-      order by created_at desc, org_id desc limit ${limit + 1}`;
-    return page(rows, limit, ({ created_at, org_id }) => ({ at: created_at, id: org_id }));
+    const status = query.status ?? null;
+    return this.#ctx.page(
+      query,
+      { list: `orgs ${status}`, order: { created_at: 'time', org_id: 'id' } },
+      ({ where, order, limit }) => this.#ctx.db.sql<Org[]>`
+      select * from orgs where (${everything} or org_id = any(${reachable}::uuid[])) and (${status}::text is null or status = ${status}) and ${where}
+      order by ${order} limit ${limit}`,
+    );
   }
 
   async get({ params, caller }: RequestOf<Contract, 'getOrg'>): Promise<Org> {

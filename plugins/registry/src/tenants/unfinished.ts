@@ -1,7 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Unfinished as Row } from '../../contract/schema/upkeep.ts';
 import type { Contract, Ctx } from '../context.ts';
-import { decodeCursor, page } from '../keyset.ts';
 import { ABANDONED_S, type Creations } from './creations.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
 
@@ -18,18 +17,18 @@ export class Unfinished {
   }
 
   async list({ query }: RequestOf<Contract, 'listUnfinished'>) {
-    const limit = query.limit ?? 50;
-    const after = decodeCursor(this.#ctx, query.cursor);
-    const rows = await this.#ctx.db.sql<Row[]>`
+    return this.#ctx.page(
+      query,
+      { list: 'unfinished', order: { since: 'time', id: 'id' } },
+      ({ where, order, limit }) => this.#ctx.db.sql<Row[]>`
       select * from (
         select c.subject_id as id, c.subject_kind as kind, c.org_id, coalesce(e.slug, o.slug) as name, 'create' as work, c.started_at as since, 0 as attempts, null::timestamptz as next_try_at,
           'its process died before the access model was made: archive or delete it, then create it again' as blocked_by
         from creations c join orgs o using (org_id) left join envs e on e.env_id = c.subject_id where c.started_at < now() - make_interval(secs => ${ABANDONED_S})
         union all
         select subject_id, subject_kind, org_id, name, 'clean_up', asked_at, attempts, due_at, coalesce(last_error, 'nothing: it is about to be done') from identity_follow_ups) unfinished
-      where (${after?.at ?? null}::timestamptz is null or (since, id) < (${after?.at ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-      order by since desc, id desc limit ${limit + 1}`;
-    return page(rows, limit, ({ since, id }) => ({ at: since, id }));
+      where ${where} order by ${order} limit ${limit}`,
+    );
   }
 
   async retry({ params, signal }: RequestOf<Contract, 'retryUnfinished'>) {

@@ -1,0 +1,26 @@
+/** How a member of a listing's order is written in a cursor. */
+export type OrderKind = 'time' | 'id' | 'text' | 'number';
+
+export interface PageSpec {
+  /** Names the listing and what it is filtered by: a cursor of another one is 400 `invalid_cursor`. */
+  readonly list: string;
+  /**
+   * Columns in the order of the listing; together they name a row, and none is null. A prefix such as `o.` counts for the statement alone: the row's
+   * member is what follows it.
+   */
+  readonly order: Readonly<Record<string, OrderKind>>;
+  /** Newest first unless it says so (G-K-04). */
+  readonly ascending?: boolean;
+}
+
+/** One page as its reader needs it: conditions for a statement, and the same as values. */
+export interface PagePart {
+  /** A condition that holds for rows behind the cursor; true on the first page. */
+  readonly where: unknown;
+  /** Columns with their direction, for `order by`. */
+  readonly order: unknown;
+  /** One more than the page shows: whether it comes says whether there is another page. */
+  readonly limit: number;
+  /** The last row of the page before, in the order's members; none on the first page. */
+  readonly after: readonly (string | number)[] | undefined;
+}
