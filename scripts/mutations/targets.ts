@@ -1,0 +1,31 @@
+/** Source files whose behaviour matters most, each with the tests that should notice when it changes; the quickest first. */
+export interface Target {
+  readonly file: string;
+  readonly tests: readonly string[];
+}
+
+const KERNEL_IDENTITY = ['kernel/identity/authentication.test.ts', 'kernel/identity/issuers.test.ts', 'kernel/http/requests.test.ts'];
+
+export const TARGETS: readonly Target[] = [
+  { file: 'kernel/host/process/process-life.ts', tests: ['kernel/host/process/process-life.test.ts'] },
+  { file: 'kernel/host/process/supervised-process.ts', tests: ['kernel/host/process/supervised-process.test.ts', 'kernel/host/child-process.test.ts'] },
+  { file: 'kernel/host/data-dir-lock.ts', tests: ['kernel/host/data-dir-lock.test.ts'] },
+  { file: 'kernel/host/keys/service-keys.ts', tests: ['kernel/host/keys/service-keys.test.ts'] },
+  { file: 'kernel/host/plugin/plugin-watch.ts', tests: ['kernel/host/plugin/plugin-watch.test.ts'] },
+  { file: 'kernel/storage/valkey/journal.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/embedded-valkey.test.ts'] },
+  { file: 'kernel/storage/valkey/whole-commands.ts', tests: ['kernel/storage/valkey/journal.test.ts'] },
+  { file: 'kernel/storage/valkey/write-stream.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/embedded-valkey.test.ts'] },
+  { file: 'kernel/identity/trust-anchors.ts', tests: ['kernel/identity/trust-anchors.test.ts'] },
+  { file: 'kernel/identity/authority.ts', tests: ['kernel/identity/trust-anchors.test.ts', 'kernel/identity/workload.test.ts', 'plugins/certificate-authority/test/mint.test.ts'] },
+  { file: 'kernel/identity/verifier.ts', tests: KERNEL_IDENTITY },
+  { file: 'kernel/identity/signed-token.ts', tests: KERNEL_IDENTITY },
+  { file: 'kernel/identity/dpop-proof.ts', tests: KERNEL_IDENTITY },
+  { file: 'kernel/http/operation.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
+  { file: 'kernel/http/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
+  { file: 'plugins/gateway/src/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
+  { file: 'plugins/gateway/src/service-proxy.ts', tests: ['plugins/gateway/test/proxy.test.ts'] },
+  { file: 'plugins/identity/src/page-guard.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/sign-in.test.ts'] },
+  { file: 'plugins/identity/src/token-exchange.ts', tests: ['plugins/identity/test/machines.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
+  { file: 'plugins/identity/src/protocol-state.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
+  { file: 'plugins/event-bus/src/inbox.ts', tests: ['plugins/event-bus/test/inbox-group.test.ts', 'plugins/event-bus/test/once-only.test.ts', 'plugins/event-bus/test/produce.test.ts'] },
+];
