@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -66,6 +66,23 @@ describe('the lock of a data directory', () => {
     lock[Symbol.dispose]();
     expect(isRunning(dataDir)).toBe(false);
     lockDataDir(dataDir)[Symbol.dispose]();
+  });
+
+  test('F-09 is in a file that nobody else can hold against us, and leaves the process’s own umask as it was', () => {
+    const dataDir = join(root, 'private');
+    const before = process.umask();
+    const lock = lockDataDir(dataDir);
+    expect([statSync(join(dataDir, 'run', 'host.lock')).mode & 0o777, process.umask()]).toEqual([0o600, before]);
+    rmSync(join(dataDir, 'run', 'host.json'));
+    lock[Symbol.dispose]();
+    expect(isRunning(dataDir)).toBe(false);
+  });
+
+  test('F-09 that cannot be looked at is no other platform', () => {
+    const dataDir = join(root, 'odd');
+    mkdirSync(join(dataDir, 'run'), { recursive: true });
+    writeFileSync(join(dataDir, 'run', 'host.lock'), 'no file of ours, but one of somebody else');
+    expect(() => lockDataDir(dataDir)).toThrow(/^(?!Another platform)/);
   });
 
   test('F-09 is not given for a record that names a living process which holds nothing', () => {

@@ -57,7 +57,8 @@ export function mutantsOf(source: string): Mutant[] {
         add('removed refusal', node, ';');
         break;
       case 'ReturnStatement':
-        if (node['argument'] && !['ArrayExpression', 'ObjectExpression'].includes((node['argument'] as Node).type)) add('other answer', node['argument'] as Node, `undefined as never`);
+        if (node['argument'] && !['ArrayExpression', 'ObjectExpression'].includes((node['argument'] as Node).type) && text(node['argument'] as Node) !== 'undefined')
+          add('other answer', node['argument'] as Node, `undefined as never`);
         break;
       case 'ExpressionStatement':
         if (!SAYS.test(text(node))) add('dropped statement', node, ';');

@@ -81,6 +81,14 @@ describe('a watched plugin folder', () => {
     expect([started, failed]).toEqual([['slow'], []]);
   });
 
+  test('F-40 with the id of one that runs is named and left alone', async () => {
+    whole('first', 'twin');
+    await look();
+    whole('second', 'twin');
+    await look();
+    expect([started, failed]).toEqual([['twin'], [{ plugin: join(root, 'second'), reason: expect.stringContaining('E004 twin.id') }]]);
+  });
+
   test('F-40 that vanishes while it is looked at, or whose process does not start, keeps nobody from coming up', async () => {
     whole('sick');
     write('gone/package.json', '{');

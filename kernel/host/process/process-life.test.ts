@@ -118,14 +118,14 @@ const mend = (world: World) => {
   }
 };
 
-describe('the life of a supervised process, over two thousand histories', () => {
+describe('the life of a supervised process, over a thousand histories', () => {
   test('F-02 F-03 never has two processes, spawns nothing unprepared, counts no absence, and is never without a process and without a next attempt', () => {
-    lives({}, 1_000, () => undefined);
-    lives({ lastResortMs: 0 }, 500, () => undefined);
+    lives({}, 400, () => undefined);
+    lives({ lastResortMs: 0 }, 200, () => undefined);
   });
 
   test('F-03 SUP-029 comes back from anything that happened, once the machine works again', () => {
-    lives({}, 500, world => {
+    lives({}, 200, world => {
       if (world.life.phase === 'stopped') return;
       mend(world);
       expect([world.life.phase, world.life.alert], world.story).toEqual(['running', undefined]);
@@ -133,7 +133,7 @@ describe('the life of a supervised process, over two thousand histories', () => 
   });
 
   test('F-02 is over after a stop, whatever had happened, and even when its process never ends', () => {
-    lives({}, 500, (world, random) => {
+    lives({}, 200, (world, random) => {
       if (world.life.phase !== 'stopped') world.hear({ type: 'stop' });
       const dies = random.next() < 0.5;
       for (let turns = 0; turns < 3 && world.life.phase !== 'stopped'; turns++) {
@@ -143,6 +143,20 @@ describe('the life of a supervised process, over two thousand histories', () => 
       }
       expect([world.life.phase, world.ended], world.story).toEqual(['stopped', 1]);
     });
+  });
+});
+
+test('SUP-025 SUP-026 SUP-029 G-CAP-10 the numbers are those that were agreed on', () => {
+  expect(LIFE_SETTINGS).toEqual({
+    maxRestarts: 3,
+    baseMs: 1_000,
+    capMs: 16_000,
+    stableMs: 300_000,
+    prepareMs: 15_000,
+    readyMs: 60_000,
+    stopMs: 35_000,
+    killMs: 5_000,
+    lastResortMs: 300_000,
   });
 });
 
@@ -211,6 +225,26 @@ describe('a service that dies', () => {
     });
     expect([waits, world.life.restarts, world.raised]).toEqual([[1_000, 2_000, 4_000, 8_000, 16_000, 16_000, 16_000], 0, 0]);
     expect(dies(world)).toBe(1_000);
+  });
+
+  test.each<[string, (world: World) => void]>([
+    ['it runs', world => world.hear({ type: 'ready', attempt: world.life.attempt })],
+    ['it dies', world => world.hear({ type: 'exited', attempt: world.life.attempt, reason: 'ended (1)' })],
+    ['it is given up', world => Array.from({ length: 4 }, () => dies(world))],
+  ])('F-02 an absence that is over when %s is waited for from the beginning the next time', (_, event) => {
+    const world = started();
+    const away = () => {
+      world.hear({ type: 'failed', attempt: world.life.attempt, reason: 'connect ECONNREFUSED', absent: true });
+      const waited = world.armed?.ms;
+      world.hear({ type: 'timer', attempt: world.life.attempt });
+      return waited;
+    };
+    expect([away(), away()]).toEqual([1_000, 2_000]);
+    world.hear({ type: 'prepared', attempt: world.life.attempt });
+    event(world);
+    if (world.life.phase === 'running') world.hear({ type: 'exited', attempt: world.life.attempt, reason: 'ended (1)' });
+    if (world.life.phase === 'waiting') world.hear({ type: 'timer', attempt: world.life.attempt });
+    expect([world.life.phase, away()]).toEqual(['preparing', 1_000]);
   });
 
   test('F-02 a preparation that never ends is a store that is away; what it says later is not heard', () => {

@@ -53,7 +53,7 @@ export interface Life {
   readonly absences: number;
   /** Raised when it was given up, until it is running again (SUP-032). */
   readonly alert: string | undefined;
-  /** Why the process that is being killed has to go. */
+  /** Why the process has to go, while it is being killed. */
   readonly failure: Failure | undefined;
 }
 
@@ -142,8 +142,8 @@ const REACTIONS: Readonly<Record<Phase, { readonly [T in LifeEvent['type']]?: Re
   },
   running: { exited, failed: unwell, timer: stable, stop: terminate },
   ending: {
-    exited: (life, { reason }, settings) => down(life, life.failure ?? { reason, absent: false }, settings),
-    timer: (life, _, settings) => end(life, life.failure ?? { reason: 'does not end', absent: false }, settings),
+    exited: (life, _, settings) => down(life, life.failure as Failure, settings),
+    timer: (life, _, settings) => end(life, life.failure as Failure, settings),
     stop: killAtStop,
   },
   waiting: { timer: prepare, start: prepare, stop: stopped },

@@ -68,6 +68,7 @@ describe('whole commands', () => {
     ['a transaction that ended', Buffer.concat([set, multi, set, exec]), 2 * set.length + multi.length + exec.length],
     ['a transaction that did not', Buffer.concat([set, multi, set]), set.length],
     ['one before zeros of a block that was never written', Buffer.concat([set, Buffer.alloc(64)]), set.length],
+    ['one before a number without digits', Buffer.concat([set, Buffer.from('*\r\n')]), set.length],
     ['one before something else', Buffer.concat([set, Buffer.from('PING\r\n')]), set.length],
     ['a value that looks like a command', wire('SET', 'a', '*1\r\n$5\r\nMULTI\r\n'), wire('SET', 'a', '*1\r\n$5\r\nMULTI\r\n').length],
   ])('are counted: %s', (_, bytes, whole) => {
