@@ -5,7 +5,7 @@ import type { ServiceEntry } from '../api/registry-api.ts';
 import type { Target } from '../api/target.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { coalesced } from '../shell/coalesced.ts';
-import { needsEnvironment } from '../shell/place.ts';
+import { isElsewhere, needsEnvironment } from '../shell/place.ts';
 import { hrefOf, PAGE_PROPS } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { type PageHost, PageHostState } from '../widgets/page-host.ts';
@@ -26,12 +26,29 @@ const encodedPage = (page: string) => page.split('/').map(encodeURIComponent).jo
 /** Any page of any service. */
 export function ServicePage(props: ServicePageProps) {
   const { service, page } = props;
-  const { place } = useConsole();
+  const { place, bootstrap } = useConsole();
+  if (isElsewhere(service, page, place, bootstrap)) return <PlatformPage service={service} page={page} />;
   if (!needsEnvironment(service, page, place)) return <DeclaredPage {...props} />;
   const title = service.nav.find(item => item.page === page)?.label ?? service.label;
   return (
     <PageFrame title={title} above={service.label}>
       <ChooseEnvironment service={service} title={title} page={page} />
+    </PageFrame>
+  );
+}
+
+/** A page of the platform was opened inside a tenant: what it does reaches everybody, so it is shown where that is plain (F-57). */
+function PlatformPage({ service, page }: { service: ServiceEntry; page: string }) {
+  const { config } = useConsole();
+  const title = service.nav.find(item => item.page === page)?.label ?? service.label;
+  return (
+    <PageFrame title={title} above={service.label}>
+      <Empty title="This page belongs to the platform">
+        <p>What is done on it counts for every organization.</p>
+        <a className="btn" href={hrefOf(`${service.service}/${encodedPage(page)}`, { env: config.system.env_id })}>
+          Open it for the platform
+        </a>
+      </Empty>
     </PageFrame>
   );
 }

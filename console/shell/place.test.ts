@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Bootstrap } from '../api/registry-api.ts';
-import { needsEnvironment, placeOf } from './place.ts';
+import { isElsewhere, needsEnvironment, placeOf } from './place.ts';
 import { parseRoute } from './route.ts';
 
 const env = (env_id: string, status = 'active') => ({ env_id, status });
@@ -31,8 +31,22 @@ test('F-55 at the level of an organization a page of an environment asks for one
     { label: 'Limits', page: 'limits', scope: 'org' },
     { label: 'Nodes', page: 'nodes', scope: 'platform' },
   ];
-  const asked = (vertical: string) => [...nav.map(({ page }) => page), 'unlisted'].map(page => needsEnvironment({ nav, vertical }, page, atOrg));
-  expect(asked('platform')).toEqual([true, true, false, false, false]);
-  expect(asked('acme')).toEqual([true, true, true, true, true]);
-  expect(needsEnvironment({ nav, vertical: 'acme' }, 'loans', { org: 'mine', env: 'prod' })).toBe(false);
+  expect([...nav.map(({ page }) => page), 'unlisted'].map(page => needsEnvironment({ nav }, page, atOrg))).toEqual([true, true, false, false, true]);
+  expect(needsEnvironment({ nav }, 'loans', { org: 'mine', env: 'prod' })).toBe(false);
+});
+
+test('F-57 a page of the platform is shown at the platform alone, a page of a tenant everywhere', () => {
+  const nav = [
+    { label: 'Certificates', page: 'certificates', scope: 'platform' },
+    { label: 'Loans', page: 'loans', scope: 'env' },
+  ];
+  const system = { ...bootstrap, system: { org_id: 'root', env_id: 'ops' } } as Bootstrap;
+  const at = (org: string | undefined, env: string | undefined) => ['certificates', 'loans'].map(page => isElsewhere({ nav }, page, { org, env }, system));
+  expect([at('mine', 'prod'), at('mine', undefined), at('root', 'ops'), at('root', undefined), at(undefined, undefined)]).toEqual([
+    [true, false],
+    [true, false],
+    [false, false],
+    [false, false],
+    [false, false],
+  ]);
 });

@@ -1,4 +1,4 @@
-import type { Bootstrap, ServiceEntry } from '../api/registry-api.ts';
+import type { Bootstrap, NavEntry, ServiceEntry } from '../api/registry-api.ts';
 import type { Route } from './route.ts';
 
 /** Where the operator stands: an org, and an environment of it unless the org itself is looked at. */
@@ -7,14 +7,18 @@ export interface Place {
   readonly env: string | undefined;
 }
 
-/**
- * Whether an environment must be chosen before the page of a service can be asked for (F-55). What is about an environment needs one, and a
- * vertical is reached through an environment alone, whatever its page is about.
- */
-export function needsEnvironment({ nav, vertical }: Pick<ServiceEntry, 'nav' | 'vertical'>, page: string, place: Place): boolean {
-  if (place.env) return false;
-  const entry = nav.find(item => item.page === page);
-  return vertical !== 'platform' || (entry !== undefined && (entry.scope ?? 'env') === 'env');
+/** Whether an environment must be chosen before a page can be asked for (F-55): what is about one needs one. */
+export function needsEnvironment({ nav }: Pick<ServiceEntry, 'nav'>, page: string, place: Place): boolean {
+  return !place.env && (nav.find(item => item.page === page)?.scope ?? 'env') === 'env';
+}
+
+/** Whether a page is about the whole system: about neither an organization nor an environment. */
+export const isWhole = (entry: NavEntry | undefined): boolean => entry?.scope !== undefined && !['env', 'org'].includes(entry.scope);
+
+/** Whether a page of the platform was asked for while the operator stands in a tenant (F-57). */
+export function isElsewhere({ nav }: Pick<ServiceEntry, 'nav'>, page: string, place: Place, bootstrap: Bootstrap | undefined): boolean {
+  const inTenant = bootstrap?.system !== undefined && (place.org !== undefined || place.env !== undefined) && place.org !== bootstrap.system.org_id && place.env !== bootstrap.system.env_id;
+  return inTenant && isWhole(nav.find(item => item.page === page));
 }
 
 /** From the route, else from where the operator was, else the first environment within reach. */

@@ -3,6 +3,7 @@ import { Icon, type IconName, isIconName, monogram } from '../widgets/icon.tsx';
 import { useHash, useNarrow } from './browser-state.ts';
 import { useConsole } from './console-context.ts';
 import { featureEnabled } from './gates.ts';
+import { isWhole } from './place.ts';
 import { hrefOf } from './route.ts';
 
 const COLLAPSED = 'dash.rail.collapsed';
@@ -42,8 +43,9 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
         { label: 'Branding', icon: 'palette', href: hrefOf('branding', { env: place.env }) },
       ]
     : [];
+  const atPlatform = place.org === bootstrap?.system?.org_id;
   const where = place.env ? { env: place.env } : { org: place.org };
-  const offered = (place.org || place.env ? services : []).filter(({ service, nav }) => nav.length > 0 && featureEnabled(features, service));
+  const offered = (place.org || place.env ? services : []).filter(({ service, nav }) => nav.some(item => !isWhole(item) || atPlatform) && featureEnabled(features, service));
 
   return (
     <nav className="rail" aria-label="Console" data-collapsed={collapsed || undefined}>
@@ -89,6 +91,7 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
             down={entry.health === 'down'}
             collapsed={collapsed}
             items={entry.nav
+              .filter(entry => !isWhole(entry) || atPlatform)
               .toSorted((a, b) => (a.order ?? 100) - (b.order ?? 100))
               .map(item => ({
                 label: item.label,

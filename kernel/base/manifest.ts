@@ -1,3 +1,4 @@
+import { Type } from '@platform/sdk';
 import type { Action, AnyContract, AnyRoute, EventDef, JobDef, KeyDecl, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TaskDef, TSchema, WorkloadNeeds } from '@platform/sdk';
 
 /** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
@@ -48,7 +49,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     keys: base.keys ?? {},
     actions,
     problems,
-    events,
+    events: withPolicyEvent(base, events),
     consumes: base.consumes ?? {},
     jobs: base.jobs ?? {},
     tasks: base.tasks ?? {},
@@ -61,6 +62,24 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
   };
   return JSON.parse(JSON.stringify(manifest)) as Manifest;
 }
+
+const PolicyChange = Type.Object({
+  service: Type.String(),
+  policy_set: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()]),
+  deleted_id: Type.Optional(Type.String()),
+  version: Type.Integer(),
+  mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]),
+  seeded: Type.Boolean(),
+});
+
+/** Every service of the platform tells of its own policy sets, as the registry tells of its own and of the platform's (G-K-10, F-26). */
+function withPolicyEvent({ id, vertical = 'platform' }: AnyContract['base'], events: AnyContract['events']): Manifest['events'] {
+  const name = policyEvent(id);
+  return vertical !== 'platform' || name in events ? events : { ...events, [name]: { title: 'A policy set of this service changed', payload: PolicyChange, family: 'policy' } };
+}
+
+/** The event that tells of a service's own policy sets. */
+export const policyEvent = (service: string): string => `platform:${service}:policy:updated`;
 
 /** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */
 function withWorkPage({ jobs = {}, tasks = {}, pages = {} }: AnyContract['base']): Manifest['pages'] {

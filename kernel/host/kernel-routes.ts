@@ -101,7 +101,8 @@ function pageResources(manifest: Manifest): Record<string, AnyRoute> {
 export function pageAliases(manifest: Manifest): { method: 'GET' | 'POST'; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[] {
   const aliases: ReturnType<typeof pageAliases> = [];
   for (const [name, page] of Object.entries(manifest.pages)) {
-    const target = (page.scope ?? 'env') === 'env' ? 'required' : 'optional';
+    // The console names the environment of every page, the system's for a page of the platform (G-K-11, F-25).
+    const target = page.scope === 'org' ? 'optional' : 'required';
     const base = `/v1/admin/${name}`;
     const add = (method: 'GET' | 'POST', path: string, operation: string | undefined) => {
       if (operation === undefined) return;

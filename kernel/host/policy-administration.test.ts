@@ -66,6 +66,25 @@ test('a row of the platform cannot be overwritten: the store’s 409 reaches the
   expect(store.sets[0]?.policies).toBe('permit(principal, action, resource);');
 });
 
+test('F-26 a service tells of its own sets under its own name, of a change and of a deletion', async () => {
+  const before = host.bus.length;
+  const { json: set } = await call('POST', '/v1/admin/policy-sets', { name: 'told', policies: FORBID });
+  await call('DELETE', `/v1/admin/policy-sets?id=${set['policy_set_id']}`);
+  const told = () =>
+    host.bus.slice(before).filter(({ event_type }) => event_type.endsWith(':policy:updated')) as unknown as {
+      event_type: string;
+      stream_family: string;
+      env_id: string;
+      payload: Record<string, unknown>;
+    }[];
+  await expect
+    .poll(() => told().map(({ event_type, stream_family, env_id, payload }) => [event_type, stream_family, env_id, payload['version'], payload['policy_set'] === null]))
+    .toEqual([
+      ['platform:probe:policy:updated', 'policy', ENV, 1, false],
+      ['platform:probe:policy:updated', 'policy', ENV, 2, true],
+    ]);
+});
+
 test('a set in shadow lets pass, enforced it counts at once, deleted it does not', async () => {
   const made = await call('POST', '/v1/admin/policy-sets', { name: 'mine', policies: FORBID });
   expect([made.status, made.headers['etag']]).toEqual([200, '"1"']);

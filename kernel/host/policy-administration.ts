@@ -44,6 +44,8 @@ export interface PolicyAdministrationOptions {
   readonly port: PolicyPort;
   readonly engine: PolicyEngine;
   readonly log: Logger;
+  /** Tells the world of a change of this service's own sets; absent where the registry tells of it. */
+  readonly tell?: (envId: string, payload: object) => Promise<void>;
   /** Live scopes of somebody else, for the dry run. */
   readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
 }
@@ -74,7 +76,7 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
       need({ name, policies });
       const faults = policyFaults(policies as string, options.actionsOf(service) ?? []);
       if (faults.length > 0) throw kernelProblem('policy_invalid', { extra: { errors: faults }, detail: 'Nothing was stored; errors says what Cedar found.' });
-      return port.upsertSet({
+      const set = await port.upsertSet({
         env_id: targetEnvId,
         service,
         name: name as string,
@@ -84,6 +86,8 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
         ...(request.ifMatch ? { if_match: request.ifMatch } : {}),
         updated_by: by(caller),
       });
+      if (service === own) await options.tell?.(targetEnvId, { service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
+      return set;
     },
     relations: async (request, body) => {
       const { subject, relation, object } = body as Record<string, string | undefined>;
@@ -124,7 +128,9 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
     };
     const remove = async (request: AdminRequest, id: string) => {
       const service = serviceOf(request);
+      const gone = kind === 'policy-sets' && options.tell ? (await port.snapshot(service, request.targetEnvId)).sets.find(({ policy_set_id }) => policy_set_id === id) : undefined;
       await port.remove({ kind, env_id: request.targetEnvId, service, id, updated_by: by(request.caller) });
+      if (gone && service === own) await options.tell?.(request.targetEnvId, { service, policy_set: null, deleted_id: id, version: gone.version + 1, mode: gone.mode, seeded: false });
       await reload(service, request.targetEnvId);
       return reply(undefined, { status: 204 });
     };

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
-import type { Manifest } from '../base/manifest.ts';
+import { type Manifest, policyEvent } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
 import { ReplayedAnswers } from '../http/replayed-answers.ts';
@@ -14,6 +14,7 @@ import { type Identity, machineCaller, type Verifier } from '../identity/verifie
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
 import type { ConsumerBus } from '../outbox/event-consumer.ts';
+import { insertEvents } from '../outbox/outbox.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
@@ -23,7 +24,7 @@ import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
 import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
-import { inScope } from '../telemetry/request-scope.ts';
+import { currentScope, inScope } from '../telemetry/request-scope.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from '../work/job-runner.ts';
@@ -250,6 +251,7 @@ export class ServiceInstance implements AsyncDisposable {
         port: policy,
         engine: this.#engine,
         scopesOf,
+        ...(policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store') ? { tell: (envId: string, payload: object) => this.#tellPolicy(envId, payload) } : {}),
         log: this.#parts.log,
       }),
     };
@@ -315,6 +317,21 @@ export class ServiceInstance implements AsyncDisposable {
     });
     this.#jobs = this.#owned.own(new JobRunner({ service: manifest.id, jobs, clock, pool, log, worker: this.#parts.instance }));
     this.#owned.own(clock.every(30_000, () => this.#engine.reloadAll()));
+  }
+
+  /** The registry stores the set, this service tells of it. A process that dies in between tells nobody; the others read the store every 30 s. */
+  async #tellPolicy(envId: string, payload: object): Promise<void> {
+    const { manifest, pool } = this.#parts;
+    const event = {
+      id: newId(),
+      env_id: envId,
+      event_type: policyEvent(manifest.id),
+      stream_family: 'policy',
+      payload,
+      correlation_id: currentScope()?.correlationId ?? newId(),
+      publisher_subject: manifest.id,
+    };
+    await pool.tx(sql => insertEvents(sql, [event]));
   }
 
   async #startTasks(): Promise<void> {

@@ -106,7 +106,10 @@ export class Operation {
     const env = this.#environment(targetEnvId, identity);
     const scope = currentScope();
     if (scope) scope.envId = env ?? targetEnvId ?? identity?.caller.envId;
-    if (env !== undefined && identity) await this.#requireActive(env, identity, incoming);
+    if (env !== undefined && identity) {
+      await this.#requireThere(env, identity);
+      await this.#requireActive(env, identity, incoming);
+    }
     const raw = this.route.door !== 'request' && this.route.options.query === undefined;
     const query = raw ? {} : this.#readQuery(incoming.query);
     const body = this.route.door === 'request' ? await this.#readBody(incoming) : undefined;
@@ -181,6 +184,12 @@ export class Operation {
     const env = target ?? identity?.caller.envId;
     if (env === undefined) throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
     return env;
+  }
+
+  /** An administrator reaches every environment there is: one that is not there must not look like an empty one (F-25). */
+  async #requireThere(env: string, { caller }: Identity): Promise<void> {
+    if (this.#env !== 'target' || !caller.platformAdmin || env === SYSTEM.envId || env === caller.envId) return;
+    if ((await this.#host.environments?.of(env)) === 'absent') throw kernelProblem('target_denied', { detail: 'There is no such environment.' });
   }
 
   /** The platform's own workloads go on: they are the ones that suspend, archive and clean up (G-SYS-02). */

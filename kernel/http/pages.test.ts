@@ -1,5 +1,6 @@
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../base/ids.ts';
 import { manifestOf } from '../base/manifest.ts';
 import { newWorld, probe, probeOf } from '../test/probe.ts';
 import { pageDefinition } from './page-definition.ts';
@@ -196,6 +197,16 @@ test('KRN-012 the navigation and the pages a service declares reach the registry
   }
   expect((await host.fetch('/v1/admin/ui/nothing', { persona: ada })).status).toBe(404);
   expect((await host.fetch('/v1/admin/ui/make', { persona: as.user('lab:probe:work:run') })).status).toBe(403);
+});
+
+test('F-25 data of a page of the platform name their environment too, and one that is not there is no empty one', async () => {
+  const administrator = as.user('sys:sys:admin', 'lab:probe:things:read');
+  const read = (target: string) => host.fetch(`/v1/admin/figures${target}`, { persona: administrator });
+  expect((await read('')).json['code']).toBe('target_env_required');
+  const gone = newId();
+  await host.process.kv.call('SET', `env-state:{${gone}}`, 'absent');
+  expect(await read(`?target_env_id=${gone}`)).toMatchObject({ status: 403, json: { code: 'target_denied' } });
+  expect((await read(`?target_env_id=${administrator.envId}`)).status).toBe(200);
 });
 
 test('whoever has tasks or jobs has a page of them: figures, the dead with replay, the last runs and a run at once', async () => {

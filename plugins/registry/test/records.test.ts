@@ -140,6 +140,9 @@ describe('policy data', () => {
     const second = await store().policyUpsertSet(set('guard', { mode: 'enforced' }));
     expect(second).toMatchObject({ policy_set_id: first.policy_set_id, mode: 'enforced', version: 2 });
     expect(await store().policyUpsertSet(set('guard'))).toMatchObject({ mode: 'enforced', version: 3 });
+    const own = (mode?: 'enforced') => store('sys').policyUpsertSet(set('guard', { service: 'sys', ...(mode ? { mode } : {}) }));
+    for (const mode of ['enforced', 'enforced', undefined] as const) await own(mode);
+    // Of the sets of another service that service tells itself (F-26).
     const told = await world.sql<{ payload: object }[]>`select payload from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${ENV} order by created_at, id`;
     expect(told.map(({ payload }) => payload)).toMatchObject([{ version: 1, mode: 'shadow', seeded: false }, { version: 2, mode: 'enforced', policy_set: { name: 'guard' } }, { version: 3 }]);
   });

@@ -1,4 +1,4 @@
-import type { RequestOf } from '@platform/sdk';
+import type { Caller, RequestOf } from '@platform/sdk';
 import { registry } from '../../contract/index.ts';
 import type { PolicySet } from '../../contract/schema/policy.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -66,7 +66,7 @@ export class PolicyStore {
         if (brokenConstraint(cause) !== undefined) throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
         throw cause;
       }
-      await tx.emit('platform:sys:policy:updated', body.env_id, { service: body.service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
+      if (tells(caller)) await tx.emit('platform:sys:policy:updated', body.env_id, { service: body.service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
       return set;
     });
   }
@@ -105,7 +105,7 @@ export class PolicyStore {
       if (!set) throw problem('policy_row_not_found');
       if (set.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment.' });
       await tx.sql`delete from policy_sets where policy_set_id = ${set.policy_set_id}`;
-      await tx.emit('platform:sys:policy:updated', envId, { service, policy_set: null, deleted_id: set.policy_set_id, version: set.version + 1, mode: set.mode, seeded: false });
+      if (tells(caller)) await tx.emit('platform:sys:policy:updated', envId, { service, policy_set: null, deleted_id: set.policy_set_id, version: set.version + 1, mode: set.mode, seeded: false });
     });
   }
 
@@ -114,3 +114,6 @@ export class PolicyStore {
     if (callerService !== service && callerService !== registry.base.id) throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
   }
 }
+
+/** A service of the platform tells of its own sets under its own name; of what a vertical keeps here the registry tells (F-26). */
+const tells = ({ service, vertical }: Caller): boolean => service === 'sys' || vertical !== 'platform';
