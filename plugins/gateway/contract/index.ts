@@ -12,7 +12,7 @@ export const gateway = defineContract({
   placement: { tier: 50 },
   essential: true,
   capabilities: ['key-value', 'backends'],
-  uses: { sys: ['sys:read', 'sys:instances:read'], auth: ['auth:membership:read'] },
+  uses: { sys: ['sys:read', 'sys:instances:read', 'sys:invitations:check'], auth: ['auth:membership:read'] },
   workloads: {
     /** Acts for people in other environments (GWY-072). */
     delegator: { bff: ['delegate:read'], auth: ['scim:read', 'scim:write'], sys: ['sys:instances:read'] },

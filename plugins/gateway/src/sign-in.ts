@@ -142,7 +142,8 @@ export class SignIn {
       if (!id || !userId || id.sub !== userId || !envId || !authEnv || !sid) throw this.#ctx.problem('claims_undecodable');
       // D3
       if (authEnv !== app.envId) throw this.#ctx.problem('auth_env_mismatch');
-      if (app.gate !== 'open') await this.#requireGroup(userId, app.gate.group);
+      const verified = [access, id].some(claims => claims?.['email_verified'] === true);
+      if (app.gate !== 'open') await this.#requireGate(app.gate, { userId, address: verified ? text('email') : undefined });
       return await this.#sessions.open({
         tokens,
         user_id: userId,
@@ -163,12 +164,20 @@ export class SignIn {
     }
   }
 
-  /** F-A: by live groups, so that an answer that cannot be had is a refusal. */
-  async #requireGroup(userId: string, group: string): Promise<void> {
-    const { groups } = await this.#ctx.services.identity.userGroups({ params: { user_id: userId } }).catch(cause => {
+  /** F-A, D-02: by live groups and invitations, so that an answer that cannot be had is a refusal. */
+  async #requireGate({ group, orInvited }: Exclude<App['gate'], 'open'>, { userId, address }: { userId: string; address: string | undefined }): Promise<void> {
+    const { identity, registry } = this.#ctx.services;
+    const { groups } = await identity.userGroups({ params: { user_id: userId } }).catch(cause => {
       throw this.#ctx.problem('identity_unavailable', { cause });
     });
-    if (!groups.some(({ name }) => name === group)) throw this.#ctx.problem('group_gate_denied');
+    if (groups.some(({ name }) => name === group)) return;
+    if (orInvited && address !== undefined) {
+      const { pending } = await registry.checkInvitation({ body: { email: address } }).catch(cause => {
+        throw this.#ctx.problem('not_ready', { cause, detail: 'Whether you are invited cannot be found out now.', headers: { 'retry-after': '2' } });
+      });
+      if (pending) return;
+    }
+    throw this.#ctx.problem('group_gate_denied', { detail: 'Ask somebody who is already there to invite you, and sign in with the address of the invitation.' });
   }
 
   /** Nobody keeps two sessions of one application in one browser. */

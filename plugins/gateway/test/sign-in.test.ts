@@ -1,5 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { PERSON } from './fixtures/fake-identity.ts';
 import { ENV, APP, codeOf, cookieOf, HOST, Store, World } from './fixtures/world.ts';
 
 let store: Store;
@@ -149,6 +150,24 @@ describe('a callback that is in doubt makes no session', () => {
     expect(cookieOf(refused, 'bff-pkce')).toBe('');
     expect(await world.ctx.kv.call('KEYS', 'bff:session:*')).toEqual([]);
     expect(world.identity.calls.filter(({ path }) => path === '/mtls/oauth/revoke')).toHaveLength(revokes ? 1 : 0);
+  });
+
+  test.each([
+    ['in no group and not invited', [], false, true, 403],
+    ["in another application's group", ['shop:buyers'], false, true, 403],
+    ['invited to an address that nobody verified', [], true, false, 403],
+    ['invited to the verified address', [], true, true, 302],
+    ['in the group', [SYSTEM.consoleGroup], false, false, 302],
+  ] as const)('F-07 D-02 the console answers somebody %s', async (_, groups, invited, verified, status) => {
+    world.groups.set(PERSON, [...groups]);
+    if (invited) world.invited.add('ada@example.com');
+    Object.assign(world.identity.access, { email_verified: verified });
+    Object.assign(world.identity.id, { email_verified: verified });
+    const answer = await world.comeBack(await begin());
+    expect([answer.status, cookieOf(answer, 'bff-session') !== undefined]).toEqual([status, status === 302]);
+    if (status === 302) return;
+    expect(await codeOf(answer)).toBe('group_gate_denied');
+    expect(world.identity.calls.at(-1)?.path).toBe('/mtls/oauth/revoke');
   });
 
   test('a person sees a page in words, with a way back and no script', async () => {

@@ -96,7 +96,7 @@ export class AccessTemplates {
   }
 
   /**
-   * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement. What stands already is not touched,
+   * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement; whoever joins them may enter the console (D-02). What stands already is not touched,
    * so that concurrent creates do not wait for each other.
    */
   #model(tx: IdentityTx, { template, orgId, realms, groups, owner }: { template: 'org' | 'env'; orgId: string; realms: readonly string[]; groups: readonly string[]; owner: string | undefined }) {
@@ -122,6 +122,10 @@ export class AccessTemplates {
       other_scopes as (
         delete from role_scopes held where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[])
           and not exists (select 1 from asked where asked.env_id = held.env_id and asked.role = held.role and held.scope = any(asked.scopes))),
+      made_gate as (
+        insert into group_nesting (env_id, group_name, child_env_id, child_group)
+        select gate.env_id, gate.name, asked.env_id, asked."group" from asked
+        join user_groups gate on gate.env_id = asked.env_id and gate.env_id = ${SYSTEM.envId} and gate.name = ${SYSTEM.consoleGroup} on conflict do nothing),
       made_nesting as (insert into role_nesting (env_id, role, child) select env_id, role, contains from asked where contains is not null on conflict do nothing),
       made_groups as (insert into user_groups (group_id, env_id, name) select group_id, env_id, "group" from asked on conflict do nothing),
       made_group_roles as (insert into group_roles (env_id, group_name, role) select env_id, "group", role from asked on conflict do nothing),

@@ -53,6 +53,20 @@ describe('an access model', () => {
     expect(known).not.toContain('sys:org:admin');
   });
 
+  test("D-02 whoever joins an organization or environment is in the console's group, until that is left or gone", async () => {
+    const org = await access.organization();
+    const tenant = await access.tenant(org);
+    const inConsole = async (user: string) => (await access.groups(user)).some(({ name, env_id }) => name === SYSTEM.consoleGroup && env_id === SYSTEM.envId);
+    const [member, guest, stranger] = [await access.person(), await access.person(), await access.person()];
+    const join = (group: string, user_id: string) => access.registry.putGroupMember({ params: { group, user_id }, targetEnvId: SYSTEM.envId });
+    await join(`platform:org:${org}:viewers`, member);
+    await join(`platform:env:${tenant}:viewers`, guest);
+    expect([await inConsole(member), await inConsole(guest), await inConsole(stranger)]).toEqual([true, true, false]);
+    await access.registry.deleteGroupMember({ params: { group: `platform:org:${org}:viewers`, user_id: member }, targetEnvId: SYSTEM.envId });
+    await access.registry.removeAccess({ params: { template: 'env', id: tenant } });
+    expect([await inConsole(member), await inConsole(guest)]).toEqual([false, false]);
+  });
+
   test('REG-016 H-31 what anybody was told of an environment before it was provisioned stands no longer, also of somebody who held the role already', async () => {
     const owner = await access.person();
     const [org, first, second] = [newId(), await access.environment(), await access.environment()];
@@ -118,7 +132,7 @@ describe('taking an access model away', () => {
     expect([await access.groups(owner), await access.groups(stranger)]).toEqual([[], []]);
     await access.registry.provisionAccess({ body: { template: 'org', org_id: other, owner } });
     await access.registry.removeAccess({ params: { template: 'org', id: org } });
-    expect((await access.groups(owner)).map(({ name }) => name)).toEqual([`platform:org:${other}:owners`]);
+    expect((await access.groups(owner)).map(({ name }) => name)).toEqual([SYSTEM.consoleGroup, `platform:org:${other}:owners`]);
   });
 
   test('is refused for the platform itself', async () => {

@@ -50,6 +50,7 @@ export const registry = defineContract({
     'sys:services:admin': { title: 'Enable and disable services' },
     'sys:memberships:admin': { title: 'Manage members and invitations' },
     'sys:invitations:join': { title: 'Take in invited people who opened an account', principals: ['machine'], bound: true },
+    'sys:invitations:check': { title: 'Ask whether an address has a pending invitation', principals: ['machine'], bound: true },
     'sys:instances:read': { title: 'Resolve hosts and app instances' },
     'sys:verticals:write': { title: 'Register a vertical', principals: ['machine'], bound: true },
     'audit:read': { title: 'Read the audit trail' },

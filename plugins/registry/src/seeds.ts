@@ -20,7 +20,7 @@ export async function seed(ctx: Ctx, policies: PolicyStore): Promise<void> {
         hostname: `console.${SYSTEM.envSlug}.${SYSTEM.orgSlug}.${ctx.platform.domain}`,
         oauth_client_id: 'console',
         auth_mode: 'self_service',
-        auth_group: 'platform:console:users',
+        auth_group: SYSTEM.consoleGroup,
         allow_signup: false,
       })} on conflict (app_instance_id) do nothing`;
     await policies.seed(tx, SYSTEM.envId);

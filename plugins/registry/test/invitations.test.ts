@@ -27,6 +27,30 @@ const invite = async (email = newEmail(), at?: Awaited<ReturnType<World['org']>>
 };
 const trail = (id: string) => world.sql<{ action: string; actor: object; details: object }[]>`select action, actor, details from audit where resource->>'id' = ${id} order by audit_id`;
 
+describe('the gate of the console', () => {
+  const bff = as.machine('bff', 'sys:invitations:check');
+  const pending = async (email: string) => (await world.host.by(bff).checkInvitation({ body: { email } })).pending;
+
+  test('D-02 hears of an invitation that is pending, whatever the case of the address, until it is withdrawn, its time is up or its organization is closed', async () => {
+    const email = newEmail();
+    const { invitation, params, owner } = await invite(email);
+    expect([await pending(email.toUpperCase()), await pending(newEmail())]).toEqual([true, false]);
+    await world.host.by(owner).revokeInvitation({ params });
+    expect([invitation.email, await pending(email)]).toEqual([email, false]);
+    const again = newEmail();
+    const { org } = await invite(again);
+    await world.sql`update orgs set status = 'suspended' where org_id = ${org.org_id}`;
+    expect(await pending(again)).toBe(false);
+    await world.sql`update orgs set status = 'active' where org_id = ${org.org_id}`;
+    await world.sql`update invitations set expires_at = ${world.host.clock.now().toISOString()} where email = ${again}`;
+    expect(await pending(again)).toBe(false);
+  });
+
+  test('D-02 is asked by workloads alone', async () => {
+    await expect(world.host.by(as.user('sys:invitations:check', 'sys:sys:admin')).checkInvitation({ body: { email: newEmail() } })).rejects.toMatchObject({ code: 'm2m_required' });
+  });
+});
+
 describe('inviting', () => {
   test('REG-002 REG-053 REG-089 REG-136 answers 201 with the invitation and its place; event and audit carry ids only', async () => {
     const { org, owner } = await world.org();

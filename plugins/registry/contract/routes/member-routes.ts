@@ -99,6 +99,15 @@ export const memberRoutes = {
     emits: ['platform:sys:invitation:accepted', 'platform:sys:identity:updated'],
     hidden: true,
   }),
+  checkInvitation: post('/v1/invitations/check', {
+    summary: 'Whether somebody with a verified address has a pending invitation',
+    gate: 'sys:invitations:check',
+    env: 'any',
+    limit: 4_096,
+    body: Type.Object({ email: Type.String({ minLength: 1, maxLength: 320 }) }),
+    returns: Type.Object({ pending: Type.Boolean() }),
+    hidden: true,
+  }),
 
   mailQueue: get('/v1/mail-queue', {
     summary: 'How much mail waits for the notification service, and why',

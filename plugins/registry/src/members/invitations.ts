@@ -54,6 +54,15 @@ export class Invitations {
     return this.#find(this.#ctx.db.sql, params);
   }
 
+  /** For the console's gate: an address whose holder may come in to accept (D-02). The caller vouches that it is verified. */
+  async check({ body }: RequestOf<Contract, 'checkInvitation'>) {
+    const now = this.#ctx.clock.now().toISOString();
+    const [found] = await this.#ctx.db.sql<object[]>`
+      select 1 from invitations join orgs using (org_id)
+      where lower(email) = lower(${body.email.trim()}) and invitations.status = 'pending' and expires_at > ${now} and orgs.status = 'active' limit 1`;
+    return { pending: found !== undefined };
+  }
+
   /** The token leaves here once, inside the sealed mail. */
   async create({ params, body, caller, correlationId }: RequestOf<Contract, 'createInvitation'>) {
     const { platform, clock, problem } = this.#ctx;
