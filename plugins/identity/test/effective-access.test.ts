@@ -12,7 +12,7 @@ describe('what a person may do', () => {
   test("IDN-011 an organization's owner is listed in its groups, live", async () => {
     const owner = await access.person();
     const org = await access.organization(owner);
-    expect(await access.groups(owner)).toEqual([{ name: `platform:org:${org}:owners`, env_id: SYSTEM.envId }]);
+    expect(await access.groups(owner)).toEqual([SYSTEM.consoleGroup, `platform:org:${org}:owners`].map(name => ({ name, env_id: SYSTEM.envId })));
     expect(await access.scopes(owner, SYSTEM.envId)).toEqual(expect.arrayContaining(['sys:read', 'audit:read', 'sys:env:admin', 'sys:org:admin']));
     await access.registry.deleteGroupMember({ params: { group: `platform:org:${org}:owners`, user_id: owner }, targetEnvId: SYSTEM.envId });
     expect([await access.groups(owner), await access.scopes(owner, SYSTEM.envId)]).toEqual([[], []]);
