@@ -53,8 +53,9 @@ export class GatewayClient {
     return session;
   }
 
-  signOut(): Promise<void> {
-    return this.#send('/auth/sign-out', { method: 'POST' });
+  /** Ends this session and the sign-in it came from; `everywhere` all that the person has. */
+  signOut({ everywhere = false }: { everywhere?: boolean } = {}): Promise<void> {
+    return this.#send('/auth/sign-out', { method: 'POST', ...(everywhere ? { body: { everywhere } } : {}) });
   }
 
   /** Where the browser goes to sign in; the gateway brings it back to the same hash. Who follows an invitation is told by whom it is. */

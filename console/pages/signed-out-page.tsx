@@ -7,18 +7,21 @@ import { Broken, Loading } from '../widgets/page-state.tsx';
 interface SignedOutPageProps {
   client: GatewayClient;
   session: Session | 'absent' | Problem | undefined;
+  /** Of every browser and device; asked first. */
+  everywhere: boolean;
   loginUrl: string;
 }
 
-export function SignedOutPage({ client, session, loginUrl }: SignedOutPageProps) {
+export function SignedOutPage({ client, session, everywhere, loginUrl }: SignedOutPageProps) {
+  const [sure, setSure] = useState(!everywhere);
   const [done, setDone] = useState<true | Problem>();
   const [turn, setTurn] = useState(0);
   const known = session !== undefined;
   const absent = session === 'absent';
   useEffect(() => {
-    if (!known || done === true) return;
+    if (!known || !sure || done === true) return;
     if (absent) return setDone(true);
-    client.signOut().then(
+    client.signOut({ everywhere }).then(
       () => setDone(true),
       error => {
         const problem = Problem.of(error);
@@ -26,11 +29,13 @@ export function SignedOutPage({ client, session, loginUrl }: SignedOutPageProps)
       },
     );
     // biome-ignore lint/correctness/useExhaustiveDependencies: `done` is what this effect sets
-  }, [client, known, absent, turn]);
+  }, [client, known, sure, absent, everywhere, turn]);
 
   return (
     <main className="alone">
-      {done === undefined ? (
+      {!sure && !absent ? (
+        <AskFirst yes={() => setSure(true)} />
+      ) : done === undefined ? (
         <Loading label="Signing out…" />
       ) : done instanceof Problem ? (
         <Broken
@@ -43,7 +48,7 @@ export function SignedOutPage({ client, session, loginUrl }: SignedOutPageProps)
       ) : (
         <div className="state">
           <h1>You are signed out</h1>
-          <p>The session of this browser is closed.</p>
+          <p>{everywhere ? 'Every session of yours is closed, in this browser and in all others.' : 'The session of this browser is closed.'}</p>
           <p>
             <a className="btn primary" href={loginUrl}>
               Sign in
@@ -52,5 +57,22 @@ export function SignedOutPage({ client, session, loginUrl }: SignedOutPageProps)
         </div>
       )}
     </main>
+  );
+}
+
+function AskFirst({ yes }: { yes: () => void }) {
+  return (
+    <div className="state">
+      <h1>Sign out everywhere?</h1>
+      <p>You are signed out in every browser and on every device, and sign in again with your password.</p>
+      <p className="actions">
+        <button type="button" className="btn primary" onClick={yes}>
+          Sign out everywhere
+        </button>{' '}
+        <a className="btn" href="#/">
+          Stay signed in
+        </a>
+      </p>
+    </div>
   );
 }

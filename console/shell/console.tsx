@@ -116,7 +116,7 @@ export function Console({ config, client, live }: ConsoleProps) {
   }, [route]);
 
   if (liveState === 'ended' && route.name !== 'sign-out') return <SessionEndedPage loginUrl={client.loginUrl(hash || '#/')} />;
-  if (route.name === 'sign-out') return <SignedOutPage client={client} session={session} loginUrl={client.loginUrl('#/')} />;
+  if (route.name === 'sign-out') return <SignedOutPage key={String(route.everywhere)} client={client} session={session} everywhere={route.everywhere === true} loginUrl={client.loginUrl('#/')} />;
   if (toLogin || session === undefined || session === 'absent')
     return (
       <Alone>

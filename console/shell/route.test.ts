@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { hrefOf, parseRoute, routeElsewhere } from './route.ts';
 
+test('F-11 signing out everywhere is a place of its own', () => {
+  expect([parseRoute('#/sign-out'), parseRoute('#/sign-out/everywhere')]).toEqual([{ name: 'sign-out' }, { name: 'sign-out', everywhere: true }]);
+});
+
 test('CON-032 the named routes', () => {
   expect(['', '#/', '#/bootstrap', '#/sign-in', '#/sign-out', '#/org', '#/org/create', '#/auth/callback'].map(hash => parseRoute(hash).name)).toEqual([
     'orgs',

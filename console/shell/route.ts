@@ -2,7 +2,8 @@
 export const PAGE_PROPS = ['listing_id', 'instance_id', 'app_id', 'app_instance_id', 'type'] as const;
 
 export type Route =
-  | { readonly name: 'orgs' | 'org-create' | 'sign-in' | 'sign-out' | 'callback' | 'not-found' }
+  | { readonly name: 'sign-out'; readonly everywhere?: true }
+  | { readonly name: 'orgs' | 'org-create' | 'sign-in' | 'callback' | 'not-found' }
   | { readonly name: 'bootstrap'; readonly org?: string; readonly invitation?: string }
   | { readonly name: 'home' | 'settings' | 'branding'; readonly org?: string; readonly env?: string }
   | { readonly name: 'env-create' | 'members'; readonly org: string }
@@ -33,6 +34,8 @@ export function parseRoute(hash: string): Route {
       return { name: 'sign-in' };
     case 'sign-out':
       return { name: 'sign-out' };
+    case 'sign-out/everywhere':
+      return { name: 'sign-out', everywhere: true };
     case 'auth/callback':
       return { name: 'callback' };
     case 'org/create':

@@ -23,6 +23,9 @@ export function UserMenu() {
         <a className="menu-item" href="#/sign-out">
           Sign out
         </a>
+        <a className="menu-item" href="#/sign-out/everywhere">
+          Sign out everywhere
+        </a>
       </div>
     </div>
   );

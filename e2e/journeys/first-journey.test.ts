@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../fixtures/browser.ts';
+import { openAccount } from '../fixtures/account.ts';
 import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
 
@@ -183,5 +184,46 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.goto(platform.ready.console);
     await ada.getByText('Last Words').first().waitFor();
     await expect.poll(async () => (await outboxOf(platform.dataDir, 'sys', 'platform:sys:org:created')).every(({ relayed }) => relayed)).toBe(true);
+  });
+
+  test('10 F-11 whoever signs out is asked for the password again, and everywhere means the other window too', async () => {
+    const asked = (page: Page) => page.getByLabel('Password', { exact: true }).waitFor();
+    const leave = async (page: Page, item: string) => {
+      await page.getByRole('button', { name: /^Account of/ }).click();
+      await page.getByRole('link', { name: item, exact: true }).click();
+    };
+    await second.goto(platform.ready.console);
+    await second.getByText('Last Words').first().waitFor();
+    await leave(ada, 'Sign out');
+    await ada.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await ada.getByRole('link', { name: 'Sign in' }).click();
+    await asked(ada);
+    await second.reload();
+    await second.getByText('Last Words').first().waitFor();
+    await signIn(ada, PASSWORD);
+    await ada.getByText('Last Words').first().waitFor();
+    await leave(ada, 'Sign out everywhere');
+    await shot(ada, 'sign-out-everywhere');
+    await ada.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await ada.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await second.goto('about:blank');
+    await second.goto(platform.ready.console);
+    await asked(second);
+  });
+
+  test('11 F-07 somebody in no group and without an invitation gets a page in words, and no session', async () => {
+    await openAccount(platform.dataDir, 'stranger@example.org', PASSWORD);
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(platform.ready.console);
+    await page.getByLabel('Email').fill('stranger@example.org');
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    const answered = page.waitForResponse(response => response.url().includes('/auth/callback'));
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    expect((await answered).status()).toBe(403);
+    await page.getByRole('heading', { name: 'This application is not open to you' }).waitFor();
+    await shot(page, 'not-open');
+    expect((await context.cookies()).map(({ name }) => name)).not.toContain('bff-session');
+    await context.close();
   });
 });

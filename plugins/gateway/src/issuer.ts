@@ -98,6 +98,17 @@ export class Issuer {
     }
   }
 
+  /** RP-initiated logout: ends the sign-in session that the tokens came from, or all of the person's. Never throws, as {@link revoke}. */
+  async endSession(host: string, { clientId, idToken, sid, everywhere }: { clientId: string; idToken: string; sid: string; everywhere: boolean }): Promise<void> {
+    try {
+      const form = { client_id: clientId, id_token_hint: idToken, logout_hint: sid, ...(everywhere ? { everywhere: 'true' } : {}) };
+      const answer = await this.#post(host, '/mtls/oauth/end-session', form);
+      if ('refused' in answer) this.#ctx.log.warn({ status: answer.status, error: answer.refused }, 'the sign-in session was not ended');
+    } catch (error) {
+      this.#ctx.log.warn({ err: error }, 'the sign-in session was not ended');
+    }
+  }
+
   /** Claims of an id token that this issuer signed for this client and this sign-in, or `undefined`. */
   async idClaims(host: string, token: string, expected: { clientId: string; nonce: string }): Promise<JWTPayload | undefined> {
     for (const again of [false, true]) {

@@ -1,12 +1,14 @@
 import type { RawExchange } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { pkceCookie } from './cookies.ts';
-import { json, type Methods, visitOf } from './door.ts';
+import { json, type Methods, readJson, visitOf } from './door.ts';
 import type { Guard } from './guard.ts';
 import type { LiveAccess } from './live-access.ts';
 import type { SessionRecord } from './session-store.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
+
+const BODY_LIMIT = 1_024;
 
 /** What a browser may know of its session and of its person's other ones: never a token (G-BFF-03). */
 export class SessionEndpoints {
@@ -39,9 +41,10 @@ export class SessionEndpoints {
     POST: async (exchange, extra) => {
       const visit = visitOf(exchange);
       const session = await this.#guard.mutation(visit, 'origin');
+      const everywhere = this.#everywhere(await readJson(this.#ctx, exchange.request, BODY_LIMIT));
       extra.append('set-cookie', this.#signIn.clearing(visit));
       extra.append('set-cookie', pkceCookie(''));
-      await this.#sessions.end(session, 'sign_out', { revoke: true });
+      await this.#sessions.signOut(session, { everywhere });
       return new Response(null, { status: 204 });
     },
   };
@@ -74,6 +77,13 @@ export class SessionEndpoints {
       return new Response(null, { status: 204 });
     },
   };
+
+  #everywhere(body: unknown): boolean {
+    const { everywhere = false, ...unknown } = (typeof body === 'object' && body !== null ? body : { '': body }) as Record<string, unknown>;
+    if (body === undefined) return false;
+    if (typeof everywhere !== 'boolean' || Object.keys(unknown).length > 0) throw this.#ctx.problem('malformed', { detail: 'Send nothing, or { everywhere?: boolean }.' });
+    return everywhere;
+  }
 
   async #own(session: SessionRecord, { params }: RawExchange): Promise<SessionRecord> {
     const found = (await this.#sessions.store.ofUser(session.user_id)).find(({ session_id }) => session_id === params['id']);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SealedBox } from '@platform/sdk';
+import { type SealedBox, SYSTEM } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from './issuer.ts';
 import { pushKey } from './push-devices.ts';
@@ -112,6 +112,15 @@ export class Sessions {
       .catch(error => this.#ctx.log.warn({ err: error }, 'end of a session not broadcast'));
     const refresh = this.#open(record)?.refresh;
     if (options.revoke && refresh) await this.#issuer.revoke(record.issuer_host, record.client_id, refresh);
+  }
+
+  /** The person leaves: this session, or all of theirs, and at the console the sign-in session it came from too, or the next sign-in would ask for nothing (F-11). */
+  async signOut(record: SessionRecord, { everywhere }: { everywhere: boolean }): Promise<void> {
+    const idToken = this.#open(record)?.id;
+    const others = everywhere ? (await this.store.ofUser(record.user_id)).filter(({ session_id }) => session_id !== record.session_id) : [];
+    await Promise.all([record, ...others].map(session => this.end(session, 'sign_out', { revoke: true })));
+    if (idToken === undefined || (!everywhere && record.app_instance_id !== SYSTEM.consoleAppId)) return;
+    await this.#issuer.endSession(record.issuer_host, { clientId: record.client_id, idToken, sid: record.sid, everywhere });
   }
 
   expiresAt(record: SessionRecord): string {

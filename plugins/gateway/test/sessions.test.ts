@@ -192,8 +192,25 @@ describe('endings', () => {
     const answer = await world.ask('POST', '/auth/sign-out', { headers: browser.headers });
     expect(answer.status).toBe(204);
     expect([cookieOf(answer, 'bff-session'), cookieOf(answer, 'bff-pkce')]).toEqual(['', '']);
-    expect(world.identity.calls.at(-1)).toMatchObject({ path: '/mtls/oauth/revoke', form: { client_id: 'console', token: world.identity.issued[2] } });
+    expect(world.identity.calls.find(({ path }) => path === '/mtls/oauth/revoke')).toMatchObject({ form: { client_id: 'console', token: world.identity.issued[2] } });
     expect((await get(world)).status).toBe(401);
+  });
+
+  test('F-11 signing out of the console ends the sign-in session it came from, and no other session of the person', async () => {
+    const other = await world.signIn();
+    expect((await world.ask('POST', '/auth/sign-out', { headers: browser.headers })).status).toBe(204);
+    const [logout, ...more] = world.identity.calls.filter(({ path }) => path === '/mtls/oauth/end-session');
+    expect([logout?.form, more]).toEqual([{ client_id: 'console', id_token_hint: world.identity.issued[1], logout_hint: 'identity-session-1' }, []]);
+    expect((await world.ask('GET', '/auth/session', { headers: other.headers })).status).toBe(200);
+  });
+
+  test('F-11 signing out everywhere ends all of them, and every sign-in session; another body than that is refused', async () => {
+    const other = await world.signIn();
+    const bad = await world.ask('POST', '/auth/sign-out', { headers: browser.headers, body: '{"everywhere":1}' });
+    expect([bad.status, await codeOf(bad)]).toEqual([400, 'malformed']);
+    expect((await world.ask('POST', '/auth/sign-out', { headers: browser.headers, body: '{"everywhere":true}' })).status).toBe(204);
+    expect(world.identity.calls.at(-1)).toMatchObject({ path: '/mtls/oauth/end-session', form: { everywhere: 'true', logout_hint: 'identity-session-1' } });
+    expect((await world.ask('GET', '/auth/session', { headers: other.headers })).status).toBe(401);
   });
 
   test('GWY-006 GWY-092 a revocation by the identity service ends every session that came from it', async () => {
@@ -204,6 +221,7 @@ describe('endings', () => {
 
   test("GWY-011 GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else's", async () => {
     const second = await world.signIn();
+    world.groups.set('somebody-else', [SYSTEM.consoleGroup]);
     world.identity.access = { sub: 'somebody-else' };
     world.identity.id = { sub: 'somebody-else' };
     const stranger = await world.signIn();

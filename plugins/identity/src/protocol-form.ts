@@ -20,15 +20,7 @@ export class FormRefused extends Error {
  */
 export async function formChecked(req: IncomingMessage): Promise<IncomingMessage> {
   if (req.method !== 'POST' || !/^application\/x-www-form-urlencoded\s*(;|$)/i.test(req.headers['content-type'] ?? '')) return req;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > LIMIT) throw new FormRefused(413, `at most ${LIMIT} bytes`);
-    chunks.push(chunk);
-  }
-  const body = Buffer.concat(chunks);
-  if (/%00|\0/.test(body.toString('latin1'))) throw new FormRefused(400, 'U+0000 is no character of a parameter');
+  const body = await formOf(req);
   const canonical = canonicalScopes(body);
   // What is read cannot be read again; the core asks for its parts in this way and no other.
   if (canonical !== body) req.headers['content-length'] = String(canonical.length);
@@ -40,6 +32,24 @@ export async function formChecked(req: IncomingMessage): Promise<IncomingMessage
       },
     },
   }) as IncomingMessage;
+}
+
+/** The fields of a form that is not the core's. Throws `FormRefused`. */
+export async function formFields(req: IncomingMessage): Promise<URLSearchParams> {
+  return new URLSearchParams((await formOf(req)).toString('utf8'));
+}
+
+async function formOf(req: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of req as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > LIMIT) throw new FormRefused(413, `at most ${LIMIT} bytes`);
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks);
+  if (/%00|\0/.test(body.toString('latin1'))) throw new FormRefused(400, 'U+0000 is no character of a parameter');
+  return body;
 }
 
 /** The same query with scopes in the spelling that the core compares them in: both are taken everywhere (G-K-08). */

@@ -15,6 +15,7 @@ import { canonicalQuery, FormRefused, formChecked } from './protocol-form.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
 import { configurationOf, type ConfigurationParts, SESSION_COOKIE, showError } from './provider-configuration.ts';
 import type { Realm, Realms } from './realms.ts';
+import { END_SESSION, RelyingPartyLogout } from './relying-party-logout.ts';
 import { answerForJwt, userinfo } from './token-answers.ts';
 import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
 
@@ -24,6 +25,7 @@ const MTLS_PATHS = new Set(['par', 'token', 'revoke', 'introspect', 'bc-authoriz
 /** The protocol core answers 404 to a method that its path does not know. */
 const METHODS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => [`/oauth/${name}`, ['POST']] as const),
+  ['/oauth/end-session', ['POST']],
   ['/oauth/authorize', ['GET', 'HEAD', 'POST']],
   ['/oauth/authorize/continue', ['POST']],
   ['/oauth/userinfo', ['GET', 'POST']],
@@ -59,10 +61,12 @@ export class Protocol {
   readonly #parts: ProtocolParts;
   readonly #running = new Map<string, Running>();
   readonly #peers = new WeakMap<IncomingMessage, Peer>();
+  readonly #logout: RelyingPartyLogout;
 
   constructor(ctx: Ctx, parts: ProtocolParts) {
     this.#ctx = ctx;
     this.#parts = parts;
+    this.#logout = new RelyingPartyLogout(ctx, parts);
     // A provider signs with the keys it was made with; what is under way ends with them, and the next request makes it anew.
     parts.keys.onChange(() => this.#running.clear());
   }
@@ -93,6 +97,7 @@ export class Protocol {
     if (register && registration) return registration.handle(realm, register[2] ?? '', exchange, register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined);
     const methods = METHODS.get(path.replace(/^\/mtls\//, '/'));
     if (methods && !methods.includes(exchange.req.method ?? '')) return refuse(res, 405, 'invalid_request', `here: ${methods.join(', ')}`, { allow: methods.join(', ') });
+    if (path === END_SESSION && exchange.req.headers.authorization === undefined) return this.#logout.handle(realm, exchange, peer?.workload === INGRESS ? undefined : peer?.workload);
     if (path === '/.well-known/jwks.json') return this.#keySet(exchange.req, res);
     if (path === '/oauth/userinfo') return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
     if (url.startsWith('/mtls/') && !MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');

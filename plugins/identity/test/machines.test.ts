@@ -191,3 +191,49 @@ describe('about tokens', () => {
     expect(Number(answer.json['expires_in'])).toBeLessThanOrEqual(61);
   });
 });
+
+describe('F-11 logout by the application (RP-Initiated Logout)', () => {
+  const end = (form: Record<string, string>, workload = 'bff', headers: Record<string, string> = {}) => world.mtls('/mtls/oauth/end-session', { client_id: 'console', ...form }, workload, { headers });
+  const signedIn = async (email: string) => {
+    const browser = world.browser();
+    const { id_token, access_token, refresh_token } = await world.tokens(browser, email);
+    return { browser, hint: String(id_token), sid: String(claimsOf(access_token)['sid']), refresh: String(refresh_token) };
+  };
+  /** Whether a sign-in of this browser asks for nothing. */
+  const passes = async ({ browser }: Awaited<ReturnType<typeof signedIn>>) => !(await world.begin(browser)).page.location.startsWith('/sign-in');
+
+  test('F-11 ends the sign-in session that the id token came from, with its tokens; the browser is asked for the password again', async () => {
+    await world.person('leaver@example.org');
+    const [here, there] = [await signedIn('leaver@example.org'), await signedIn('leaver@example.org')];
+    expect([await passes(here), await passes(there)]).toEqual([true, true]);
+    expect((await end({ id_token_hint: here.hint, logout_hint: here.sid })).status).toBe(204);
+    expect([await passes(here), await passes(there), (await world.refresh(here.refresh)).status]).toEqual([false, true, 400]);
+    // Once more says the same.
+    expect((await end({ id_token_hint: here.hint, logout_hint: here.sid })).status).toBe(204);
+    expect((await end({ id_token_hint: here.hint, logout_hint: here.sid, everywhere: 'true' })).status).toBe(204);
+    expect([await passes(there), (await world.refresh(there.refresh)).status]).toEqual([false, 400]);
+  });
+
+  test('F-11 ends nothing for another client, another person, a token that is not its own, or without the certificate', async () => {
+    await world.person('stays@example.org');
+    await world.person('other@example.org');
+    const [stays, other] = [await signedIn('stays@example.org'), await signedIn('other@example.org')];
+    const form = { id_token_hint: stays.hint, logout_hint: stays.sid };
+    const refused = [
+      await end(form, 'sys'),
+      await end({ ...form, client_id: 'sys' }, 'sys'),
+      await end({ ...form, id_token_hint: `${stays.hint.slice(0, -8)}AAAAAAAA` }),
+      await end({ ...form, id_token_hint: 'x' }),
+      await end(form, 'bff', { authorization: 'Bearer x' }),
+    ];
+    expect(refused.map(({ status, json }) => `${status} ${json['error']}`)).toEqual([
+      '401 invalid_client',
+      '400 invalid_request',
+      '400 invalid_request',
+      '400 invalid_request',
+      expect.stringMatching(/^40\d /),
+    ]);
+    expect((await end({ id_token_hint: other.hint, logout_hint: stays.sid })).status).toBe(204);
+    expect(await passes(stays)).toBe(true);
+  });
+});
