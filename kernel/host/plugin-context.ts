@@ -18,6 +18,7 @@ import {
   type TokenChecks,
   type Tx,
 } from '@platform/sdk';
+import { TimedCache } from '../base/cache.ts';
 import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -209,6 +210,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       },
     },
     platform: parts.platform,
+    cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),

@@ -1,4 +1,4 @@
-import { isProblem } from '@platform/sdk';
+import { type Cache, isProblem } from '@platform/sdk';
 import type { App } from './apps.ts';
 import type { AuthHosts } from './auth-hosts.ts';
 import type { Ctx } from './context.ts';
@@ -6,7 +6,6 @@ import type { Ctx } from './context.ts';
 interface Known {
   readonly app: App | undefined;
   readonly envs: readonly string[];
-  readonly at: number;
 }
 
 const FRESH_MS = 300_000;
@@ -16,45 +15,24 @@ const LIMIT = 5_000;
 export class AppInstances {
   readonly #ctx: Ctx;
   readonly #hosts: AuthHosts;
-  readonly #known = new Map<string, Known>();
-  readonly #loading = new Map<string, Promise<Known>>();
+  readonly #known: Cache<Known>;
 
   constructor(ctx: Ctx, hosts: AuthHosts) {
     this.#ctx = ctx;
     this.#hosts = hosts;
+    // What is not there may be made the next moment.
+    this.#known = ctx.cache({ max: LIMIT, ttl: ({ app }) => (app ? FRESH_MS : 0) });
   }
 
   /** The application, or `undefined` where there is none or nobody can sign in to it yet. */
   async find(appInstanceId: string): Promise<App | undefined> {
-    const known = this.#known.get(appInstanceId);
-    if (known && this.#now() - known.at < FRESH_MS) return known.app;
-    return (await this.#load(appInstanceId)).app;
+    return (await this.#known.get(appInstanceId, () => this.#read(appInstanceId))).app;
   }
 
   /** Something changed: one instance, one environment, or who knows what. */
   forget({ app_instance_id: id, env_id: envId }: { readonly app_instance_id?: string; readonly env_id?: string }): void {
     this.#hosts.forget(envId);
-    // What is on its way may be the old answer.
-    this.#loading.clear();
-    for (const [key, { envs }] of this.#known) if (key === id || (id === undefined && (envId === undefined || envs.includes(envId)))) this.#known.delete(key);
-  }
-
-  #load(appInstanceId: string): Promise<Known> {
-    const running = this.#loading.get(appInstanceId);
-    if (running) return running;
-    const loading = this.#read(appInstanceId)
-      .then(known => {
-        // What is not there may be made the next moment.
-        if (known.app && this.#loading.get(appInstanceId) === loading) {
-          this.#known.delete(appInstanceId);
-          this.#known.set(appInstanceId, known);
-          if (this.#known.size > LIMIT) this.#known.delete(this.#known.keys().next().value as string);
-        }
-        return known;
-      })
-      .finally(() => this.#loading.get(appInstanceId) === loading && this.#loading.delete(appInstanceId));
-    this.#loading.set(appInstanceId, loading);
-    return loading;
+    this.#known.forget((key, { envs }) => key === id || (id === undefined && (envId === undefined || envs.includes(envId))));
   }
 
   async #read(appInstanceId: string): Promise<Known> {
@@ -62,7 +40,7 @@ export class AppInstances {
     const query = { app_instance_id: appInstanceId };
     try {
       const [mode, lists] = await Promise.all([registry.appInstanceAuthMode({ query }), registry.appInstanceScopes({ query })]);
-      const known = (app: App | undefined): Known => ({ app, envs: [mode.env_id, mode.auth_env], at: this.#now() });
+      const known = (app: App | undefined): Known => ({ app, envs: [mode.env_id, mode.auth_env] });
       // A gate that names no group would be open to everybody.
       if (mode.oauth_client_id === null || (mode.auth_mode !== 'open' && mode.auth_group === null)) return known(undefined);
       return known({
@@ -76,12 +54,8 @@ export class AppInstances {
         scopes: new Set(lists.scope_whitelist),
       });
     } catch (cause) {
-      if (isProblem(cause) && cause.code === 'app_instance_not_found') return { app: undefined, envs: [], at: this.#now() };
+      if (isProblem(cause) && cause.code === 'app_instance_not_found') return { app: undefined, envs: [] };
       throw this.#ctx.problem('not_ready', { cause, detail: 'The application is not known yet.', headers: { 'retry-after': '2' } });
     }
-  }
-
-  #now(): number {
-    return this.#ctx.clock.now().getTime();
   }
 }

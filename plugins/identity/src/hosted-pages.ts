@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
-import { type NodeExchange, type RequestOf, SYSTEM } from '@platform/sdk';
+import { type Cache, type NodeExchange, type RequestOf, SYSTEM } from '@platform/sdk';
 import { ASSETS_PREFIX, type Assets, assetsOf } from '../../../signin/assets.ts';
 import { localeOf } from '../../../signin/messages.ts';
 import { pathWith } from '../../../signin/oauth-context.ts';
@@ -50,11 +50,12 @@ export class HostedPages {
   readonly #providers: UpstreamProviders;
   readonly #assets: Assets;
   readonly #files = new Map<string, Encodings & { type: string }>();
-  readonly #brandings = new Map<string, { at: number; branding: Record<string, string> }>();
+  readonly #brandings: Cache<Readonly<Record<string, string>>>;
 
   constructor(ctx: Ctx, { invited, providers, realms, signUp }: { invited: Invited; providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy }) {
     if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
     this.#ctx = ctx;
+    this.#brandings = ctx.cache({ max: 1_000, ttl: BRANDING_MS, stale: { ms: Number.POSITIVE_INFINITY } });
     this.#realms = realms;
     this.#signUp = signUp;
     this.#invited = invited;
@@ -88,7 +89,7 @@ export class HostedPages {
       query,
       assets: this.#assets,
       displayName: 'Platform',
-      branding: this.#brandings.get(realm.env_id)?.branding,
+      branding: this.#brandings.peek(realm.env_id),
       walletSignIn: realm.wallet_sign_in !== 'off',
       passkeys: realm.passkeys,
       recovery: realm.account_recovery !== 'off',
@@ -126,19 +127,15 @@ export class HostedPages {
     return this.#ctx.problem('method_not_allowed', { detail: `Here: ${allow}.`, headers: { allow } });
   }
 
-  async #read(envId: string): Promise<Record<string, string>> {
-    const now = this.#ctx.clock.now().getTime();
-    const known = this.#brandings.get(envId);
-    if (known && now - known.at < BRANDING_MS) return known.branding;
+  async #read(envId: string): Promise<Readonly<Record<string, string>>> {
     try {
-      const { sources: _, ...fields } = await this.#ctx.services.registry.mergedBranding({ params: { id: envId }, signal: AbortSignal.timeout(2_000) });
-      const branding = Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
-      this.#brandings.set(envId, { at: now, branding });
-      if (this.#brandings.size > 1_000) this.#brandings.delete(this.#brandings.keys().next().value as string);
-      return branding;
+      return await this.#brandings.get(envId, async () => {
+        const { sources: _, ...fields } = await this.#ctx.services.registry.mergedBranding({ params: { id: envId }, signal: AbortSignal.timeout(2_000) });
+        return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+      });
     } catch (error) {
       this.#ctx.log.debug({ err: error }, 'branding not to be had');
-      return known?.branding ?? {};
+      return {};
     }
   }
 }

@@ -1,4 +1,4 @@
-import { isProblem, SYSTEM } from '@platform/sdk';
+import { type Cache, isProblem, SYSTEM } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 
 /** Where a host name leads (G-PROXY-03). */
@@ -23,12 +23,11 @@ const LIMIT = 10_000;
 export class HostMappings {
   readonly #ctx: Ctx;
   readonly #labels = new Map<string, string>();
-  readonly #cache = new Map<string, { mapping: Mapping | undefined; expires: number }>();
-  readonly #resolving = new Map<string, Promise<Mapping | undefined>>();
-  #changes = 0;
+  readonly #resolved: Cache<Mapping | undefined>;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
+    this.#resolved = ctx.cache({ max: LIMIT, ttl: mapping => (mapping ? FRESH_MS : NEGATIVE_MS) });
     for (const manifest of ctx.catalog.manifests() as readonly { id: string; hosts?: string[]; vertical: string }[]) {
       if (manifest.vertical !== 'platform') continue;
       this.#labels.set(manifest.id, manifest.id);
@@ -40,25 +39,12 @@ export class HostMappings {
   async find(host: string): Promise<Mapping | undefined> {
     const platform = this.#platform(host);
     if (platform !== 'not ours') return platform;
-    const now = this.#ctx.clock.now().getTime();
-    const known = this.#cache.get(host);
-    if (known && known.expires > now) return known.mapping;
-    let resolving = this.#resolving.get(host);
-    if (!resolving) {
-      const asked = this.#resolve(host).finally(() => {
-        if (this.#resolving.get(host) === asked) this.#resolving.delete(host);
-      });
-      this.#resolving.set(host, (resolving = asked));
-    }
-    return resolving;
+    return this.#resolved.get(host, () => this.#resolve(host));
   }
 
   /** What is being asked at this moment may be from before the change: it is not remembered, and nobody joins it. */
   forget(hostnames: readonly string[] | undefined): void {
-    this.#changes += 1;
-    this.#resolving.clear();
-    if (!hostnames) return this.#cache.clear();
-    for (const host of hostnames) this.#cache.delete(host);
+    this.#resolved.forget(hostnames && (host => hostnames.includes(host)));
   }
 
   /** What an operator may look at: the platform's own hosts and what was resolved of late. */
@@ -69,7 +55,7 @@ export class HostMappings {
   }
 
   #cached(): Mapping[] {
-    return [...this.#cache.values()].flatMap(({ mapping }) => (mapping ? [mapping] : []));
+    return this.#resolved.values().flatMap(mapping => mapping ?? []);
   }
 
   /** `{label}.ops.sys.{domain}` and the gateway twin `bff.{label}.…` are constants (G-K-15). */
@@ -98,11 +84,9 @@ export class HostMappings {
 
   async #resolve(host: string): Promise<Mapping | undefined> {
     const now = this.#ctx.clock.now().getTime();
-    const changes = this.#changes;
-    let mapping: Mapping | undefined;
     try {
       const answer = await this.#ctx.services.registry.resolveHostname({ query: { hostname: host } });
-      mapping = {
+      return {
         hostname: host,
         env_id: answer.env_id,
         org_id: answer.org_id,
@@ -116,10 +100,7 @@ export class HostMappings {
       };
     } catch (error) {
       if (!isProblem(error) || error.status !== 404) throw error;
+      return undefined;
     }
-    if (changes !== this.#changes) return mapping;
-    this.#cache.set(host, { mapping, expires: now + (mapping ? FRESH_MS : NEGATIVE_MS) });
-    if (this.#cache.size > LIMIT) this.#cache.delete(this.#cache.keys().next().value as string);
-    return mapping;
   }
 }

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { TimedCache } from '@platform/kernel/base/cache';
+import type { CacheOptions } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { describe, expect, test } from 'vitest';
 import { HostMappings, type Mapping } from '../src/host-mappings.ts';
@@ -97,6 +99,7 @@ describe('host mappings', () => {
     new HostMappings({
       platform: { domain: 'localhost' },
       clock: new ManualClock(),
+      cache: (options: CacheOptions<unknown>) => new TimedCache(options, () => Date.now()),
       catalog: {
         manifests: () => [
           { id: 'web', hosts: ['console'], vertical: 'platform' },

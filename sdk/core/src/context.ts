@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
+import type { Cache, CacheOptions } from './cache.ts';
 import type { AnyContract } from './contract.ts';
 import type { KeySeeds } from './key.ts';
 import type { FieldFault, ProblemError } from './problem.ts';
@@ -296,6 +297,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     checkOf(schema: object, options?: { base?: string; foreign?: boolean }): (value: unknown) => readonly FieldFault[];
   };
   readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string /** A UUIDv7. */; newId(): string };
+  /** A cache of answers of somebody else, on this clock: bounded, by time, one question at a time for a key. */
+  cache<V>(options: CacheOptions<V>): Cache<V>;
   readonly kv: KeyValue;
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */

@@ -1,4 +1,4 @@
-import { isProblem } from '@platform/sdk';
+import { type Cache, isProblem } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { Realm } from '../realms.ts';
 
@@ -15,25 +15,18 @@ const ANSWER_MS = 1_000;
 /** Where people may open accounts themselves: where the application they come from says so (`allow_signup`, G-SYS-08). Without an application, nowhere. */
 export class SignUpPolicy {
   readonly #ctx: Ctx;
-  readonly #known = new Map<string, { rule: Rule; until: number }>();
+  readonly #rules: Cache<Rule>;
   #awayUntil = 0;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
+    this.#rules = ctx.cache({ max: KNOWN, ttl: KNOWN_MS });
   }
 
   /** Throws what the registry answered when it could not be asked. */
   async of(realm: Realm, clientId: string | undefined): Promise<Rule> {
     if (!clientId || clientId.length > 200) return CLOSED;
-    const key = `${realm.env_id} ${clientId}`;
-    const now = this.#ctx.clock.now().getTime();
-    const known = this.#known.get(key);
-    if (known && known.until > now) return known.rule;
-    const rule = await this.#ask(realm, clientId);
-    this.#known.delete(key);
-    this.#known.set(key, { rule, until: now + KNOWN_MS });
-    if (this.#known.size > KNOWN) this.#known.delete(this.#known.keys().next().value as string);
-    return rule;
+    return this.#rules.get(`${realm.env_id} ${clientId}`, () => this.#ask(realm, clientId));
   }
 
   /** For pages, which wait for it once in a while at most, and never fail by it: the link is left out. */

@@ -1,4 +1,4 @@
-import type { RequestOf, Sealed, SealedBox } from '@platform/sdk';
+import type { Cache, RequestOf, Sealed, SealedBox } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
@@ -21,10 +21,11 @@ export const redirectUriOf = (realms: Realms, realm: Realm): string => `${realms
 export class UpstreamProviders {
   readonly #ctx: Ctx;
   readonly #parts: { box: SealedBox; protocol: UpstreamProtocol; realms: Realms };
-  readonly #labels = new Map<string, { label: string | undefined; until: number }>();
+  readonly #labels: Cache<string | undefined>;
 
   constructor(ctx: Ctx, parts: { box: SealedBox; protocol: UpstreamProtocol; realms: Realms }) {
     this.#ctx = ctx;
+    this.#labels = ctx.cache({ max: KNOWN, ttl: KNOWN_MS, stale: { ms: Number.POSITIVE_INFINITY } });
     this.#parts = parts;
   }
 
@@ -46,7 +47,7 @@ export class UpstreamProviders {
           client_secret = excluded.client_secret, label = excluded.label, allow_sign_up = excluded.allow_sign_up, updated_at = excluded.updated_at`;
       await tx.audit({ action: 'auth.sso.configured', envId: realm.env_id, resource: { type: 'realm', id: realm.env_id }, details: { issuer: said.issuer, client_id: said.client_id, allow_sign_up } });
     });
-    this.#labels.delete(realm.env_id);
+    this.#labels.forget(realm.env_id);
     return this.#told(realm, await this.require(realm));
   }
 
@@ -57,7 +58,7 @@ export class UpstreamProviders {
       if (gone.length === 0) throw this.#off();
       await tx.audit({ action: 'auth.sso.removed', envId: realm.env_id, resource: { type: 'realm', id: realm.env_id } });
     });
-    this.#labels.delete(realm.env_id);
+    this.#labels.forget(realm.env_id);
   }
 
   async require({ env_id }: Realm): Promise<UpstreamProvider> {
@@ -75,18 +76,12 @@ export class UpstreamProviders {
 
   /** What the button on the sign-in page says; nothing where there is no provider. Never fails the page: what was last known is said. */
   async labelOf({ env_id }: Realm): Promise<string | undefined> {
-    const now = this.#ctx.clock.now().getTime();
-    const known = this.#labels.get(env_id);
-    if (known && known.until > now) return known.label;
-    const rows = await this.#ctx.db.sql<{ label: string }[]>`select label from upstream_providers where env_id = ${env_id}`.catch(error => {
+    try {
+      return await this.#labels.get(env_id, async () => (await this.#ctx.db.sql<{ label: string }[]>`select label from upstream_providers where env_id = ${env_id}`)[0]?.label);
+    } catch (error) {
       this.#ctx.log.debug({ err: error }, 'whether there is a provider is not to be had');
-      return [{ label: known?.label }];
-    });
-    const label = rows[0]?.label;
-    this.#labels.delete(env_id);
-    this.#labels.set(env_id, { label, until: now + KNOWN_MS });
-    if (this.#labels.size > KNOWN) this.#labels.delete(this.#labels.keys().next().value as string);
-    return label;
+      return undefined;
+    }
   }
 
   #realm({ env }: Asked): Promise<Realm> {
