@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const LAYERS: readonly (readonly string[])[] = [['base'], ['storage', 'secrets', 'telemetry'], ['identity', 'policy', 'outbox', 'routing', 'work'], ['http'], ['host']];
 const layerOf = (name: string) => LAYERS.findIndex(layer => layer.includes(name));
 /** Packages that belong to the kernel: a plugin that imports one goes around it. */
-const KERNEL_ONLY = ['koa', 'ioredis', 'tsyringe', 'postgres', 'pino', 'undici', 'ws', '@koa/router', 'croner', '@cedar-policy/cedar-wasm'];
+const KERNEL_ONLY = ['koa', 'ioredis', 'tsyringe', 'postgres', 'pino', 'undici', 'ws', '@koa/router', 'croner', 'prom-client', '@cedar-policy/cedar-wasm'];
 /** What a plugin may use of npm, by plugin (house 3: «listed per plugin»). */
 const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   identity: ['oidc-provider', 'jose', '@node-rs/argon2', '@noble/curves', '@noble/hashes', '@simplewebauthn/server', '@zxcvbn-ts/language-common', 'scim2-parse-filter', 'uqr'],

@@ -18,6 +18,8 @@ export interface KernelRouteParts {
   /** Plugins that are not running, and services whose process was given up on. */
   readonly failedPlugins: () => Failed | Promise<Failed>;
   readonly metrics: () => Promise<Readonly<Record<string, number>>>;
+  /** The same with histograms, as Prometheus reads it. */
+  readonly metricsText: (gauges: Readonly<Record<string, number>>) => Promise<string>;
   /** Whether the caller passes one of a page's gates. */
   readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
   readonly described: () => Readonly<Record<string, MountedRoute['route']>>;
@@ -47,12 +49,19 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
       const ready = Object.values(checks).every(({ ok }) => ok);
       return reply({ status: ready ? 'ready' : 'not_ready', checks }, { status: ready ? 200 : 503, headers: ready ? {} : { 'retry-after': '2' } });
     }),
-    metrics: mounted(get('/v1/metrics', { summary: 'Gauges of this process', gate: { public: 'Scrapers hold no credential; nothing of a tenant is in it' }, hidden: true }), async ({ headers }) => {
-      const values = await parts.metrics();
-      if (!headers['accept']?.includes('text/plain')) return values;
-      const text = Object.entries(values).map(([name, value]) => `platform_${manifest.id}_${name.replaceAll(/[^a-z0-9_]/g, '_')} ${value}`);
-      return reply(`${text.join('\n')}\n`, { headers: { 'content-type': 'text/plain; version=0.0.4' } });
-    }),
+    metrics: mounted(
+      get('/v1/metrics', {
+        summary: 'Figures of this service and its process',
+        gate: { workload: 'What scrapes is a service of the platform', or: metricsActions(manifest) },
+        env: 'any',
+        hidden: true,
+      }),
+      async ({ headers }) => {
+        const values = await parts.metrics();
+        if (!headers['accept']?.includes('text/plain')) return values;
+        return reply(await parts.metricsText(values), { headers: { 'content-type': 'text/plain; version=0.0.4' } });
+      },
+    ),
     openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () =>
       openApi(manifest, { ...parts.described(), ...pageResources(manifest) }),
     ),
@@ -74,6 +83,9 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   }
   return routes;
 }
+
+/** Who may read the figures of a service beside workloads (F-27). */
+export const metricsActions = ({ id, actions }: Manifest): readonly string[] => [`${id}:metrics:read`, ...(`${id}:read` in actions ? [`${id}:read`] : [])];
 
 /** For every gated event stream a mint of tickets, behind the gate of the stream itself (H-06). */
 export function ticketRoutes(own: Readonly<Record<string, MountedRoute>>, tickets: StreamTickets): Record<string, MountedRoute> {

@@ -25,6 +25,7 @@ import type { SecretChain } from '../secrets/secret-chain.ts';
 import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { currentScope, inScope } from '../telemetry/request-scope.ts';
+import { ServiceMetrics } from '../telemetry/service-metrics.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import { JobRunner } from '../work/job-runner.ts';
@@ -87,10 +88,12 @@ export class ServiceInstance implements AsyncDisposable {
   #tasks: TaskRunner | undefined;
   readonly #tickets: StreamTickets;
   readonly #callers = new WeakMap<Workload, Identity>();
+  readonly #metrics: ServiceMetrics;
 
   constructor(parts: ServiceInstanceParts) {
     this.#parts = parts;
     this.manifest = parts.manifest;
+    this.#metrics = new ServiceMetrics(parts.manifest.id);
     this.#engine = new PolicyEngine({
       service: parts.manifest.id,
       log: parts.log,
@@ -147,6 +150,7 @@ export class ServiceInstance implements AsyncDisposable {
         [`${manifest.id}:policy:admin`, {}],
         [`${manifest.id}:work:read`, {}],
         [`${manifest.id}:work:admin`, {}],
+        [`${manifest.id}:metrics:read`, {}],
       ]),
       engine: this.#engine,
       verifier,
@@ -154,6 +158,7 @@ export class ServiceInstance implements AsyncDisposable {
       clock: this.#parts.clock,
       tickets: this.#tickets,
       environments: this.#parts.environments,
+      metrics: this.#metrics,
       answers: new ReplayedAnswers(this.#parts.pool.sql, () => this.#parts.clock.now()),
       originOf: host => this.#parts.platform.publicOrigin(host),
       accepting: () => this.#state === 'started',
@@ -224,14 +229,18 @@ export class ServiceInstance implements AsyncDisposable {
         active: () => this.#app?.active ?? 0,
         readiness: () => this.readiness(),
         failedPlugins,
+        metricsText: gauges => this.#metrics.text(gauges),
         metrics: async () => {
           const state = (await relay.metrics()).get(manifest.id);
+          const tasks = Object.keys(manifest.tasks).length > 0 ? await this.#tasks?.store.figures(this.#parts.clock.now()) : undefined;
           return {
             outbox_pending: state?.pending ?? 0,
             outbox_parked: state?.parked ?? 0,
             outbox_oldest_age_s: state?.oldest_age_s ?? 0,
             active_requests: this.#app?.active ?? 0,
             rss_bytes: process.memoryUsage.rss(),
+            database_transactions: this.#parts.pool.transactions,
+            ...(tasks ? { tasks_due: sum(tasks, 'due'), tasks_dead: sum(tasks, 'dead') } : {}),
             ...this.#parts.pools.figures,
             ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
           };
@@ -348,3 +357,5 @@ export class ServiceInstance implements AsyncDisposable {
     await this.#tasks.start();
   }
 }
+
+const sum = <K extends string>(rows: readonly Readonly<Record<K, number>>[], member: K): number => rows.reduce((total, row) => total + row[member], 0);

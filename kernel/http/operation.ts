@@ -71,6 +71,7 @@ export class Operation {
   readonly #returns: Validator | undefined;
   readonly #gates: readonly OpenGate[] | undefined;
   readonly #signedIn: boolean;
+  readonly #workloads: boolean;
   readonly #env: RouteEnv;
   /** The gates that a kind of caller may pass at all. */
   readonly #open = new Map<Identity['principal'], readonly OpenGate[]>();
@@ -84,6 +85,7 @@ export class Operation {
     this.#query = new Validator(closed(Type.Object(query ?? {})));
     this.#body = body && new Validator(closed(body));
     this.#returns = returns && new Validator(returns);
+    this.#workloads = typeof gate === 'object' && 'workload' in gate;
     this.#signedIn = typeof gate === 'object' && 'signedIn' in gate;
     this.#env = route.options.env ?? (gateActions(gate) ? host.env : 'any');
     this.#gates = gateActions(gate)?.map(action => ({
@@ -154,6 +156,7 @@ export class Operation {
       if (identity.principal !== 'user') throw kernelProblem('user_required');
       return;
     }
+    if (this.#workloads && identity.principal === 'machine') return;
     let open = this.#open.get(identity.principal);
     if (!open) this.#open.set(identity.principal, (open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal))));
     if (open.length === 0) throw kernelProblem(gates.some(gate => gate.principals?.includes('machine')) ? 'm2m_required' : 'user_required');
@@ -223,6 +226,7 @@ export class Operation {
 export function gateActions(gate: Gate): readonly string[] | undefined {
   if (typeof gate === 'string') return [gate];
   if ('any' in gate) return gate.any;
+  if ('workload' in gate) return gate.or;
   return 'signedIn' in gate ? [] : undefined;
 }
 

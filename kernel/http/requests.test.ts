@@ -288,6 +288,22 @@ describe('a create under an Idempotency-Key (G-K-03)', () => {
   });
 });
 
+describe('figures', () => {
+  test('F-27 are for workloads and for whoever may read the service; strangers and others get nothing of them', async () => {
+    const ask = (persona?: ReturnType<typeof as.user>) => host.fetch('/v1/metrics', { ...(persona ? { persona } : {}), headers: { accept: 'text/plain' } });
+    expect((await ask()).status).toBe(401);
+    expect((await ask(reader)).status).toBe(403);
+    expect((await ask(as.user('probe:metrics:read'))).status).toBe(200);
+    const scraped = await host.fetch('/v1/metrics', { as: await host.workload('stat'), headers: { accept: 'text/plain' } });
+    expect(scraped.status).toBe(200);
+    expect(scraped.text).toMatch(/platform_request_duration_seconds_count\{service="probe",operation="kernel.metrics",status="4xx"\} \d/);
+    expect(scraped.text).toMatch(/platform_refusals_total\{service="probe",code="unauthenticated"\} \d/);
+    expect(scraped.text).toMatch(/^platform_probe_outbox_pending \d/m);
+    expect(scraped.text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
+    expect((await host.fetch('/v1/metrics', { persona: as.user('probe:metrics:read') })).json).toMatchObject({ outbox_pending: expect.any(Number), tasks_dead: expect.any(Number) });
+  });
+});
+
 describe('the version of a record', () => {
   const rename = (tag: string) => host.fetch('/v1/things/t1', { method: 'PUT', persona: writer, headers: { 'if-match': tag }, body: '{"name":"x"}' });
 

@@ -13,6 +13,7 @@ import { writeEventStream } from './event-stream.ts';
 import { type Incoming, Operation, type OperationHost, type Outgoing } from './operation.ts';
 import { problemResponse } from './problem-response.ts';
 import { type Match, RouteTable } from './route-table.ts';
+import type { ServiceMetrics } from '../telemetry/service-metrics.ts';
 import type { StreamTickets } from './stream-tickets.ts';
 import { webRequest, writeResponse } from './web-exchange.ts';
 import { SocketConnection } from './web-socket.ts';
@@ -39,6 +40,7 @@ export interface ServiceAppOptions {
   readonly accepting: () => boolean;
   readonly environments?: OperationHost['environments'];
   readonly answers?: OperationHost['answers'];
+  readonly metrics?: ServiceMetrics;
   readonly seen?: OperationHost['seen'];
   /** Further paths of routes, for page data: `{id}` of the path becomes the route's own parameter. */
   readonly aliases?: readonly { method: string; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[];
@@ -135,12 +137,15 @@ export class ServiceApp {
   }
 
   async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const { manifest, log, accepting } = this.#options;
+    const { manifest, accepting } = this.#options;
     const exchange = readExchange(req, manifest.id);
+    const begun = performance.now();
+    let operation = 'none';
     await inScope({ correlationId: exchange.correlationId, service: manifest.id }, async () => {
       try {
         refuseAmbiguous(req);
         const match = this.#match(req.method ?? 'GET', exchange.url.pathname);
+        operation = match.name;
         const exempt = PROBES.has(match.name);
         if (!accepting() && !exempt) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
         refuseNulIn(exchange.url);
@@ -148,8 +153,17 @@ export class ServiceApp {
       } catch (error) {
         this.#refuse(res, error, exchange);
       }
+      this.#tell(exchange, operation, res.statusCode, performance.now() - begun);
     });
-    if (res.statusCode >= 500) log.debug({ status: res.statusCode, path: exchange.url.pathname }, 'request answered');
+  }
+
+  /** One line and one figure for each request. The route stands for its path, which may carry what no log keeps. */
+  #tell({ req, peer }: Exchange, operation: string, status: number, ms: number): void {
+    const { metrics, log } = this.#options;
+    metrics?.answered(operation, status, ms / 1_000);
+    // What services ask of each other, and probes, are many and of little news.
+    const level = peer || PROBES.has(operation) ? 'debug' : 'info';
+    log[level]({ method: req.method, operation, status, ms: Math.round(ms * 10) / 10 }, 'request answered');
   }
 
   #match(method: string, path: string): Match<Mounted> & { name: string } {
@@ -302,6 +316,7 @@ export class ServiceApp {
     const form = this.#formAt(req.method ?? 'GET', url.pathname);
     const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log: this.#options.log, form });
     this.#options.seen?.('', status, code);
+    this.#options.metrics?.refused(code);
     if (res.headersSent) return void res.destroy();
     // An unread body would be taken for the next request.
     const connection = req.complete ? {} : { connection: 'close' };

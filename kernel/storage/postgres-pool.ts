@@ -128,6 +128,11 @@ export class PostgresPool {
     };
   }
 
+  /** Transactions that run, or wait for a connection. */
+  get transactions(): number {
+    return this.#transactions;
+  }
+
   /** Whether the database answers now. */
   async healthy(timeoutMs = 1_000): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
