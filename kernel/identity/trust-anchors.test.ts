@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -52,6 +53,7 @@ describe('the authority’s files', () => {
     writeFileSync(join(directory, 'ca-new-abc', 'root.key'), 'half');
     const made = await openAuthority(directory);
     expect(readdirSync(directory)).toEqual(['ca']);
+    expect(['root.crt', 'classical/root.crt'].map(part => new X509Certificate(readFileSync(join(directory, 'ca', part))).publicKey.asymmetricKeyType)).toEqual(['ml-dsa-87', 'ec']);
     expect((await openAuthority(directory)).pq.files).toEqual(made.pq.files);
     expect(PARTS.map(part => statSync(join(directory, 'ca', part)).mode & 0o777)).toEqual(PARTS.map(part => (part.endsWith('.key') ? 0o600 : 0o644)));
   });

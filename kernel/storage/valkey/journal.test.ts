@@ -99,6 +99,17 @@ describe('the journal of the packaged store', () => {
     expect(await (await journaled()).command('GET', 'counter')).toBe('2');
   });
 
+  test('F-10 knows how much there is since the snapshot, and hands over what waits when its process ends', async () => {
+    const { journal, command, save } = await journaled();
+    const before = journal.size;
+    await command('SET', 'a', '1');
+    expect([before, journal.size > 0]).toEqual([0, true]);
+    journal.close();
+    expect(readFileSync(join(directory, journals()[0] as string), 'utf8')).toContain(wire('SET', 'a', '1').toString());
+    await save();
+    expect(journal.size).toBe(0);
+  });
+
   test('F-10 of another stream is not applied, and one that is half written is applied as far as it goes', async () => {
     const first = await journaled();
     await first.command('INCR', 'counter');
