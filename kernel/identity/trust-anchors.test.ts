@@ -2,7 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { BasicConstraintsExtension, X509Certificate as Certificate, KeyUsageFlags, KeyUsagesExtension } from '@peculiar/x509';
 import { afterAll, describe, expect, test } from 'vitest';
+import { makeCsr, readCsr } from './authority.ts';
 import { openAuthority, readAuthority } from './trust-anchors.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'platform-test-'));
@@ -56,6 +58,27 @@ describe('the authority’s files', () => {
     expect(['root.crt', 'classical/root.crt'].map(part => new X509Certificate(readFileSync(join(directory, 'ca', part))).publicKey.asymmetricKeyType)).toEqual(['ml-dsa-87', 'ec']);
     expect((await openAuthority(directory)).pq.files).toEqual(made.pq.files);
     expect(PARTS.map(part => statSync(join(directory, 'ca', part)).mode & 0o777)).toEqual(PARTS.map(part => (part.endsWith('.key') ? 0o600 : 0o644)));
+  });
+
+  test('G-ACME-01 the intermediate signs leafs and no further authority; what a leaf may be used for is not to be overlooked', async () => {
+    const { pq, classical } = await openAuthority(fresh());
+    for (const hierarchy of [pq, classical]) {
+      const parsed = (pem: string) => new Certificate(pem);
+      const { rootCertificate, intermediateCertificate } = hierarchy.files;
+      const constraints = [rootCertificate, intermediateCertificate].map(pem => parsed(pem).getExtension(BasicConstraintsExtension));
+      expect(constraints.map(extension => [extension?.ca, extension?.pathLength, extension?.critical])).toEqual([
+        [true, 1, true],
+        [true, 0, true],
+      ]);
+      const leaf = parsed((await hierarchy.issue({ commonName: 'x', names: ['dns:x.localhost'], usages: ['server'], days: 1 })).certificate);
+      const usage = leaf.getExtension(KeyUsagesExtension);
+      expect([usage?.critical, usage?.usages, leaf.getExtension(BasicConstraintsExtension)?.ca]).toEqual([true, KeyUsageFlags.digitalSignature, false]);
+    }
+  });
+
+  test('a request carries the names it was made with, and none where there are none', async () => {
+    const namesOf = async (names: string[]) => (await readCsr((await makeCsr('pq', 'x', names)).csr)).names;
+    expect([await namesOf(['dns:a.localhost', 'dns:b.localhost']), await namesOf([])]).toEqual([['dns:a.localhost', 'dns:b.localhost'], []]);
   });
 
   test('F-01 are never made by a process that only reads them', async () => {
