@@ -14,7 +14,6 @@ import { type Identity, machineCaller, type Verifier } from '../identity/verifie
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
 import type { ConsumerBus } from '../outbox/event-consumer.ts';
-import { insertEvents } from '../outbox/outbox.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
@@ -24,13 +23,15 @@ import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
 import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
-import { currentScope, inScope } from '../telemetry/request-scope.ts';
+import { inScope } from '../telemetry/request-scope.ts';
 import { ServiceMetrics } from '../telemetry/service-metrics.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
-import { JobRunner } from '../work/job-runner.ts';
-import { TaskRunner, type TaskWork } from '../work/task-runner.ts';
+import type { JobRunner } from '../work/job-runner.ts';
+import type { TaskRunner } from '../work/task-runner.ts';
 import { WORK_MIGRATIONS } from '../work/work-schema.ts';
+import { jobsOf, tasksOf } from './service-work.ts';
+import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
 import { type KernelRouteParts, kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
@@ -174,8 +175,11 @@ export class ServiceInstance implements AsyncDisposable {
     await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
     await relay.attach(manifest.id, pool, { pollMs: ['acme', 'post'].includes(manifest.id) ? 5_000 : 2_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
-    this.#startJobs();
-    await this.#startTasks();
+    const work = { ...this.#parts, behaviour: this.#behaviour ?? {} };
+    this.#jobs = this.#owned.own(jobsOf(work));
+    this.#tasks = this.#owned.own(tasksOf(work));
+    await this.#tasks.start();
+    this.#owned.own(this.#parts.clock.every(30_000, () => this.#engine.reloadAll()));
     const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
     this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
   }
@@ -260,7 +264,7 @@ export class ServiceInstance implements AsyncDisposable {
         port: policy,
         engine: this.#engine,
         scopesOf,
-        ...(policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store') ? { tell: (envId: string, payload: object) => this.#tellPolicy(envId, payload) } : {}),
+        ...(policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store') ? { tell: tellPolicy(manifest.id, this.#parts.pool) } : {}),
         log: this.#parts.log,
       }),
     };
@@ -314,47 +318,6 @@ export class ServiceInstance implements AsyncDisposable {
     const identity: Identity = { principal: 'machine', scopes: grants.scopes, caller: machineCaller(from.name, from.thumbprint, grants.vertical, true) };
     this.#callers.set(from, identity);
     return identity;
-  }
-
-  #startJobs(): void {
-    const { manifest, clock, pool, log } = this.#parts;
-    const works = ((this.#behaviour as { jobs?: Record<string, (signal: AbortSignal) => Promise<void>> }).jobs ?? {}) as Record<string, (signal: AbortSignal) => Promise<void>>;
-    const jobs = Object.entries(manifest.jobs).map(([name, job]) => {
-      const work = works[name];
-      if (!work) throw new Error(`${manifest.id} declares the job ${name} and gives it no work`);
-      return { ...job, name, work };
-    });
-    this.#jobs = this.#owned.own(new JobRunner({ service: manifest.id, jobs, clock, pool, log, worker: this.#parts.instance }));
-    this.#owned.own(clock.every(30_000, () => this.#engine.reloadAll()));
-  }
-
-  /** The registry stores the set, this service tells of it. A process that dies in between tells nobody; the others read the store every 30 s. */
-  async #tellPolicy(envId: string, payload: object): Promise<void> {
-    const { manifest, pool } = this.#parts;
-    const event = {
-      id: newId(),
-      env_id: envId,
-      event_type: policyEvent(manifest.id),
-      stream_family: 'policy',
-      payload,
-      correlation_id: currentScope()?.correlationId ?? newId(),
-      publisher_subject: manifest.id,
-    };
-    await pool.tx(sql => insertEvents(sql, [event]));
-  }
-
-  async #startTasks(): Promise<void> {
-    const { manifest, clock, pool, log, instance } = this.#parts;
-    const works = ((this.#behaviour as { tasks?: Readonly<Record<string, TaskWork>> }).tasks ?? {}) as Readonly<Record<string, TaskWork>>;
-    const tasks = Object.fromEntries(
-      Object.entries(manifest.tasks).map(([name, def]) => {
-        const work = works[name];
-        if (!work) throw new Error(`${manifest.id} declares the task ${name} and gives it no work`);
-        return [name, { def, work }];
-      }),
-    );
-    this.#tasks = this.#owned.own(new TaskRunner({ service: manifest.id, tasks, clock, pool, log, worker: instance }));
-    await this.#tasks.start();
   }
 }
 
