@@ -43,7 +43,9 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
         { label: 'Branding', icon: 'palette', href: hrefOf('branding', { env: place.env }) },
       ]
     : [];
-  const atPlatform = place.org === bootstrap?.system?.org_id;
+  const system = bootstrap?.system;
+  const atPlatform = system !== undefined && (place.org === system.org_id || place.env === system.env_id);
+  const platformItems: Item[] = bootstrap?.platform_admin && system ? [{ label: 'Platform', icon: 'gear', href: hrefOf('home', { env: system.env_id }) }] : [];
   const where = place.env ? { env: place.env } : { org: place.org };
   const offered = (place.org || place.env ? services : []).filter(({ service, nav }) => nav.some(item => !isWhole(item) || atPlatform) && featureEnabled(features, service));
 
@@ -81,7 +83,7 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
         <Icon name="updown" />
       </button>
       <div className="rail-scroll">
-        <Group items={[{ label: 'Organizations', icon: 'grid', href: '#/' }]} collapsed={collapsed} />
+        <Group items={[{ label: 'Organizations', icon: 'grid', href: '#/' }, ...platformItems]} collapsed={collapsed} />
         <Group title="Organization" items={orgItems} collapsed={collapsed} />
         <Group title="Environment" items={envItems} collapsed={collapsed} />
         {offered.map(entry => (

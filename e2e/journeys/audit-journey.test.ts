@@ -1,3 +1,4 @@
+import { SYSTEM } from '@platform/sdk';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
@@ -36,7 +37,7 @@ describe(`the audit trail as its keeper sees it, ${MODE}`, () => {
 
   test('2 REG-004 the next key comes into force on a page, and what the last one signed stays proven', async () => {
     appendFileSync(join(platform.dataDir, 'keys', 'audit.key'), `\n${randomBytes(32).toString('base64')}\n`);
-    await visit.goTo('sys/audit-keys');
+    await visit.goTo(`sys/audit-keys?env=${SYSTEM.envId}`);
     await ada.getByRole('button', { name: 'Bring into force' }).click();
     await ada.getByRole('dialog').getByRole('button', { name: 'Bring into force' }).click();
     await ada.getByRole('cell', { name: 'retired' }).waitFor();

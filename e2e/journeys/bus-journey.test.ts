@@ -65,7 +65,7 @@ describe(`the event bus as an operator sees it, ${MODE}`, () => {
       .first()
       .waitFor();
     await shot('consumers');
-    await open('bus/metrics');
+    await open(`bus/metrics?env=${SYSTEM.envId}`);
     await ada.getByText('Event stream clients').waitFor();
     // A second reading, and the figures have a history to draw.
     await ada.locator('.spark').first().waitFor({ state: 'attached' });

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { SYSTEM } from '@platform/sdk';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
@@ -28,6 +29,34 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
     env = new URLSearchParams(ada.url().split('?')[1]).get('env') ?? '';
     expect([org, env].every(id => id.length === 36)).toBe(true);
+  });
+
+  test('F-12 F-55 F-57 what the platform needs stays on, and each page is shown where it belongs', async () => {
+    await open(`home?env=${env}`);
+    await expect.poll(() => ada.getByRole('switch', { name: 'Tenant registry enabled' }).isDisabled()).toBe(true);
+    await shot('services');
+    await open(`sys/domains?env=${env}`);
+    await ada.getByText("Everything answers under the platform's own domain").waitFor();
+    await shot('domains');
+    await open(`sys/work?env=${env}`);
+    await ada.getByText('This page belongs to the platform').waitFor();
+    expect(await ada.getByRole('navigation').getByRole('link', { name: 'Work' }).count()).toBe(0);
+    await shot('elsewhere');
+    await ada.getByRole('link', { name: 'Open it for the platform' }).click();
+    await ada.getByRole('heading', { name: 'Work', level: 1 }).waitFor();
+    const job = ada.getByRole('row').filter({ hasText: 'Look again for the DNS records' });
+    await job.getByRole('button', { name: 'Run now' }).click();
+    await shot('work');
+    await job.getByText('Ok', { exact: true }).waitFor();
+    await ada.getByRole('navigation').getByRole('link', { name: 'Certificates' }).waitFor();
+    await open(`members?org=${org}`);
+    await ada.getByRole('button', { name: 'Invite', exact: true }).click();
+    await ada.getByRole('dialog').getByLabel('They join as').waitFor();
+    await shot('invite');
+    await ada.keyboard.press('Escape');
+    await open(`sys/applications?org=${org}`);
+    await ada.getByText('Applications belongs to an environment.').waitFor();
+    await shot('choose');
   });
 
   test('2 how its people sign in is said on a page, with the keyboard alone, and holds at once', async () => {
@@ -78,7 +107,7 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await ada.keyboard.press('Enter');
     await ada.getByRole('cell', { name: platform.firstStart.email }).waitFor();
     await shot('access');
-    await open('sys/unfinished');
+    await open(`sys/unfinished?env=${SYSTEM.envId}`);
     await ada.getByText('Everything has ended.').waitFor();
     await shot('unfinished');
   });
