@@ -3,3 +3,6 @@ export { certificateAuthority } from '@platform/certificate-authority/contract';
 export { eventBus } from '@platform/event-bus/contract';
 export { identity } from '@platform/identity/contract';
 export { registry } from '@platform/registry/contract';
+export { ingress } from '@platform/ingress/contract';
+export { web } from '@platform/web/contract';
+export { gateway } from '@platform/gateway/contract';
