@@ -50,6 +50,6 @@ export type KernelProblemCode = keyof typeof KERNEL_PROBLEMS;
 /** A kernel problem; the service that answers puts its own name into `type`. */
 export function kernelProblem(code: KernelProblemCode, more: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> } = {}): ProblemError {
   const decl = KERNEL_PROBLEMS[code];
-  const headers = decl.status === 401 ? { 'www-authenticate': 'Bearer realm="platform", error="invalid_token"' } : decl.status === 503 ? { 'retry-after': '2' } : {};
+  const headers = decl.status === 503 ? { 'retry-after': '2' } : {};
   return new ProblemError('kernel', code, decl, { ...more, headers: { ...headers, ...more.headers } });
 }

@@ -33,7 +33,7 @@ export function problemResponse(error: unknown, context: { service: string; corr
   return {
     status: problem.status,
     code: problem.code,
-    headers: { ...problem.headers, 'content-type': type, 'x-platform-correlation-id': context.correlationId, 'cache-control': 'no-store' },
+    headers: { ...problem.headers, 'content-type': type, 'x-platform-correlation-id': context.correlationId, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
     body: JSON.stringify(body),
   };
 }

@@ -115,7 +115,7 @@ describe('a path and its query', () => {
     expect((await host.fetch('/v1/nothing')).json['code']).toBe('not_found');
     const answer = await host.fetch('/v1/things', { method: 'DELETE' });
     expect([answer.status, answer.json['code']]).toEqual([405, 'method_not_allowed']);
-    expect(String(answer.headers['allow']).split(', ').sort()).toEqual(['GET', 'POST']);
+    expect(String(answer.headers['allow']).split(', ').sort()).toEqual(['GET', 'HEAD', 'POST']);
   });
 
   test('bad percent-encoding is 400; good encoding reaches the handler decoded', async () => {

@@ -47,3 +47,15 @@ test('PUT on a literal falls back to the parameter beside it, and two routes of 
   expect(find('PUT', '/v1/org/slug')).toEqual(['PUT /v1/org/{id}', { id: 'slug' }]);
   expect(() => table.add('GET', '/v1/org/{other}', 'again')).toThrow('two routes answer GET /v1/org/{other}');
 });
+
+test('F-28 a path that is declared whole says which methods it takes, though a remainder would take any', () => {
+  const pages = new RouteTable<string>();
+  pages.add('POST', '/v1/sign-in', 'sign in');
+  pages.add('GET', '/v1/people/{id}', 'person');
+  pages.add('ANY', '/{*path}', 'page');
+  expect([pages.find('DELETE', '/v1/sign-in'), pages.find('DELETE', '/v1/people/7')]).toMatchObject([
+    { methods: ['POST'], around: { value: 'page' } },
+    { methods: ['GET'], around: { value: 'page' } },
+  ]);
+  expect(pages.find('DELETE', '/v1/other')).toMatchObject({ value: 'page' });
+});

@@ -25,8 +25,8 @@ export class RouteTable<T> {
     if (names.length === 0) this.#literals.set(`${method} ${template}`, { value, params: {} });
   }
 
-  /** The match, or the methods the path would take, or nothing. Malformed percent-encoding is `'malformed'`. */
-  find(method: string, path: string): Match<T> | { methods: string[] } | 'malformed' | undefined {
+  /** The match, or the methods the path would take (and what would take it as a remainder), or nothing. Malformed percent-encoding is `'malformed'`. */
+  find(method: string, path: string): Match<T> | { methods: string[]; around?: Match<T> } | 'malformed' | undefined {
     const literal = this.#literals.get(`${method} ${path}`);
     if (literal) return literal;
     let segments: string[];
@@ -36,22 +36,29 @@ export class RouteTable<T> {
       return 'malformed';
     }
     const methods = new Set<string>();
+    let around: Match<T> | undefined;
     const walk = (node: Node<T>, index: number, captured: string[]): Match<T> | undefined => {
       if (index === segments.length) return take(node, captured);
       const segment = segments[index] as string;
       const literal = node.literals.get(segment);
       const found = (literal && walk(literal, index + 1, captured)) || (node.parameter && segment !== '' && walk(node.parameter, index + 1, [...captured, segment]));
-      return found || (node.rest && take(node.rest, [...captured, segments.slice(index).join('/')]));
+      if (found) return found;
+      if (!node.rest) return undefined;
+      const remainder = take(node.rest, [...captured, segments.slice(index).join('/')], methods.size === 0 ? methods : new Set());
+      if (methods.size === 0 || !remainder) return remainder;
+      // A path that is declared whole is not the remainder of another, whatever the method (F-28).
+      around ??= remainder;
+      return undefined;
     };
-    const take = (node: Node<T>, captured: string[]): Match<T> | undefined => {
+    const take = (node: Node<T>, captured: string[], told = methods): Match<T> | undefined => {
       const entry = node.values.get(method) ?? node.values.get('ANY') ?? (method === 'HEAD' ? node.values.get('GET') : undefined);
       if (!entry) {
-        for (const known of node.values.keys()) methods.add(known);
+        for (const known of node.values.keys()) told.add(known);
         return undefined;
       }
       return { value: entry.value, params: Object.fromEntries(entry.names.map((name, index) => [name, captured[index] as string])) };
     };
-    return walk(this.#root, 0, []) ?? (methods.size > 0 ? { methods: [...methods] } : undefined);
+    return walk(this.#root, 0, []) ?? (methods.size > 0 ? { methods: [...methods], ...(around ? { around } : {}) } : undefined);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { AnyRoute, ErrorForm, Logger, NodeExchange, RawExchange, Request } from '@platform/sdk';
+import { admits, type AnyRoute, type ErrorForm, type Logger, type NodeExchange, type RawExchange, type Request } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
@@ -53,6 +53,7 @@ interface Mounted extends MountedRoute {
   readonly alias?: true;
 }
 
+const JSON_TYPE = 'application/json';
 /** Answered while the service drains or is not up yet: whoever watches it must see that. */
 const PROBES = new Set(['kernel.health', 'kernel.readiness', 'kernel.metrics']);
 
@@ -170,7 +171,7 @@ export class ServiceApp {
     const found = this.#table.find(method, this.#options.manifest.aliases[path] ?? path);
     if (found === 'malformed') throw kernelProblem('malformed', { detail: 'The path is not well encoded.' });
     if (found === undefined) throw kernelProblem('not_found', { detail: `${this.#options.manifest.id} has nothing at this path.` });
-    if ('methods' in found) throw kernelProblem('method_not_allowed', { headers: { allow: found.methods.join(', ') } });
+    if ('methods' in found) throw kernelProblem('method_not_allowed', { headers: { allow: found.methods.flatMap(known => (known === 'GET' ? ['GET', 'HEAD'] : [known])).join(', ') } });
     return { ...found, name: found.value.name };
   }
 
@@ -178,20 +179,23 @@ export class ServiceApp {
     const { req } = exchange;
     const { route, handler, operation } = match.value;
     // A request door writes its headers in one piece, this one among them.
-    if (route.door !== 'request') res.setHeader(CORRELATION_HEADER, exchange.correlationId);
+    if (route.door !== 'request') res.setHeader(CORRELATION_HEADER, exchange.correlationId).setHeader('x-content-type-options', 'nosniff');
     const { idParameter } = match.value;
     const params = idParameter ? { ...match.params, [idParameter]: match.params['id'] as string } : match.params;
     const signal = this.#lifetime(res);
     const incoming = this.#incoming(exchange, params, signal, route.door === 'stream' ? match.value : undefined);
     switch (route.door) {
       case 'request': {
+        requireAcceptable(req, route);
         const ran = await (operation as Operation).run(incoming);
         // Page mutations always answer 200 with an object (G-K-18).
         const outgoing = match.value.alias && ran.value === undefined ? { ...ran, status: 200, value: { ok: true } } : ran;
+        if (req.method === 'GET' && outgoing.value !== undefined) requireAdmitted(req, outgoing.headers['content-type'] ?? JSON_TYPE);
         writeAnswer(res, outgoing, exchange.correlationId);
         return;
       }
       case 'stream': {
+        requireAdmitted(req, 'text/event-stream');
         const request = await (operation as Operation).open(incoming);
         req.socket.setTimeout(0);
         const source = (handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
@@ -326,8 +330,19 @@ export class ServiceApp {
   /** How the route at this path refuses; also where the path is not well encoded, which is no reason to answer a client in another API's words. */
   #formAt(method: string, path: string): ErrorForm | undefined {
     const found = this.#table.find(method, path.replaceAll('%', ''));
-    return found !== undefined && found !== 'malformed' && 'value' in found ? found.value.route.options.errors : undefined;
+    if (found === undefined || found === 'malformed') return undefined;
+    // A path of an API that is declared beside the rest of it refuses a wrong method as the rest does.
+    return ('value' in found ? found : found.around)?.value.route.options.errors;
   }
+}
+
+/** A change is not made when nobody would read its answer. */
+function requireAcceptable(req: IncomingMessage, { method, options }: AnyRoute): void {
+  if (method !== 'GET' && options.returns !== undefined) requireAdmitted(req, JSON_TYPE);
+}
+
+function requireAdmitted({ headers }: IncomingMessage, type: string): void {
+  if (!admits(headers.accept, type)) throw kernelProblem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
 }
 
 const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');

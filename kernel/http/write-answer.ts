@@ -9,6 +9,7 @@ export function writeAnswer(res: ServerResponse, { status, headers, value }: Out
   const described = {
     [CORRELATION_HEADER]: correlationId,
     'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
     ...(raw || value === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' }),
     ...headers,
     ...(status === 204 || status === 304 ? {} : { 'content-length': Buffer.byteLength(body) }),

@@ -29,6 +29,7 @@ export type { Cache, CacheOptions } from './src/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
 export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
+export { admits } from './src/accept.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
 export { isHopByHop } from './src/hop-by-hop.ts';

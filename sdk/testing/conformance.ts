@@ -4,7 +4,7 @@ import { checkManifest, formatFinding } from '@platform/kernel/host/checks';
 import { gateActions } from '@platform/kernel/http/operation';
 import { pageDefinition } from '@platform/kernel/http/page-definition';
 import { boot, type BootOptions, type BootedHost } from './boot.ts';
-import { as } from './persona.ts';
+import { as, type Persona } from './persona.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
 const DUMMY_ID = '01900000-0000-7000-8000-00000000abcd';
@@ -69,6 +69,32 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
           expect([name, answer.status]).toEqual([name, 403]);
           expect(answer.json['code']).toBe(machineOnly ? 'm2m_required' : 'policy_denied');
         }
+      });
+    });
+
+    test('F-27 its gauges are for workloads and for who may read the service, and for nobody else', async () => {
+      await use(async host => {
+        expect((await host.fetch('/v1/metrics')).status).toBe(401);
+        if (ownsAccess) return;
+        const vertical = base.vertical && base.vertical !== 'platform' ? `${base.vertical}:` : '';
+        const status = async (persona: Persona) => (await host.fetch('/v1/metrics', { persona })).status;
+        expect([await status(as.user()), await status(as.user(`${vertical}${base.id}:metrics:read`))]).toEqual([403, 200]);
+        expect((await host.fetch('/v1/metrics', { as: await host.workload(base.id) })).status).toBe(200);
+      });
+    });
+
+    test('F-28 F-34 a wrong method, an unknown path and an Accept that admits nothing are refused in problem form, which nobody may take for something else', async () => {
+      await use(async host => {
+        const refused = async (path: string, method: string, accept = 'application/json') => {
+          const answer = await host.fetch(path, { method, headers: { accept } });
+          expect([path, answer.headers['content-type'], answer.headers['x-content-type-options']]).toEqual([path, expect.stringContaining('application/problem+json'), 'nosniff']);
+          return answer;
+        };
+        const wrong = await refused('/v1/health', 'DELETE');
+        expect([wrong.status, wrong.json['code'], wrong.headers['allow']]).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
+        expect((await refused('/v1/nothing-is-here', 'GET')).status).toBe(404);
+        expect((await refused('/v1/health', 'GET', 'image/png')).json).toMatchObject({ status: 406, code: 'not_acceptable' });
+        expect((await host.fetch('/v1/health')).headers['x-content-type-options']).toBe('nosniff');
       });
     });
 

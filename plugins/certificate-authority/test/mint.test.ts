@@ -27,6 +27,11 @@ describe('who is admitted', () => {
     expect(await world.mint({ service_name: 'stat' }, { secret: 's3cret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
   });
 
+  test('F-28 whoever brings no credential, or a wrong one, is told how to bring one', async () => {
+    for (const by of [{}, { secret: 'wrong' }])
+      expect(await world.mint({ service_name: 'cron' }, by)).toMatchObject({ status: 401, headers: { 'www-authenticate': expect.stringContaining('Bearer') } });
+  });
+
   test('CA-069 H-03 a wrong secret is 401, and so is the right one from another machine', async () => {
     await world.enroll('post', 'right');
     await world.enroll('cron', 'right', '10.0.0.9');

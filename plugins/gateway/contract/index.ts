@@ -70,6 +70,7 @@ export const gateway = defineContract({
     delegation_not_found: { status: 404, title: 'No such delegation', retry: 'never' },
     customer_not_found: { status: 404, title: 'No such customer', retry: 'never' },
     method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
+    not_acceptable: { status: 406, title: 'No acceptable representation', retry: 'never' },
     no_live_stream: { status: 409, title: 'The session has no live stream', retry: 'never' },
     too_many_devices: { status: 409, title: 'The session has too many devices', retry: 'never' },
     body_too_large: { status: 413, title: 'The body is too large', retry: 'never' },

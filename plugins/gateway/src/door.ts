@@ -1,4 +1,4 @@
-import { isProblem, ProblemError, problemBody, type RawExchange } from '@platform/sdk';
+import { admits, isProblem, ProblemError, problemBody, type RawExchange } from '@platform/sdk';
 import type { Apps, Visit } from './apps.ts';
 import type { Ctx } from './context.ts';
 import { failurePage } from './failure-page.ts';
@@ -46,7 +46,15 @@ export class Door {
     const handler = methods[method] ?? methods['ANY'] ?? (method === 'HEAD' ? methods['GET'] : undefined);
     if (!handler) throw this.#ctx.problem('method_not_allowed', { headers: { allow: [...Object.keys(methods), 'OPTIONS'].join(', ') } });
     const response = await handler(exchange, extra);
+    // What a service answered through the proxy was its own to judge: it was asked with the same Accept.
+    if (handler !== methods['ANY']) this.#requireAdmitted(exchange, response);
     return method === 'HEAD' && response.body ? new Response(null, response) : response;
+  }
+
+  #requireAdmitted({ request }: RawExchange, response: Response): void {
+    const type = response.headers.get('content-type');
+    if (!response.ok || type === null || !['GET', 'HEAD'].includes(request.method)) return;
+    if (!admits(request.headers.get('accept') ?? undefined, type)) throw this.#ctx.problem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
   }
 
   #preflight(exchange: RawExchange): Response {
@@ -65,6 +73,7 @@ export class Door {
     }
     headers.append('vary', 'Origin');
     headers.set('x-platform-correlation-id', exchange.correlationId);
+    headers.set('x-content-type-options', 'nosniff');
     if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
     return response;
   }

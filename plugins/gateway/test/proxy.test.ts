@@ -67,11 +67,59 @@ describe('the order of checks', () => {
     expect(world.sent).toEqual([]);
   });
 
+  test.each([
+    ['POST', '/proxy/sys/v1/o'],
+    ['PUT', '/proxy/sys/v1/o'],
+    ['PATCH', '/proxy/sys/v1/o'],
+    ['DELETE', '/proxy/sys/v1/o'],
+    ['POST', '/auth/sign-out'],
+    ['POST', '/auth/refresh'],
+    ['DELETE', '/v1/auth/sessions'],
+    ['DELETE', `/v1/auth/sessions/${ENV}`],
+    ['POST', '/subscribe'],
+    ['DELETE', '/subscribe'],
+    ['POST', '/subscribe/push'],
+    ['POST', '/bff/action/sys:x'],
+    ['POST', '/delegate/start'],
+    ['POST', '/delegate/send-link'],
+    ['POST', '/delegate/scim/users'],
+    ['DELETE', `/delegate/scim/users/${ENV}`],
+  ])('D-05 %s %s that says neither Origin nor Sec-Fetch-Site is refused, whatever else it brings', async (method, path) => {
+    const answer = await world.ask(method, path, { origin: null, headers: browser.headers });
+    expect([answer.status, await codeOf(answer)]).toEqual([403, 'origin_denied']);
+    expect([world.sent, (await get('/auth/session')).status]).toEqual([[], 200]);
+  });
+
   test('GWY-054 without the CSRF setting the origin is still asked', async () => {
     const loose = await world.sibling(store, { csrf: false });
     const send = (origin: string) => loose.ask('POST', '/proxy/sys/v1/o', { origin, headers: { cookie: browser.cookie } });
     expect([(await send(APP)).status, (await send('https://evil.localhost')).status]).toEqual([200, 403]);
     await loose[Symbol.asyncDispose]();
+  });
+});
+
+describe('what every answer says of itself', () => {
+  test('F-28 a refusal for want of a session says how to bring a credential, a wrong method which ones there are, an Accept that admits nothing what there is', async () => {
+    for (const path of ['/auth/session', '/v1/auth/sessions', '/proxy/sys/v1/o', '/subscribe']) {
+      const nobody = await world.ask('GET', path);
+      expect([path, nobody.status, nobody.headers.get('www-authenticate')]).toEqual([path, 401, 'Bearer realm="platform", error="invalid_token"']);
+    }
+    const wrong = await world.ask('PUT', '/auth/session', { headers: browser.headers });
+    expect([wrong.status, await codeOf(wrong), wrong.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, OPTIONS']);
+    const picture = await get('/auth/session', { accept: 'image/png' });
+    expect([picture.status, await codeOf(picture)]).toEqual([406, 'not_acceptable']);
+    expect((await get('/auth/session', { accept: 'text/html, */*;q=0.1' })).status).toBe(200);
+  });
+
+  test('F-34 nobody may take it for another type, JSON and refusals alike', async () => {
+    const answers = [
+      await get('/auth/session'),
+      await get('/v1/auth/sessions'),
+      await get('/proxy/sys/v1/o'),
+      await world.ask('GET', '/auth/session'),
+      await post('/proxy/sys/v1/o', { origin: null }),
+    ];
+    expect(answers.map(({ headers }) => headers.get('x-content-type-options'))).toEqual(answers.map(() => 'nosniff'));
   });
 });
 

@@ -180,7 +180,7 @@ describe('F-17 what lasts leaves the service to others', () => {
     return { socket, ended };
   };
   const slow = (length: number) => begin(`POST /slow HTTP/1.1\r\nHost: ${ECHO}\r\nContent-Length: ${length}\r\n\r\na`);
-  const figure = async (name: string) => (await world.host.fetch('/v1/metrics', { persona: as.machine('stat', 'proxy:read') })).json[name];
+  const figure = async (name: string) => (await world.host.fetch('/v1/metrics', { persona: as.user('proxy:metrics:read') })).json[name];
 
   test('F-17 three hundred slow bodies reach no backend, one more of their address ends the oldest, and in thirty seconds all are 408', async () => {
     const before = world.seen.length;

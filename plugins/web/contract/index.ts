@@ -10,7 +10,10 @@ export const web = defineContract({
   essential: true,
   hosts: ['console'],
   actions: {},
-  problems: {},
+  problems: {
+    not_found: { status: 404, title: 'Nothing is here', retry: 'never' },
+    method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
+  },
   events: {},
   routes: {
     consoleConfig: get('/console.json', {

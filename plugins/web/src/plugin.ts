@@ -45,10 +45,10 @@ export default definePlugin(web, {
           system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
         }),
         asset: async ({ request, params }) => {
-          if (request.method !== 'GET' && request.method !== 'HEAD') return new Response(null, { status: 405, headers: { allow: 'GET, HEAD' } });
+          if (request.method !== 'GET' && request.method !== 'HEAD') throw ctx.problem('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
           const path = `/${params['path'] ?? ''}`;
           const response = files.respond(path === '/' ? '/index.html' : path, request);
-          if (!response) return new Response('Not found', { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' } });
+          if (!response) throw ctx.problem('not_found', { detail: 'The console has no such file.' });
           response.headers.set('content-security-policy', policy);
           response.headers.set('referrer-policy', 'no-referrer');
           return response;

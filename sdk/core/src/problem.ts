@@ -33,6 +33,7 @@ export interface ProblemBody {
   [extension: string]: unknown;
 }
 
+const CHALLENGE = 'Bearer realm="platform", error="invalid_token"';
 const brand = Symbol.for('platform.problem');
 
 /** A declared problem on its way to a caller. Recognised by brand, so that two copies of the SDK agree. */
@@ -60,7 +61,8 @@ export class ProblemError extends Error {
     this.type = decl.type ?? `urn:platform:problem:${service}:${this.code}`;
     this.detail = more.detail;
     this.extra = more.extra ?? {};
-    this.headers = more.headers ?? {};
+    // Whoever is refused for want of a credential is told how to bring one (RFC 9110 15.5.2, G-K-02).
+    this.headers = { ...(decl.status === 401 ? { 'www-authenticate': CHALLENGE } : {}), ...more.headers };
     this.level = decl.log ?? (decl.status >= 500 ? 'error' : 'info');
   }
 }
