@@ -78,7 +78,7 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
         if (ownsAccess) return;
         const vertical = base.vertical && base.vertical !== 'platform' ? `${base.vertical}:` : '';
         const status = async (persona: Persona) => (await host.fetch('/v1/metrics', { persona })).status;
-        expect([await status(as.user()), await status(as.user(`${vertical}${base.id}:metrics:read`))]).toEqual([403, 200]);
+        expect([await status(as.user()), await status(as.user(`${vertical}${base.id}:metrics:read`, `${vertical}${base.id}:read`))]).toEqual([403, 200]);
         expect((await host.fetch('/v1/metrics', { as: await host.workload(base.id) })).status).toBe(200);
       });
     });
