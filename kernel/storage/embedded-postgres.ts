@@ -59,7 +59,11 @@ export async function startEmbeddedPostgres({ dataDir, tls, progress = () => {},
     }
   }
   await sweepStaging(cluster);
-  if (!existsSync(home)) await initialise(cluster);
+  if (!existsSync(home)) {
+    await initialise(cluster);
+    // A program that the killed one had started may have gone on for a moment, and written behind the first look.
+    await sweepStaging(cluster);
+  }
   for (let attempt = 1; ; attempt++) {
     const started = await start(cluster, tls).catch((error: unknown) => {
       // Somebody may take the port before we bind it; a killed server has its number until it is buried, and its children live a moment longer.
