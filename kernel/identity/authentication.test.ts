@@ -175,6 +175,8 @@ describe('a token that is bound to a key (RFC 9449)', () => {
     ['a time to come', { iat: 99_999_999_999 }, {}],
     ['no time', { iat: undefined }, {}],
     ['no name', { jti: undefined }, {}],
+    ['a name without end', { jti: 'x'.repeat(257) }, {}],
+    ['everything, and far more beside it', { more: 'x'.repeat(8_192) }, {}],
     ['another type', {}, { typ: 'JWT' }],
     ['no key', {}, { jwk: undefined }],
   ])('F-18 a proof for %s is refused', async (_, claims, header) => {

@@ -27,5 +27,10 @@ export const TARGETS: readonly Target[] = [
   { file: 'plugins/identity/src/page-guard.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/sign-in.test.ts'] },
   { file: 'plugins/identity/src/token-exchange.ts', tests: ['plugins/identity/test/machines.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
   { file: 'plugins/identity/src/protocol-state.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
-  { file: 'plugins/event-bus/src/inbox.ts', tests: ['plugins/event-bus/test/inbox-group.test.ts', 'plugins/event-bus/test/once-only.test.ts', 'plugins/event-bus/test/produce.test.ts'] },
+  {
+    file: 'plugins/event-bus/src/inbox.ts',
+    tests: ['plugins/event-bus/test/inbox-group.test.ts', 'plugins/event-bus/test/once-only.test.ts', 'plugins/event-bus/test/produce.test.ts', 'plugins/event-bus/test/retention.test.ts'],
+  },
+  { file: 'plugins/certificate-authority/src/certificates.ts', tests: ['plugins/certificate-authority/test/mint.test.ts'] },
+  { file: 'kernel/http/paging.ts', tests: ['kernel/http/paging.test.ts'] },
 ];

@@ -127,6 +127,14 @@ describe('with its tables', () => {
     expect((await leased[0])?.flatMap(({ rows }) => rows.map(({ envelope }) => envelope.payload))).toEqual(['{"n":1}', '{"n":2}']);
   });
 
+  test('pages of the journal go after ninety days, and no sooner', async () => {
+    const pool = await stores.cluster.pool('swept');
+    for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
+    await pool.raw`insert into audit_pages (at, entries) select now() - days * interval '1 day', '[]' from unnest(${[89, 91]}::int[]) days`;
+    const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);
+    expect([await inbox.sweep(), await inbox.sweep(), (await pool.raw`select 1 from audit_pages`).length]).toEqual([1, 0, 1]);
+  });
+
   test('F-15 what was under way when a store died is appended anew: its entries there count for nothing, nor does what its appender says later', async () => {
     const pool = await stores.cluster.pool('fenced');
     for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
