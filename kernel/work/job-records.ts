@@ -39,19 +39,19 @@ export class JobRecords {
     return rows[0]?.mine ?? false;
   }
 
-  /** Best effort: what cannot be written down is in the log. */
+  /** Writes down how a run ended. @throws what the database throws; the next run is then written down whatever came of it */
   async ended(name: string, { startedAt, endedAt, noted, error }: { startedAt: Date; endedAt: Date; noted: boolean; error?: unknown }): Promise<void> {
     const failed = error !== undefined;
     const before = this.#noted.get(name);
     if (!noted && before && before.failed === failed && endedAt.getTime() - before.at < NOTED_EVERY_MS) return;
     if (failed && isUnavailable(error)) return;
-    this.#noted.set(name, { at: endedAt.getTime(), failed });
     const reason = failed ? failureReason(error) : null;
     await this.#pool.sql`
       insert into work_jobs as job (name, started_at, ended_at, outcome, error, ran_by, failed_at)
       values (${name}, ${startedAt}, ${endedAt}, ${failed ? 'failed' : 'ok'}, ${reason}, ${this.#worker}, ${failed ? endedAt : null})
       on conflict (name) do update set started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome, error = excluded.error, ran_by = excluded.ran_by,
-        failed_at = coalesce(excluded.failed_at, job.failed_at)`.catch(() => undefined);
+        failed_at = coalesce(excluded.failed_at, job.failed_at)`;
+    this.#noted.set(name, { at: endedAt.getTime(), failed });
   }
 
   async list(): Promise<readonly JobRecord[]> {

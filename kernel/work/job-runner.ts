@@ -88,13 +88,18 @@ export class JobRunner implements AsyncDisposable {
   async #run(job: Job, noted: boolean): Promise<void> {
     const { clock, log } = this.#options;
     const startedAt = clock.now();
+    let error: unknown;
     try {
       if (job.runs === 'process') await this.#bounded(job);
       else if (!(await this.#locked(job))) return;
-      await this.records.ended(job.name, { startedAt, endedAt: clock.now(), noted });
-    } catch (error) {
+    } catch (failure) {
+      error = failure;
       log.error({ job: job.name, err: error }, 'job failed');
-      await this.records.ended(job.name, { startedAt, endedAt: clock.now(), noted: true, error });
+    }
+    try {
+      await this.records.ended(job.name, { startedAt, endedAt: clock.now(), noted: noted || error !== undefined, error });
+    } catch (failure) {
+      log.warn({ job: job.name, err: failure }, 'the end of a job could not be written down');
     }
   }
 
