@@ -170,7 +170,7 @@ describe('a vertical', () => {
 
 describe('what an application may ask for', () => {
   test.each(['platform:sys:read', 'sys:read'])('F-33 %s is the same scope at registration and at a pushed request', async scope => {
-    await world.registry.putUserRole({ params: { user_id: ada, role: 'platform:env:owner' }, targetEnvId: tenant }).catch(() => undefined);
+    await world.registry.putUserRole({ params: { user_id: ada, role: 'platform:env:owner' }, targetEnvId: tenant });
     const made = await create({ first_party: true, scope: `openid email ${scope}` });
     const config = await configured(made);
     const verifier = openid.randomPKCECodeVerifier();
