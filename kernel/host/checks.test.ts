@@ -44,6 +44,8 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E046', 'probe.tasks.remind', broken(draft => Object.assign(draft['tasks']?.['remind'] as object, { timeout: 'soon' }))],
     ['E046', 'probe.tasks.remind', broken(draft => Object.assign(draft['tasks']?.['remind'] as object, { attempts: 0 }))],
     ['E010', 'probe.placement.heap_growth', broken(draft => Object.assign(draft, { placement: { tier: 50, heap_growth: 0 } }))],
+    ['E010', 'probe.placement.outbox_poll_s', broken(draft => Object.assign(draft, { placement: { tier: 50, outbox_poll_s: 0 } }))],
+    ['E010', 'probe.placement.outbox_poll_s', broken(draft => Object.assign(draft, { placement: { tier: 50, outbox_poll_s: 0.5 } }))],
     ['E010', 'probe.placement.heap_growth', broken(draft => Object.assign(draft, { placement: { tier: 50, heap_growth: '100' } }))],
     ['E011', 'probe.events.platform:probe:created', broken(draft => Object.assign(draft['events'] as object, { 'platform:probe:created': { title: '', payload: {} } }))],
     ['E012', 'probe.events.lab:probe:thing:made', broken(draft => Object.assign(draft['events'] as object, { 'lab:probe:thing:made': { title: '', payload: {} } }))],

@@ -35,6 +35,9 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
   const growth = manifest.placement?.heap_growth;
   if (growth !== undefined && !(Number.isInteger(growth) && growth >= 20 && growth <= 400))
     add('E010', 'placement.heap_growth', `${String(growth)} is no share of the heap.`, 'Use a percentage from 20 to 400, or leave it out.');
+  const poll = manifest.placement?.outbox_poll_s;
+  if (poll !== undefined && !(Number.isInteger(poll) && poll >= 1 && poll <= 60))
+    add('E010', 'placement.outbox_poll_s', `${String(poll)} is no pace of an outbox.`, 'Use 1 to 60 whole seconds, or leave it out.');
 
   for (const name of Object.keys(manifest.events)) {
     const waived = manifest.waivers[name] !== undefined;

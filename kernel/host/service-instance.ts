@@ -173,7 +173,7 @@ export class ServiceInstance implements AsyncDisposable {
     this.#owned.own(caller.addLocal(manifest.id, { call: (operation, input, from) => this.#callLocal(operation, input, from) }));
     this.#state = 'started';
     await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
-    await relay.attach(manifest.id, pool, { pollMs: ['acme', 'post'].includes(manifest.id) ? 5_000 : 2_000 });
+    await relay.attach(manifest.id, pool, { pollMs: (manifest.placement.outbox_poll_s ?? 2) * 1_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
     const work = { ...this.#parts, behaviour: this.#behaviour ?? {} };
     this.#jobs = this.#owned.own(jobsOf(work));

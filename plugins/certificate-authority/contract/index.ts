@@ -28,7 +28,7 @@ export const certificateAuthority = defineContract({
   id: 'acme',
   title: 'Certificate authority',
   family: 'acme',
-  placement: { tier: 2, singleton: true },
+  placement: { tier: 2, singleton: true, outbox_poll_s: 5 },
   essential: true,
   capabilities: ['key-value', 'authority'],
   config: Type.Object({

@@ -24,7 +24,7 @@ export type Send = Static<typeof Send>;
 export const notification = defineContract({
   id: 'post',
   title: 'Notification',
-  placement: { tier: 30 },
+  placement: { tier: 30, outbox_poll_s: 5 },
   actions: {
     'post:write': { title: 'Send notifications', principals: ['machine'] },
   },
