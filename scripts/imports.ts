@@ -12,12 +12,9 @@ const LAYERS: readonly (readonly string[])[] = [['base'], ['storage', 'secrets',
 const layerOf = (name: string) => LAYERS.findIndex(layer => layer.includes(name));
 /** Packages that belong to the kernel: a plugin that imports one goes around it. */
 const KERNEL_ONLY = ['koa', 'ioredis', 'tsyringe', 'postgres', 'pino', 'undici', 'ws', '@koa/router', 'croner', 'prom-client', '@cedar-policy/cedar-wasm'];
-/** What a plugin may use of npm, by plugin (house 3: «listed per plugin»). */
-const PLUGIN_PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  identity: ['oidc-provider', 'jose', '@node-rs/argon2', '@noble/curves', '@noble/hashes', '@simplewebauthn/server', '@zxcvbn-ts/language-common', 'scim2-parse-filter', 'uqr'],
-  ingress: ['@peculiar/x509'],
-  gateway: ['jose'],
-};
+/** What a plugin may use of npm: what its own package.json names (house 3: «listed per plugin»). */
+const pluginPackages = (plugin: string): readonly string[] =>
+  Object.keys((JSON.parse(readFileSync(join(root, 'plugins', plugin, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> }).dependencies ?? {});
 /** Server-side files that serve what a face built: the pure renderer of the sign-in pages. */
 const SERVES: Readonly<Record<string, string>> = { 'plugins/identity/src/': 'signin/' };
 
@@ -80,8 +77,8 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
     if (target.startsWith('kernel/') || target.startsWith('@platform/kernel')) return 'A plugin reaches the kernel through `ctx` only.';
     if (builtin || target === '@platform/sdk' || /^@platform\/[a-z-]+\/contract$/.test(target)) return undefined;
     if (npm && KERNEL_ONLY.includes(npm)) return `${npm} belongs to the kernel; \`ctx\` has what you need.`;
-    if (npm && (PLUGIN_PACKAGES[second] ?? []).includes(npm)) return undefined;
-    return `${npm ?? target} is not on the list of ${second} (scripts/imports.ts). Add it there with a reason, or do without.`;
+    if (npm && pluginPackages(second).includes(npm)) return undefined;
+    return `${npm ?? target} is not among the dependencies of plugins/${second}/package.json. Add it there with a reason, or do without.`;
   }
   if (top === 'console' || top === 'signin') {
     if (/^(plugins|kernel|sdk)\//.test(target) || target.startsWith('@platform/')) return 'A face knows the wire, not the code behind it.';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';

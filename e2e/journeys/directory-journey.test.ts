@@ -1,5 +1,5 @@
 import { SYSTEM } from '@platform/sdk';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { linkFor } from '../fixtures/mail.ts';

@@ -1,5 +1,5 @@
 import { SYSTEM } from '@platform/sdk';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeAt, stepAt } from '../../plugins/identity/src/mfa/totp.ts';
 import { AuthenticatorApp } from '../../plugins/identity/test/fixtures/authenticator.ts';

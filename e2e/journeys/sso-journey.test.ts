@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLIENT, SECRET, Upstream } from '../../plugins/identity/test/fixtures/upstream.ts';
 import { BrowserSession } from '../../scripts/bench/browser-session.ts';

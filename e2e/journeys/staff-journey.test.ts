@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { newId } from '@platform/kernel/base/ids';
 import { SealedBox } from '@platform/kernel/secrets/sealed-box';
 import type { Sealed } from '@platform/sdk';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
 import { openBrowser } from '../fixtures/browser.ts';

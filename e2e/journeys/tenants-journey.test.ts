@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { SYSTEM } from '@platform/sdk';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';

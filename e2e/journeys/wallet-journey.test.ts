@@ -1,4 +1,4 @@
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Wallet } from '../../plugins/identity/test/fixtures/wallet.ts';
 import { CHOSEN, World } from '../../plugins/identity/test/fixtures/world.ts';

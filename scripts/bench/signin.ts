@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser } from 'playwright';
 import { openBrowser } from '../../e2e/fixtures/browser.ts';
 import { Platform } from '../../e2e/fixtures/platform.ts';
 import { median, type Row } from './row.ts';
