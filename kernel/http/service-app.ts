@@ -15,6 +15,7 @@ import { Lifetimes } from './lifetimes.ts';
 import { type Incoming, Operation, type OperationHost, type Outgoing } from './operation.ts';
 import { problemResponse } from './problem-response.ts';
 import { malformed, type Match, RouteTable } from './route-table.ts';
+import type { PageResource } from './page-resources.ts';
 import type { ServiceMetrics } from '../telemetry/service-metrics.ts';
 import type { StreamTickets } from './stream-tickets.ts';
 import { SocketConnection } from './web-socket.ts';
@@ -38,8 +39,7 @@ export interface ServiceAppOptions {
   readonly answers?: OperationHost['answers'];
   readonly metrics?: ServiceMetrics;
   readonly seen?: OperationHost['seen'];
-  /** Further paths of routes, for page data: `{id}` of the path becomes the route's own parameter. */
-  readonly aliases?: readonly { method: string; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[];
+  readonly aliases?: readonly PageResource[];
 }
 
 /** What the middlewares of one request hand on. */
