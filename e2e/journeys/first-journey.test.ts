@@ -137,12 +137,23 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await second.goto(ada.url());
     await second.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
     await second.getByRole('status', { name: /Live updates: live/ }).waitFor();
-    await ada.getByRole('row').filter({ hasText: 'Grace' }).getByRole('button', { name: 'Decide' }).click();
-    await ada.getByRole('dialog').getByLabel('Approve').check();
-    await ada.getByRole('dialog').getByRole('button', { name: 'Decide' }).click();
-    await ada.getByRole('row').filter({ hasText: 'approved' }).waitFor();
-    await second.getByRole('row').filter({ hasText: 'approved' }).waitFor();
     await shot(ada, 'loans');
+
+    // From the row to the loan itself, where every act says whose loan it is about (F-46).
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).getByRole('link').click();
+    await ada.getByRole('heading', { name: 'Loan of Grace' }).waitFor();
+    await ada.getByRole('button', { name: 'Approve' }).click();
+    await ada.getByRole('dialog').getByText('Approve the loan of Grace?').waitFor();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+    await ada.getByText('Approved', { exact: true }).waitFor();
+    await ada.getByRole('button', { name: 'Approve' }).waitFor({ state: 'hidden' });
+    await second.getByRole('row').filter({ hasText: 'approved' }).waitFor();
+    await shot(ada, 'loan');
+
+    await ada.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Overview' }).click();
+    await ada.getByRole('heading', { name: 'Applications by day' }).waitFor();
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
+    await shot(ada, 'loans-overview');
   });
 
   test('7 disabling the service takes it away everywhere, enabling brings it back, and nothing is restarted', async () => {
