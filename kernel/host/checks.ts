@@ -114,6 +114,11 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
 
   checkPages(manifest, add);
 
+  for (const [table, noun] of Object.entries({ ...manifest.onEnvironmentDeleted?.purge, ...manifest.onEnvironmentDeleted?.keep })) {
+    if (!/^[a-z_][a-z0-9_]{0,62}$/.test(table)) add('E080', `onEnvironmentDeleted.${table}`, `"${table}" is no table of this service.`, 'Name a table of the own schema, without a schema before it.');
+    if (noun.trim() === '') add('E080', `onEnvironmentDeleted.${table}`, 'Nothing says what its rows are, or why they stay.', "Write a noun such as 'loans', or the reason.");
+  }
+
   for (const [name, schema] of Object.entries((manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {})) {
     const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
     if (!schema.env?.startsWith(prefix)) add('E060', `config.${name}.env`, 'The setting names no environment variable of its own.', `Add env: '${prefix}${manifest.id.toUpperCase()}_…'.`);

@@ -150,6 +150,7 @@ function registration(vertical: string, members: readonly Manifest[]): object {
       label: manifest.title,
       base_path: '/',
       essential: manifest.essential,
+      ...(manifest.onEnvironmentDeleted?.purge ? { purges_environments: true } : {}),
       nav: navigationOf(manifest),
       pages: Object.keys(manifest.pages),
       actions: operatorActions(manifest),

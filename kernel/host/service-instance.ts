@@ -34,6 +34,7 @@ import { WORK_MIGRATIONS } from '../work/work-schema.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
 import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
+import { environmentRoutes } from './environment-data.ts';
 import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
@@ -257,6 +258,7 @@ export class ServiceInstance implements AsyncDisposable {
         described,
       }),
       ...ticketRoutes(own, this.#tickets),
+      ...environmentRoutes(manifest, this.#parts.pool),
       ...workRoutes({ manifest, jobs: () => this.#jobs, tasks: () => this.#tasks, now: () => this.#parts.clock.now() }),
       ...policyAdministration({
         service: manifest.id,

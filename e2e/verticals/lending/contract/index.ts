@@ -42,6 +42,7 @@ export const lending = defineContract({
     'acme:lending:loan:decided': event('A loan was approved or declined', LoanEvent),
   },
   consumes: { envArchived: subscribe('platform:sys:env:archived', { family: 'sys' }) },
+  onEnvironmentDeleted: { purge: { loans: 'loans' } },
   routes: {
     listLoans: get('/v1/loans', { summary: 'Loans of this environment', gate: 'lending:read', query: PageQuery, returns: Page(Loan) }),
     getLoan: get('/v1/loans/{loan_id}', { summary: 'One loan', gate: 'lending:read', returns: Loan, problems: ['loan_not_found'] }),
