@@ -22,7 +22,7 @@ export const TARGETS: readonly Target[] = [
   { file: 'kernel/identity/dpop-proof.ts', tests: KERNEL_IDENTITY },
   { file: 'kernel/http/operation.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
   { file: 'kernel/http/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
-  { file: 'plugins/gateway/src/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
+  { file: 'plugins/gateway/src/session/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
   { file: 'plugins/gateway/src/service-proxy.ts', tests: ['plugins/gateway/test/proxy.test.ts'] },
   { file: 'plugins/identity/src/page-guard.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/sign-in.test.ts'] },
   { file: 'plugins/identity/src/token-exchange.ts', tests: ['plugins/identity/test/machines.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
