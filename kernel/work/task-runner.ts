@@ -46,6 +46,14 @@ interface Running {
   finished: boolean;
 }
 
+/** Places for tasks of some names: those that share, or one that has its own. */
+interface Room {
+  readonly names: readonly string[];
+  readonly slots: number;
+  /** The lane that was served last. */
+  after: string | undefined;
+}
+
 /**
  * Runs the tasks of one service in one process, fairly between lanes. Life: made → started → draining (takes nothing new) → stopped (what has not
  * ended is given back).
@@ -54,13 +62,12 @@ export class TaskRunner implements AsyncDisposable {
   readonly store: TaskStore;
   readonly #options: TaskRunnerOptions;
   readonly #names: readonly string[];
+  readonly #rooms: readonly Room[];
   readonly #running = new Map<string, Running>();
   readonly #ended = new Set<Promise<void>>();
   readonly #timers: Disposable[] = [];
   #next: Disposable | undefined;
   #listening: AsyncDisposable | undefined;
-  /** The lane that was served last. */
-  #after: string | undefined;
   #looking: Promise<void> | undefined;
   #again = false;
   #stopping = false;
@@ -68,6 +75,10 @@ export class TaskRunner implements AsyncDisposable {
   constructor(options: TaskRunnerOptions) {
     this.#options = options;
     this.#names = Object.keys(options.tasks);
+    const { tasks, slots = SLOTS } = options;
+    const shared = this.#names.filter(name => tasks[name]?.def.slots === undefined);
+    const own = this.#names.flatMap(name => (shared.includes(name) ? [] : [{ names: [name], slots: tasks[name]?.def.slots ?? 1, after: undefined }]));
+    this.#rooms = [...(shared.length > 0 ? [{ names: shared, slots, after: undefined }] : []), ...own];
     this.store = new TaskStore(options.pool);
   }
 
@@ -130,7 +141,7 @@ export class TaskRunner implements AsyncDisposable {
     try {
       while (this.#again && !this.#stopping) {
         this.#again = false;
-        while (!this.#stopping && (await this.#take()) > 0);
+        for (const room of this.#rooms) while (!this.#stopping && (await this.#take(room)) > 0);
         if (!this.#stopping) this.#wakeAt(await this.store.nextDue(this.#names, clock.now()));
       }
     } catch (error) {
@@ -141,21 +152,23 @@ export class TaskRunner implements AsyncDisposable {
   }
 
   /** @returns how many were taken */
-  async #take(): Promise<number> {
-    const { clock, worker, slots = SLOTS } = this.#options;
-    const free = slots - this.#running.size;
+  async #take(room: Room): Promise<number> {
+    const { clock, worker } = this.#options;
+    const { names } = room;
+    const here = [...this.#running.values()].filter(({ task }) => names.includes(task.name));
+    const free = room.slots - here.length;
     if (free <= 0) return 0;
     const now = clock.now();
-    const asked = { names: this.#names, busy: this.#busy(), worker, now, until: new Date(now.getTime() + LEASE_MS) };
-    let taken = await this.store.take({ ...asked, most: free, after: this.#after });
+    const asked = { names, busy: this.#busy(here), worker, now, until: new Date(now.getTime() + LEASE_MS) };
+    let taken = await this.store.take({ ...asked, most: free, after: room.after });
     // Past the last lane it goes on with the first.
-    if (taken.length < free && this.#after !== undefined) {
-      this.#after = undefined;
+    if (taken.length < free && room.after !== undefined) {
+      room.after = undefined;
       const busy = [...asked.busy, ...taken.map(({ lane }) => lane)];
       taken = [...taken, ...(await this.store.take({ ...asked, busy, most: free - taken.length, after: undefined }))];
     }
     for (const task of taken) {
-      this.#after = task.lane;
+      room.after = task.lane;
       const run = this.#run(task);
       this.#ended.add(run);
       void run.finally(() => this.#ended.delete(run));
@@ -163,10 +176,10 @@ export class TaskRunner implements AsyncDisposable {
     return taken.length;
   }
 
-  /** Lanes that have as many under way here as they may. */
-  #busy(): string[] {
+  /** Lanes that have as many of these under way as they may. */
+  #busy(here: readonly Running[]): string[] {
     const counts = new Map<string, { held: number; most: number }>();
-    for (const { task } of this.#running.values()) {
+    for (const { task } of here) {
       const most = this.#options.tasks[task.name]?.def.abreast ?? ABREAST;
       const known = counts.get(task.lane) ?? { held: 0, most };
       counts.set(task.lane, { held: known.held + 1, most: Math.min(known.most, most) });

@@ -16,6 +16,8 @@ export interface TaskDef<S extends TSchema = TSchema> {
   readonly timeout?: string;
   /** How many of one lane run at once in a process; 4 when absent. 1 keeps the order in which they fell due. */
   readonly abreast?: number;
+  /** Room of its own: how many of it run at once in a process, beside all others and never instead of them. It shares eight places with the others when absent. */
+  readonly slots?: number;
   /** How long a finished task is still shown, such as `7d`; not at all when absent. */
   readonly keep?: string;
 }
