@@ -11,6 +11,8 @@ export type TaskWork = (payload: never, run: TaskRun) => Promise<void>;
 export interface RunnableTask {
   readonly def: TaskDef;
   readonly work: TaskWork;
+  /** Opens what is sealed; `undefined` when the key is not known any more. */
+  readonly open?: ((payload: unknown) => unknown) | undefined;
 }
 export interface TaskRunnerOptions {
   readonly service: string;
@@ -35,6 +37,8 @@ const SLOTS = 8;
 const ABREAST = 4;
 const ATTEMPTS = 5;
 const BACKOFF_S: readonly number[] = [5, 30, 120, 600];
+
+const attemptsOf = ({ attempts = ATTEMPTS }: TaskDef): number => (attempts === 'unlimited' ? Number.POSITIVE_INFINITY : attempts);
 
 interface Running {
   readonly task: TakenTask;
@@ -189,7 +193,7 @@ export class TaskRunner implements AsyncDisposable {
 
   async #run(task: TakenTask): Promise<void> {
     const { service, tasks, clock } = this.#options;
-    const { def, work } = tasks[task.name] as RunnableTask;
+    const { def, work, open } = tasks[task.name] as RunnableTask;
     const late = Promise.withResolvers<never>();
     const running: Running = { task, ending: new AbortController(), lost: false, finished: false, leave: late.reject };
     this.#running.set(task.task_id, running);
@@ -199,8 +203,10 @@ export class TaskRunner implements AsyncDisposable {
     const scope = { correlationId: task.correlation_id, service, subject: task.subject, ...(task.lane ? { envId: task.lane } : {}) };
     try {
       // More tries than it has: its process died each time, and would again.
-      if (task.attempts > (def.attempts ?? ATTEMPTS)) throw new Error('it was tried too often');
-      const done = inScope(scope, () => work(task.payload as never, this.#handed(running)));
+      if (task.attempts > attemptsOf(def)) throw new Error('it was tried too often');
+      const payload = open ? open(task.payload) : task.payload;
+      if (payload === undefined) throw Object.assign(new Error('what it carries is sealed under a key that is not known'), { code: 'sealed_under_another_key' });
+      const done = inScope(scope, () => work(payload as never, this.#handed(running)));
       done.catch(() => undefined);
       await Promise.race([done, late.promise]);
       if (!running.finished && !running.lost) await this.#finish(running);
@@ -243,9 +249,10 @@ export class TaskRunner implements AsyncDisposable {
     const now = clock.now();
     const written = async (): Promise<void> => {
       if (this.#stopping && ending.signal.aborted) return this.store.giveBack([task.task_id], worker, now);
-      const { attempts = ATTEMPTS, backoff = BACKOFF_S } = (tasks[task.name] as RunnableTask).def;
+      const { def } = tasks[task.name] as RunnableTask;
+      const { backoff = BACKOFF_S } = def;
       const reason = failureReason(error);
-      const isFinal = (isProblem(error) && error.retry === 'never') || task.attempts >= attempts;
+      const isFinal = def.attempts !== 'unlimited' && ((isProblem(error) && error.retry === 'never') || task.attempts >= attemptsOf(def));
       const wait = (backoff[Math.min(task.attempts, backoff.length) - 1] ?? 0) * 1_000;
       await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
       const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
