@@ -106,7 +106,7 @@ describe('an administrator', () => {
 describe('mail of accounts', () => {
   test('reaches the notification service within ten seconds from the workload auth-post, waits while it is away, and is erased', async () => {
     const { email, user_id } = await somebody();
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
     await world.browser().post('/v1/password/reset-request', { email });
     const token = await world.token(email);
     await world.host.clock.advance('10s');
@@ -118,18 +118,18 @@ describe('mail of accounts', () => {
     expect(mail?.caller).toMatchObject({ kind: 'machine', subject: 'auth-post', bound: true });
     expect(mail?.body).toMatchObject({ env_id: SYSTEM.envId, category: 'security', recipient: { user_id, email }, subject: 'Reset your password', channels: ['email'] });
     expect(mail?.body.body).toContain(`\n${world.issuer}/password-reset/confirm#token=${token}\n`);
-    expect((await world.sql<object[]>`select 1 from mail_queue`).length).toBe(0);
+    expect((await world.sql<object[]>`select 1 from work_tasks where name = 'mail'`).length).toBe(0);
   });
 
   test('a link that expired while it waited is not sent any more', async () => {
     const { email } = await somebody();
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
     await world.browser().post('/v1/password/reset-request', { email });
     await world.token(email);
     await world.host.clock.advance('31m');
     await using office = await PostOffice.open(world.stores, identity);
     await world.host.clock.advance('10s');
     expect(office.received.filter(({ body }) => body.recipient.email === email)).toEqual([]);
-    expect((await world.sql<object[]>`select 1 from mail_queue`).length).toBe(0);
+    expect((await world.sql<object[]>`select 1 from work_tasks where name = 'mail'`).length).toBe(0);
   });
 });

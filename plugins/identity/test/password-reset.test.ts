@@ -67,7 +67,7 @@ describe('a request that cannot be answered', () => {
     return request_id;
   };
   const kept = async (id: string) => (await world.sql<{ attempts: number; due: boolean }[]>`select attempts, run_at < 'infinity' as due from account_requests where request_id = ${id}`)[0];
-  const mailed = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from mail_queue`)[0]?.n ?? 0;
+  const mailed = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from work_tasks where name = 'mail'`)[0]?.n ?? 0;
 
   test('F-19 holds up nobody else’s mail, is tried less and less, and is parked', async () => {
     const ids: string[] = [];
@@ -88,7 +88,7 @@ describe('a request that cannot be answered', () => {
   });
 
   test('F-19 mail that is refused again and again is parked, and mail of others goes on', async () => {
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
     const [refused, fine] = [await somebody(), await somebody()];
     await ask(refused.email);
     await world.mails(refused.email);
@@ -106,7 +106,7 @@ describe('a request that cannot be answered', () => {
     expect(await parked()).toEqual({ parked: true, attempts: 20 });
     await ask(fine.email);
     expect(await mailed()).toBeGreaterThan(0);
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
   });
 });
 
@@ -191,7 +191,7 @@ describe('the link', () => {
   test('neither tokens nor addresses reach a log, the store, or a row that is not sealed', async () => {
     const { email } = await somebody();
     const token = await linkFor(email);
-    const tables = await world.sql<{ row: string }[]>`select mail_queue::text as row from mail_queue union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
+    const tables = await world.sql<{ row: string }[]>`select work_tasks::text as row from work_tasks union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
     for (const { row } of tables) expect(row.includes(token) || row.includes(email)).toBe(false);
     const keys = (await world.kv('KEYS', '*')) as string[];
     expect(keys.filter(key => key.includes('@') || key.includes(token))).toEqual([]);
