@@ -257,7 +257,8 @@ export class TaskRunner implements AsyncDisposable {
       await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
       const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
       if (isFinal) log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
-      else log.warn({ ...fields, again_s: wait / 1_000 }, 'a task failed and is tried again');
+      // An outage is told once a task, not at every try.
+      else log[task.attempts === 1 ? 'warn' : 'info']({ ...fields, again_s: wait / 1_000 }, 'a task failed and is tried again');
     };
     await written().catch(cause => log.warn({ err: cause, task: task.name }, 'the end of a task could not be written; it comes again when its lease ends'));
   }

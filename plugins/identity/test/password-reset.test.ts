@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { newId } from '@platform/kernel/base/ids';
 import { SealedBox } from '@platform/kernel/secrets/sealed-box';
 import { SYSTEM } from '@platform/sdk';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHOSEN, claimsOf, World } from './fixtures/world.ts';
 
@@ -87,25 +88,20 @@ describe('a request that cannot be answered', () => {
     await world.sql`delete from account_requests`;
   });
 
-  test('F-19 mail that is refused again and again is parked, and mail of others goes on', async () => {
+  test('F-19 mail that is refused again and again lies with the dead, and mail of others goes on', async () => {
     await world.sql`delete from work_tasks where name = 'mail'`;
     const [refused, fine] = [await somebody(), await somebody()];
     await ask(refused.email);
     await world.mails(refused.email);
-    await world.sql`update mail_queue set sealed = jsonb_set(sealed, '{kid}', '"00000000"'), attempts = 18`;
-    const due = () => world.sql`update mail_queue set next_retry_at = now() where next_retry_at < 'infinity'`;
-    const parked = async () => (await world.sql<{ parked: boolean; attempts: number }[]>`select next_retry_at = 'infinity' as parked, attempts from mail_queue order by created_at`)[0];
-    await due();
-    await world.host.clock.advance('10s');
-    expect(await parked()).toEqual({ parked: false, attempts: 19 });
-    await due();
-    await world.host.clock.advance('10s');
-    expect(await parked()).toEqual({ parked: true, attempts: 20 });
-    await due();
-    await world.host.clock.advance('10s');
-    expect(await parked()).toEqual({ parked: true, attempts: 20 });
+    const task = async () => (await world.sql<{ state: string; attempts: number }[]>`select state, attempts from work_tasks where name = 'mail' order by created_at`)[0];
+    await eventually(task).toEqual({ state: 'waiting', attempts: 1 });
+    await world.sql`update work_tasks set payload = jsonb_set(payload, '{sealed,kid}', '"00000000"'), attempts = 38, due_at = ${world.host.clock.now().toISOString()} where name = 'mail'`;
+    await world.host.clock.advance('5s');
+    await eventually(task).toEqual({ state: 'waiting', attempts: 39 });
+    await world.host.clock.advance('10m');
+    await eventually(task).toEqual({ state: 'dead', attempts: 40 });
     await ask(fine.email);
-    expect(await mailed()).toBeGreaterThan(0);
+    await eventually(async () => (await world.mails(fine.email)).length).toBe(1);
     await world.sql`delete from work_tasks where name = 'mail'`;
   });
 });

@@ -1,11 +1,10 @@
-import { identity } from '@platform/identity/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin, type TaskRun } from '@platform/sdk';
 import { notification } from '../contract/index.ts';
 import { servicesOf } from './services.ts';
 
 export default definePlugin(notification, {
-  uses: { registry, identity },
+  uses: { registry },
   migrations: new URL('../migrations/', import.meta.url),
 
   setup(ctx) {
@@ -57,7 +56,7 @@ export default definePlugin(notification, {
           of.tenants.forget(payload.env_id);
           await of.upkeep.forgetEnvironment(payload.env_id);
         },
-        accountGone: ({ payload }) => of.upkeep.forgetPerson(payload.user_id),
+        accountGone: ({ payload }) => of.upkeep.forgetPerson(String(payload['user_id'])),
       },
       tasks: { email: deliver, sms: deliver, push: deliver, web_push: deliver, mail: deliver },
       jobs: {
