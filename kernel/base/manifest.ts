@@ -1,5 +1,22 @@
 import { Type } from '@platform/sdk';
-import type { Action, AnyContract, AnyRoute, EventDef, JobDef, KeyDecl, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TaskDef, TemplateDecl, TSchema, WorkloadNeeds } from '@platform/sdk';
+import type {
+  Action,
+  AnyContract,
+  AnyRoute,
+  EnvironmentEnd,
+  EventDef,
+  JobDef,
+  KeyDecl,
+  PageDecl,
+  Placement,
+  ProblemDecl,
+  RouteEnv,
+  Subscription,
+  TaskDef,
+  TemplateDecl,
+  TSchema,
+  WorkloadNeeds,
+} from '@platform/sdk';
 
 /** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
 export interface Manifest {
@@ -25,6 +42,7 @@ export interface Manifest {
   readonly routes: Readonly<Record<string, AnyRoute>>;
   readonly pages: Readonly<Record<string, PageDecl>>;
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
+  readonly onEnvironmentDeleted?: EnvironmentEnd;
   readonly capabilities: readonly string[];
   readonly waivers: Readonly<Record<string, string>>;
   readonly aliases: Readonly<Record<string, string>>;
@@ -57,6 +75,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     routes,
     pages: withWorkPage(base),
     templates: base.templates,
+    onEnvironmentDeleted: base.onEnvironmentDeleted,
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},

@@ -34,6 +34,7 @@ import type { Workload } from '../identity/workload.ts';
 import { AUDIT_EVENT } from '../outbox/audit-event.ts';
 import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
 import { once } from '../outbox/inbox.ts';
+import type { ConsumerBus } from '../outbox/event-consumer.ts';
 import { EventBatch } from '../outbox/event-batch.ts';
 import { drop, release } from '../outbox/outbox.ts';
 import { sealedTask } from '../work/sealed-task.ts';
@@ -48,6 +49,7 @@ import { secretsPort } from '../secrets/secrets-port.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { catalogActions } from './catalog-actions.ts';
+import { runtimeConsumer } from './service-consumers.ts';
 
 export interface PluginContextParts {
   readonly plugin: AnyPlugin;
@@ -71,6 +73,8 @@ export interface PluginContextParts {
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
   readonly owned: DisposalStack;
+  readonly bus: ConsumerBus;
+  readonly instance: string;
 }
 
 /** Builds what a plugin may touch, and nothing else: capabilities it did not declare are not there. */
@@ -191,6 +195,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         parts.caller.client(parts.workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
       ]),
     ) as never,
+    events: { subscribe: (wanted, handler) => runtimeConsumer(parts, wanted, handler) },
     keys: parts.keys as never,
     secrets: secretsPort(parts.secrets),
     policy: {

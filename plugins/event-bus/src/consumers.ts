@@ -43,7 +43,7 @@ export class Consumers {
     const group = groupOf(caller, consumer_group);
     // A group that is named after its one consumer is that process's own, and goes when the process is gone.
     if (consumer_group.endsWith(`.${consumer}`)) await groups.touch(family, group);
-    const sees = visibility(caller, group, body.env_id === '*');
+    const sees = visibility(caller, group, { everywhere: body.env_id === '*', types: body.types });
     const everywhere = body.env_id === '*' ? this.#family(caller, family, group) : undefined;
     const ref = everywhere ? { env: '*', family } : { env: environmentOf(ctx, request, body.env_id), family };
     const read = everywhere ? () => everywhere.read(consumer, count, start) : () => this.readStream(ref, group, consumer, count, start);
@@ -156,8 +156,12 @@ export class Consumers {
  * Which entries a group gets: redelivered copies only in the group that refused them; over all environments, a vertical hears the platform
  * and itself. In one named environment consumption is unrestricted (doc2); what is not seen is acknowledged unread.
  */
-export function visibility({ vertical }: Caller, group: string, everywhere: boolean): (entry: ReadEntry) => boolean {
-  const restricted = everywhere && vertical !== 'platform';
+export function visibility({ vertical }: Caller, group: string, asked: { everywhere: boolean; types?: readonly string[] | undefined }): (entry: ReadEntry) => boolean {
+  const restricted = asked.everywhere && vertical !== 'platform';
+  // A replayed dead letter is the same event once more (C3, C18).
+  const types = asked.types && new Set(asked.types.flatMap(type => [type, `${type}.replayed`]));
   return ({ envelope: { only_group, event_type } }) =>
-    (only_group === undefined || only_group === group) && (!restricted || event_type.startsWith('platform:') || event_type.startsWith(`${vertical}:`));
+    (only_group === undefined || only_group === group) &&
+    (types === undefined || types.has(event_type)) &&
+    (!restricted || event_type.startsWith('platform:') || event_type.startsWith(`${vertical}:`));
 }

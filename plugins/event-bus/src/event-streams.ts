@@ -37,7 +37,7 @@ export class EventStreams {
     const { query, caller, signal } = request;
     const ref = { family: familyOf(ctx, query.stream_family), env: environmentOf(ctx, request, query.env_id) };
     const group = groupOf(caller, query.consumer_group);
-    return this.#events({ ref, group, consumer: `sse-${ctx.platform.newId()}`, sees: visibility(caller, group, false), deep: false }, signal);
+    return this.#events({ ref, group, consumer: `sse-${ctx.platform.newId()}`, sees: visibility(caller, group, { everywhere: false }), deep: false }, signal);
   }
 
   /**

@@ -44,8 +44,17 @@ export const notification = defineContract({
   waivers: { 'platform:notification:received': 'C4: the name is fixed by doc2' },
   routes: { ...messageRoutes, ...gatewayRoutes, ...templateRoutes, ...upkeepRoutes },
   consumes: {
-    environmentGone: subscribe('platform:sys:env:deleted', { family: 'sys' }),
     accountGone: subscribe('platform:auth:user:deleted', { family: 'identity' }),
+  },
+  onEnvironmentDeleted: {
+    purge: {
+      messages: 'messages',
+      gateways: 'gateways',
+      templates: 'templates',
+      preferences: 'preferences',
+      suppressions: 'suppressed addresses',
+      mailbox: 'kept mails',
+    },
   },
   tasks: { email: delivery('e-mail'), sms: delivery('SMS'), push: delivery('push'), web_push: delivery('web push'), mail: delivery('letter') },
   jobs: {

@@ -21,7 +21,7 @@ export default definePlugin(notification, {
         readMessage: request => of.inbox.read(request),
         searchMessages: request => of.log.search(request),
         explainMessage: request => of.log.explain(request),
-        explain: request => of.log.explain(request),
+        messageDeliveries: request => of.log.deliveries(request),
         unsubscribe: exchange => of.unsubscribe.answer(exchange),
         listGateways: request => of.gateways.list(request),
         createGateway: request => of.gateways.create(request),
@@ -52,10 +52,6 @@ export default definePlugin(notification, {
         deleteMail: request => of.mailbox.remove(request),
       },
       on: {
-        environmentGone: async ({ payload }) => {
-          of.tenants.forget(payload.env_id);
-          await of.upkeep.forgetEnvironment(payload.env_id);
-        },
         accountGone: ({ payload }) => of.upkeep.forgetPerson(String(payload['user_id'])),
       },
       tasks: { email: deliver, sms: deliver, push: deliver, web_push: deliver, mail: deliver },

@@ -134,7 +134,7 @@ describe('administration', () => {
     await world.host.clock.advance('1s');
     await world.reaches(id, 'delivered', 'sms');
     await world.reaches(id, 'no_gateway', 'push');
-    const explained = await admin.explain({ targetEnvId: env_id, params: { notification_id: id } });
+    const explained = await admin.explainMessage({ targetEnvId: env_id, params: { notification_id: id } });
     expect(explained).toMatchObject({ correlation_id: 'change-1', rendering: { template_key: 'no.such', rendered_from: 'literal', why: expect.stringContaining('no template no.such') } });
     expect(explained.channels).toMatchObject([
       { channel: 'view', state: 'delivered', why: 'the inbox always gets it' },
@@ -148,7 +148,7 @@ describe('administration', () => {
       await search({ state: 'dead_lettered' }),
       await search({ user_id: 'nobody' }),
     ]).toEqual([[id], [id], [], []]);
-    await expect(world.host.by(world.admin(world.env())).explain({ targetEnvId: world.env(), params: { notification_id: id } })).rejects.toMatchObject({ status: expect.any(Number) });
+    await expect(world.host.by(world.admin(world.env())).explainMessage({ targetEnvId: world.env(), params: { notification_id: id } })).rejects.toMatchObject({ status: expect.any(Number) });
   });
 
   test('NTF-061 NTF-064 KRN-011 its events are named with colons, carry everything, and its health says the build', async () => {

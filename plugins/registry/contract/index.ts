@@ -21,7 +21,7 @@ export const registry = defineContract({
   essential: true,
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
   workloads: { post: { post: ['post:write'] } },
-  capabilities: ['key-value', 'policy-store'],
+  capabilities: ['key-value', 'policy-store', 'backends'],
   config: Type.Object({
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
     dnsServers: Type.String({
@@ -67,15 +67,6 @@ export const registry = defineContract({
   events,
   routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...appRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
-  jobs: {
-    settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
-    signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
-    watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
-    forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
-    recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
-    followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
-    recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
-  },
   tasks: {
     // Registry rule 9: what the notification service does not take is tried for ever (C29), every ten seconds at first.
     inviteByMail: task(Type.Object({ to: Type.String(), org_name: Type.String(), link: Type.String(), invitation_id: Id, ends_on: Type.String(), correlation_id: Type.String() }), {
@@ -86,6 +77,33 @@ export const registry = defineContract({
       timeout: '15s',
       sealed: 'mail',
     }),
+    purgeEnvironment: task(Type.Object({ env_id: Id, service: Type.String() }), {
+      summary: 'Have a service delete what it holds of a deleted environment',
+      attempts: 300,
+      backoff: [2, 5, 15, 60, 300],
+      timeout: '1m',
+    }),
+  },
+  onEnvironmentDeleted: {
+    keep: {
+      audit: 'the trail outlives what it tells of, for its retention',
+      audit_anchors: 'signatures of the trail',
+      audit_cuts: 'proofs of what the retention removed from the trail',
+      audit_heads: 'ends of the trail',
+      hostnames: 'deleted with the environment, or kept so that nobody else gets the name',
+      policy_sets: 'deleted with the environment, in one transaction',
+      policy_relations: 'deleted with the environment, in one transaction',
+      policy_attributes: 'deleted with the environment, in one transaction',
+    },
+  },
+  jobs: {
+    settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
+    signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
+    watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
+    forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
+    recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
+    followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
+    recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
   templates,
   pages,

@@ -46,7 +46,7 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => of.policies.upsertAttribute(request),
         policyRemove: request => of.policies.remove(request),
       },
-      tasks: { inviteByMail: (mail, run) => of.mail.send(mail, run) },
+      tasks: { inviteByMail: (mail, run) => of.mail.send(mail, run), purgeEnvironment: (payload, run) => of.purges.purge(payload, run) },
       jobs: {
         signAudit: signal => of.auditAnchors.sign(signal),
         watchAudit: signal => of.auditWatch.look(signal),

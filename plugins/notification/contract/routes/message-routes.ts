@@ -65,11 +65,11 @@ export const messageRoutes = {
     returns: Explanation,
     problems: ['message_not_found'],
   }),
-  explain: post('/v1/message-log/{notification_id}/explain', {
-    summary: 'Explain',
+  messageDeliveries: get('/v1/message-log/{notification_id}/deliveries', {
+    summary: 'What each channel did with a message',
     gate: 'post:admin',
     env: 'target',
-    returns: Explanation,
+    returns: Type.Object({ items: Explanation.properties.channels }),
     problems: ['message_not_found'],
     hidden: true,
   }),

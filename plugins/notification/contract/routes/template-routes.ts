@@ -30,7 +30,13 @@ export const templateRoutes = {
     returns: Preview,
     problems: ['template_invalid', 'template_not_found'],
   }),
-  showTemplate: post('/v1/templates/{template_id}/show', { summary: 'Preview', ...administered, returns: Preview, problems: ['template_invalid', 'template_not_found'], hidden: true }),
+  showTemplate: get('/v1/templates/{template_id}/preview', {
+    summary: 'A template with sample values',
+    ...administered,
+    returns: Preview,
+    problems: ['template_invalid', 'template_not_found'],
+    hidden: true,
+  }),
   sendTemplate: post('/v1/templates/{template_id}/send-test', {
     summary: 'Send a test',
     ...administered,

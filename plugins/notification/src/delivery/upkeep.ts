@@ -38,22 +38,6 @@ export class Upkeep {
     for (const round of rounds) while (!signal.aborted && (await round()).length === ROWS);
   }
 
-  /** Everything of an environment that is gone. */
-  async forgetEnvironment(envId: string): Promise<void> {
-    await this.#ctx.db.tx(async ({ sql }) => {
-      for (const gone of [
-        sql`delete from messages where env_id = ${envId}`,
-        sql`delete from dead_letters where env_id = ${envId}`,
-        sql`delete from gateways where env_id = ${envId}`,
-        sql`delete from templates where env_id = ${envId}`,
-        sql`delete from preferences where env_id = ${envId}`,
-        sql`delete from suppressions where env_id = ${envId}`,
-        sql`delete from mailbox where env_id = ${envId}`,
-      ])
-        await gone;
-    });
-  }
-
   async forgetPerson(userId: string): Promise<void> {
     await this.#ctx.db.tx(async ({ sql }) => {
       await sql`delete from messages where user_id = ${userId}`;

@@ -54,6 +54,10 @@ export class MessageLog {
     return { ...messageOf(this.#ctx.keys.content, row), rendering: await this.#rendering(row), channels };
   }
 
+  async deliveries(request: RequestOf<Contract, 'messageDeliveries'>) {
+    return { items: (await this.explain(request)).channels };
+  }
+
   async #rendering(row: MessageRow): Promise<Explanation['rendering']> {
     try {
       const { shown, template } = openContent(this.#ctx.keys.content, row.notification_id, row.content);

@@ -38,9 +38,4 @@ export class Tenants {
       throw this.#ctx.problem('org_unknown', { detail: 'The registry did not say whose environment it is. Try again.', cause });
     }
   }
-
-  forget(envId: string): void {
-    this.#looks.forget(envId);
-    this.#orgs.forget(envId);
-  }
 }
