@@ -157,13 +157,21 @@ describe('administration', () => {
     expect(json).toMatchObject({ service: 'post', build: 'test', version: expect.stringContaining('test') });
   });
 
-  test('NTF-059 NTF-060 a policy set that is written here is told to the family of policies, which this service hears', async () => {
-    const env_id = world.env();
-    expect(world.host.manifest.events['platform:post:policy:updated']).toMatchObject({ family: 'policy' });
-    const persona = as.userIn(env_id, 'post:policy:admin');
-    const body = JSON.stringify({ name: 'night', policies: 'forbid(principal, action, resource) when { false };' });
-    const { status } = await world.host.fetch(`/v1/admin/policy-sets?target_env_id=${env_id}`, { method: 'POST', persona, body });
-    expect(status).toBeLessThan(600);
+  test('NTF-030 NTF-031 NTF-018 keeps messages and what they need alone: no policies, no changes of producers, no secrets', async () => {
+    const tables = await world.sql<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;
+    const kernels = ['audit_marks', 'consumer_leads', 'idempotent_answers', 'inbox', 'outbox', 'schema_migrations', 'service_keys', 'work_jobs', 'work_tasks'];
+    expect(tables.map(({ name }) => name).filter(name => !kernels.includes(name))).toEqual([
+      'dead_letters',
+      'deliveries',
+      'gateways',
+      'mailbox',
+      'messages',
+      'preferences',
+      'suppressions',
+      'templates',
+    ]);
+    const columns = await world.sql<{ name: string }[]>`select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = 'gateways'`;
+    expect(columns.map(({ name }) => name).filter(name => /secret|password|token|credential/.test(name))).toEqual(['secret_ref']);
   });
 });
 

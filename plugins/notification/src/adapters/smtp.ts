@@ -8,7 +8,7 @@ const IDLE_MS = 30_000;
 const MOST_POOLS = 200;
 
 interface Pool {
-  readonly transporter: Transporter;
+  readonly transporter: Promise<Transporter>;
   users: number;
   usedAt: number;
   stale: boolean;
@@ -31,6 +31,7 @@ export class Smtp implements Adapter, AsyncDisposable {
   readonly name = 'smtp';
   readonly #pools = new Map<string, Pool>();
   readonly #options: SmtpOptions;
+  #retired = 0;
 
   constructor(options: SmtpOptions) {
     this.#options = options;
@@ -39,11 +40,12 @@ export class Smtp implements Adapter, AsyncDisposable {
   async dispatch(outgoing: Outgoing, gateway: GatewaySettings, secret: Uint8Array | undefined, signal: AbortSignal): Promise<void> {
     const from = senderOf(gateway.config.from ?? '');
     if (!from) throw new DispatchFailure('the gateway names no sender: set config.from');
-    const pool = await this.#pool(gateway, secret);
+    const pool = this.#pool(gateway, secret);
     pool.users += 1;
     try {
+      const transporter = await pool.transporter;
       const sent = await raced(
-        pool.transporter.sendMail({
+        transporter.sendMail({
           from,
           to: { name: '', address: outgoing.to },
           subject: outgoing.subject,
@@ -77,25 +79,38 @@ export class Smtp implements Adapter, AsyncDisposable {
     for (const [key, pool] of this.#pools) {
       if (pool.users > 0 || (!pool.stale && pool.usedAt >= before && this.#pools.size <= MOST_POOLS)) continue;
       this.#pools.delete(key);
-      pool.transporter.close();
+      void pool.transporter.then(each => each.close()).catch(() => undefined);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { transporter } of this.#pools.values()) transporter.close();
+    const pools = [...this.#pools.values()];
     this.#pools.clear();
+    for (const { transporter } of pools) (await transporter.catch(() => undefined))?.close();
   }
 
-  async #pool(gateway: GatewaySettings, secret: Uint8Array | undefined): Promise<Pool> {
-    const url = new URL(gateway.gateway_url as string);
-    const known = this.#pools.get(gateway.gateway_id);
+  /** The pool of a gateway as it is now: made at once, so that many who ask share it. */
+  #pool(gateway: GatewaySettings, secret: Uint8Array | undefined): Pool {
     const credentials = secret === undefined ? undefined : authOf(secret);
     const mark = `${gateway.version} ${credentials === undefined}`;
+    const known = this.#pools.get(gateway.gateway_id);
     if (known && !known.stale && known.mark === mark) return known;
     if (known) {
+      // Who is under way with the one before ends there.
       known.stale = true;
-      this.#pools.set(`${gateway.gateway_id} ${this.#options.now()} ${this.#pools.size}`, known);
+      this.#retired += 1;
+      this.#pools.set(`${gateway.gateway_id} retired ${this.#retired}`, known);
     }
+    const made: Pool = { transporter: this.#connect(gateway, credentials), users: 0, usedAt: this.#options.now(), stale: false, mark };
+    made.transporter.catch(() => {
+      made.stale = true;
+    });
+    this.#pools.set(gateway.gateway_id, made);
+    return made;
+  }
+
+  async #connect(gateway: GatewaySettings, credentials: ReturnType<typeof authOf> | undefined): Promise<Transporter> {
+    const url = new URL(gateway.gateway_url as string);
     const { address } = await addressOf(url.hostname, { privateOk: gateway.private_ok }).catch(error => {
       throw new DispatchFailure((error as Error).message, { away: true });
     });
@@ -117,9 +132,7 @@ export class Smtp implements Adapter, AsyncDisposable {
       dnsTimeout: TIMEOUT_MS,
     } as never) as Transporter;
     transporter.on('error', () => undefined);
-    const made = { transporter, users: 0, usedAt: this.#options.now(), stale: false, mark };
-    this.#pools.set(gateway.gateway_id, made);
-    return made;
+    return transporter;
   }
 }
 
