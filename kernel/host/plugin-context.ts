@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type AnyContract,
   type AnyPlugin,
@@ -47,6 +49,7 @@ import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
 import { secretsPort } from '../secrets/secrets-port.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
+import { RateLimit } from '../storage/rate-limit.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { catalogActions } from './catalog-actions.ts';
 import { runtimeConsumer } from './service-consumers.ts';
@@ -218,6 +221,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     },
     platform: parts.platform,
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
+    limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),
+    files: { directory: () => ownFolder(parts.platform.dataDir, manifest.id) },
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
@@ -248,6 +253,13 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     own: resource => parts.owned.own(resource),
   };
   return Object.freeze(context);
+}
+
+/** `<data>/files/{service}`. Service ids are of a-z and 0-9, so that none leads anywhere else (check E002). */
+function ownFolder(dataDir: string, service: string): string {
+  const folder = join(dataDir, 'files', service);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }
 
 /** The workload a typed client calls as: the further one whose needs name that service (`{service}-post`, NTF-056), the plugin's own when `uses` does or nobody. */

@@ -2,7 +2,7 @@ import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EventChannel } from '../src/event-channel.ts';
+import { EventChannel } from '../src/live/event-channel.ts';
 import { FakeConnection } from './fixtures/fake-connection.ts';
 import { PERSON } from './fixtures/fake-identity.ts';
 import { APP, type Browser, codeOf, ENV, HOST, ORG, Store, World } from './fixtures/world.ts';

@@ -1,3 +1,4 @@
+import type { Limit, LimitOptions } from './limit.ts';
 import type { Delivery } from './plugin.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
@@ -239,6 +240,10 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string /** A UUIDv7. */; newId(): string };
   /** A cache of answers of somebody else, on this clock: bounded, by time, one question at a time for a key. */
   cache<V>(options: CacheOptions<V>): Cache<V>;
+  /** A limit on how often something is done, counted for all processes of the service together. */
+  limit(options: LimitOptions): Limit;
+  /** A folder that is this service's own, of mode 0700, made when first asked for. It is on this machine alone, and part of a backup. */
+  readonly files: { directory(): string };
   readonly kv: KeyValue;
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */
