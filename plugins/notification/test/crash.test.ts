@@ -39,7 +39,10 @@ test('NTF-008 processes that are killed in the middle of the work lose nothing a
   const sentBy = async (from: number, count: number) => {
     for (let n = from; n < from + count; n++) {
       const to = `crash${n}@example.org`;
-      sent.push({ to, id: await world.send({ env_id, recipient: { user_id: `reader${n % 7}`, email: to }, channels: ['email'], idempotency_key: `crash ${n}` }, world.producer(`crash${n % 3}-post`)) });
+      sent.push({
+        to,
+        id: await world.send({ env_id, recipient: { user_id: `reader${n % 7}`, email: to }, channels: ['email'], idempotency_key: `crash ${n}` }, world.producer(`crash${n % 3}-post`)),
+      });
     }
   };
   const share = MESSAGES / (KILLS + 1);
@@ -58,7 +61,9 @@ test('NTF-008 processes that are killed in the middle of the work lose nothing a
     await world.host.clock.advance('5s');
     return delivered();
   }).toBe(MESSAGES);
-  const views = await world.sql<{ n: number; ids: number }[]>`select count(*)::int as n, count(distinct notification_id)::int as ids from deliveries where env_id = ${env_id} and channel = 'view' and state = 'delivered'`;
+  const views = await world.sql<
+    { n: number; ids: number }[]
+  >`select count(*)::int as n, count(distinct notification_id)::int as ids from deliveries where env_id = ${env_id} and channel = 'view' and state = 'delivered'`;
   const told = await world.sql<{ n: number; ids: number }[]>`
     select count(*)::int as n, count(distinct payload->>'notification_id')::int as ids from outbox where env_id = ${env_id} and event_type = 'platform:notification:received'`;
   expect([[...views], [...told]]).toEqual([[{ n: MESSAGES, ids: MESSAGES }], [{ n: MESSAGES, ids: MESSAGES }]]);

@@ -1,9 +1,8 @@
-import { type RequestOf, reply } from '@platform/sdk';
+import { type Limit, type RequestOf, reply } from '@platform/sdk';
 import { CATEGORIES, type Send } from '../../contract/schema/send.ts';
 import { type Contract, type Ctx, nowOf } from '../context.ts';
 import { isOneAddress } from '../people/mail-address.ts';
 import { sealContent } from './content.ts';
-import { SendRate } from './send-rate.ts';
 
 /** Rows that wait to be put into inboxes are announced here. */
 export const ANNOUNCED = 'post_messages';
@@ -11,18 +10,19 @@ export const ANNOUNCED = 'post_messages';
 /** Takes messages in: committed before anything is delivered (NTF-008). */
 export class Intake {
   readonly #ctx: Ctx;
-  readonly #rate: SendRate;
+  /** 200 a second and 400 at once of one producer, over all processes (G-K-19). */
+  readonly #rate: Limit;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
-    this.#rate = new SendRate(() => ctx.clock.now().getTime());
+    this.#rate = ctx.limit({ name: 'send', max: 400, seconds: 2 });
   }
 
   async send({ body, caller, headers, correlationId }: RequestOf<Contract, 'send'>) {
     const { problem } = this.#ctx;
     if (caller.kind !== 'machine') throw problem('m2m_required', { detail: 'People do not send messages; a service does it for them with its own credentials.' });
-    const wait = this.#rate.take(caller.clientId);
-    if (wait !== undefined) throw problem('rate_limited', { detail: `200 messages a second, 400 at once. Try again in ${wait} s.`, headers: { 'retry-after': String(wait) } });
+    const { allowed, headers: told } = await this.#rate.take(caller.clientId);
+    if (!allowed) throw problem('rate_limited', { detail: '200 messages a second, 400 at once. Try again in a moment.', headers: { ...told } });
     this.#check(body);
     const notification_id = await this.#keep(body, caller.subject, body.idempotency_key ?? headers['idempotency-key'], body.correlation_id ?? correlationId);
     return reply({ notification_id, status: 'queued' as const }, { status: 202 });
