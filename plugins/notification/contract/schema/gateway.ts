@@ -2,7 +2,9 @@ import { Id, type Static, Type } from '@platform/sdk/contract';
 import { Channel } from './send.ts';
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
-export const GatewayScope = Type.Union([Type.Literal('env', { title: 'This environment' }), Type.Literal('org', { title: 'Its organization' }), Type.Literal('sys', { title: 'The platform' })]);
+export const GatewayScope = Type.Union([Type.Literal('env', { title: 'This environment' }), Type.Literal('org', { title: 'Its organization' }), Type.Literal('sys', { title: 'The platform' })], {
+  title: 'Serves',
+});
 export type GatewayScope = Static<typeof GatewayScope>;
 export const SimulatedFailure = Type.Object({
   mode: Type.Union([Type.Literal('always'), Type.Literal('first_n')]),
@@ -18,12 +20,13 @@ const settings = {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   channel: Channel,
   gateway_url: Type.Optional(
-    Type.Union([Type.String({ maxLength: 1_000, description: 'smtp://host:587, smtps://host:465, or https://relay/send' }), Type.Null()], {
+    Type.Union([Type.String({ maxLength: 200 }), Type.Null()], {
+      title: 'Address',
       description: 'smtp://host:587, smtps://host:465, or https://relay/send',
     }),
   ),
   credentials: Type.Optional(Type.Union([Credentials, Type.Null()], { description: '{"secret_ref": "secrets://…"}: a reference, never the secret itself' })),
-  config: Type.Optional(GatewayConfig),
+  config: Type.Optional(Type.Object(GatewayConfig.properties, { title: 'Settings', description: '{"from": "Name <address>"}; {"simulate_failure": {"mode": "always"}} makes it fail' })),
   enabled: Type.Optional(Type.Boolean({ default: true })),
 };
 /** G-POST-04. */
