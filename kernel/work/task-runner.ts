@@ -67,6 +67,8 @@ export class TaskRunner implements AsyncDisposable {
   readonly #options: TaskRunnerOptions;
   readonly #names: readonly string[];
   readonly #rooms: readonly Room[];
+  /** Where to look at the next look. */
+  readonly #asked = new Set<Room>();
   readonly #running = new Map<string, Running>();
   readonly #ended = new Set<Promise<void>>();
   readonly #timers: Disposable[] = [];
@@ -104,11 +106,16 @@ export class TaskRunner implements AsyncDisposable {
 
   /** Takes what is due while there is room. Asked for again while it looks, it looks again. */
   look(): Promise<void> {
+    return this.#lookIn(this.#rooms);
+  }
+
+  #lookIn(rooms: readonly Room[]): Promise<void> {
+    for (const room of rooms) this.#asked.add(room);
     this.#again = true;
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
       // Asked for between the last look and this moment.
-      if (this.#again && !this.#stopping) void this.look();
+      if (this.#again && !this.#stopping) void this.#lookIn([]);
     });
     return this.#looking;
   }
@@ -145,7 +152,9 @@ export class TaskRunner implements AsyncDisposable {
     try {
       while (this.#again && !this.#stopping) {
         this.#again = false;
-        for (const room of this.#rooms) while (!this.#stopping && (await this.#take(room)) > 0);
+        const rooms = [...this.#asked];
+        this.#asked.clear();
+        for (const room of rooms) while (!this.#stopping && (await this.#take(room)) > 0);
         if (!this.#stopping) this.#wakeAt(await this.store.nextDue(this.#names, clock.now()));
       }
     } catch (error) {
@@ -214,7 +223,8 @@ export class TaskRunner implements AsyncDisposable {
       if (!running.finished && !running.lost) await this.#failed(running, error);
     } finally {
       this.#running.delete(task.task_id);
-      if (!this.#stopping) void this.look();
+      // One place came free: in its own room alone.
+      if (!this.#stopping) void this.#lookIn(this.#rooms.filter(({ names }) => names.includes(task.name)));
     }
   }
 
