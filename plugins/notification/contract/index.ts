@@ -11,7 +11,7 @@ export { Send } from './schema/send.ts';
 
 /** Retries are the delivery's own (NTF-043); the tries of the task are for processes that die. Each channel has room of its own, so that none waits for another's provider. */
 const delivery = (channel: string) =>
-  task(Type.Object({ delivery_id: Id }), { summary: `Deliver by ${channel}`, lane: 'env', attempts: 50, backoff: [1, 5, 30], timeout: '30s', abreast: 4, slots: 12 });
+  task(Type.Object({ delivery_id: Id }), { summary: `Deliver by ${channel}`, lane: 'env', attempts: 50, backoff: [1, 5, 30], timeout: '30s', abreast: 8, slots: 24 });
 
 /** Notification: messages to people, in their inbox first and beyond it (doc2; G-POST). */
 export const notification = defineContract({

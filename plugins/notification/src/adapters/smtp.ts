@@ -119,7 +119,7 @@ export class Smtp implements Adapter, AsyncDisposable {
     const secure = url.protocol === 'smtps:';
     const transporter = createTransport({
       pool: true,
-      maxConnections: 4,
+      maxConnections: 8,
       host: address,
       port: Number(url.port || (secure ? 465 : 587)),
       secure,
