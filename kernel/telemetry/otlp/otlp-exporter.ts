@@ -118,10 +118,10 @@ export class OtlpExporter implements AsyncDisposable {
 
 /** Members as OTLP's JSON has them. */
 export function attributesOf(members: Readonly<Record<string, unknown>>): object[] {
-  return Object.entries(members).flatMap(([key, value]) => (value === undefined || value === null ? [] : [{ key, value: valueOf(value) }]));
+  return Object.entries(members).flatMap(([key, value]) => (value === undefined || value === null ? [] : [{ key, value: anyValue(value) }]));
 }
 
-function valueOf(value: unknown): object {
+function anyValue(value: unknown): object {
   if (typeof value === 'boolean') return { boolValue: value };
   if (typeof value === 'number') return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
   return { stringValue: String(value) };
