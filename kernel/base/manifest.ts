@@ -5,6 +5,7 @@ import type {
   AnyRoute,
   EnvironmentEnd,
   EventDef,
+  InboxDecl,
   JobDef,
   KeyDecl,
   PageDecl,
@@ -43,6 +44,7 @@ export interface Manifest {
   readonly pages: Readonly<Record<string, PageDecl>>;
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
   readonly onEnvironmentDeleted?: EnvironmentEnd;
+  readonly inbox?: InboxDecl;
   readonly capabilities: readonly string[];
   readonly waivers: Readonly<Record<string, string>>;
   readonly aliases: Readonly<Record<string, string>>;
@@ -76,6 +78,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     pages: withWorkPage(base),
     templates: base.templates,
     onEnvironmentDeleted: base.onEnvironmentDeleted,
+    inbox: base.inbox,
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},
