@@ -217,6 +217,7 @@ export class ServiceApp {
           correlationId: exchange.correlationId,
           tenant: exchange.tenant,
           caller: request.caller,
+          peer: request.peer,
           targetEnvId: request.targetEnvId,
           env: request.env,
           permits: async action => request.caller !== undefined && this.#permits(await incoming.identity(), action, request.targetEnvId, exchange.correlationId),
