@@ -5,8 +5,8 @@ import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { Operator } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CertificateStore } from '../src/certificate-store.ts';
-import command from '../src/client-cert-command.ts';
+import { CertificateStore } from '../src/certificates/certificate-store.ts';
+import command from '../src/commands/ca-command.ts';
 import { csrOf, stolenCsr, World } from './fixtures/world.ts';
 
 let world: World;
