@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import type { IssuedCertificate, LeafOrder } from '@platform/sdk';
 import type { CertificateMeta, CertificateStore } from '../certificates/certificate-store.ts';

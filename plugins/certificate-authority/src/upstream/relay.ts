@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as x509 from '@peculiar/x509';
