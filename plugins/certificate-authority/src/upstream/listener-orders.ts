@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isProblem } from '@platform/sdk';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
 import type { Ctx } from '../context.ts';
 import type { Orders, Order } from '../acme/orders.ts';
@@ -9,15 +11,18 @@ const OWNER = 'platform';
 const REFUSED_MS = 30_000;
 const AT_ONCE = 16;
 const STEPS = 30;
+const TRIES = 10;
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 5_000;
 
 /** External names of the platform's own listeners: an upstream certificate each, ordered when it is first asked for (C22, G-ACME-08). */
 export class ListenerOrders {
   readonly #ctx: Ctx;
-  readonly #parts: { readonly relay: Relay; readonly orders: Orders; readonly store: CertificateStore };
+  readonly #parts: { readonly relay: Relay; readonly orders: Orders; readonly store: CertificateStore; readonly signal: AbortSignal };
   readonly #running = new Map<string, Promise<void>>();
   readonly #refused = new Map<string, number>();
 
-  constructor(ctx: Ctx, parts: { relay: Relay; orders: Orders; store: CertificateStore }) {
+  constructor(ctx: Ctx, parts: { relay: Relay; orders: Orders; store: CertificateStore; signal: AbortSignal }) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -50,29 +55,42 @@ export class ListenerOrders {
     this.#running.set(domain, run);
   }
 
+  /** What may succeed later is tried again, for about half a minute: nobody else does, for an order of our own. */
+  async #insist<T>(step: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await step();
+      } catch (error) {
+        if (tries >= TRIES || this.#parts.signal.aborted || !isProblem(error) || error.retry !== 'later') throw error;
+        await delay(Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS), undefined, { signal: this.#parts.signal }).catch(() => undefined);
+      }
+    }
+  }
+
   async #order(domain: string): Promise<void> {
     const { relay, orders } = this.#parts;
     const identifier: Identifier = { type: 'dns', value: domain };
-    let order: Order = await relay.open({
+    const draft = {
       order_id: this.#ctx.platform.newId(),
       account_id: OWNER,
-      classification: 'external',
-      status: 'pending',
+      classification: 'external' as const,
+      status: 'pending' as const,
       identifier,
       identifiers: [identifier],
       created_at: this.#ctx.clock.now().toISOString(),
       expires: orders.expiry(),
       certificate_id: null,
-    });
+    };
+    let order: Order = await this.#insist(() => relay.open(draft));
     const save = async (next: Order) => {
       order = next;
       await orders.put(next);
     };
     await save(order);
-    if (order.status === 'pending') await save(await relay.respond(order, 0));
+    if (order.status === 'pending') await save(await this.#insist(() => relay.respond(order, 0)));
     await save({ ...order, status: 'processing' });
     for (let step = 0; step < STEPS; step += 1) {
-      const done = await relay.complete(order, save);
+      const done = await this.#insist(() => relay.complete(order, save));
       if (done.certificate) return save({ ...done.order, status: 'valid', certificate_id: done.certificate.certificate_id });
       if (done.order.status === 'invalid') throw new Error(done.order.error?.detail ?? 'the upstream authority gave the order up');
     }

@@ -16,5 +16,5 @@ export async function openUpstream(ctx: Ctx, parts: { store: CertificateStore; i
   const stopping = new AbortController();
   ctx.own({ [Symbol.dispose]: () => stopping.abort() });
   const relay = new Relay(ctx, { client, account, store: parts.store, issuance: parts.issuance, signal: stopping.signal });
-  return { relay, listeners: new ListenerOrders(ctx, { relay, orders: parts.orders, store: parts.store }) };
+  return { relay, listeners: new ListenerOrders(ctx, { relay, orders: parts.orders, store: parts.store, signal: stopping.signal }) };
 }
