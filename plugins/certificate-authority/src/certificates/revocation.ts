@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Caller, SYSTEM } from '@platform/sdk';
 import type { Announcer } from '../announcer.ts';
 import type { Ctx } from '../context.ts';
@@ -28,6 +29,8 @@ export class Revocation {
       await issuance.logged('revoked', revoked, who.by);
       await store.update(revoked);
       await this.#mark([revoked]);
+      await this.publish();
+      await this.#ctx.kv.call('PUBLISH', 'revoked:changed', revoked.thumbprint);
       const { certificate_id, serial, domain, thumbprint } = revoked;
       announcer.tell(EVENT, async tx => {
         await tx.emit(EVENT, SYSTEM.envId, { certificate_id, serial, domain });
@@ -43,9 +46,21 @@ export class Revocation {
     });
   }
 
-  /** Marks are written again and again: a store that came back empty must not forgive a revoked certificate. */
+  /**
+   * Marks and the list of them are written again and again: a store that came back empty must not forgive a revoked certificate. Processes read the
+   * list when its stamp is another one.
+   */
   async publish(): Promise<void> {
-    await this.#mark(this.#parts.store.revoked(this.#ctx.clock.now()));
+    const revoked = this.#parts.store.revoked(this.#ctx.clock.now());
+    await this.#mark(revoked);
+    const list = revoked
+      .map(({ thumbprint }) => thumbprint)
+      .sort()
+      .join(' ');
+    await this.#ctx.kv.pipeline([
+      ['SET', 'revoked:certs', list],
+      ['SET', 'revoked:certs:stamp', hash('sha256', list, 'base64url')],
+    ]);
   }
 
   /** When and how often revoked certificates were shown to a service since, by thumbprint. */
