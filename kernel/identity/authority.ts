@@ -195,7 +195,10 @@ export async function readCsr(csr: string | Uint8Array): Promise<{ hierarchy: Hi
   }
   const hierarchy = hierarchyOf(key);
   if (hierarchy === undefined) throw new BadCsr('the key is of a kind or size this authority does not sign');
-  if (!(await request.verify())) throw new BadCsr('the CSR is not signed by the key it carries');
+  const proven = await request.verify().catch((error: unknown) => {
+    throw new BadCsr('the signature of the CSR cannot be read', { cause: error });
+  });
+  if (!proven) throw new BadCsr('the CSR is not signed by the key it carries');
   const alternative = request.extensions.find(extension => extension instanceof x509.SubjectAlternativeNameExtension);
   return {
     hierarchy,

@@ -5,6 +5,13 @@ import { calculateJwkThumbprint, errors, flattenedVerify, type FlattenedJWSInput
 export const ALGORITHMS: readonly string[] = ['ES256', 'ES384', 'RS256', 'EdDSA', 'ML-DSA-65'];
 const MEMBERS = ['protected', 'payload', 'signature'];
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+/** The members that make a key of each kind. */
+const KINDS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['EC', ['crv', 'x', 'y']],
+  ['RSA', ['n', 'e']],
+  ['OKP', ['crv', 'x']],
+  ['AKP', ['alg', 'pub']],
+]);
 const LONGEST = 131_072;
 const RSA_BITS = { least: 2_048, most: 8_192 };
 
@@ -61,7 +68,7 @@ export async function readKey(given: unknown): Promise<{ jwk: JWK; thumbprint: s
   if (typeof given !== 'object' || given === null) throw new BadJws('bad_public_key', 'jwk is a JSON Web Key.');
   const sent = given as Record<string, unknown>;
   if (PRIVATE.some(member => member in sent)) throw new BadJws('bad_public_key', 'jwk is a public key. Yours had private members: take another one.');
-  const wanted = { EC: ['crv', 'x', 'y'], RSA: ['n', 'e'], OKP: ['crv', 'x'], AKP: ['alg', 'pub'] }[String(sent['kty'])];
+  const wanted = KINDS.get(sent['kty']);
   if (!wanted || !wanted.every(member => typeof sent[member] === 'string' && (sent[member] as string).length <= LONGEST)) throw new BadJws('bad_public_key', 'jwk is no key of a known kind.');
   const jwk = Object.fromEntries(['kty', ...wanted].map(member => [member, sent[member]])) as JWK;
   try {
