@@ -65,7 +65,10 @@ export function wire(parts: WiringParts): DependencyContainer {
 
   single(PARTS.directory, () => new Directory(directoryStore(kv), log));
   single(PARTS.revoked, () => new RevokedCertificates({ kv, log, now: () => clock.now() }));
-  single(PARTS.pools, from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends, revoked: from.resolve(PARTS.revoked) }));
+  single(
+    PARTS.pools,
+    from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends, revoked: from.resolve(PARTS.revoked) }),
+  );
   single(PARTS.caller, from => {
     const caller = new ServiceCaller(from.resolve(PARTS.pools));
     for (const [service, local] of parts.locals) caller.addLocal(service, local);

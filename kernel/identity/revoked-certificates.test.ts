@@ -19,10 +19,7 @@ const kv = {
 } as unknown as KeyValue;
 const warned: object[] = [];
 const log = { warn: (fields: object) => void warned.push(fields) } as unknown as Logger;
-const list = (thumbprints: string) => [
-  stored.set('revoked:certs', thumbprints),
-  stored.set('revoked:certs:stamp', `of ${thumbprints}`),
-];
+const list = (thumbprints: string) => [stored.set('revoked:certs', thumbprints), stored.set('revoked:certs:stamp', `of ${thumbprints}`)];
 afterEach(() => {
   away = false;
   stored.clear();

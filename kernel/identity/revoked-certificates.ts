@@ -68,7 +68,9 @@ export class RevokedCertificates implements AsyncDisposable {
     const { kv } = this.#parts;
     const stamp = String((await kv.call('GET', STAMP)) ?? '');
     if (stamp !== this.#stamp && stamp !== '') {
-      const listed = String((await kv.call('GET', LIST)) ?? '').split(' ').filter(Boolean);
+      const listed = String((await kv.call('GET', LIST)) ?? '')
+        .split(' ')
+        .filter(Boolean);
       this.#stamp = stamp;
       this.#add(listed);
       // What is no longer listed has expired.

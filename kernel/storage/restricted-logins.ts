@@ -1,7 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 
-const COMMANDS = ['get', 'mget', 'exists', 'hvals', 'hset', 'hdel', 'hincrby', 'expire', 'set', 'getdel', 'publish', 'subscribe', 'unsubscribe', 'ping', 'info', 'select', 'client', 'hello', 'auth', 'quit'];
+const COMMANDS = [
+  'get',
+  'mget',
+  'exists',
+  'hvals',
+  'hset',
+  'hdel',
+  'hincrby',
+  'expire',
+  'set',
+  'getdel',
+  'publish',
+  'subscribe',
+  'unsubscribe',
+  'ping',
+  'info',
+  'select',
+  'client',
+  'hello',
+  'auth',
+  'quit',
+];
 
 /**
  * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row and tickets (H-03, H-06). The store keeps

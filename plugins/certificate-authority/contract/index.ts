@@ -87,10 +87,10 @@ export const certificateAuthority = defineContract({
     }),
     fetchCertificate: post('/v1/certificates/fetch', {
       summary: 'Certificate for a listener of the platform',
-      gate: { public: 'Listeners enroll before they have an identity; the handler admits by secret or certificate' },
+      gate: { public: 'Admits the workload that its certificate names; the handler asks whose names they are' },
       body: Type.Object({ domain: Type.String({ maxLength: 253 }), domains: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 20 })), csr: Type.Optional(Pem) }),
       returns: Type.Object({ certificate_id: Id, chain_pem: Type.String(), key_pem: Type.Optional(Type.String()), not_after: Type.String(), source: Source }),
-      problems: ['bad_csr', 'enrollment_rejected', 'credential_required', 'name_not_owned', 'name_not_local', 'mint_queue_full', 'issuance_failed'],
+      problems: ['bad_csr', 'credential_required', 'name_not_owned', 'name_not_local', 'mint_queue_full', 'issuance_failed'],
       idempotency: 'secret',
     }),
     listCertificates: get('/v1/admin/certificates', {

@@ -47,6 +47,11 @@ export async function openService(ctx: Ctx) {
   const finalize = new Finalize(ctx, { orders, accounts, issuance, announcer, relay, suffixes });
   const adoption = new Adoption(ctx, store, issuance);
   const activity = new Activity(ctx, { accounts, orders, store, issuance });
+  // Before a door opens: a certificate that is made while the log is not open would begin it anew.
+  await record.open();
+  await store.load();
+  await accounts.load();
+  await orders.load(token => relay?.keyAuthorization(token));
   return {
     acme: {
       door,
@@ -70,10 +75,6 @@ export async function openService(ctx: Ctx) {
     activity,
     log: { keys, verify: async () => proven(await verifyLog(record, keys, store)) },
     start: async () => {
-      await record.open();
-      await store.load();
-      await accounts.load();
-      await orders.load(token => relay?.keyAuthorization(token));
       await adoption.run();
       await revocation.publish();
     },

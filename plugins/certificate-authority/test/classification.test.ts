@@ -15,9 +15,63 @@ function random(seed: number): () => number {
 }
 
 const SUFFIXES = ['lan', 'corp.example'];
-const LABELS = ['a', 'www', 'localhost', 'local', 'lan', 'corp', 'example', 'org', '10', '127', '172', '192', '168', 'xn--bcher-kva', 'nip', 'io', 'ops', 'sys', 'LOCALHOST', 'Lan', 'x'.repeat(63), '1'];
+const LABELS = [
+  'a',
+  'www',
+  'localhost',
+  'local',
+  'lan',
+  'corp',
+  'example',
+  'org',
+  '10',
+  '127',
+  '172',
+  '192',
+  '168',
+  'xn--bcher-kva',
+  'nip',
+  'io',
+  'ops',
+  'sys',
+  'LOCALHOST',
+  'Lan',
+  'x'.repeat(63),
+  '1',
+];
 const TAILS = ['localhost', 'local', 'lan', 'corp.example', 'example.org', 'com', 'localhost.example.org', 'notlan', 'mycorp.example', 'nip.io', 'internal'];
-const ODD = ['', '.', '..', '*', '*.', '*.*.lan', 'a..lan', '-a.lan', 'a-.lan', 'bücher.lan', 'a b.lan', 'a\n.lan', 'lan.', 'x'.repeat(64), `${'x.'.repeat(130)}lan`, '１２７.0.0.1', '127.1', '0x7f.0.0.1', '2130706433', '127.0.0.1.nip.io', '10.example.com', '_acme.lan', 'a.lan\u0000.example.org', '::ffff:127.0.0.1', '::1', 'fe80::1', '[::1]', '1.2.3.4.5', '256.1.1.1', '010.0.0.1'];
+const ODD = [
+  '',
+  '.',
+  '..',
+  '*',
+  '*.',
+  '*.*.lan',
+  'a..lan',
+  '-a.lan',
+  'a-.lan',
+  'bücher.lan',
+  'a b.lan',
+  'a\n.lan',
+  'lan.',
+  'x'.repeat(64),
+  `${'x.'.repeat(130)}lan`,
+  '１２７.0.0.1',
+  '127.1',
+  '0x7f.0.0.1',
+  '2130706433',
+  '127.0.0.1.nip.io',
+  '10.example.com',
+  '_acme.lan',
+  'a.lan\u0000.example.org',
+  '::ffff:127.0.0.1',
+  '::1',
+  'fe80::1',
+  '[::1]',
+  '1.2.3.4.5',
+  '256.1.1.1',
+  '010.0.0.1',
+];
 
 function nameOf(next: () => number): string {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(next() * from.length)] as T;
@@ -80,5 +134,11 @@ test('H-01 names of the platform belong to the workload of their label, tenants�
   const names = new PlatformNames('example.com', workload => (workload === 'web' ? ['console'] : []));
   const reserved = ['example.com', 'sys.example.com', 'auth.ops.sys.example.com', '*.ops.sys.example.com', 'shop.main.acme.example.com', 'bff.shop.main.acme.example.com', '*.main.acme.example.com'];
   expect([reserved.filter(name => !names.isReserved(name)), ['a.example.com', 'a.b.example.com', 'example.org', 'xexample.com'].filter(name => names.isReserved(name))]).toEqual([[], []]);
-  expect([names.owns('auth', 'auth.ops.sys.example.com'), names.owns('web', 'console.ops.sys.example.com'), names.owns('web', 'auth.ops.sys.example.com'), names.owns('auth', 'a.example.com'), names.owns('proxy', 'shop.main.acme.example.com')]).toEqual([true, true, false, false, true]);
+  expect([
+    names.owns('auth', 'auth.ops.sys.example.com'),
+    names.owns('web', 'console.ops.sys.example.com'),
+    names.owns('web', 'auth.ops.sys.example.com'),
+    names.owns('auth', 'a.example.com'),
+    names.owns('proxy', 'shop.main.acme.example.com'),
+  ]).toEqual([true, true, false, false, true]);
 });

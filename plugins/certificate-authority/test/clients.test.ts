@@ -63,7 +63,10 @@ describe('clients of the field, unmodified', () => {
     const { command = '', environment = {}, args = [] } = bot ?? {};
     const folders = ['--config-dir', join(home, 'c'), '--work-dir', join(home, 'w'), '--logs-dir', join(home, 'l')];
     const call = (...more: string[]) =>
-      run(command, [...args, ...more, ...folders, '--server', `${front.origin}/acme/directory`, '--non-interactive'], { env: { ...process.env, ...environment, REQUESTS_CA_BUNDLE: bundle }, timeout: 100_000 });
+      run(command, [...args, ...more, ...folders, '--server', `${front.origin}/acme/directory`, '--non-interactive'], {
+        env: { ...process.env, ...environment, REQUESTS_CA_BUNDLE: bundle },
+        timeout: 100_000,
+      });
     mkdirSync(join(home, 'webroot'));
     await call('certonly', '--webroot', '-w', join(home, 'webroot'), '-d', 'bot.lan', '-d', 'bot.localhost', '--agree-tos', '-m', 'ops@example.org', '--no-eff-email');
     const live = join(home, 'c', 'live', 'bot.lan');
@@ -81,7 +84,11 @@ describe('verifiers of the field', () => {
     const [leaf = '', intermediate = ''] = chain.split(/(?<=-----END CERTIFICATE-----\n)/);
     const { rootCertificate } = world.stores.authority.classical.files;
     for (const [name, text] of Object.entries({ leaf, intermediate, root: rootCertificate })) writeFileSync(join(home, `${name}.pem`), text);
-    const { stdout } = await run('openssl', ['verify', '-x509_strict', '-purpose', 'sslserver', '-verify_hostname', 'strict.localhost', '-CAfile', 'root.pem', '-untrusted', 'intermediate.pem', 'leaf.pem'], { cwd: home });
+    const { stdout } = await run(
+      'openssl',
+      ['verify', '-x509_strict', '-purpose', 'sslserver', '-verify_hostname', 'strict.localhost', '-CAfile', 'root.pem', '-untrusted', 'intermediate.pem', 'leaf.pem'],
+      { cwd: home },
+    );
     expect(stdout).toContain('leaf.pem: OK');
     expect([existsSync(join(home, 'leaf.pem')), readdirSync(home).length]).toEqual([true, 3]);
   });

@@ -85,8 +85,37 @@ describe('malformed input', () => {
     }
     const header = (of: unknown) => ({ ...good, protected: Buffer.from(typeof of === 'string' ? of : JSON.stringify(of)).toString('base64url') });
     const jwk = jwkOf(key);
-    const wrong: unknown[] = [null, 1, 'x', [], [good], {}, { ...good, payload: 1 }, { ...good, signatures: [] }, header('null'), header('[]'), header('{'), header({}), header({ alg: 'ES256' }), header({ alg: 'ES256', jwk: null })];
-    for (const each of [{ ...jwk, x: '' }, { ...jwk, x: 'AA' }, { ...jwk, crv: 'P-1' }, { ...jwk, kty: 'oct' }, { kty: '__proto__' }, { kty: 'AKP', alg: 'ML-DSA-65', pub: 'AA' }, { kty: 'AKP', alg: 'x', pub: 'AA' }, { kty: 'RSA', n: 'AQAB', e: 'AQAB' }, { kty: 'OKP', crv: 'Ed25519', x: 'AA' }, { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) }, 'x', 7]) wrong.push(header({ alg: 'ES256', jwk: each }));
+    const wrong: unknown[] = [
+      null,
+      1,
+      'x',
+      [],
+      [good],
+      {},
+      { ...good, payload: 1 },
+      { ...good, signatures: [] },
+      header('null'),
+      header('[]'),
+      header('{'),
+      header({}),
+      header({ alg: 'ES256' }),
+      header({ alg: 'ES256', jwk: null }),
+    ];
+    for (const each of [
+      { ...jwk, x: '' },
+      { ...jwk, x: 'AA' },
+      { ...jwk, crv: 'P-1' },
+      { ...jwk, kty: 'oct' },
+      { kty: '__proto__' },
+      { kty: 'AKP', alg: 'ML-DSA-65', pub: 'AA' },
+      { kty: 'AKP', alg: 'x', pub: 'AA' },
+      { kty: 'RSA', n: 'AQAB', e: 'AQAB' },
+      { kty: 'OKP', crv: 'Ed25519', x: 'AA' },
+      { kty: 'OKP', crv: 'X25519', x: 'A'.repeat(43) },
+      'x',
+      7,
+    ])
+      wrong.push(header({ alg: 'ES256', jwk: each }));
     for (const value of wrong) expect(await judge(value)).toBe('refused');
     expect(found.refused).toBeGreaterThan(1_500);
     for (const text of ['', ' ', 'A', 'AA==', 'AAA\n', '****', 7, null, 'A'.repeat(200_000)]) expect(() => readBytes(text, 'csr')).toThrow(BadJws);

@@ -47,7 +47,18 @@ describe('what is kept', () => {
     const keys = ['root.key', 'intermediate.key', 'classical/root.key', 'classical/intermediate.key'];
     expect(keys.map(name => statSync(join(world.stores.dataDir, 'ca', name)).mode & 0o777)).toEqual(keys.map(() => 0o600));
     const secrets = keys.map(name => world.text(`ca/${name}`).split('\n')[1] as string);
-    const doors = ['/openapi.json', '/acme/directory', '/v1/ca/root.crt', '/v1/ca/intermediate.crt', '/v1/admin/certificates', '/v1/admin/settings', '/v1/admin/hierarchies', `/acme/cert/${id}`, '/v1/ca/root.key', '/v1/ca/intermediate.key'];
+    const doors = [
+      '/openapi.json',
+      '/acme/directory',
+      '/v1/ca/root.crt',
+      '/v1/ca/intermediate.crt',
+      '/v1/admin/certificates',
+      '/v1/admin/settings',
+      '/v1/admin/hierarchies',
+      `/acme/cert/${id}`,
+      '/v1/ca/root.key',
+      '/v1/ca/intermediate.key',
+    ];
     for (const path of doors) {
       const { text } = await read(path);
       expect([path, text.includes('PRIVATE KEY'), secrets.some(secret => text.includes(secret))]).toEqual([path, false, false]);
@@ -114,7 +125,23 @@ describe('the log', () => {
     const folder = join(world.stores.dataDir, 'certificates', id);
     mkdirSync(folder);
     writeFileSync(join(folder, 'cert.pem'), leaf.chain);
-    writeFileSync(join(folder, 'meta.json'), JSON.stringify({ certificate_id: id, serial: leaf.serial, domain: 'planted.localhost', kind: 'leaf', thumbprint: leaf.thumbprint, not_before: leaf.notBefore, not_after: leaf.notAfter, source: 'local', created_at: '', revoked: false, revoked_at: null, reason: null }));
+    writeFileSync(
+      join(folder, 'meta.json'),
+      JSON.stringify({
+        certificate_id: id,
+        serial: leaf.serial,
+        domain: 'planted.localhost',
+        kind: 'leaf',
+        thumbprint: leaf.thumbprint,
+        not_before: leaf.notBefore,
+        not_after: leaf.notAfter,
+        source: 'local',
+        created_at: '',
+        revoked: false,
+        revoked_at: null,
+        reason: null,
+      }),
+    );
     appendFileSync(join(world.stores.dataDir, 'issued/log.jsonl'), '{"seq":');
     await using later = await world.again();
     const { json } = await later.host.fetch('/v1/admin/log/verification', { persona: admin });
@@ -135,12 +162,15 @@ describe('the log', () => {
     expect([listed.code, listed.text]).toEqual([0, expect.stringContaining('1 certificate')]);
     expect(await run('revoke', idOf(order), '--reason', '4')).toMatchObject({ code: 0, text: expect.stringContaining('is revoked since') });
     expect((await run('list', '--state', 'revoked', '--q', 'command.localhost')).text).toContain(idOf(order));
-    for (const args of [[], ['nothing'], ['list', 'more'], ['list', '--most', 'x'], ['revoke'], ['revoke', 'x'], ['revoke', idOf(order), '--reason', '99'], ['toString']]) expect((await run(...args)).code).toBe(64);
+    for (const args of [[], ['nothing'], ['list', 'more'], ['list', '--most', 'x'], ['revoke'], ['revoke', 'x'], ['revoke', idOf(order), '--reason', '99'], ['toString']])
+      expect((await run(...args)).code).toBe(64);
   });
 });
 
 describe('revocation', () => {
-  test('H-02 CA-040 who shows a revoked certificate is refused at every door and loses its connections; operators see that it still comes; there is no CRL and no OCSP', { timeout: 30_000 }, async () => {
+  test('H-02 CA-040 who shows a revoked certificate is refused at every door and loses its connections; operators see that it still comes; there is no CRL and no OCSP', {
+    timeout: 30_000,
+  }, async () => {
     const minted = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
     const { certificate_id: id, pem } = minted.json as { certificate_id: string; pem: string };
     const key = /-----BEGIN PRIVATE KEY[\s\S]+/.exec(pem)?.[0] as string;
@@ -160,7 +190,8 @@ describe('revocation', () => {
     expect(await ask()).toBe(200);
     expect((await world.revoke(id)).status).toBe(200);
     await closed.promise;
-    for (const path of ['/v1/ca/root.crt', '/acme/directory', '/v1/admin/certificates']) expect(await world.host.fetch(path, { as: { cert, key } })).toMatchObject({ status: 401, json: { code: 'actor_revoked' } });
+    for (const path of ['/v1/ca/root.crt', '/acme/directory', '/v1/admin/certificates'])
+      expect(await world.host.fetch(path, { as: { cert, key } })).toMatchObject({ status: 401, json: { code: 'actor_revoked' } });
     await expect.poll(async () => ((await read(`/v1/admin/certificates?q=${id}`)).json['items'] as { used_since: number }[])[0]?.used_since, { timeout: 10_000 }).toBeGreaterThanOrEqual(3);
     for (const name of ['crl', 'ocsp']) expect((await world.host.fetch(`/v1/ca/${name}`)).status).toBe(404);
     open.destroy();
@@ -179,9 +210,15 @@ describe('revocation', () => {
 
 describe('what operators read', () => {
   test('F-24 CA-074 CA-075 CA-081 pages and their data are there for administrators, and refused to everybody else', async () => {
-    for (const page of ['overview', 'certificates', 'accounts', 'orders', 'settings']) expect((await read(`/v1/admin/ui/${page}`)).json).toMatchObject({ schema: 'platform.admin-ui/1', page, scope: 'platform' });
+    for (const page of ['overview', 'certificates', 'accounts', 'orders', 'settings'])
+      expect((await read(`/v1/admin/ui/${page}`)).json).toMatchObject({ schema: 'platform.admin-ui/1', page, scope: 'platform' });
     for (const data of ['certificates', 'accounts', 'orders', 'settings', 'figures', 'minutes', 'hierarchies', 'log/verification']) {
-      expect([data, (await read(`/v1/admin/${data}`)).status, (await read(`/v1/admin/${data}`, as.user('sys:read'))).status, (await world.host.fetch(`/v1/admin/${data}`)).status]).toEqual([data, 200, 403, 401]);
+      expect([data, (await read(`/v1/admin/${data}`)).status, (await read(`/v1/admin/${data}`, as.user('sys:read'))).status, (await world.host.fetch(`/v1/admin/${data}`)).status]).toEqual([
+        data,
+        200,
+        403,
+        401,
+      ]);
     }
     expect((await world.host.fetch('/v1/admin/ui/overview')).status).toBe(401);
     expect((await read('/v1/admin/ui/nothing')).status).toBe(404);
@@ -204,7 +241,10 @@ describe('what operators read', () => {
     const shown = await world.host.fetch(`/v1/admin/certificates/${id}/show`, { method: 'POST', persona: admin });
     expect(shown.json).toMatchObject({ domain: 'find-me.localhost', chain_pem: chain });
     expect((await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', body: '{}' })).status).toBe(401);
-    expect(await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', persona: admin, body: '{"reason":5}' })).toMatchObject({ status: 200, json: { state: 'revoked', reason: '5' } });
+    expect(await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', persona: admin, body: '{"reason":5}' })).toMatchObject({
+      status: 200,
+      json: { state: 'revoked', reason: '5' },
+    });
     expect(await find('q=find-me&state=revoked')).toEqual([id]);
     const orders = (await read('/v1/admin/orders?q=find-me&status=valid')).json as { items: { certificate_id: string }[] };
     expect(orders.items.map(row => row.certificate_id)).toEqual([id]);

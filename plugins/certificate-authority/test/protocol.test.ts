@@ -143,7 +143,7 @@ describe('accounts', () => {
 });
 
 describe('a local order', () => {
-  test('CA-064 CA-016 CA-017 CA-055 CA-067 CA-048 CA-003 from the order to the certificate, each step with its states and events', async () => {
+  test('CA-064 CA-066 CA-016 CA-017 CA-055 CA-067 CA-048 CA-003 from the order to the certificate, each step with its states and events', async () => {
     const order = await agent.order('Web.LOCALHOST', '*.nas.lan');
     expect(order).toMatchObject({
       status: 201,
@@ -225,7 +225,10 @@ describe('a local order', () => {
 
   test('CA-016 C19 H-01 local names are for private sources and workloads, platform names for the workload that owns the label', async () => {
     const identifiers = (value: string) => ({ identifiers: [{ type: 'dns', value }] });
-    const outside = { workload: 'proxy', headers: { 'x-platform-caller-service': 'proxy', 'x-platform-hostname': 'acme.ops.sys.localhost', 'x-platform-service': 'acme', 'x-forwarded-for': '203.0.113.9' } };
+    const outside = {
+      workload: 'proxy',
+      headers: { 'x-platform-caller-service': 'proxy', 'x-platform-hostname': 'acme.ops.sys.localhost', 'x-platform-service': 'acme', 'x-forwarded-for': '203.0.113.9' },
+    };
     expect(await agent.post('/acme/new-order', identifiers('app.localhost'), outside)).toMatchObject({ status: 403, json: { type: acme('unauthorized') } });
     const inside = { ...outside, headers: { ...outside.headers, 'x-forwarded-for': '192.168.7.7' } };
     expect((await agent.post('/acme/new-order', identifiers('app.localhost'), inside)).status).toBe(201);

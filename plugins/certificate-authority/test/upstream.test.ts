@@ -15,7 +15,11 @@ const outside = mkdtempSync(join(tmpdir(), 'platform-outside-'));
 let upstream: Upstream;
 let world: World;
 let agent: AcmeAgent;
-const environment = () => ({ PLATFORM_ACME_UPSTREAM_DIRECTORY_URL: upstream.directoryUrl, PLATFORM_ACME_UPSTREAM_CONTACT: 'ops@example.org', PLATFORM_ACME_UPSTREAM_CA_PEM: join(outside, 'root.pem') });
+const environment = () => ({
+  PLATFORM_ACME_UPSTREAM_DIRECTORY_URL: upstream.directoryUrl,
+  PLATFORM_ACME_UPSTREAM_CONTACT: 'ops@example.org',
+  PLATFORM_ACME_UPSTREAM_CA_PEM: join(outside, 'root.pem'),
+});
 
 beforeAll(async () => {
   if (!binaries) return;
@@ -62,7 +66,9 @@ async function ready(...names: string[]): Promise<Answered> {
 const idOf = (order: Answered) => (order.headers['location'] as string).split('/').at(-1) as string;
 
 describe.skipIf(binaries === undefined)('external orders at a real authority that refuses half of all nonces', () => {
-  test('CA-018 CA-022 CA-023 CA-026 CA-027 CA-031 CA-056 CA-045 an order goes upstream by a request of our own, is proven over port 80, and its certificate is kept', { timeout: 60_000 }, async () => {
+  test('CA-018 CA-066 CA-022 CA-023 CA-026 CA-027 CA-031 CA-056 CA-045 an order goes upstream by a request of our own, is proven over port 80, and its certificate is kept', {
+    timeout: 60_000,
+  }, async () => {
     const order = await ready('www.example.test', 'shop.example.test');
     expect(order.json).toMatchObject({ classification: 'external' });
     expect((await agent.post(order.headers['location'] as string)).json.status).toBe('ready');
@@ -93,7 +99,12 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
     const nonces = new Set<unknown>();
     for (const { path, contentType, body } of posts) {
       const { protectedHeader, payload } = await flattenedVerify(JSON.parse(body), createPublicKey(key as never));
-      expect([contentType, protectedHeader?.alg, protectedHeader?.['url'], 'jwk' in (protectedHeader ?? {})]).toEqual(['application/jose+json', 'ES256', upstream.directoryUrl.replace('/dir', path), path === '/sign-me-up']);
+      expect([contentType, protectedHeader?.alg, protectedHeader?.['url'], 'jwk' in (protectedHeader ?? {})]).toEqual([
+        'application/jose+json',
+        'ES256',
+        upstream.directoryUrl.replace('/dir', path),
+        path === '/sign-me-up',
+      ]);
       if (path === '/sign-me-up') expect(JSON.parse(Buffer.from(payload).toString('utf8'))).toEqual({ termsOfServiceAgreed: true, contact: ['mailto:ops@example.org'] });
       nonces.add(protectedHeader?.['nonce']);
     }
@@ -107,7 +118,10 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
     upstream.door = path => (path.includes('/finalize') ? 'cut' : undefined);
     expect(await finalize()).toMatchObject({ status: 502, json: { type: 'urn:ietf:params:acme:error:serverInternal' } });
     upstream.door = path => (path.startsWith('/certZ') ? 503 : undefined);
-    await insisting(finalize, () => world.file(`orders/${idOf(order)}.json`)['upstream'] !== undefined && (world.file(`orders/${idOf(order)}.json`)['upstream'] as { certificate?: string }).certificate !== undefined);
+    await insisting(
+      finalize,
+      () => world.file(`orders/${idOf(order)}.json`)['upstream'] !== undefined && (world.file(`orders/${idOf(order)}.json`)['upstream'] as { certificate?: string }).certificate !== undefined,
+    );
     expect(await finalize()).toMatchObject({ status: 502 });
     expect(await agent.post(order.json.finalize, { csr: (await csrFor(['late.example.test'])).der })).toMatchObject({ status: 403 });
     const before = world.file('upstream-account.json');

@@ -53,7 +53,10 @@ export class Finalize {
   }
 
   async #readCsr(csr: Buffer, order: Order, account: Account): Promise<{ csr: string; hierarchy: 'pq' | 'classical' }> {
-    const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${csr.toString('base64').match(/.{1,64}/g)?.join('\n')}\n-----END CERTIFICATE REQUEST-----\n`;
+    const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${csr
+      .toString('base64')
+      .match(/.{1,64}/g)
+      ?.join('\n')}\n-----END CERTIFICATE REQUEST-----\n`;
     const read = await this.#ctx.authority.readCsr(pem);
     if ('refused' in read) throw this.#ctx.problem('bad_csr', { detail: read.refused });
     const wanted = new Set(order.identifiers.map(({ type, value }) => `${type}:${value}`));

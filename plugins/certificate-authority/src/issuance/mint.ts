@@ -51,6 +51,7 @@ export class Mint {
     const read = csr === undefined ? undefined : await this.#readCsr(csr);
     // A classical key that asks for `svc.{name}` is a database login; its CN is what pg_ident maps (day-one 3).
     const database = read?.hierarchy === 'classical' && read.commonName === `svc.${name}`;
+    if (database && channel === 'enrollment') throw this.#ctx.problem('enrollment_rejected', { detail: 'The secret admits to a client certificate alone. Ask for this one with that.' });
     const cn = database ? `svc.${name}` : `m2m-${name}`;
     const names = [`uri:urn:platform:workload:${name}`];
     const { issued, meta } = await this.#parts.issuance.admitted('/v1/client-cert', () =>
@@ -76,11 +77,11 @@ export class Mint {
   async listenerCertificate(request: RequestOf<Contract, 'fetchCertificate'>) {
     const { domain, domains, csr } = request.body;
     const names = [...new Set([domain, ...(domains ?? [])].map(normalName))];
-    const secret = request.headers[ENROLLMENT_HEADER];
     // A certificate that was revoked is nobody's word (H-02).
     if (request.peer) await this.#ctx.auth.verify({ headers: {}, peer: request.peer });
-    const workload = request.peer?.workload ?? (secret ? await this.#enrolledFor(names, secret, request.ip) : undefined);
-    if (!workload) throw this.#ctx.problem(secret ? 'enrollment_rejected' : 'credential_required');
+    const workload = request.peer?.workload;
+    // The enrollment secret makes a client certificate and nothing else (CA-043); that one asks here.
+    if (!workload) throw this.#ctx.problem('credential_required');
     const external = names.length === 1 && !isLocalName(names[0] as string, this.#suffixes) ? names[0] : undefined;
     if (external !== undefined && this.#parts.upstream) return this.#upstreamCertificate(workload, external, this.#parts.upstream);
     for (const name of names) {
@@ -119,16 +120,11 @@ export class Mint {
     }
     const shown = await this.#ctx.auth.verify(request);
     if (!shown) throw this.#ctx.problem('credential_required');
-    if (await shown.permits('acme:clientcert:issue')) return 'operator';
     const { caller } = shown;
     // Of a delegated token the subject is the delegator, the caller a person: she is not that workload.
     if (caller.kind === 'machine' && caller.subject === name) return 'self';
+    if (await shown.permits('acme:clientcert:issue')) return 'operator';
     throw this.#ctx.problem('subject_mismatch', { detail: `The identity is ${caller.subject}, the certificate is for ${name}.` });
-  }
-
-  async #enrolledFor(names: readonly string[], secret: string, ip: string): Promise<string | undefined> {
-    const label = this.#parts.names.labelOf(names[0] as string);
-    return label && (await this.#parts.enrollment.admits(secret, label, ip)) ? label : undefined;
   }
 
   async #readCsr(csr: string) {
