@@ -1,15 +1,17 @@
 import 'reflect-metadata';
 import { execFile } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as acme from 'acme-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AcmeAgent, type CsrKind } from './fixtures/acme-agent.ts';
 import { certbot } from './fixtures/certbot.ts';
 import { Front } from './fixtures/front.ts';
+import { newOpenssl } from './fixtures/openssl.ts';
 import { World } from './fixtures/world.ts';
 
 const run = promisify(execFile);
@@ -78,18 +80,28 @@ describe('clients of the field, unmodified', () => {
 });
 
 describe('verifiers of the field', () => {
-  test('CA-001 openssl -x509_strict accepts the classical chain of the system’s version, and Node’s own verifier both', async () => {
-    const { chain } = await front.certificate('strict.localhost');
-    const home = mkdtempSync(join(tmpdir(), 'platform-openssl-'));
+  const openssl = newOpenssl();
+  const chains = async (kind: CsrKind) => {
+    const { chain } = await (await AcmeAgent.of(world)).obtain(['strict.localhost', '10.0.0.1', '::1'], kind);
     const [leaf = '', intermediate = ''] = chain.split(/(?<=-----END CERTIFICATE-----\n)/);
-    const { rootCertificate } = world.stores.authority.classical.files;
-    for (const [name, text] of Object.entries({ leaf, intermediate, root: rootCertificate })) writeFileSync(join(home, `${name}.pem`), text);
-    const { stdout } = await run(
-      'openssl',
-      ['verify', '-x509_strict', '-purpose', 'sslserver', '-verify_hostname', 'strict.localhost', '-CAfile', 'root.pem', '-untrusted', 'intermediate.pem', 'leaf.pem'],
-      { cwd: home },
-    );
-    expect(stdout).toContain('leaf.pem: OK');
-    expect([existsSync(join(home, 'leaf.pem')), readdirSync(home).length]).toEqual([true, 3]);
+    return { leaf, intermediate, root: world.stores.authority[kind.startsWith('pq') ? 'pq' : 'classical'].files.rootCertificate };
+  };
+  const strict = async ([program = '', ...args]: readonly string[], files: Record<string, string>) => {
+    const home = mkdtempSync(join(tmpdir(), 'platform-openssl-'));
+    try {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(home, `${name}.pem`), text);
+      const checks = ['-x509_strict', '-purpose', 'sslserver', '-verify_hostname', 'strict.localhost', '-CAfile', 'root.pem', '-untrusted', 'intermediate.pem'];
+      return (await run(program, [...args, 'verify', ...checks, 'leaf.pem'], { cwd: home })).stdout.trim();
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  };
+
+  test.each(['classical', 'p384', 'rsa', 'ed25519'] as const)('CA-001 openssl -x509_strict of this system accepts the chain of a %s key', async kind => {
+    expect(await strict(['openssl'], await chains(kind))).toBe('leaf.pem: OK');
+  });
+
+  test.skipIf(openssl === undefined).each(['pq44', 'pq', 'pq87', 'classical'] as const)('CA-001 openssl 3.5 -x509_strict accepts the chain of a %s key', async kind => {
+    expect(await strict(openssl ?? [], await chains(kind))).toBe('leaf.pem: OK');
   });
 });

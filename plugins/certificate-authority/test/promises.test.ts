@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import { manifestOf } from '@platform/kernel/base/manifest';
-import { boot, openTestStores } from '@platform/testing';
+import { outcomeOf } from '@platform/kernel/outbox/delivery';
+import { as, boot, openTestStores } from '@platform/testing';
 import { flattenedVerify } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { certificateAuthority } from '../contract/index.ts';
@@ -141,6 +142,43 @@ describe('who reaches it, and how', () => {
 });
 
 describe('what is bounded', () => {
+  test('CA-035 CA-036 CA-097 under ten times the mint budget all that is too much is sent away at once, and health, roots and downloads answer', { timeout: 60_000 }, async () => {
+    const agent = await AcmeAgent.of(world);
+    const { order } = await agent.obtain(['busy.localhost']);
+    const { pq } = world.stores.authority;
+    const [gate, issue] = [Promise.withResolvers<void>(), pq.issue.bind(pq)];
+    pq.issue = async request => {
+      await gate.promise;
+      return issue(request);
+    };
+    try {
+      const persona = as.user('acme:clientcert:issue');
+      const shed: string[] = [];
+      const asked = Array.from({ length: 480 }, async () => {
+        const answer = await world.mint({ service_name: 'func' }, { persona });
+        if (answer.status === 503) shed.push(`${String(answer.json['code'])} ${String(answer.headers['retry-after'])}`);
+        return answer.status;
+      });
+      await expect.poll(() => shed.length, { timeout: 40_000 }).toBe(432);
+      expect([...new Set(shed)]).toEqual(['mint_queue_full 30']);
+      expect(await agent.order('other.localhost')).toMatchObject({ status: 503, headers: { 'retry-after': '30' }, json: { type: 'urn:ietf:params:acme:error:rateLimited' } });
+      for (const path of ['/v1/health', '/v1/ca/root.crt', '/v1/ca/intermediate.crt', new URL(order.json.certificate).pathname]) expect((await world.host.fetch(path)).status).toBe(200);
+      gate.resolve();
+      const statuses = await Promise.all(asked);
+      expect([statuses.filter(status => status === 201).length, statuses.filter(status => status === 503).length]).toEqual([48, 432]);
+    } finally {
+      gate.resolve();
+      pq.issue = issue;
+    }
+  });
+
+  test('CA-054 an event that the bus refuses ten times is parked: it is tried no more, and stays', () => {
+    const refused = { ok: false, status: 422, error: 'no' } as const;
+    const after = (refusals: number) => outcomeOf({ id: 'x', attempts: refusals, refusals }, refused, new Date(0));
+    expect(Array.from({ length: 9 }, (_, refusals) => after(refusals).parked)).toEqual(Array(9).fill(false));
+    expect(after(9)).toMatchObject({ parked: true, relayed: false, next_retry_at: null });
+  });
+
   afterEach(() => void vi.useRealTimers());
 
   test('CA-062 G-ACME-04 nonces end after an hour, and the oldest of a hundred thousand goes first', () => {
