@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../store/record-folder.ts';
+import { replaceFile, replaceFiles } from '../store/record-folder.ts';
 
 /** Metadata of one issued certificate (CA-045); the key of a client certificate is never kept. */
 export interface CertificateMeta {
@@ -59,9 +59,8 @@ export class CertificateStore {
   async add(meta: CertificateMeta, chain: string, key?: string): Promise<void> {
     const folder = join(this.#directory, meta.certificate_id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (key !== undefined) await replaceFile(join(folder, 'key.pem'), key);
-    await replaceFile(join(folder, 'cert.pem'), chain);
-    await replaceFile(join(folder, 'meta.json'), JSON.stringify(meta));
+    const own = key === undefined ? [] : ([[join(folder, 'key.pem'), key]] as const);
+    await replaceFiles([...own, [join(folder, 'cert.pem'), chain], [join(folder, 'meta.json'), JSON.stringify(meta)]]);
     this.#put(meta);
   }
 

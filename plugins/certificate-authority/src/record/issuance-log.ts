@@ -136,7 +136,7 @@ export class IssuanceLog {
     const file = await open(this.path, 'a', 0o600);
     try {
       await file.appendFile(lines.join(''));
-      await file.sync();
+      await file.datasync();
     } finally {
       await file.close();
     }

@@ -65,14 +65,22 @@ export class RecordFolder<T extends object> {
 }
 
 /** Temporary file, fsync, rename: a crash leaves the old or the new content, never half (G-ACME-01). */
-export async function replaceFile(path: string, content: string, mode = 0o600): Promise<void> {
-  const temporary = `${path}.${randomUUID().slice(0, 8)}.tmp`;
-  const file = await open(temporary, 'w', mode);
-  try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
+export const replaceFile = (path: string, content: string): Promise<void> => replaceFiles([[path, content]]);
+
+/** Several files, each whole or not at all; they take their places in this order. */
+export async function replaceFiles(files: readonly (readonly [path: string, content: string])[]): Promise<void> {
+  const written = await Promise.all(
+    files.map(async ([path, content]) => {
+      const temporary = `${path}.${randomUUID().slice(0, 8)}.tmp`;
+      const file = await open(temporary, 'w', 0o600);
+      try {
+        await file.writeFile(content);
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+      return { temporary, path };
+    }),
+  );
+  for (const { temporary, path } of written) await rename(temporary, path);
 }
