@@ -64,15 +64,22 @@ async function orders(host: BootedHost<typeof certificateAuthority>, count: numb
   const leaf = await authority.classical.issue({ commonName: 'localhost', names: ['dns:localhost'], usages: ['server'], days: 1 });
   const [port, management] = [await freePort(), await freePort()];
   for (const [name, text] of Object.entries({ cert: leaf.chain, key: leaf.key as string })) writeFileSync(join(home, name), text);
-  const config = { listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${management}`, certificate: join(home, 'cert'), privateKey: join(home, 'key'), httpPort: 5_002, tlsPort: 5_001 };
+  const config = {
+    listenAddress: `127.0.0.1:${port}`,
+    managementListenAddress: `127.0.0.1:${management}`,
+    certificate: join(home, 'cert'),
+    privateKey: join(home, 'key'),
+    httpPort: 5_002,
+    tlsPort: 5_001,
+  };
   writeFileSync(join(home, 'config.json'), JSON.stringify({ pebble: config }));
-  const server = spawn(binaries.server, ['-config', join(home, 'config.json')], { stdio: 'ignore', env: { ...process.env, PEBBLE_VA_NOSLEEP: '1', PEBBLE_VA_ALWAYS_VALID: '1', PEBBLE_WFE_NONCEREJECT: '0', PEBBLE_AUTHZREUSE: '0' } });
+  const server = spawn(binaries.server, ['-config', join(home, 'config.json')], {
+    stdio: 'ignore',
+    env: { ...process.env, PEBBLE_VA_NOSLEEP: '1', PEBBLE_VA_ALWAYS_VALID: '1', PEBBLE_WFE_NONCEREJECT: '0', PEBBLE_AUTHZREUSE: '0' },
+  });
   try {
     await delay(1_000);
-    const theirs = await measured(
-      { ...of, port, host: `localhost:${port}`, servername: 'localhost', directory: '/dir', ca: authority.classical.files.rootCertificate },
-      async () => cpuOf(server),
-    );
+    const theirs = await measured({ ...of, port, host: `localhost:${port}`, servername: 'localhost', directory: '/dir', ca: authority.classical.files.rootCertificate }, async () => cpuOf(server));
     return { ...row, peer: { name: 'pebble', value: theirs.perSecond }, timesPeer: 1, note: `${note}, ${Math.round(theirs.cpuUs)} pebble's, which stores nothing` };
   } finally {
     server.kill('SIGKILL');
@@ -96,7 +103,9 @@ async function measured(load: Load, cpuUs: () => Promise<number>): Promise<{ per
 }
 
 function cpuOf({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }
 

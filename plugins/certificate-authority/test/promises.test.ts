@@ -63,6 +63,8 @@ describe('events and figures', () => {
     expect(warned).toEqual([expect.objectContaining({ event_type: 'platform:acme:account:created' })]);
     const never = { ...context, db: { tx: () => new Promise(() => undefined) } };
     const full = new Announcer(never as never);
+    full.tell('x', async () => undefined);
+    await Promise.resolve();
     for (let count = 0; count < 257; count += 1) full.tell('x', async () => undefined);
     expect(warned).toHaveLength(2);
   });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { replaceFile } from '../store/record-folder.ts';
 import type { LogKeys } from './log-keys.ts';
 
@@ -33,6 +34,7 @@ export interface LogHead {
 
 export const GENESIS = '0'.repeat(64);
 const ROOM = 10_000;
+const SIGN_EVERY_MS = 250;
 
 /** What makes an entry's place in the chain: everything it says, and the entry before it. */
 export const entryHash = ({ hash: _hash, ...said }: LogEntry): string =>
@@ -51,7 +53,7 @@ interface Waiting {
  * Everything the authority ever signed or revoked, `issued/log.jsonl`: each line is chained by SHA-256 to the one before it, and the head is signed by a
  * key that is none of the authority's own. A certificate is handed out when its line is on disk. Lines that wait share one write.
  */
-export class IssuanceLog {
+export class IssuanceLog implements AsyncDisposable {
   readonly #directory: string;
   readonly #now: () => Date;
   readonly #keys: LogKeys;
@@ -59,6 +61,10 @@ export class IssuanceLog {
   #seq = 0;
   #hash = GENESIS;
   #writing: Promise<void> | undefined;
+  #signing: Promise<void> | undefined;
+  #hurry = Promise.withResolvers<void>();
+  #signed = 0;
+  #signedAt = Number.NEGATIVE_INFINITY;
 
   constructor(dataDir: string, keys: LogKeys, now: () => Date) {
     this.#directory = join(dataDir, 'issued');
@@ -84,6 +90,7 @@ export class IssuanceLog {
     const last = JSON.parse(text.subarray(text.lastIndexOf(0x0a, whole - 2) + 1, whole).toString('utf8')) as LogEntry;
     [this.#seq, this.#hash] = [last.seq, last.hash];
     await this.#sign();
+    this.#signed = this.#seq;
   }
 
   /** Resolves when the entry is on disk. Throws when it cannot be: then nothing may be handed out. */
@@ -105,6 +112,13 @@ export class IssuanceLog {
   /** Ends when everything that was added is written and signed. */
   async settled(): Promise<void> {
     await this.#writing;
+    this.#hurry.resolve();
+    await this.#signing;
+    this.#hurry = Promise.withResolvers();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.settled();
   }
 
   async #write(): Promise<void> {
@@ -119,9 +133,22 @@ export class IssuanceLog {
         for (const { failed } of batch) failed(error);
         continue;
       }
+    }
+    this.#signing ??= this.#signSoon().finally(() => {
+      this.#signing = undefined;
+    });
+  }
+
+  /** At once after a pause, and at most four times a second: a signature costs as much as a certificate. */
+  async #signSoon(): Promise<void> {
+    const wait = this.#signedAt + SIGN_EVERY_MS - performance.now();
+    if (wait > 0) await Promise.race([delay(wait, undefined, { ref: false }), this.#hurry.promise]);
+    while (this.#signed !== this.#seq) {
+      this.#signed = this.#seq;
       // A head that could not be written is behind its log; the next one is not.
       await this.#sign().catch(() => undefined);
     }
+    this.#signedAt = performance.now();
   }
 
   async #append(batch: readonly LogFacts[]): Promise<void> {
