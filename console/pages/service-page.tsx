@@ -6,13 +6,13 @@ import type { Target } from '../api/target.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { coalesced } from '../shell/coalesced.ts';
 import { isElsewhere, needsEnvironment } from '../shell/place.ts';
-import { hrefOf, PAGE_PROPS } from '../shell/route.ts';
+import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
-import { type PageHost, PageHostState } from '../widgets/page-host.ts';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty, Loading, LoadedView } from '../widgets/page-state.tsx';
-import { SectionList } from '../widgets/section-view.tsx';
-import { actionBody, fillPath, fillText, type TemplateScope } from '../widgets/template.ts';
+import { type PageHost, PageHostState } from '../widgets/page/page-host.ts';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty, Loading, LoadedView } from '../widgets/page/page-state.tsx';
+import { SectionList } from '../widgets/page/section-view.tsx';
+import { actionBody, fillPath, fillText, type TemplateScope } from '../widgets/page/template.ts';
 import { NotFoundPage } from './not-found-page.tsx';
 
 interface ServicePageProps {
@@ -117,15 +117,13 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
   }, [def, params, turn, client, service, target.env, target.org, place.env, place.org, session, bootstrap, notify, reload]);
 
   const missing = def.params?.find(({ name, required }) => required && !params[name]);
-  const known = missing && (PAGE_PROPS as readonly string[]).includes(missing.name);
   return (
     <PageFrame title={def.title} above={service.label} description={def.description}>
       {!target.env && !target.org ? (
         <ChooseEnvironment service={service} title={def.title} page={def.page} />
       ) : missing ? (
         <p className="notice" data-tone="warn">
-          This page needs <code>{missing.name}</code>
-          {known ? ' in its address' : ', which the console does not carry'}. Open it from a list.
+          This page needs <code>{missing.name}</code> in its address. Open it from a list.
         </p>
       ) : (
         <PageHostState value={host}>

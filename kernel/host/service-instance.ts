@@ -6,6 +6,7 @@ import { newId } from '../base/ids.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { type Manifest, policyEvent } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
+import { pageResources } from '../http/page-resources.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
 import { ReplayedAnswers } from '../http/replayed-answers.ts';
 import { StreamTickets } from '../http/stream-tickets.ts';
@@ -33,7 +34,8 @@ import { WORK_MIGRATIONS } from '../work/work-schema.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
 import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
-import { type KernelRouteParts, kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
+import { environmentRoutes } from './environment-data.ts';
+import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
@@ -146,7 +148,7 @@ export class ServiceInstance implements AsyncDisposable {
     this.#app = new ServiceApp({
       manifest,
       routes,
-      aliases: pageAliases(manifest),
+      aliases: pageResources(manifest),
       actions: Object.fromEntries([
         ...Object.entries(manifest.actions),
         [`${manifest.id}:policy:read`, {}],
@@ -231,8 +233,30 @@ export class ServiceInstance implements AsyncDisposable {
     return checks;
   }
 
+  /** This service's figures for a collector, until what is answered is disposed. */
+  measured(by: { measure(source: () => Promise<readonly object[]>): Disposable }): void {
+    this.#owned.own(by.measure(async () => this.#metrics.otlp(await this.#gauges())));
+  }
+
+  async #gauges(): Promise<Readonly<Record<string, number>>> {
+    const { manifest } = this.#parts;
+    const state = (await this.#parts.relay.metrics()).get(manifest.id);
+    const tasks = Object.keys(manifest.tasks).length > 0 ? await this.#tasks?.store.figures(this.#parts.clock.now()) : undefined;
+    return {
+      outbox_pending: state?.pending ?? 0,
+      outbox_parked: state?.parked ?? 0,
+      outbox_oldest_age_s: state?.oldest_age_s ?? 0,
+      active_requests: this.#app?.active ?? 0,
+      rss_bytes: process.memoryUsage.rss(),
+      database_transactions: this.#parts.pool.transactions,
+      ...(tasks ? { tasks_due: sum(tasks, 'due'), tasks_dead: sum(tasks, 'dead') } : {}),
+      ...this.#parts.pools.figures,
+      ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
+    };
+  }
+
   #kernelRoutes(own: Readonly<Record<string, MountedRoute>>): Record<string, MountedRoute> {
-    const { manifest, build, relay, policy, scopesOf, failedPlugins } = this.#parts;
+    const { manifest, build, policy, scopesOf, failedPlugins } = this.#parts;
     const described = () => ({ ...Object.fromEntries(Object.entries({ ...kernel, ...own }).map(([name, { route }]) => [name, route])) });
     const kernel: Record<string, MountedRoute> = {
       ...kernelRoutes({
@@ -243,21 +267,7 @@ export class ServiceInstance implements AsyncDisposable {
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),
-        metrics: async () => {
-          const state = (await relay.metrics()).get(manifest.id);
-          const tasks = Object.keys(manifest.tasks).length > 0 ? await this.#tasks?.store.figures(this.#parts.clock.now()) : undefined;
-          return {
-            outbox_pending: state?.pending ?? 0,
-            outbox_parked: state?.parked ?? 0,
-            outbox_oldest_age_s: state?.oldest_age_s ?? 0,
-            active_requests: this.#app?.active ?? 0,
-            rss_bytes: process.memoryUsage.rss(),
-            database_transactions: this.#parts.pool.transactions,
-            ...(tasks ? { tasks_due: sum(tasks, 'due'), tasks_dead: sum(tasks, 'dead') } : {}),
-            ...this.#parts.pools.figures,
-            ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
-          };
-        },
+        metrics: () => this.#gauges(),
         allows: async (caller, actions) => {
           const { scopes } = await this.#identityOf(caller);
           return actions.some(action => scopes.has(manifest.vertical === 'platform' ? action : `${manifest.vertical}:${action}`));
@@ -265,6 +275,7 @@ export class ServiceInstance implements AsyncDisposable {
         described,
       }),
       ...ticketRoutes(own, this.#tickets),
+      ...environmentRoutes(manifest, this.#parts.pool),
       ...workRoutes({ manifest, jobs: () => this.#jobs, tasks: () => this.#tasks, now: () => this.#parts.clock.now() }),
       ...policyAdministration({
         service: manifest.id,
