@@ -5,7 +5,7 @@ import { problems } from './problems.ts';
 import {
   AccountRow,
   CertificateRow,
-  CertificateText,
+  CertificateRecord,
   Classification,
   ClientCertificate,
   Figures,
@@ -100,7 +100,7 @@ export const certificateAuthority = defineContract({
       returns: Page(CertificateRow),
     }),
     downloadCertificate: get('/v1/admin/certificates/{certificate_id}/chain.pem', { summary: 'A certificate with its chain, as a file', gate: 'acme:admin', problems: ['certificate_not_found'] }),
-    showCertificate: post('/v1/admin/certificates/{certificate_id}/show', { summary: 'Show', gate: 'acme:admin', returns: CertificateText, problems: ['certificate_not_found'], idempotency: 'own' }),
+    getCertificate: get('/v1/admin/certificates/{certificate_id}', { summary: 'A certificate', gate: 'acme:admin', returns: CertificateRecord, problems: ['certificate_not_found'] }),
     revokeCertificate: post('/v1/admin/certificates/{certificate_id}/revoke', {
       summary: 'Revoke',
       gate: 'acme:admin',

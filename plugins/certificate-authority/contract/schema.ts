@@ -18,7 +18,7 @@ export const ClientCertificate = Type.Object({
   pem: Type.String(),
 });
 
-export const CertificateRow = Type.Object({
+const row = {
   certificate_id: Id,
   serial: Type.String(),
   domain: Type.String(),
@@ -35,18 +35,10 @@ export const CertificateRow = Type.Object({
   /** How often it was shown to a service since it was revoked, and when last. */
   used_since: Type.Integer(),
   last_used_at: Nullable,
-});
-
-export const CertificateText = Type.Object({
-  certificate_id: Id,
-  domain: Type.String(),
-  names: Type.Array(Type.String()),
-  serial: Type.String(),
-  thumbprint: Type.String(),
-  not_before: Type.String(),
-  not_after: Type.String(),
-  chain_pem: Type.String(),
-});
+};
+export const CertificateRow = Type.Object(row);
+/** One certificate, with its chain. */
+export const CertificateRecord = Type.Object({ ...row, account_id: Nullable, chain_pem: Type.String() });
 
 /** RFC 5280, 5.3.1, in words. */
 export const RevocationReason = Type.Object({

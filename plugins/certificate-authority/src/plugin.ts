@@ -29,7 +29,7 @@ export default definePlugin(certificateAuthority, {
         fetchCertificate: request => mint.listenerCertificate(request),
         listCertificates: request => certificates.list(request),
         downloadCertificate: request => certificates.download(request),
-        showCertificate: request => certificates.show(request),
+        getCertificate: request => certificates.get(request),
         revokeCertificate: request => certificates.revoke(request),
         verifyLog: () => log.verify(),
         listAccounts: request => overview.accounts(request),

@@ -210,7 +210,7 @@ describe('revocation', () => {
 
 describe('what operators read', () => {
   test('F-24 CA-074 CA-075 CA-081 pages and their data are there for administrators, and refused to everybody else', async () => {
-    for (const page of ['overview', 'certificates', 'accounts', 'orders', 'settings'])
+    for (const page of ['overview', 'certificates', 'certificate', 'accounts', 'orders', 'settings'])
       expect((await read(`/v1/admin/ui/${page}`)).json).toMatchObject({ schema: 'platform.admin-ui/1', page, scope: 'platform' });
     for (const data of ['certificates', 'accounts', 'orders', 'settings', 'figures', 'minutes', 'hierarchies', 'log/verification']) {
       expect([data, (await read(`/v1/admin/${data}`)).status, (await read(`/v1/admin/${data}`, as.user('sys:read'))).status, (await world.host.fetch(`/v1/admin/${data}`)).status]).toEqual([
@@ -238,7 +238,7 @@ describe('what operators read', () => {
     expect([await find('q=FIND-me'), await find('q=find-me&kind=client'), await find('q=find-me&state=revoked')]).toEqual([[id], [], []]);
     const file = await read(`/v1/admin/certificates/${id}/chain.pem`);
     expect([file.text, file.headers['content-disposition']]).toEqual([chain, `attachment; filename="${id}.pem"`]);
-    const shown = await world.host.fetch(`/v1/admin/certificates/${id}/show`, { method: 'POST', persona: admin });
+    const shown = await read(`/v1/admin/certificates/${id}`);
     expect(shown.json).toMatchObject({ domain: 'find-me.localhost', chain_pem: chain });
     expect((await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', body: '{}' })).status).toBe(401);
     expect(await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', persona: admin, body: '{"reason":5}' })).toMatchObject({

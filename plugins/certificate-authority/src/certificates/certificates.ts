@@ -41,11 +41,10 @@ export class Certificates {
     return this.#row(done.meta, await this.#revocation.uses([done.meta]));
   }
 
-  async show({ params }: RequestOf<Contract, 'showCertificate'>) {
+  async get({ params }: RequestOf<Contract, 'getCertificate'>) {
     const [meta, chain] = [this.#store.get(params.certificate_id), await this.#store.chain(params.certificate_id)];
     if (!meta || chain === undefined) throw this.#ctx.problem('certificate_not_found');
-    const { certificate_id, domain, names = [], serial, thumbprint, not_before, not_after } = meta;
-    return { certificate_id, domain, names: [...names], serial, thumbprint, not_before, not_after, chain_pem: chain };
+    return { ...this.#row(meta, await this.#revocation.uses([meta])), account_id: meta.account_id ?? null, chain_pem: chain };
   }
 
   /** The chain as a file: never a key, which the authority does not have or does not give. */
