@@ -11,14 +11,13 @@ import { manifestOf } from '@platform/kernel/base/manifest';
 import { outcomeOf } from '@platform/kernel/outbox/delivery';
 import { as, boot, openTestStores } from '@platform/testing';
 import { flattenedVerify } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { certificateAuthority } from '../contract/index.ts';
 import { Nonces } from '../src/acme/nonces.ts';
 import { type Order, Orders } from '../src/acme/orders.ts';
 import { Announcer } from '../src/announcer.ts';
 import { Issuance } from '../src/issuance/issuance.ts';
 import { Mint } from '../src/issuance/mint.ts';
-import { MintQueue, MintQueueFull } from '../src/issuance/mint-queue.ts';
 import { PlatformNames } from '../src/issuance/platform-names.ts';
 import plugin from '../src/plugin.ts';
 import { UpstreamAccount } from '../src/upstream/upstream-account.ts';
@@ -181,8 +180,6 @@ describe('what is bounded', () => {
     expect(after(9)).toMatchObject({ parked: true, relayed: false, next_retry_at: null });
   });
 
-  afterEach(() => void vi.useRealTimers());
-
   test('CA-062 G-ACME-04 nonces end after an hour, and the oldest of a hundred thousand goes first', () => {
     let now = 0;
     const nonces = new Nonces(() => now);
@@ -194,20 +191,6 @@ describe('what is bounded', () => {
     const oldest = nonces.make();
     for (let count = 0; count < 100_000; count += 1) nonces.make();
     expect([nonces.size, nonces.use(oldest)]).toEqual([100_000, false]);
-  });
-
-  test('G-ACME-09 nobody waits longer than a minute for a place', async () => {
-    vi.useFakeTimers();
-    const queue = new MintQueue();
-    const gate = Promise.withResolvers<void>();
-    const running = Array.from({ length: 16 }, () => queue.run(() => gate.promise));
-    const late = expect(queue.run(async () => 'made')).rejects.toBeInstanceOf(MintQueueFull);
-    await vi.advanceTimersByTimeAsync(60_000);
-    await late;
-    expect(queue.figures).toMatchObject({ in_flight: 16, queued: 0, shed: 1 });
-    gate.resolve();
-    await Promise.all(running);
-    expect(await queue.run(async () => 'made')).toBe('made');
   });
 
   test('CA-093 what goes wrong while signing is 500, with its cause for the log alone', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { KeyValue } from '@platform/sdk';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Enrollment } from '../src/issuance/enrollment.ts';
 import { Issuance } from '../src/issuance/issuance.ts';
 import { Mint } from '../src/issuance/mint.ts';
@@ -72,6 +72,21 @@ describe('the mint queue', () => {
     gate.reject(new Error('over'));
     await Promise.allSettled(waiting);
   });
+});
+
+test('G-ACME-09 nobody waits longer than a minute for a place', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const queue = new MintQueue();
+  const gate = Promise.withResolvers<void>();
+  const running = Array.from({ length: 16 }, () => queue.run(() => gate.promise));
+  const late = expect(queue.run(async () => 'made')).rejects.toBeInstanceOf(MintQueueFull);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await late;
+  expect(queue.figures).toMatchObject({ in_flight: 16, queued: 0, shed: 1 });
+  gate.resolve();
+  await Promise.all(running);
+  expect(await queue.run(async () => 'made')).toBe('made');
 });
 
 describe('which names the platform signs itself', () => {

@@ -3,7 +3,7 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { flattenedVerify, importJWK } from 'jose';
+import { flattenedVerify } from 'jose';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { AcmeAgent, type Answered, csrFor } from './fixtures/acme-agent.ts';
@@ -95,10 +95,10 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
   test('CA-024 CA-025 every request upstream is a JWS of the one ES256 account, for its own url and with a nonce of its own; the account names the contact', async () => {
     const posts = upstream.seen.filter(({ body }) => body !== '');
     const account = world.file('upstream-account.json') as { jwk: { kty: string; crv: string }; kid: string };
-    const key = await importJWK(account.jwk as never, 'ES256');
+    const key = createPublicKey({ key: account.jwk as never, format: 'jwk' });
     const nonces = new Set<unknown>();
     for (const { path, contentType, body } of posts) {
-      const { protectedHeader, payload } = await flattenedVerify(JSON.parse(body), createPublicKey(key as never));
+      const { protectedHeader, payload } = await flattenedVerify(JSON.parse(body), key);
       expect([contentType, protectedHeader?.alg, protectedHeader?.['url'], 'jwk' in (protectedHeader ?? {})]).toEqual([
         'application/jose+json',
         'ES256',
