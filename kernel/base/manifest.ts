@@ -13,6 +13,7 @@ import type {
   RouteEnv,
   Subscription,
   TaskDef,
+  TemplateDecl,
   TSchema,
   WorkloadNeeds,
 } from '@platform/sdk';
@@ -40,6 +41,7 @@ export interface Manifest {
   readonly tasks: Readonly<Record<string, TaskDef>>;
   readonly routes: Readonly<Record<string, AnyRoute>>;
   readonly pages: Readonly<Record<string, PageDecl>>;
+  readonly templates?: Readonly<Record<string, TemplateDecl>>;
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   readonly capabilities: readonly string[];
   readonly waivers: Readonly<Record<string, string>>;
@@ -72,6 +74,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     tasks: base.tasks ?? {},
     routes,
     pages: withWorkPage(base),
+    templates: base.templates,
     onEnvironmentDeleted: base.onEnvironmentDeleted,
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},

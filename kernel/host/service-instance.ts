@@ -87,6 +87,7 @@ export class ServiceInstance implements AsyncDisposable {
   readonly #startedAt = Date.now();
   #app: ServiceApp | undefined;
   #behaviour: PluginBehaviour<never, never> | undefined;
+  #keys: Awaited<ReturnType<typeof openKeys>> = {};
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
   #consumers: AsyncDisposable[] = [];
   #jobs: JobRunner | undefined;
@@ -123,9 +124,10 @@ export class ServiceInstance implements AsyncDisposable {
   async setUp(): Promise<void> {
     const { plugin, manifest, log, verifier } = this.#parts;
     const { keySettings: settings, pool, platform, secrets } = this.#parts;
+    this.#keys = await openKeys({ manifest, settings, dataDir: platform.dataDir, secrets, sql: pool.sql });
     const context = pluginContext({
       ...this.#parts,
-      keys: await openKeys({ manifest, settings, dataDir: platform.dataDir, secrets, sql: pool.sql }),
+      keys: this.#keys,
       engine: this.#engine,
       owned: this.#owned,
       identityOf: caller => this.#identityOf(caller),
@@ -179,7 +181,7 @@ export class ServiceInstance implements AsyncDisposable {
     await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
     await relay.attach(manifest.id, pool, { pollMs: (manifest.placement.outbox_poll_s ?? 2) * 1_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
-    const work = { ...this.#parts, behaviour: this.#behaviour ?? {} };
+    const work = { ...this.#parts, keys: this.#keys, behaviour: this.#behaviour ?? {} };
     this.#jobs = this.#owned.own(jobsOf(work));
     this.#tasks = this.#owned.own(tasksOf(work));
     await this.#tasks.start();

@@ -10,6 +10,7 @@ export type { ProblemDecl } from './src/problem.ts';
 export type { ErrorForm } from './src/error-form.ts';
 export { task } from './src/task.ts';
 export type { JobDef, TaskDef } from './src/task.ts';
+export type { TemplateDecl } from './src/template.ts';
 export { del, get, listener, node, post, put, raw, socket, stream } from './src/route.ts';
 export type { AnyRoute, RouteDef, RouteEnv } from './src/route.ts';
 export { Type, type Static, type TSchema } from 'typebox';

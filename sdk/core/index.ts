@@ -25,7 +25,6 @@ export type { AuditEntry, EmitEntry, Tx } from './src/tx.ts';
 export type { EnqueueOptions, TaskRun } from './src/task.ts';
 export type { OrderKind, PagePart, PageSpec } from './src/paging.ts';
 export type { Sql } from './src/sql.ts';
-export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { Cache, CacheOptions } from './src/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';

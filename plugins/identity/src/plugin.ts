@@ -86,11 +86,11 @@ export default definePlugin(identity, {
         discovery: exchanged,
         pages: exchange => pages.serve(exchange),
       },
+      tasks: { mail: (letter, run) => mailbox.send(letter, run) },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
         answerRequests: signal => requests.answer(signal),
         advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
-        pushMail: signal => mailbox.queue.push(signal),
         refreshKeys: () => keys.refresh(),
         sealAnew: signal => made.keyChange.reseal(signal),
         rotateKeys: () => rotation.rotateWhenDue(),

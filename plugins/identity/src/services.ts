@@ -93,7 +93,7 @@ export async function servicesOf(ctx: Ctx) {
   const registered = new RegisteredClients(ctx);
   const clients = new ClientDirectory(ctx, { workloads, registered });
   const consents = new Consents(ctx, { clients, realms });
-  const mailbox = new AccountMailbox(ctx, { box, realms });
+  const mailbox = new AccountMailbox(ctx, { realms });
   const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
   const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, invited, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
   const homes = new RegisteredHomes(ctx);

@@ -6,6 +6,7 @@ import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
 import type { JobDef, TaskDef } from './task.ts';
+import type { TemplateDecl } from './template.ts';
 
 /** Where and when a service runs (decisions G-CAP-02; tiers of doc3). */
 export interface Placement {
@@ -61,6 +62,8 @@ interface Base {
   /** Work queued with a change and done after it, by name. */
   readonly tasks?: Readonly<Record<string, TaskDef>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
+  /** What its messages say, by name: a message of the template `{id}.{name}` says this unless its environment has words of its own. */
+  readonly templates?: Readonly<Record<string, TemplateDecl>>;
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */

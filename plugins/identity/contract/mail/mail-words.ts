@@ -1,6 +1,7 @@
-import type { Locale } from '../../../../signin/messages.ts';
 import { ar } from './mail-words-ar.ts';
 import { de } from './mail-words-de.ts';
+
+type Locale = 'en' | 'de' | 'ar';
 
 const NOT_YOU = 'If it was not you, reset your password:\n{reset}\nand tell an administrator.';
 
