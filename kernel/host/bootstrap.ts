@@ -41,7 +41,7 @@ export const publicOrigin = (host: string, port: number): string => `https://${h
 export const HOST_WORKLOAD = 'captain';
 /** What the host may do at other services. */
 export const HOST_NEEDS = {
-  acme: ['acme:clientcert:issue'],
+  acme: ['acme:clientcert:issue', 'acme:admin'],
   auth: ['auth:membership:read', 'auth:membership:write'],
   sys: ['sys:read', 'sys:verticals:write', 'audit:read'],
   bus: ['bus:contracts:write'],

@@ -27,6 +27,8 @@ export interface HostOptions {
   readonly edgePort: number;
   readonly logLevel: string;
   readonly pqMode: PqMode;
+  /** Days of the authority's certificates, when they are made; the usual ones where nothing is said. */
+  readonly validity?: { readonly rootDays: number; readonly intermediateDays: number };
   /** Pace of attempts to start a service that was given up on; 0 makes none. */
   readonly lastResortMs: number;
   readonly databaseUrl: string | undefined;
@@ -111,7 +113,7 @@ async function bringUp(
   const { dataDir, progress, domain } = options;
   const failed: FailedPlugin[] = [];
   progress('Opening the certificate authority');
-  const authority = await openAuthority(dataDir);
+  const authority = await openAuthority(dataDir, options.validity);
   const found = await readAll(options, failed);
   const platform = found.filter(({ manifest }) => manifest.vertical === 'platform');
   const verticals = found.filter(({ manifest }) => manifest.vertical !== 'platform');

@@ -23,6 +23,7 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     edgePort: read('edgePort'),
     logLevel: read('logLevel'),
     pqMode: read('pqMode'),
+    validity: { rootDays: read('rootDays'), intermediateDays: read('intermediateDays') },
     lastResortMs: read<number>('lastResortS') * 1_000,
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),

@@ -41,6 +41,8 @@ import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
+const TRAFFIC_MS = 10_000;
+
 export interface ServiceInstanceParts {
   readonly plugin: AnyPlugin;
   readonly manifest: Manifest;
@@ -184,8 +186,15 @@ export class ServiceInstance implements AsyncDisposable {
     this.#tasks = this.#owned.own(tasksOf(work));
     await this.#tasks.start();
     this.#owned.own(this.#parts.clock.every(30_000, () => this.#engine.reloadAll()));
+    if (manifest.vertical === 'platform') this.#owned.own(this.#parts.clock.every(TRAFFIC_MS, () => this.#tellTraffic()));
     const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
     this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
+  }
+
+  /** Counters for the statistics (CA-089). Nobody may listen, and the store may be away: then they are lost. */
+  async #tellTraffic(): Promise<void> {
+    const traffic = this.#metrics.traffic.take(this.#parts.clock.now());
+    if (traffic) await this.#parts.kv.call('PUBLISH', 'stat:metrics', JSON.stringify(traffic)).catch(() => undefined);
   }
 
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */

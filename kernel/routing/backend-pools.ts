@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Backends, FairShare, isHopByHop, type Logger } from '@platform/sdk';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
+import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import type { Workload } from '../identity/workload.ts';
 import { backendHeaders, isUnsendable, refuseUnsendable } from './backend-request.ts';
 import { type BackendLimits, ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
@@ -46,6 +47,8 @@ export interface BackendRequest {
 export interface BackendPoolsOptions {
   readonly log: Logger;
   readonly limits?: Partial<BackendLimits> | undefined;
+  /** Backends that show one of these are not talked to. */
+  readonly revoked?: RevokedCertificates | undefined;
 }
 
 /** Keep-alive connections over mutual TLS, pooled per caller's workload, target service and address. */
@@ -57,13 +60,18 @@ export class BackendPools implements AsyncDisposable {
   readonly #lasting: FairShare;
   readonly #pools = new Map<string, ConnectionPool>();
   readonly #watched = new WeakSet<Workload>();
+  readonly #revoked: RevokedCertificates | undefined;
+  readonly #hearing: Disposable | undefined;
   /** What pools that are gone had counted. */
   #past = { lost: 0, refused: 0 };
 
-  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {} }: BackendPoolsOptions) {
+  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {}, revoked }: BackendPoolsOptions) {
     this.#directory = directory;
     this.#hostOf = hostOf;
     this.#log = log;
+    this.#revoked = revoked;
+    // Which connections are to whom is known at their start alone: all are made anew, those in use when they are free.
+    this.#hearing = revoked?.onRevoked(() => [...this.#pools.keys()].forEach(key => this.#drop(key)));
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#lasting = new FairShare({ total: this.#limits.streams, perParty: party => (party.endsWith(INSIDE) ? this.#limits.streams : this.#limits.streamsPerAddress), atBound: 'refuse' });
   }
@@ -208,7 +216,7 @@ export class BackendPools implements AsyncDisposable {
 
   #connect(workload: Workload, service: string, { ip, port }: Address): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
-      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), timeout: CONNECT_MS }, () => {
+      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), ...this.#checks(), timeout: CONNECT_MS }, () => {
         socket.setTimeout(0);
         socket.removeAllListeners('timeout');
         socket.setKeepAlive(true, PROBE_MS);
@@ -217,6 +225,10 @@ export class BackendPools implements AsyncDisposable {
       socket.once('timeout', () => socket.destroy(new Error('connect timeout')));
       socket.once('error', cause => reject(kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause })));
     });
+  }
+
+  #checks() {
+    return this.#revoked ? { checkServerIdentity: this.#revoked.checkServer } : {};
   }
 
   async #pick(service: string): Promise<Address> {
@@ -229,7 +241,7 @@ export class BackendPools implements AsyncDisposable {
     const key = `${workload.name} ${service} ${ip}:${port}`;
     let pool = this.#pools.get(key);
     if (!pool) {
-      const connect = buildConnector({ ...workload.clientTls(), servername: this.#hostOf(service), timeout: CONNECT_MS });
+      const connect = buildConnector({ ...workload.clientTls(), ...this.#checks(), servername: this.#hostOf(service), timeout: CONNECT_MS });
       pool = new ConnectionPool({
         name: key,
         connect: () => new Client(`https://${ip}:${port}`, { connect, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS }),
@@ -258,6 +270,7 @@ export class BackendPools implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hearing?.[Symbol.dispose]();
     await Promise.all([...this.#pools.values()].map(pool => pool.destroy()));
     this.#pools.clear();
   }

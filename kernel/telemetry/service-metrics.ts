@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { metricsOf } from './otlp/otlp-metrics.ts';
+import { TrafficWindow } from './traffic-window.ts';
 
 /** Figures of the process itself, once however many services run in it: event loop, heap, collections, descriptors. */
 const ofProcess = new Registry();
@@ -14,9 +15,12 @@ export class ServiceMetrics {
   readonly #durations: Histogram<'service' | 'operation' | 'status'>;
   readonly #refusals: Counter<'service' | 'code'>;
   readonly #service: string;
+  /** Between two tellings to the statistics. */
+  readonly traffic: TrafficWindow;
 
   constructor(service: string) {
     this.#service = service;
+    this.traffic = new TrafficWindow(service);
     this.#durations = new Histogram({
       name: 'platform_request_duration_seconds',
       help: 'Time from a request to its answer, by route and class of status',
@@ -30,6 +34,7 @@ export class ServiceMetrics {
   /** One answered request. `operation` is the route's name: paths carry ids. */
   answered(operation: string, status: number, seconds: number): void {
     this.#durations.observe({ service: this.#service, operation, status: `${Math.floor(status / 100)}xx` }, seconds);
+    this.traffic.add(status, seconds * 1_000);
   }
 
   /** One refusal; codes are declared, so there are few. */

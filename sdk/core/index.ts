@@ -1,4 +1,5 @@
 export type { Operator, PlatformCommand } from './src/command.ts';
+export { commandOf, readArguments, verbs } from './src/command.ts';
 export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
@@ -27,7 +28,7 @@ export type { Sql } from './src/sql.ts';
 export type { Cache, CacheOptions } from './src/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
-export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
+export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/signing-authority.ts';
 export { admits } from './src/accept.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';

@@ -164,6 +164,8 @@ export interface RawExchange {
   readonly correlationId: string;
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
   readonly caller: Caller | undefined;
+  /** The verified client certificate of the connection, never a header; on public routes too. */
+  readonly peer: Request['peer'];
   /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
   readonly targetEnvId: string | undefined;
   /** The environment the exchange is about, as the route's `env` says. */

@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import type { PlatformCommand } from '@platform/sdk';
+import { commandOf, readArguments } from '@platform/sdk';
 
 interface Asked {
   readonly name: string;
@@ -29,16 +28,19 @@ const USAGE = `platform ca client-cert NAME [--days N] [--csr FILE] [--out FOLDE
   A file that is there already is not overwritten. Revoke a certificate on the page Certificates of the console.`;
 const KEY = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n?/;
 
-/** `platform ca client-cert`: what an operator on the machine asks the certificate authority for (CA-071). */
-const command: PlatformCommand = {
+/** `platform ca client-cert`: a certificate for a workload, by an operator on the machine (CA-071). */
+export const clientCert = commandOf<Asked>({
   usage: USAGE,
 
-  async run(args, operator) {
-    const asked = read(args);
-    if (!asked) {
-      operator.print(USAGE);
-      return 64;
-    }
+  read(args) {
+    const { options, rest } = readArguments(args, ['days', 'csr', 'out']);
+    const [name, ...more] = rest;
+    if (name === undefined || !/^[a-z0-9-]+$/.test(name) || more.length > 0) return undefined;
+    if (options.days !== undefined && !/^\d{1,4}$/.test(options.days)) return undefined;
+    return { name, days: options.days === undefined ? undefined : Number(options.days), csr: options.csr, out: options.out ?? '.' };
+  },
+
+  async run(asked, operator) {
     const csr = asked.csr === undefined ? undefined : await readFile(asked.csr, 'utf8');
     const body = { service_name: asked.name, ...(asked.days === undefined ? {} : { validity_days: asked.days }), ...(csr === undefined ? {} : { csr }) };
     const { pem, cn, serial, not_after: until, thumbprint } = await operator.call<Minted>('acme', 'POST', '/v1/client-cert', { body });
@@ -50,18 +52,4 @@ const command: PlatformCommand = {
     operator.print(`serial ${serial}, x5t#S256 ${thumbprint}`);
     return 0;
   },
-};
-export default command;
-
-function read(args: readonly string[]): Asked | undefined {
-  const option = { type: 'string' } as const;
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options: { days: option, csr: option, out: option }, allowPositionals: true });
-    const [verb, name, ...more] = positionals;
-    if (verb !== 'client-cert' || name === undefined || !/^[a-z0-9-]+$/.test(name) || more.length > 0) return undefined;
-    if (values.days !== undefined && !/^\d{1,4}$/.test(values.days)) return undefined;
-    return { name, days: values.days === undefined ? undefined : Number(values.days), csr: values.csr, out: values.out ?? '.' };
-  } catch {
-    return undefined;
-  }
-}
+});
