@@ -109,7 +109,11 @@ export class BackendPools implements AsyncDisposable {
       });
       answered = true;
       free();
-      response.body.once('close', () => pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored));
+      response.body.once('close', () => {
+        // A connection that was never full tells of no room again: the next request must not find this one's listener.
+        lease.client.off('drain', drained);
+        pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored);
+      });
       return response;
     });
   }
