@@ -1,4 +1,5 @@
 import type { Limit, LimitOptions } from './limit.ts';
+import type { Manifest } from './manifest.ts';
 import type { Delivery } from './plugin.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
@@ -231,7 +232,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   /** Every loaded manifest, read only. */
   readonly catalog: {
-    manifests(): readonly object[];
+    manifests(): readonly Manifest[];
     actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[];
     /**
      * A check by the schema of a declared event: no fault when the value fits, each with a JSON pointer that begins with `base` when not.

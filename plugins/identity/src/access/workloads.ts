@@ -1,4 +1,4 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { type RequestOf, SYSTEM, type Manifest } from '@platform/sdk';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { canonicalScope } from './scope-name.ts';
@@ -6,12 +6,6 @@ import { canonicalScope } from './scope-name.ts';
 /** Who holds these can make anybody anything. */
 const NEVER_GRANTED = new Set(['auth:membership:write', 'acme:clientcert:issue', 'sys:invitations:join', 'scim:read', 'scim:write']);
 
-interface ManifestLike {
-  readonly id: string;
-  readonly vertical: string;
-  readonly uses: Readonly<Record<string, readonly string[]>>;
-  readonly workloads: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
-}
 export interface WorkloadGrant {
   readonly name: string;
   readonly vertical: string;
@@ -71,8 +65,8 @@ export class Workloads {
     return row;
   }
 
-  #manifests(): readonly ManifestLike[] {
-    return (this.#ctx.catalog.manifests() as readonly ManifestLike[]).filter(({ vertical }) => vertical === 'platform');
+  #manifests(): readonly Manifest[] {
+    return this.#ctx.catalog.manifests().filter(({ vertical }) => vertical === 'platform');
   }
 
   #scopesOf(needs: Readonly<Record<string, readonly string[]>>): readonly string[] {

@@ -37,7 +37,10 @@ export async function tokenClaims(parts: ClaimParts, context: KoaContextWithOIDC
 
 /** Services of verticals are not among them: a token that reaches somebody else's code must be good there only (RFC 8693 makes one). */
 function platformServices(ctx: Ctx): string[] {
-  return (ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).filter(({ vertical }) => vertical === 'platform').map(({ id }) => id);
+  return ctx.catalog
+    .manifests()
+    .filter(({ vertical }) => vertical === 'platform')
+    .map(({ id }) => id);
 }
 
 async function machineClaims({ workloads }: ClaimParts, context: KoaContextWithOIDC, { clientId }: IssuedToken): Promise<Claims> {

@@ -81,7 +81,7 @@ export class TokenExchange {
 
   /** What leaves for somebody else's service is signed so that any library reads it. */
   #isPlatform(service: string): boolean {
-    return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).some(({ id, vertical }) => id === service && vertical === 'platform');
+    return this.#ctx.catalog.manifests().some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
   /** Everything one service lets people do: from its contract, or from what its vertical registered. */
