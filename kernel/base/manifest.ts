@@ -60,5 +60,5 @@ export const policyEvent = (service: string): string => `platform:${service}:pol
 /** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */
 function withWorkPage({ jobs = {}, tasks = {}, pages = {} }: AnyContract['base']): Manifest['pages'] {
   if ('work' in pages || Object.keys(jobs).length + Object.keys(tasks).length === 0) return pages;
-  return { ...pages, work: { kind: 'work', title: 'Work', description: 'Queues and jobs of this service', scope: 'platform', nav: 900, refresh: 10 } };
+  return { ...pages, work: { kind: 'work', title: 'Work', icon: 'clock', description: 'Queues and jobs of this service', scope: 'platform', nav: 900, refresh: 10 } };
 }
