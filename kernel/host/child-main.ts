@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readAuthority } from '../identity/trust-anchors.ts';
 import { isUnavailable } from '../storage/unavailable.ts';
 import type { Bootstrap } from './bootstrap.ts';
+import { isRunning } from './data-dir-lock.ts';
 import { readSettings } from './settings.ts';
 import { importPlugin, readPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
@@ -20,8 +21,8 @@ export async function runChild(args: readonly string[]): Promise<void> {
       resolve();
     };
     process.once('SIGTERM', end);
-    // The host is gone without a word: nobody is left to stop us.
-    process.once('disconnect', end);
+    // The host is gone without a word. What serves goes on serving: the next host takes it over (SUP-037, issue of the fleet).
+    process.once('disconnect', () => (started ? outlive(bootstrap, end) : end()));
   });
   // Ctrl-C reaches the whole terminal; only the host decides the order of stopping.
   process.on('SIGINT', () => undefined);
@@ -39,13 +40,31 @@ export async function runChild(args: readonly string[]): Promise<void> {
       pretty: !bootstrap.production,
     });
     started = true;
-    process.send?.('ready');
+    if (process.connected) process.send?.('ready');
     await stop;
     await running.drain();
     await running[Symbol.asyncDispose]();
   } catch (error) {
-    process.send?.({ failed: reasonOf(error), absent: isUnavailable(error) });
+    if (process.connected) process.send?.({ failed: reasonOf(error), absent: isUnavailable(error) });
     process.exitCode = 1;
   }
-  process.disconnect?.();
+  if (process.connected) process.disconnect?.();
+}
+
+const LOOK_MS = 2_000;
+
+/** Ends the process when no host has taken it over for too long, or when the platform's folder is gone. */
+function outlive({ home, orphanMs = 0 }: Bootstrap, end: () => void): void {
+  if (home === undefined) return end();
+  let alone = performance.now();
+  const look = setInterval(() => {
+    if (!existsSync(home)) return end();
+    const now = performance.now();
+    if (isRunning(home)) alone = now;
+    else if (orphanMs > 0 && now - alone > orphanMs) {
+      clearInterval(look);
+      end();
+    }
+  }, LOOK_MS);
+  look.unref();
 }

@@ -68,7 +68,8 @@ async function platformManifests() {
 
 async function runHost(args: readonly string[]): Promise<void> {
   const stopped = stopSignal();
-  const host = await startOrExit(args);
+  const left = Promise.withResolvers<void>();
+  const host = await startOrExit(args, left.resolve);
   if (host.firstStart) {
     out('');
     out('First start. Sign in once with this account; you will choose your own password:');
@@ -80,7 +81,7 @@ async function runHost(args: readonly string[]): Promise<void> {
   }
   out(`Console: ${host.ready.console}`);
   out(`ready ${JSON.stringify(host.ready)}`);
-  await stopped;
+  await Promise.race([stopped, left.promise]);
   out('Stopping: finishing what is under way …');
   await host.stop().catch(error => {
     process.stderr.write(`Something did not stop in order: ${reasonOf(error)}\n`);
@@ -91,11 +92,11 @@ async function runHost(args: readonly string[]): Promise<void> {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-async function startOrExit(args: readonly string[]): Promise<Host> {
+async function startOrExit(args: readonly string[], leave?: () => void): Promise<Host> {
   const startedAt = performance.now();
   const progress = (text: string) => out(`${`${((performance.now() - startedAt) / 1_000).toFixed(1)} s`.padStart(7)}  ${text}`);
   try {
-    return await Host.start(hostOptions(args, process.env, progress));
+    return await Host.start(hostOptions(args, process.env, progress), leave);
   } catch (error) {
     const lines: string[] = [];
     for (let at: unknown = error; at instanceof Error && lines.length < 6; at = at.cause) lines.push(at.message);

@@ -73,6 +73,11 @@ export class HostWorkload implements AsyncDisposable {
       .catch(error => this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'));
   }
 
+  /** What a look at a service is sent with. */
+  clientTls(): ReturnType<Workload['clientTls']> {
+    return this.#workload.clientTls();
+  }
+
   /** A request to a service by its wire path. */
   call(service: string, method: 'GET' | 'POST', path: string, input: CallInput): Promise<unknown> {
     return this.#caller.call(this.#workload, { service, name: `${method} ${path}`, route: { method, path }, problems: {} }, input);

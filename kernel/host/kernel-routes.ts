@@ -14,6 +14,7 @@ export interface KernelRouteParts {
   readonly build: string;
   readonly startedAt: number;
   readonly active: () => number;
+  readonly totals: () => { readonly requests: number; readonly server_errors: number };
   readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
   /** Plugins that are not running, and services whose process was given up on. */
   readonly failedPlugins: () => Failed | Promise<Failed>;
@@ -32,18 +33,23 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   const { manifest, build } = parts;
   const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
   const routes: Record<string, MountedRoute> = {
-    health: mounted(get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }), async () => {
-      const failed = await parts.failedPlugins();
-      return {
-        status: failed.length > 0 ? 'degraded' : 'ok',
-        service: manifest.id,
-        version: `${manifest.version}.${build}`,
-        build,
-        uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
-        active_connections: Math.max(0, parts.active() - 1),
-        ...(failed.length > 0 ? { failed_plugins: failed } : {}),
-      };
-    }),
+    health: mounted(
+      get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }),
+      async ({ peer }) => {
+        const failed = await parts.failedPlugins();
+        return {
+          status: failed.length > 0 ? 'degraded' : 'ok',
+          service: manifest.id,
+          version: `${manifest.version}.${build}`,
+          build,
+          uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
+          active_connections: Math.max(0, parts.active() - 1),
+          // How busy it is, is for the platform's own workloads.
+          ...(peer ? parts.totals() : {}),
+          ...(failed.length > 0 ? { failed_plugins: failed } : {}),
+        };
+      },
+    ),
     readiness: mounted(get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }), async () => {
       const checks = await parts.readiness();
       const ready = Object.values(checks).every(({ ok }) => ok);

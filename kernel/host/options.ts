@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import type { HostOptions } from './host.ts';
+import { shippedServices } from './plugin-intake.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -23,12 +24,14 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     edgePort: read('edgePort'),
     logLevel: read('logLevel'),
     pqMode: read('pqMode'),
-    lastResortMs: read<number>('lastResortS') * 1_000,
+    ip: read('ip'),
+    orphanMs: read<number>('orphanS') * 1_000,
+    releasesDir: read('releasesDir'),
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
     backends: { connections: read('backendConnections'), streams: read('backendStreams'), streamsPerAddress: read('backendStreamsPerAddress'), waitMs: read('backendWaitMs') },
     pluginDirs: read<string>('pluginDirs').split(':').filter(Boolean),
-    services: distribution.services,
+    services: asked(read<string | undefined>('services'), distribution.services, progress),
     split: args.includes('--split') || distribution.process_per_service,
     trustVerticals: args.includes('--trust-verticals'),
     environment,
@@ -36,6 +39,18 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     ...(args.includes('--prefer-kv') && (prefer === 'wasm' || prefer === 'path') ? { preferKeyValue: prefer } : {}),
     progress,
   };
+}
+
+/** What is started at boot: the distribution's services, or those that the operator names. A name that nobody knows is passed over (G-CAP-02). */
+function asked(named: string | undefined, shipped: readonly string[], progress: (text: string) => void): readonly string[] {
+  if (named === undefined) return shipped;
+  const known = new Set(shippedServices().map(({ service_type }) => service_type));
+  const names = named
+    .split(',')
+    .map(name => name.trim())
+    .filter(Boolean);
+  for (const name of names.filter(each => !known.has(each))) progress(`! PLATFORM_SERVICES names ${name}, which is no service of the platform; it is passed over`);
+  return names.filter(name => known.has(name));
 }
 
 interface Distribution {

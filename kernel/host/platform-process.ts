@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { AnyPlugin, Context, KeyValue } from '@platform/sdk';
+import type { AnyPlugin, Context, KeyValue, ProcessHost } from '@platform/sdk';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -14,7 +14,7 @@ import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
-import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
+import { type Bootstrap, LOOPBACK, platformHost, publicOrigin } from './bootstrap.ts';
 import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
 import { keyValuePort } from './key-value-port.ts';
 import { tolerateAbsence } from './tolerate-absence.ts';
@@ -39,6 +39,8 @@ export interface PlatformProcessOptions {
   readonly services: readonly LoadedService[];
   /** Only in the process that holds the certificate authority's files. */
   readonly authority?: Authority;
+  /** Only in the process that starts the others. */
+  readonly processes?: ProcessHost;
   readonly clock?: Clock;
   readonly processName: string;
   readonly pretty?: boolean;
@@ -183,6 +185,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       clock,
       kv,
       authority: manifest.capabilities.includes('authority') && authority ? signingAuthority(authority) : undefined,
+      processes: manifest.capabilities.includes('processes') ? options.processes : undefined,
       caller,
       pools,
       workload,
@@ -239,7 +242,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     platformHost: label => platformHost(label, domain),
   });
   for (const instance of instances.values()) listener.mount(instance.app);
-  const port = await listener.listen('127.0.0.1');
+  const port = await listener.listen(bootstrap.ip ?? LOOPBACK, bootstrap.port);
   owned.own(listener);
 
   const stopping = new AbortController();
@@ -254,7 +257,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         await instance.start(stopping.signal).catch(cause => {
           throw new Error(`${manifest.id} failed to start`, { cause });
         });
-        await directory.register(instanceRow(manifest, port, build, `${dataDir}/logs/${options.processName}.log`));
+        await directory.register(instanceRow(manifest, { ...bootstrap, port }, `${dataDir}/logs/${options.processName}.log`));
       }),
     );
   }

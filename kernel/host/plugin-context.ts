@@ -11,6 +11,7 @@ import {
   type KeyValue,
   type Logger,
   ProblemError,
+  type ProcessHost,
   type Request,
   type SigningAuthority,
   type SealedBox,
@@ -69,6 +70,7 @@ export interface PluginContextParts {
   readonly platform: Context<AnyContract>['platform'];
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
+  readonly processes: ProcessHost | undefined;
   readonly owned: DisposalStack;
 }
 
@@ -214,6 +216,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
+    processes: capability(manifest, 'processes', parts.processes ?? ({} as ProcessHost)),
     auth: {
       verify: async request => {
         const identity = await parts.verify(request);

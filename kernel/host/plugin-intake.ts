@@ -17,21 +17,52 @@ export interface FailedPlugin {
   readonly reason: string;
 }
 
-/** Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). */
-export async function readAll({ pluginDirs, services }: { pluginDirs: readonly string[]; services: readonly string[] }, failed: FailedPlugin[]): Promise<FoundPlugin[]> {
-  const catalog = JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: { package: string; service_type: string }[] };
-  const found: FoundPlugin[] = [];
-  for (const { package: name } of catalog.services.filter(({ service_type }) => services.includes(service_type))) found.push(await readPlugin(join(ROOT, 'plugins', name)));
-  const known = new Map<string, Manifest>(found.map(({ manifest }) => [manifest.id, manifest]));
-  for (const { manifest } of found) refuseFindings(manifest, known);
+/** What the distribution says of a service of the platform (catalog/platform.json). */
+export interface ShippedService {
+  readonly package: string;
+  readonly service_type: string;
+  readonly start_priority: number;
+  readonly singleton: boolean;
+  readonly placement: readonly string[];
+  readonly min_instances: number;
+}
+
+/** A plugin with its line of the catalog, where it has one. */
+export type CatalogPlugin = FoundPlugin & { readonly shipped?: ShippedService };
+
+/** Everything that could run here: what was asked for, what else the platform ships, and verticals. */
+export interface AllPlugins {
+  readonly platform: readonly CatalogPlugin[];
+  readonly others: readonly CatalogPlugin[];
+  readonly verticals: readonly FoundPlugin[];
+}
+
+/** Every line of the catalog. */
+export const shippedServices = (): readonly ShippedService[] => (JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: ShippedService[] }).services;
+
+/**
+ * Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). What tier 0 holds
+ * cannot be left out (G-CAP-02).
+ */
+export async function readAll(
+  { pluginDirs, services, without = [] }: { pluginDirs: readonly string[]; services: readonly string[]; without?: readonly string[] },
+  failed: FailedPlugin[],
+): Promise<AllPlugins> {
+  const all: CatalogPlugin[] = [];
+  for (const shipped of shippedServices().filter(({ service_type }) => !without.includes(service_type))) all.push({ ...(await readPlugin(join(ROOT, 'plugins', shipped.package))), shipped });
+  const wanted = ({ shipped }: CatalogPlugin) => shipped?.start_priority === 0 || services.includes(shipped?.service_type ?? '');
+  const platform = all.filter(wanted);
+  const known = new Map<string, Manifest>(platform.map(({ manifest }) => [manifest.id, manifest]));
+  for (const { manifest } of platform) refuseFindings(manifest, known);
+  const verticals: FoundPlugin[] = [];
   for (const directory of findPlugins(pluginDirs)) {
     const plugin = await readVertical(directory, known, failed);
     if (plugin) {
-      found.push(plugin);
+      verticals.push(plugin);
       known.set(plugin.manifest.id, plugin.manifest);
     }
   }
-  return found;
+  return { platform, others: all.filter(plugin => !wanted(plugin)), verticals };
 }
 
 /** Reads one folder from outside; a fault goes into `failed`, in the place of what was said of the folder before. */

@@ -1,5 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnyPlugin, type AnyRoute, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM, type TokenChecks } from '@platform/sdk';
+import {
+  type AnyPlugin,
+  type AnyRoute,
+  type Caller,
+  type Context,
+  isProblem,
+  type KeyValue,
+  type Logger,
+  type PluginBehaviour,
+  type ProcessHost,
+  type SigningAuthority,
+  SYSTEM,
+  type TokenChecks,
+} from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -25,6 +38,7 @@ import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { ServiceMetrics } from '../telemetry/service-metrics.ts';
+import { LOOPBACK } from './bootstrap.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import type { JobRunner } from '../work/job-runner.ts';
@@ -48,6 +62,8 @@ export interface ServiceInstanceParts {
   readonly clock: Clock;
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
+  /** The machine's processes, where this process may start some. */
+  readonly processes: ProcessHost | undefined;
   readonly caller: ServiceCaller;
   readonly pools: BackendPools;
   readonly workload: Workload;
@@ -231,6 +247,7 @@ export class ServiceInstance implements AsyncDisposable {
         build,
         startedAt: this.#startedAt,
         active: () => this.#app?.active ?? 0,
+        totals: () => this.#metrics.totals,
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),
@@ -294,7 +311,7 @@ export class ServiceInstance implements AsyncDisposable {
             body: async () => input.body,
             correlationId,
             signal: () => input.signal,
-            ip: '127.0.0.1',
+            ip: LOOPBACK,
             hostname: '',
             tenant: {},
             peer: { workload: from.name, thumbprint: from.thumbprint },

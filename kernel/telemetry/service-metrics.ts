@@ -13,6 +13,8 @@ export class ServiceMetrics {
   readonly #durations: Histogram<'service' | 'operation' | 'status'>;
   readonly #refusals: Counter<'service' | 'code'>;
   readonly #service: string;
+  #requests = 0;
+  #serverErrors = 0;
 
   constructor(service: string) {
     this.#service = service;
@@ -28,7 +30,14 @@ export class ServiceMetrics {
 
   /** One answered request. `operation` is the route's name: paths carry ids. */
   answered(operation: string, status: number, seconds: number): void {
+    this.#requests += 1;
+    if (status >= 500 && status !== 503) this.#serverErrors += 1;
     this.#durations.observe({ service: this.#service, operation, status: `${Math.floor(status / 100)}xx` }, seconds);
+  }
+
+  /** How many were answered, and how many of them as an error of ours; 503 says that nothing was tried. */
+  get totals(): { readonly requests: number; readonly server_errors: number } {
+    return { requests: this.#requests, server_errors: this.#serverErrors };
   }
 
   /** One refusal; codes are declared, so there are few. */

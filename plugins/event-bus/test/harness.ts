@@ -155,6 +155,7 @@ export class BusProcess implements AsyncDisposable {
         build: 'test',
         failedPlugins: () => [],
         authority: undefined,
+      processes: undefined,
       });
       made.#disposals.push(
         () => relay[Symbol.asyncDispose](),

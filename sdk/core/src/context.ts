@@ -8,6 +8,7 @@ import type { KeySeeds } from './key.ts';
 import type { FieldFault, ProblemError } from './problem.ts';
 import type { AnyRoute, PathParams } from './route.ts';
 import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
+import type { ProcessHost } from './process-host.ts';
 import type { Reply } from './reply.ts';
 import type { SigningAuthority } from './signing-authority.ts';
 import type { PagePart, PageSpec } from './paging.ts';
@@ -232,6 +233,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */
   readonly authority: SigningAuthority;
+  /** Processes of this machine, for the supervisor alone (capability `processes`). */
+  readonly processes: ProcessHost;
   readonly auth: {
     /** Who sent a request, found the way the gate finds it, for doors that admit by more than a gate. `undefined` where nothing was shown; a token bound to a key is refused. */
     verify(request: Pick<Request, 'headers' | 'peer'>): Promise<Sender | undefined>;

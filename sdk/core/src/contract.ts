@@ -51,7 +51,7 @@ interface Base {
   readonly tasks?: Readonly<Record<string, TaskDef>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
-  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store')[];
+  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store' | 'processes')[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
   readonly waivers?: Readonly<Record<string, string>>;
   /** Further paths of the kernel's own endpoints, where a document fixes them (G-K-05): `{ '/readiness': '/v1/readiness' }`. */

@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { ProcessId, ProcessNews } from '@platform/sdk';
+import { openTestStores, type TestStores } from '@platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { anchorsOf } from '../../identity/trust-anchors.ts';
+import { Workload } from '../../identity/workload.ts';
+import type { Directory } from '../../routing/directory.ts';
+import { eventually } from '../../storage/fixtures/eventually.ts';
+import { connectKeyValue, type KeyValue } from '../../storage/key-value.ts';
+import { startedAt } from '../../storage/process-record.ts';
+import { type Bootstrap, platformHost } from '../bootstrap.ts';
+import { keyValuePort } from '../key-value-port.ts';
+import { readPlugin } from '../loader.ts';
+import { mintFor } from '../mint.ts';
+import { childEnvironment } from './child-environment.ts';
+import { HealthLook } from './health-look.ts';
+import { LocalProcessHost } from './local-process-host.ts';
+import { Releases } from './releases.ts';
+
+const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const CONTRACT = `export const tiny = { base: { id: 'tiny', title: 'Tiny', vertical: 'lab', placement: { tier: 50 } }, actions: {}, problems: {}, events: {}, routes: {} };`;
+const PLUGIN = `import { tiny } from './contract.js'; export default { contract: tiny, uses: {}, setup: () => ({ routes: {} }) };`;
+
+let stores: TestStores;
+let store: KeyValue;
+let open: (told?: string) => Promise<LocalProcessHost>;
+let machine: LocalProcessHost;
+let process1: ProcessId;
+const heard: ProcessNews[] = [];
+let port: number;
+
+beforeAll(async () => {
+  stores = await openTestStores();
+  const { dataDir, authority } = stores;
+  const directory = join(dataDir, 'tiny');
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'tiny', version: '1.0.0', type: 'module', platform: { contract: 'contract.js', plugin: 'plugin.js' } }));
+  writeFileSync(join(directory, 'contract.js'), CONTRACT);
+  writeFileSync(join(directory, 'plugin.js'), PLUGIN);
+  const { manifest } = await readPlugin(directory);
+  await stores.stores.ensureService('tiny');
+  store = await connectKeyValue(stores.stores.keyValueUrl);
+  const bootstrap: Bootstrap = {
+    domain: 'localhost',
+    production: false,
+    dataDir: join(dataDir, 'verticals', 'tiny'),
+    home: dataDir,
+    build: 'test',
+    logLevel: 'error',
+    edgePort: 8443,
+    pqMode: 'strict',
+    anchors: anchorsOf(authority),
+    database: stores.stores.database,
+    keyValueUrl: stores.stores.keyValueUrl,
+    manifests: [manifest],
+    enrollment: {},
+  };
+  // There is no certificate authority to enroll at: it finds its certificates.
+  const workload = await Workload.open({
+    name: 'tiny',
+    directory: join(bootstrap.dataDir, 'keys'),
+    anchors: bootstrap.anchors,
+    pqMode: 'strict',
+    hostnames: [platformHost('tiny', 'localhost')],
+    kinds: ['client', 'database', 'listener'],
+    mint: mintFor({ bootstrap, authority, directory: undefined as unknown as Directory }),
+  });
+  const kv = await keyValuePort(store);
+  const health = new HealthLook(
+    () => workload.clientTls(),
+    label => platformHost(label, 'localhost'),
+  );
+  open = async (told = 'as today') =>
+    new LocalProcessHost({
+      ip: '127.0.0.1',
+      dataDir,
+      environment: process.env,
+      services: [{ manifest, directory, wanted: true, within: false, placement: [], singleton: false, minInstances: 1 }],
+      bootstrap: async () => (await stores.stores.answer(), bootstrap),
+      told,
+      build: () => 'test',
+      releases: new Releases(undefined),
+      health,
+      kv,
+      log: quiet,
+      leave: () => undefined,
+    });
+  machine = await open();
+  port = 24_000 + (process.pid % 5_000);
+  const make = await machine.prepare({ service_type: 'tiny', port });
+  const ready = Promise.withResolvers<void>();
+  process1 = make(news => {
+    heard.push(news);
+    if (news.type === 'ready') ready.resolve();
+    else ready.reject(new Error(JSON.stringify(news)));
+  });
+  await ready.promise;
+});
+afterAll(async () => {
+  await machine?.[Symbol.asyncDispose]();
+  await store?.close();
+  await stores?.[Symbol.asyncDispose]();
+});
+
+const rows = () => machine.instances.rows(['tiny']);
+
+test('SUP-002 SUP-003 SUP-069 SUP-070 SUP-071 SUP-072 a service runs in a process group of its own, at the port it was given, and tells the registry', async () => {
+  expect(process.kill(-process1.pid, 0)).toBe(true);
+  expect(await store.client.hkeys('captain:svc:tiny')).toEqual([`127.0.0.1:${port}`]);
+  expect(await rows()).toMatchObject([{ service_type: 'tiny', ip: '127.0.0.1', port, pid: process1.pid, status: 'Starting', version: '1.0.0.test', restarts: 0, api_calls: 0, failures: 0 }]);
+});
+
+test('SUP-004 its health, its CPU time and its memory are seen from outside', async () => {
+  expect(await machine.health('tiny', port, 2_000)).toMatchObject({ ok: true, latency_ms: expect.any(Number), active_connections: 0 });
+  expect(machine.usage(process1)).toMatchObject({ cpu_ms: expect.any(Number), rss_bytes: expect.any(Number) });
+  expect(machine.usage(process1)?.rss_bytes).toBeGreaterThan(10_000_000);
+});
+
+test('SUP-034 nothing that listens is a sign of warming up', async () => {
+  expect(await machine.health('tiny', port + 1, 2_000)).toMatchObject({ ok: false, warming: true });
+});
+
+test('SUP-003 SUP-075 what the supervisor has seen of an instance stands beside what the process says of itself, and routers hear of it', async () => {
+  const told: string[] = [];
+  const subscriber = await store.duplicate();
+  await subscriber.subscribe('captain:changed');
+  subscriber.on('message', (_, message: string) => void told.push(message));
+  await machine.instances.write({ service_type: 'tiny', ip: '127.0.0.1', port, status: 'Active', restarts: 2 }, true);
+  expect(await rows()).toMatchObject([{ pid: process1.pid, status: 'Active', restarts: 2 }]);
+  await eventually(() => told.map(message => JSON.parse(message) as object)).toMatchObject([{ service_type: 'tiny', instance: `127.0.0.1:${port}`, status: 'Active' }]);
+  subscriber.disconnect();
+});
+
+test('a host that comes after it finds the process by pid and start time, and knows one that was told other things', async () => {
+  const next = await open();
+  expect(next.survivors()).toEqual([{ ...process1, service_type: 'tiny', port, release: '', build: 'test', outdated: false }]);
+  expect((await open('other addresses')).survivors()).toMatchObject([{ pid: process1.pid, outdated: true }]);
+  expect(next.isAlive({ ...process1, started: 'another time' })).toBe(false);
+});
+
+test('F-15 one that is killed is known to have ended, and its note is gone', async () => {
+  expect(machine.signal({ ...process1, started: 'another time' }, 'SIGKILL')).toBe(false);
+  expect(machine.signal(process1, 'SIGKILL')).toBe(true);
+  await eventually(() => heard.at(-1)).toEqual({ type: 'exited', reason: 'ended (SIGKILL)' });
+  expect([startedAt(process1.pid), machine.survivors()]).toEqual([null, []]);
+});
+
+test('F-02 what still runs ends with the host', async () => {
+  const make = await machine.prepare({ service_type: 'tiny', port });
+  const { pid } = make(() => undefined);
+  await machine[Symbol.asyncDispose]();
+  expect(startedAt(pid)).toBeNull();
+});
+
+test('SUP-067 it signals neither itself nor a process that took the number of another', async () => {
+  expect(machine.signal({ pid: process.pid, started: startedAt(process.pid) as string }, 'SIGTERM')).toBe(false);
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
+  expect(machine.signal({ pid: other.pid as number, started: 'earlier' }, 'SIGKILL')).toBe(false);
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+});
+
+test('SUP-068 a child inherits what its contract names, never a path to a key of the authority', () => {
+  const manifest = { id: 'tiny', vertical: 'platform', keys: {}, config: { properties: { a: { env: 'PLATFORM_TINY_A' }, b: { env: 'PLATFORM_TINY_B' } } } } as never;
+  const environment = {
+    PATH: '/bin',
+    PLATFORM_DOMAIN: 'x',
+    PLATFORM_TINY_A: 'env://TINY_SECRET',
+    PLATFORM_TINY_B: '/data/ca/pq/root.key',
+    TINY_SECRET: 's',
+    PLATFORM_ACME_CA_KEY: '/k',
+    PLATFORM_OTHER: 'y',
+    AWS_SECRET_ACCESS_KEY: 'z',
+  };
+  expect(childEnvironment(manifest, environment, '/data')).toEqual({ PATH: '/bin', PLATFORM_DOMAIN: 'x', PLATFORM_TINY_A: 'env://TINY_SECRET', TINY_SECRET: 's' });
+});
