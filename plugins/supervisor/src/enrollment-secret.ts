@@ -33,7 +33,7 @@ export class EnrollmentSecret {
     this.#key = Buffer.from(hkdfSync('sha256', machineKey(join(dataDir, 'captain', 'machine.key')), '', 'enrollment', 32));
     const found = this.#open();
     this.#secret = found?.secret ?? randomBytes(SECRET_BYTES);
-    this.#sealedAt = found?.sealedAt ?? 0;
+    this.#sealedAt = found?.sealedAt ?? Number.NEGATIVE_INFINITY;
     this.refresh();
   }
 
