@@ -1,7 +1,7 @@
 /** What a service says about a page (`platform.admin-ui/1`); the console knows these kinds and nothing else. */
 export type Path = string;
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'muted';
-export type Format = 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'bool' | 'json' | 'badge' | 'code';
+export type Format = 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'badge' | 'code' | 'html';
 export interface Expr {
   path: Path;
   op: 'eq' | 'ne' | 'exists';

@@ -61,6 +61,8 @@ export type BrandingField =
 export type MergedBranding = Branding & { readonly sources?: Partial<Record<BrandingField, 'org' | 'env' | 'default'>> };
 export interface DeletionPreview {
   readonly counts: Readonly<Record<string, number>>;
+  /** What each other service would lose; one that did not answer in time has no counts. */
+  readonly services: readonly { readonly service: string; readonly label: string; readonly counts?: Readonly<Record<string, number>> }[];
   readonly environments: readonly { readonly env_id: string; readonly slug: string; readonly display_name: string }[];
   readonly hostnames: readonly string[];
   readonly blocked_by: readonly { readonly code: string; readonly detail: string }[];

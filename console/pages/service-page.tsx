@@ -6,7 +6,7 @@ import type { Target } from '../api/target.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { coalesced } from '../shell/coalesced.ts';
 import { isElsewhere, needsEnvironment } from '../shell/place.ts';
-import { hrefOf, PAGE_PROPS } from '../shell/route.ts';
+import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { type PageHost, PageHostState } from '../widgets/page-host.ts';
 import { PageFrame } from '../widgets/page-frame.tsx';
@@ -117,15 +117,13 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
   }, [def, params, turn, client, service, target.env, target.org, place.env, place.org, session, bootstrap, notify, reload]);
 
   const missing = def.params?.find(({ name, required }) => required && !params[name]);
-  const known = missing && (PAGE_PROPS as readonly string[]).includes(missing.name);
   return (
     <PageFrame title={def.title} above={service.label} description={def.description}>
       {!target.env && !target.org ? (
         <ChooseEnvironment service={service} title={def.title} page={def.page} />
       ) : missing ? (
         <p className="notice" data-tone="warn">
-          This page needs <code>{missing.name}</code>
-          {known ? ' in its address' : ', which the console does not carry'}. Open it from a list.
+          This page needs <code>{missing.name}</code> in its address. Open it from a list.
         </p>
       ) : (
         <PageHostState value={host}>

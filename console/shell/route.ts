@@ -1,5 +1,6 @@
-/** The extra props a service's page may be given. */
-export const PAGE_PROPS = ['listing_id', 'instance_id', 'app_id', 'app_instance_id', 'type'] as const;
+/** The props a service's page may be given: the documented `listing_id`, `instance_id`, `app_id`, `app_instance_id`, `type`, and what a page of its own declares. */
+const PAGE_PROP = /^[a-z][a-z0-9_]{0,40}$/;
+const MOST_PROPS = 8;
 
 export type Route =
   | { readonly name: 'sign-out'; readonly everywhere?: true }
@@ -56,9 +57,8 @@ export function parseRoute(hash: string): Route {
   const [service, ...page] = segments;
   if (!service || !/^[a-z][a-z0-9]{0,30}$/.test(service)) return NOT_FOUND;
   const props: Record<string, string> = {};
-  for (const name of PAGE_PROPS) {
-    const value = query.get(name);
-    if (value) props[name] = value;
+  for (const [name, value] of query) {
+    if (value && name !== 'org' && name !== 'env' && PAGE_PROP.test(name) && Object.keys(props).length < MOST_PROPS) props[name] = value;
   }
   return { name: 'page', service, page: page.map(safeDecode).join('/') || 'overview', ...where, props };
 }

@@ -6,7 +6,7 @@ import { ConfirmDialog } from './confirm-dialog.tsx';
 import { Dialog } from './dialog.tsx';
 import { Form } from './form.tsx';
 import { usePageHost } from './page-host.ts';
-import type { TemplateScope } from './template.ts';
+import { fillText, type TemplateScope } from './template.ts';
 import { Value } from './value.tsx';
 
 interface ActionButtonProps {
@@ -25,6 +25,7 @@ export function ActionButton({ action, scope, className = 'btn', runAll }: Actio
   const [busy, setBusy] = useState(false);
   const [shown, setShown] = useState<{ answer: unknown }>();
   if (!host.may(action)) return null;
+  const question = action.confirm && fillText(action.confirm, scope);
 
   const run = async (form?: Record<string, unknown>) => {
     const filled = form ? { ...scope, form } : scope;
@@ -53,11 +54,11 @@ export function ActionButton({ action, scope, className = 'btn', runAll }: Actio
       </button>
       {asking && action.form?.length ? (
         <Dialog title={action.label} close={() => setAsking(false)}>
-          {action.confirm && <p>{action.confirm}</p>}
+          {question && <p>{question}</p>}
           <Form fields={action.form} initial={scope.row} submitLabel={action.label} tone={action.tone} submit={run} />
         </Dialog>
-      ) : asking && action.confirm ? (
-        <ConfirmDialog title={action.label} text={action.confirm} label={action.label} tone={action.tone} run={() => run()} close={() => setAsking(false)} />
+      ) : asking && question ? (
+        <ConfirmDialog title={action.label} text={question} label={action.label} tone={action.tone} run={() => run()} close={() => setAsking(false)} />
       ) : null}
       {shown && (
         <Dialog title={action.label} close={() => setShown(undefined)} wide>

@@ -19,7 +19,7 @@ const NAMES: Readonly<Record<string, readonly [string, string]>> = {
 export function DeletionPreview({ of }: { of: Loaded<Preview> }) {
   return (
     <LoadedView of={of}>
-      {({ counts, environments, hostnames, blocked_by: blocked, kept }) => (
+      {({ counts, services, environments, hostnames, blocked_by: blocked, kept }) => (
         <div className="stack">
           {blocked.length > 0 && (
             <div role="alert" className="notice" data-tone="bad">
@@ -30,6 +30,11 @@ export function DeletionPreview({ of }: { of: Loaded<Preview> }) {
           )}
           <dl className="detail">
             <Row label="Goes for good">{Object.keys(counts).length === 0 ? 'Nothing but the record itself' : listed(counts)}</Row>
+            {services.map(({ service, label, counts: held }) => (
+              <Row key={service} label={`Of ${label}`}>
+                {held ? nouns(held) : 'It did not say in time what it holds; all of it goes'}
+              </Row>
+            ))}
             {environments.length > 0 && <Row label="Environments">{environments.map(({ slug }) => slug).join(', ')}</Row>}
             {hostnames.length > 0 && <Row label="Hosts that stop">{hostnames.join(', ')}</Row>}
             <Row label="Stays">{kept.join('; ')}</Row>
@@ -54,3 +59,9 @@ function listed(counts: Readonly<Record<string, number>>): string {
     .map(([name, count]) => `${count.toLocaleString()} ${NAMES[name]?.[count === 1 ? 0 : 1] ?? name}`)
     .join(', ');
 }
+
+/** What a service calls its rows is a plural, whatever their number. */
+const nouns = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([noun, count]) => `${noun}: ${count.toLocaleString()}`)
+    .join(', ');

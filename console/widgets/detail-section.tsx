@@ -5,6 +5,7 @@ import { holds } from './condition.ts';
 import { DetailList } from './detail-list.tsx';
 import { usePageHost } from './page-host.ts';
 import { LoadedView } from './page-state.tsx';
+import { fillText } from './template.ts';
 import { useSource } from './use-source.ts';
 
 export function DetailSection({ section, title }: { section: Definition; title?: string | undefined }) {
@@ -13,7 +14,7 @@ export function DetailSection({ section, title }: { section: Definition; title?:
   const row = loaded.data;
   const actions = row === undefined ? [] : (section.actions ?? []).filter(({ when }) => holds(when, row));
   return (
-    <Card title={title} actions={actions.length > 0 && actions.map(action => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}>
+    <Card title={title && fillText(title, { row, params })} actions={actions.length > 0 && actions.map(action => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}>
       <LoadedView of={loaded}>{data => <DetailList of={data} fields={section.fields} />}</LoadedView>
     </Card>
   );

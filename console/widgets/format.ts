@@ -24,6 +24,8 @@ export function formatted(value: unknown, format: Format = 'text', { locale, tim
       if (Number.isNaN(date.getTime())) return String(value);
       return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', ...(timeZone ? { timeZone } : {}) }).format(date);
     }
+    case 'ago':
+      return ago(value, locale);
     case 'bool':
       return value === true || value === 'true' ? 'Yes' : 'No';
     case 'json':
@@ -34,6 +36,23 @@ export function formatted(value: unknown, format: Format = 'text', { locale, tim
     default:
       return typeof value === 'object' ? JSON.stringify(value) : typeof value === 'boolean' ? (value ? 'Yes' : 'No') : String(value);
   }
+}
+
+const SPANS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
+/** How long it is since, or until, in the largest unit that fits. */
+function ago(value: unknown, locale?: string): string {
+  const at = new Date(typeof value === 'number' ? value : String(value)).getTime();
+  if (Number.isNaN(at)) return String(value);
+  const seconds = (at - Date.now()) / 1_000;
+  const [unit, span] = SPANS.find(([, each]) => Math.abs(seconds) >= each) ?? (['second', 1] as const);
+  return new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(Math.round(seconds / span), unit);
 }
 
 /** A state as it is spelt on the wire, in words; what is spelt otherwise is somebody's own and stays. */

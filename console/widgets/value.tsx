@@ -18,13 +18,19 @@ export function Value({ value, format, tones }: { value: unknown; format?: Forma
         {text}
       </pre>
     );
-  if (format === 'datetime')
+  if (format === 'html') return <ForeignDocument text={String(value)} />;
+  if (format === 'datetime' || format === 'ago')
     return (
-      <time dateTime={String(value)} title={String(value)}>
+      <time dateTime={String(value)} title={format === 'ago' ? formatted(value, 'datetime') : String(value)}>
         {text}
       </time>
     );
   return <>{text}</>;
+}
+
+/** Somebody else's document, such as a mail: a frame of its own origin in which nothing runs; a link opens elsewhere. */
+function ForeignDocument({ text }: { text: string }) {
+  return <iframe className="foreign" title="Document" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerPolicy="no-referrer" srcDoc={`<base target="_blank">${text}`} />;
 }
 
 export const isNumeric = (format: Format | undefined): boolean => format === 'number' || format === 'bytes' || format === 'percent' || format === 'duration_s';

@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../fixtures/browser.ts';
 import { openAccount } from '../fixtures/account.ts';
+import { inDatabaseOf } from '../fixtures/database.ts';
 import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
 
@@ -137,12 +138,23 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await second.goto(ada.url());
     await second.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
     await second.getByRole('status', { name: /Live updates: live/ }).waitFor();
-    await ada.getByRole('row').filter({ hasText: 'Grace' }).getByRole('button', { name: 'Decide' }).click();
-    await ada.getByRole('dialog').getByLabel('Approve').check();
-    await ada.getByRole('dialog').getByRole('button', { name: 'Decide' }).click();
-    await ada.getByRole('row').filter({ hasText: 'approved' }).waitFor();
-    await second.getByRole('row').filter({ hasText: 'approved' }).waitFor();
     await shot(ada, 'loans');
+
+    // From the row to the loan itself, where every act says whose loan it is about (F-46).
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).getByRole('link').click();
+    await ada.getByRole('heading', { name: 'Loan of Grace' }).waitFor();
+    await ada.getByRole('button', { name: 'Approve' }).click();
+    await ada.getByRole('dialog').getByText('Approve the loan of Grace?').waitFor();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+    await ada.getByText('Approved', { exact: true }).waitFor();
+    await ada.getByRole('button', { name: 'Approve' }).waitFor({ state: 'hidden' });
+    await second.getByRole('row').filter({ hasText: 'approved' }).waitFor();
+    await shot(ada, 'loan');
+
+    await ada.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Overview' }).click();
+    await ada.getByRole('heading', { name: 'Applications by day' }).waitFor();
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
+    await shot(ada, 'loans-overview');
   });
 
   test('7 disabling the service takes it away everywhere, enabling brings it back, and nothing is restarted', async () => {
@@ -186,7 +198,23 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await expect.poll(async () => (await outboxOf(platform.dataDir, 'sys', 'platform:sys:org:created')).every(({ relayed }) => relayed)).toBe(true);
   });
 
-  test('10 F-11 whoever signs out is asked for the password again, and everywhere means the other window too', async () => {
+  test('10 F-56 deleting an environment says what each service loses, and every service loses it', async () => {
+    const env = /env=([0-9a-f-]{36})/.exec(envUrl)?.[1] as string;
+    /** Services that were asked and have not answered that all is gone. */
+    const waiting = () => inDatabaseOf(platform.dataDir, 'sys', async sql => (await sql`select 1 from work_tasks where name = 'purgeEnvironment' and payload ->> 'env_id' = ${env}`).count);
+    await ada.goto(`${platform.ready.console}/#/settings?env=${env}`);
+    await ada.getByRole('button', { name: /Delete environment/ }).click();
+    const dialog = ada.getByRole('dialog');
+    await dialog.getByText('Of Lending').waitFor();
+    await dialog.getByText('loans: 1').waitFor();
+    await shot(ada, 'env-delete');
+    await dialog.getByRole('textbox').fill('production');
+    await dialog.getByRole('button', { name: 'Delete environment' }).click();
+    await ada.getByText('Production deleted').waitFor();
+    await expect.poll(waiting).toBe(0);
+  });
+
+  test('11 F-11 whoever signs out is asked for the password again, and everywhere means the other window too', async () => {
     const asked = (page: Page) => page.getByLabel('Password', { exact: true }).waitFor();
     const leave = async (page: Page, item: string) => {
       await page.getByRole('button', { name: /^Account of/ }).click();
@@ -211,7 +239,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await asked(second);
   });
 
-  test('11 F-07 somebody in no group and without an invitation gets a page in words, and no session', async () => {
+  test('12 F-07 somebody in no group and without an invitation gets a page in words, and no session', async () => {
     await openAccount(platform.dataDir, 'stranger@example.org', PASSWORD);
     const context = await browser.newContext();
     const page = await context.newPage();

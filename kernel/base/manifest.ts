@@ -1,5 +1,21 @@
 import { Type } from '@platform/sdk';
-import type { Action, AnyContract, AnyRoute, EventDef, JobDef, KeyDecl, PageDecl, Placement, ProblemDecl, RouteEnv, Subscription, TaskDef, TSchema, WorkloadNeeds } from '@platform/sdk';
+import type {
+  Action,
+  AnyContract,
+  AnyRoute,
+  EnvironmentEnd,
+  EventDef,
+  JobDef,
+  KeyDecl,
+  PageDecl,
+  Placement,
+  ProblemDecl,
+  RouteEnv,
+  Subscription,
+  TaskDef,
+  TSchema,
+  WorkloadNeeds,
+} from '@platform/sdk';
 
 /** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
 export interface Manifest {
@@ -24,6 +40,7 @@ export interface Manifest {
   readonly tasks: Readonly<Record<string, TaskDef>>;
   readonly routes: Readonly<Record<string, AnyRoute>>;
   readonly pages: Readonly<Record<string, PageDecl>>;
+  readonly onEnvironmentDeleted?: EnvironmentEnd;
   readonly capabilities: readonly string[];
   readonly waivers: Readonly<Record<string, string>>;
   readonly aliases: Readonly<Record<string, string>>;
@@ -55,6 +72,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     tasks: base.tasks ?? {},
     routes,
     pages: withWorkPage(base),
+    onEnvironmentDeleted: base.onEnvironmentDeleted,
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},

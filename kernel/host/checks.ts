@@ -1,9 +1,10 @@
-import type { AnyRoute, JobDef, PageDecl } from '@platform/sdk';
+import type { AnyRoute, JobDef } from '@platform/sdk';
 import { milliseconds } from '../base/clock.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { gateActions } from '../http/operation.ts';
 import { cronOf } from '../work/job-runner.ts';
 import { brokenSubscriptions } from './event-promises.ts';
+import { checkPages } from './page-checks.ts';
 
 /** One fault of a manifest: a stable number, where, what, and what to do about it (house 8). */
 export interface Finding {
@@ -111,25 +112,11 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
       add('E046', `tasks.${name}`, 'Tries are whole numbers from 1 on, pauses are seconds.', 'Write attempts: 4, backoff: [1, 5, 30].');
   }
 
-  for (const [name, page] of Object.entries(manifest.pages)) checkPage(name, page);
-  function checkPage(name: string, page: PageDecl): void {
-    const where = `pages.${name}`;
-    const route = (member: string, target: string | undefined) => {
-      if (target !== undefined && !(target in manifest.routes)) add('E050', `${where}.${member}`, `No route '${target}'.`, `Use one of: ${Object.keys(manifest.routes).join(', ')}.`);
-    };
-    if ('source' in page) route('source', page.source);
-    if ('submit' in page) route('submit', page.submit);
-    if (page.kind === 'table' || page.kind === 'feed') {
-      for (const member of ['create', 'update', 'remove'] as const) route(member, page[member]);
-      for (const action of page.actions ?? []) route('actions', action.route);
-      for (const action of page.rowActions ?? []) route('rowActions', typeof action === 'string' ? action : action.route);
-      const row = (manifest.routes[page.source]?.options.returns as { properties?: { items?: { items?: { properties?: object } } } } | undefined)?.properties?.items?.items?.properties;
-      for (const column of [...page.columns, ...(page.rowDetail ?? [])])
-        if (row && !((column.field.split('.')[0] as string) in row))
-          add('E051', `${where}.columns`, `Rows of ${page.source} have no member '${column.field}'.`, `Use one of: ${Object.keys(row).join(', ')}.`);
-    }
-    for (const event of page.live ?? [])
-      if (event.startsWith(`${manifest.vertical}:${manifest.id}:`) && !(event in manifest.events)) add('E052', `${where}.live`, `No event '${event}'.`, 'Declare it under `events`.');
+  checkPages(manifest, add);
+
+  for (const [table, noun] of Object.entries({ ...manifest.onEnvironmentDeleted?.purge, ...manifest.onEnvironmentDeleted?.keep })) {
+    if (!/^[a-z_][a-z0-9_]{0,62}$/.test(table)) add('E080', `onEnvironmentDeleted.${table}`, `"${table}" is no table of this service.`, 'Name a table of the own schema, without a schema before it.');
+    if (noun.trim() === '') add('E080', `onEnvironmentDeleted.${table}`, 'Nothing says what its rows are, or why they stay.', "Write a noun such as 'loans', or the reason.");
   }
 
   for (const [name, schema] of Object.entries((manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {})) {

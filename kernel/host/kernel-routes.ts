@@ -4,6 +4,7 @@ import type { Manifest } from '../base/manifest.ts';
 import { openApi } from '../http/open-api.ts';
 import { gateActions } from '../http/operation.ts';
 import { pageDefinition } from '../http/page-definition.ts';
+import { gatesOfPage, pageGates } from '../http/page-resources.ts';
 import type { MountedRoute, RouteHandler } from '../http/service-app.ts';
 import type { StreamTickets } from '../http/stream-tickets.ts';
 
@@ -69,7 +70,7 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
       },
     ),
     openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () =>
-      openApi(manifest, { ...parts.described(), ...pageResources(manifest) }),
+      openApi(manifest, { ...parts.described(), ...pageDoors(manifest) }),
     ),
   };
   const gates = pageGates(manifest);
@@ -106,7 +107,7 @@ export function ticketRoutes(own: Readonly<Record<string, MountedRoute>>, ticket
 }
 
 /** What the description says of them: one path for the data and mutations of every page, whose routes are described by themselves. */
-function pageResources(manifest: Manifest): Record<string, AnyRoute> {
+function pageDoors(manifest: Manifest): Record<string, AnyRoute> {
   const gate = { any: pageGates(manifest) };
   if (gate.any.length === 0) return {};
   return {
@@ -114,43 +115,3 @@ function pageResources(manifest: Manifest): Record<string, AnyRoute> {
     adminResourceWrite: post('/v1/admin/{resource}', { summary: 'A mutation of an admin page', gate, env: 'own' }),
   };
 }
-
-/** Data and mutations of pages, as further paths of the routes they name (G-K-18): reads by GET, everything else by POST (KRN-019). */
-export function pageAliases(manifest: Manifest): { method: 'GET' | 'POST'; path: string; operation: string; idParameter?: string; target: 'required' | 'optional' }[] {
-  const aliases: ReturnType<typeof pageAliases> = [];
-  for (const [name, page] of Object.entries(manifest.pages)) {
-    // The console names the environment of every page, the system's for a page of the platform (G-K-11, F-25).
-    const target = page.scope === 'org' ? 'optional' : 'required';
-    const base = `/v1/admin/${name}`;
-    const add = (method: 'GET' | 'POST', path: string, operation: string | undefined) => {
-      if (operation === undefined) return;
-      const parameter = /\{([a-z_]+)\}/i.exec(manifest.routes[operation]?.path ?? '')?.[1];
-      aliases.push({ method, path, operation, target, ...(path.includes('{id}') && parameter ? { idParameter: parameter } : {}) });
-    };
-    if ('source' in page) add('GET', page.kind === 'form' ? `${base}/initial` : base, page.source);
-    if (page.kind === 'form') add('POST', base, page.submit);
-    if (page.kind !== 'table' && page.kind !== 'feed') continue;
-    add('POST', base, page.create);
-    add('POST', `${base}/{id}/update`, page.update);
-    add('POST', `${base}/{id}/delete`, page.remove);
-    for (const { route } of page.actions ?? []) add('POST', `${base}/${route}`, route);
-    for (const action of page.rowActions ?? []) {
-      const route = typeof action === 'string' ? action : action.route;
-      add('POST', `${base}/{id}/${route}`, route);
-    }
-  }
-  return aliases;
-}
-
-function gatesOfPage(manifest: Manifest, name: string): readonly string[] {
-  const page = manifest.pages[name];
-  if (!page) return [];
-  if (page.kind === 'policy') return [`${manifest.id}:policy:read`, `${manifest.id}:policy:admin`];
-  if (page.kind === 'work') return [`${manifest.id}:work:read`, `${manifest.id}:work:admin`];
-  if (page.kind === 'tabs') return page.tabs.flatMap(({ page: inner }) => gatesOfPage(manifest, inner));
-  const route = 'source' in page && page.source ? page.source : 'submit' in page ? page.submit : undefined;
-  const gate = route && manifest.routes[route]?.options.gate;
-  return gate ? (gateActions(gate) ?? []) : [];
-}
-
-const pageGates = (manifest: Manifest): readonly string[] => [...new Set(Object.keys(manifest.pages).flatMap(name => gatesOfPage(manifest, name)))];

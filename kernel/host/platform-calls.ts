@@ -150,7 +150,8 @@ function registration(vertical: string, members: readonly Manifest[]): object {
       label: manifest.title,
       base_path: '/',
       essential: manifest.essential,
-      nav: Object.entries(manifest.pages).flatMap(([page, { title, nav, scope }], index) => (nav === false ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env' }])),
+      ...(manifest.onEnvironmentDeleted?.purge ? { purges_environments: true } : {}),
+      nav: navigationOf(manifest),
       pages: Object.keys(manifest.pages),
       actions: operatorActions(manifest),
       stream_families: [...new Set(Object.values(manifest.events).map(({ family }) => family ?? manifest.family))],
@@ -160,4 +161,11 @@ function registration(vertical: string, members: readonly Manifest[]): object {
     error_codes: members.flatMap(({ id, problems }) => Object.entries(problems).map(([code, { status, title }]) => ({ service: id, code, status, title }))),
     listings: [],
   };
+}
+
+/** What the console's navigation shows: a record is opened from its row alone. */
+function navigationOf({ pages }: Manifest): object[] {
+  return Object.entries(pages).flatMap(([page, { kind, title, icon, nav, scope }], index) =>
+    nav === false || kind === 'record' ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env', ...(icon ? { icon } : {}) }],
+  );
 }

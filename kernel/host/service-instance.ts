@@ -19,6 +19,7 @@ import { newId } from '../base/ids.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { type Manifest, policyEvent } from '../base/manifest.ts';
 import { asProblem, named } from '../http/problem-response.ts';
+import { pageResources } from '../http/page-resources.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
 import { ReplayedAnswers } from '../http/replayed-answers.ts';
 import { StreamTickets } from '../http/stream-tickets.ts';
@@ -47,7 +48,8 @@ import { WORK_MIGRATIONS } from '../work/work-schema.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
 import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
-import { type KernelRouteParts, kernelRoutes, pageAliases, ticketRoutes } from './kernel-routes.ts';
+import { environmentRoutes } from './environment-data.ts';
+import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
@@ -160,7 +162,7 @@ export class ServiceInstance implements AsyncDisposable {
     this.#app = new ServiceApp({
       manifest,
       routes,
-      aliases: pageAliases(manifest),
+      aliases: pageResources(manifest),
       actions: Object.fromEntries([
         ...Object.entries(manifest.actions),
         [`${manifest.id}:policy:read`, {}],
@@ -273,6 +275,7 @@ export class ServiceInstance implements AsyncDisposable {
         described,
       }),
       ...ticketRoutes(own, this.#tickets),
+      ...environmentRoutes(manifest, this.#parts.pool),
       ...workRoutes({ manifest, jobs: () => this.#jobs, tasks: () => this.#tasks, now: () => this.#parts.clock.now() }),
       ...policyAdministration({
         service: manifest.id,

@@ -33,6 +33,8 @@ export class JobRunner implements AsyncDisposable {
   readonly #stopping = new AbortController();
   readonly #timers: Disposable[] = [];
   readonly #running = new Map<string, Promise<void>>();
+  /** Work that went on after its deadline. Until it ends, its job does not begin again here, nor, for a job of the fleet, anywhere. */
+  readonly #overdue = new Map<string, Promise<unknown>>();
   /** Holds the locks of the fleet's jobs. A connection that were taken out of the pool for one could not be asked whether it still stands. */
   readonly #session: PostgresPool | undefined;
 
@@ -50,7 +52,7 @@ export class JobRunner implements AsyncDisposable {
   runNow(name: string): Ordered {
     const job = this.#options.jobs.find(each => each.name === name);
     if (!job) return 'unknown';
-    if (this.#running.has(name)) return 'busy';
+    if (this.#busy(name)) return 'busy';
     void this.#begin(job, true);
     return 'started';
   }
@@ -60,6 +62,10 @@ export class JobRunner implements AsyncDisposable {
     for (const timer of this.#timers) timer[Symbol.dispose]();
     await Promise.all(this.#running.values());
     await this.#session?.close();
+  }
+
+  #busy(name: string): boolean {
+    return this.#running.has(name) || this.#overdue.has(name);
   }
 
   async #due(scheduled: readonly { job: Job; cron: Cron }[]): Promise<void> {
@@ -78,7 +84,7 @@ export class JobRunner implements AsyncDisposable {
 
   /** `noted`: the run is written down whatever came of it; a job at a pace is written down when it fails, recovers, or now and then. */
   async #begin(job: Job, noted: boolean): Promise<void> {
-    if (this.#stopping.signal.aborted || this.#running.has(job.name)) return;
+    if (this.#stopping.signal.aborted || this.#busy(job.name)) return;
     const { service } = this.#options;
     const run = inScope({ correlationId: `${service}-${newId()}`, service }, () => this.#run(job, noted)).finally(() => this.#running.delete(job.name));
     this.#running.set(job.name, run);
@@ -109,10 +115,14 @@ export class JobRunner implements AsyncDisposable {
     const lock = `platform:job:${this.#options.service}:${job.name}`;
     const [row] = await sql<{ locked: boolean }[]>`select pg_try_advisory_lock(hashtextextended(${lock}, 0)) as locked`;
     if (!row?.locked) return false;
+    const unlock = () => sql`select pg_advisory_unlock(hashtextextended(${lock}, 0))`;
     try {
       await this.#bounded(job);
     } finally {
-      await sql`select pg_advisory_unlock(hashtextextended(${lock}, 0))`;
+      const overdue = this.#overdue.get(job.name);
+      // A job that ignores its signal holds its lock until it ends, or its process does: two of it would work at once.
+      if (overdue) void overdue.then(unlock).catch(error => this.#options.log.warn({ job: job.name, err: error }, 'the lock of an overdue job could not be given back'));
+      else await unlock();
     }
     return true;
   }
@@ -127,13 +137,21 @@ export class JobRunner implements AsyncDisposable {
       ending.abort();
       late.reject(Object.assign(new Error(`${job.name} did not end in ${job.timeout}`), { code: 'JOB_TIMEOUT' }));
     });
+    let ended = false;
+    const work = job.work(ending.signal).finally(() => {
+      ended = true;
+    });
     try {
-      const work = job.work(ending.signal);
-      work.catch(() => undefined);
       await Promise.race([work, late.promise]);
     } finally {
       this.#stopping.signal.removeEventListener('abort', stop);
+      if (!ended) this.#wait(job.name, work);
     }
+  }
+
+  #wait(name: string, work: Promise<void>): void {
+    const settled = work.catch(() => undefined).finally(() => this.#overdue.delete(name));
+    this.#overdue.set(name, settled);
   }
 }
 

@@ -272,4 +272,32 @@ describe('a job', () => {
     }).toMatchObject({ outcome: 'failed', error: 'JOB_TIMEOUT' });
     expect(signalled).toBe(true);
   });
+
+  test('that goes on after its deadline keeps others from beginning it, here and in the fleet, until it ends', async () => {
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    const made = jobs(
+      async () => {
+        begun += 1;
+        await gate.promise;
+      },
+      { timeout: '30s', every: '1h' },
+    );
+    const [one, two] = [made('one'), made('two')];
+    one.runNow('usage');
+    await eventually(async () => {
+      await clock.advance('31s');
+      return (await one.records.list())[0];
+    }).toMatchObject({ error: 'JOB_TIMEOUT' });
+    expect(one.runNow('usage')).toBe('busy');
+    two.runNow('usage');
+    // The second asks for the lock and is done when it has been refused.
+    await eventually(async () => two.runNow('usage')).toBe('started');
+    expect(begun).toBe(1);
+    gate.resolve();
+    await eventually(async () => {
+      two.runNow('usage');
+      return begun;
+    }).toBe(2);
+  });
 });

@@ -12,12 +12,14 @@ import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
 import { resolveRows } from './resolve.ts';
+import { routerRows } from './router.ts';
 import { line, type Row, type Suite, table } from './row.ts';
 import { signInPageRows } from './signin.ts';
 
 const SUITES: Readonly<Record<string, Suite>> = {
   policy: policyRows,
   calls: callRows,
+  router: routerRows,
   resolve: resolveRows,
   audit: auditRows,
   identity: identityRows,

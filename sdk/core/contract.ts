@@ -1,10 +1,10 @@
 /** What a contract may import: pure data builders, no behaviour (house import law). */
 export { defineContract } from './src/contract.ts';
-export type { AnyContract, Contract, Placement, WorkloadNeeds } from './src/contract.ts';
+export type { AnyContract, Contract, EnvironmentEnd, Placement, WorkloadNeeds } from './src/contract.ts';
 export { event, subscribe } from './src/event.ts';
 export type { KeyDecl, KeySeeds } from './src/key.ts';
 export type { EventDef, Subscription } from './src/event.ts';
-export type { PageDecl, ColumnDecl, RowAction } from './src/page.ts';
+export type { BoardSection, ColumnDecl, IconName, PageDecl, RecordTab, RowAction } from './src/page.ts';
 export type { Action, Gate, Principal } from './src/action.ts';
 export type { ProblemDecl } from './src/problem.ts';
 export type { ErrorForm } from './src/error-form.ts';

@@ -7,6 +7,8 @@ import { boot, type BootOptions, type BootedHost } from './boot.ts';
 import { as, type Persona } from './persona.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
+/** Made by the kernel in every schema; it looks after them itself. */
+const KERNEL_TABLES = new Set(['outbox', 'inbox', 'work_tasks', 'work_jobs', 'idempotent_answers', 'consumer_leads']);
 const DUMMY_ID = '01900000-0000-7000-8000-00000000abcd';
 const sample = (path: string) => path.replaceAll(/\{\*?[A-Za-z_]+\}/g, DUMMY_ID);
 
@@ -40,6 +42,15 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
             .filter(({ id }) => id.startsWith('E'))
             .map(formatFinding),
         ).toEqual([]);
+      });
+    });
+
+    test('every table with rows of environments says what becomes of them when theirs is deleted', async () => {
+      await use(async host => {
+        const { purge = {}, keep = {} } = host.manifest.onEnvironmentDeleted ?? {};
+        const tables = await tablesOfEnvironments(host);
+        expect(tables.filter(table => !(table in purge) && !(table in keep))).toEqual([]);
+        expect(Object.keys(purge).filter(table => !tables.includes(table))).toEqual([]);
       });
     });
 
@@ -156,4 +167,15 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
       process.stdout.write(`contract coverage of ${host.coverage}\n`);
     });
   });
+}
+
+/** Tables of the service's own with a column `env_id`, whose rows do not go with rows of another of its tables. */
+async function tablesOfEnvironments<C extends AnyContract>(host: BootedHost<C>): Promise<string[]> {
+  const sql = await host.sql();
+  const rows = await sql<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+    where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition and a.attname = 'env_id' and not a.attisdropped
+      and not exists (select from pg_constraint where conrelid = c.oid and contype = 'f' and confdeltype = 'c')
+    order by 1`;
+  return rows.map(({ name }) => name).filter(name => !KERNEL_TABLES.has(name));
 }

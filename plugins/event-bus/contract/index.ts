@@ -13,6 +13,7 @@ export const eventBus = defineContract({
   id: 'bus',
   title: 'Event bus',
   placement: { tier: 20, heap_growth: 50 },
+  onEnvironmentDeleted: { purge: { scheduled_events: 'scheduled events', suspended_environments: 'notes of a suspension' } },
   essential: true,
   capabilities: ['key-value'],
   config: Type.Object({

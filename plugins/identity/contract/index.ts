@@ -1,3 +1,4 @@
+import { actions } from './actions.ts';
 import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
@@ -25,6 +26,15 @@ export const identity = defineContract({
   title: 'Identity',
   family: 'identity',
   placement: { tier: 10 },
+  onEnvironmentDeleted: {
+    purge: { oidc_state: 'sessions and tokens', consent_offers: 'offers of consent', account_requests: 'account requests', users: 'accounts' },
+    keep: {
+      own_audit: 'forgotten after 30 days; the trail of the platform has it',
+      realms: 'go with the access model, which the registry removes',
+      roles: 'go with the access model, which the registry removes',
+      user_groups: 'go with the access model, which the registry removes',
+    },
+  },
   essential: true,
   uses: { sys: ['sys:read', 'sys:instances:read', 'sys:invitations:join'] },
   workloads: { post: { post: ['post:write'] } },
@@ -54,18 +64,7 @@ export const identity = defineContract({
     },
   },
 
-  actions: {
-    'auth:membership:read': { title: 'Read roles, groups and live scopes', principals: ['machine'] },
-    'auth:membership:write': { title: 'Change roles and groups', principals: ['machine'], bound: true },
-    'auth:clients:write': { title: 'Register and manage applications', grants: 'write', bound: 'machine' },
-    'auth:keys:admin': { title: 'See and rotate the signing keys' },
-    'auth:users:read': { title: 'See people and sessions', grants: 'admin' },
-    'auth:users:admin': { title: 'Manage people and sessions' },
-    'auth:recoveries:admin': { title: 'Decide on account recoveries', grants: 'admin', principals: ['user', 'delegated'] },
-    'auth:realms:admin': { title: 'Say how people sign in', grants: 'admin', principals: ['user', 'delegated'] },
-    'scim:read': { title: 'Read the directory of an environment', grants: 'admin' },
-    'scim:write': { title: 'Change the directory of an environment', grants: 'admin' },
-  },
+  actions,
 
   problems,
 

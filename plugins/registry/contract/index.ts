@@ -1,4 +1,4 @@
-import { defineContract, Type } from '@platform/sdk/contract';
+import { defineContract, Id, task, Type } from '@platform/sdk/contract';
 import { events } from './events.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
@@ -20,7 +20,7 @@ export const registry = defineContract({
   essential: true,
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
   workloads: { post: { post: ['post:write'] } },
-  capabilities: ['key-value', 'policy-store'],
+  capabilities: ['key-value', 'policy-store', 'backends'],
   config: Type.Object({
     auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
     dnsServers: Type.String({
@@ -66,6 +66,26 @@ export const registry = defineContract({
   events,
   routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...appRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
+  tasks: {
+    purgeEnvironment: task(Type.Object({ env_id: Id, service: Type.String() }), {
+      summary: 'Have a service delete what it holds of a deleted environment',
+      attempts: 300,
+      backoff: [2, 5, 15, 60, 300],
+      timeout: '1m',
+    }),
+  },
+  onEnvironmentDeleted: {
+    keep: {
+      audit: 'the trail outlives what it tells of, for its retention',
+      audit_anchors: 'signatures of the trail',
+      audit_cuts: 'proofs of what the retention removed from the trail',
+      audit_heads: 'ends of the trail',
+      hostnames: 'deleted with the environment, or kept so that nobody else gets the name',
+      policy_sets: 'deleted with the environment, in one transaction',
+      policy_relations: 'deleted with the environment, in one transaction',
+      policy_attributes: 'deleted with the environment, in one transaction',
+    },
+  },
   jobs: {
     pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },

@@ -46,6 +46,7 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => of.policies.upsertAttribute(request),
         policyRemove: request => of.policies.remove(request),
       },
+      tasks: { purgeEnvironment: (payload, run) => of.purges.purge(payload, run) },
       jobs: {
         signAudit: signal => of.auditAnchors.sign(signal),
         watchAudit: signal => of.auditWatch.look(signal),

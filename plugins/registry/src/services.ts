@@ -39,6 +39,7 @@ import { DeletionPreview } from './tenants/deletion-preview.ts';
 import { Deletion } from './tenants/deletion.ts';
 import { DomainProofs } from './tenants/domain-proofs.ts';
 import { EnvironmentStates } from './tenants/environment-state.ts';
+import { EnvironmentPurges } from './tenants/environment-purges.ts';
 import { Envs } from './tenants/envs.ts';
 import { IdentityFollowUps } from './tenants/identity-follow-ups.ts';
 import { Orgs } from './tenants/orgs.ts';
@@ -80,8 +81,9 @@ export async function servicesOf(ctx: Ctx) {
   const tenants = { access, audit, changes, creations, followUps, states };
   const orgs = new Orgs(ctx, tenants);
   const envs = new Envs(ctx, { ...tenants, policies });
-  const deletion = new Deletion(ctx, tenants);
-  const preview = new DeletionPreview(ctx, access);
+  const purges = new EnvironmentPurges(ctx, verticals);
+  const deletion = new Deletion(ctx, { ...tenants, purges });
+  const preview = new DeletionPreview(ctx, access, purges);
   const unfinished = new Unfinished(ctx, tenants);
   const branding = new Branding(ctx, { access, changes });
   const labels = new ServiceLabels(ctx);
@@ -130,6 +132,7 @@ export async function servicesOf(ctx: Ctx) {
     orgDomains,
     orgs,
     policies,
+    purges,
     preview,
     recheck,
     removal,

@@ -76,6 +76,12 @@ export class Verticals {
     return new Set(platform?.registration.services.flatMap(({ service, essential }) => (essential ? [service] : [])));
   }
 
+  /** Services that count and delete what they hold of environments. */
+  async purging(): Promise<{ service: string; label: string }[]> {
+    const rows = await this.#rows();
+    return rows.flatMap(({ registration }) => registration.services.flatMap(({ service, label, purges_environments }) => (purges_environments ? [{ service, label }] : [])));
+  }
+
   async serviceIds(): Promise<string[]> {
     const rows = await this.#ctx.db.sql<{ services: string[] }[]>`select services from verticals`;
     return rows.flatMap(({ services }) => services).sort();

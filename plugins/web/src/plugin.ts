@@ -32,6 +32,8 @@ export default definePlugin(web, {
       "default-src 'self'",
       `connect-src 'self' ${gateway} ${gateway.replace('https:', 'wss:')}`,
       "img-src 'self' https: data:",
+      // Attributes alone: a mail or another foreign document in its sandboxed frame looks as its author meant.
+      "style-src-attr 'unsafe-inline'",
       "frame-ancestors 'none'",
       "base-uri 'none'",
       `form-action 'self' ${gateway}`,

@@ -22,6 +22,17 @@ export interface Placement {
 /** Services this one calls, each with the actions it needs there. The host grants exactly these to its workload. */
 export type WorkloadNeeds = Readonly<Record<string, readonly string[]>>;
 
+/**
+ * What becomes of a service's rows when their environment is deleted. Every table with a column `env_id` is in one of the two lists, or its rows
+ * go with those they belong to (`on delete cascade`). `purge` names what a row is, in the plural, for the preview of a delete.
+ */
+export interface EnvironmentEnd {
+  /** Noun by table, in the order in which rows are deleted. */
+  readonly purge?: Readonly<Record<string, string>>;
+  /** Why rows stay, or who takes them away, by table. */
+  readonly keep?: Readonly<Record<string, string>>;
+}
+
 type Actions = Readonly<Record<string, Action>>;
 type Problems = Readonly<Record<string, ProblemDecl>>;
 type Events = Readonly<Record<string, EventDef>>;
@@ -50,6 +61,8 @@ interface Base {
   /** Work queued with a change and done after it, by name. */
   readonly tasks?: Readonly<Record<string, TaskDef>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
+  /** Asked of every service that has tables. */
+  readonly onEnvironmentDeleted?: EnvironmentEnd;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
   readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store' | 'processes')[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */

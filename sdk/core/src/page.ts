@@ -2,7 +2,8 @@
 export interface ColumnDecl {
   readonly field: string;
   readonly label: string;
-  readonly as?: 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'bool' | 'json' | 'status' | 'code';
+  /** `ago` says how long it is since, with the exact time beside it; `html` shows a document of somebody else's in a frame that runs nothing. */
+  readonly as?: 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'status' | 'code' | 'html';
   /** Tone per value, for `status`. */
   readonly tones?: Readonly<Record<string, 'ok' | 'warn' | 'bad' | 'info' | 'muted'>>;
 }
@@ -12,8 +13,36 @@ export interface FigureDecl extends ColumnDecl {
   readonly history?: 'value' | 'change';
 }
 
+/** Pictures of the navigation. */
+export type IconName =
+  | 'alert'
+  | 'box'
+  | 'building'
+  | 'chart'
+  | 'check'
+  | 'clock'
+  | 'gear'
+  | 'grid'
+  | 'key'
+  | 'layers'
+  | 'list'
+  | 'lock'
+  | 'palette'
+  | 'refresh'
+  | 'scroll'
+  | 'search'
+  | 'shield'
+  | 'users'
+  | 'mail'
+  | 'bell'
+  | 'server'
+  | 'bolt'
+  | 'globe'
+  | 'tag';
+
 interface PageBase {
   readonly title: string;
+  readonly icon?: IconName;
   readonly description?: string;
   /** Which target the console attaches; `env` when absent. */
   readonly scope?: 'platform' | 'org' | 'env';
@@ -34,15 +63,18 @@ interface Rows {
   readonly empty?: string;
   /** What a row shows of itself when it is opened. */
   readonly rowDetail?: readonly ColumnDecl[];
+  /** The `record` page that the first column leads to; its path parameter is the row's `key`. */
+  readonly open?: string;
 }
 
 export interface RowAction {
   readonly route: string;
   readonly label: string;
+  /** Asked before the call; `{member}` names what the row holds there. */
   readonly confirm?: string;
   readonly tone?: 'ok' | 'warn' | 'bad';
-  /** `show` puts the answer before the reader. */
-  readonly then?: 'reload' | 'show';
+  /** `show` puts the answer before the reader; a page is gone to. */
+  readonly then?: 'reload' | 'show' | { readonly page: string };
   /** Values sent without asking. */
   readonly body?: Readonly<Record<string, unknown>>;
   readonly when?: { readonly field: string; readonly is: unknown };
@@ -57,28 +89,58 @@ export interface PageAction {
   readonly then?: 'reload' | 'show';
 }
 
+type Stats = { readonly kind: 'stats'; readonly source: string; readonly items: readonly FigureDecl[] };
+type Chart = {
+  readonly kind: 'chart';
+  readonly chart: 'line' | 'area' | 'bar' | 'pie';
+  readonly source: string;
+  readonly x: string;
+  readonly series: readonly { field: string; label: string }[];
+  readonly unit?: string;
+};
+type Text = { readonly kind: 'text'; readonly text: string };
+type Detail = { readonly kind: 'detail'; readonly source: string; readonly fields: readonly ColumnDecl[] };
+
+/** One part of a `board`, with a source of its own. */
+export type BoardSection = { readonly title?: string } & (Stats | Chart | Text | Detail | (Rows & { readonly kind: 'table'; readonly rowActions?: readonly (string | RowAction)[] }));
+
+/**
+ * One part of a `record`. Its source takes the record's id as a path parameter, or as the query member that `by` names; a detail without a
+ * source shows more of the record itself. Row actions are given the row's key.
+ */
+export type RecordTab = { readonly label: string } & (
+  | (Rows & { readonly kind: 'table'; readonly by?: string; readonly create?: string; readonly rowActions?: readonly (string | RowAction)[] })
+  | { readonly kind: 'detail'; readonly source?: string; readonly by?: string; readonly fields: readonly ColumnDecl[] }
+);
+
 export type PageDecl =
+  /** Several parts on one page. */
+  | (PageBase & { readonly kind: 'board'; readonly sections: readonly BoardSection[] })
+  /** One thing, opened from its row: `source` takes its id as a path parameter. `heading` may name members: `{name}`. */
+  | (PageBase & {
+      readonly kind: 'record';
+      readonly source: string;
+      readonly heading?: string;
+      readonly fields: readonly ColumnDecl[];
+      readonly actions?: readonly RowAction[];
+      readonly tabs?: readonly RecordTab[];
+    })
   | (PageBase &
       Rows & {
         readonly kind: 'table' | 'feed';
+        /** Done to every chosen row, one after the other. */
+        readonly bulkActions?: readonly (string | RowAction)[];
         readonly create?: string;
         readonly update?: string;
         readonly remove?: string;
         readonly rowActions?: readonly (string | RowAction)[];
         readonly actions?: readonly PageAction[];
       })
-  | (PageBase & { readonly kind: 'detail'; readonly source: string; readonly fields: readonly ColumnDecl[] })
+  | (PageBase & Detail)
   | (PageBase & { readonly kind: 'form'; readonly submit: string; readonly source?: string })
-  | (PageBase & { readonly kind: 'stats'; readonly source: string; readonly items: readonly FigureDecl[] })
-  | (PageBase & {
-      readonly kind: 'chart';
-      readonly chart: 'line' | 'area' | 'bar' | 'pie';
-      readonly source: string;
-      readonly x: string;
-      readonly series: readonly { field: string; label: string }[];
-      readonly unit?: string;
-    })
-  | (PageBase & { readonly kind: 'text'; readonly text: string })
+  | (PageBase & Stats)
+  | (PageBase & Chart)
+  | (PageBase & Text)
   /** The policy administration that every service has: sets, relations, attributes and the latest decisions. */
   | (PageBase & { readonly kind: 'policy' })
   /** Queues, dead tasks and jobs of the service, which every one that has some gets by itself. */

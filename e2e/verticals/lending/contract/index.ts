@@ -1,4 +1,4 @@
-import { defineContract, event, get, Page, PageQuery, post, type Static, subscribe, Type } from '@platform/sdk/contract';
+import { type ColumnDecl, defineContract, event, get, Page, PageQuery, post, type Static, subscribe, Type } from '@platform/sdk/contract';
 
 const Loan = Type.Object({
   loan_id: Type.String(),
@@ -9,6 +9,13 @@ const Loan = Type.Object({
 });
 export type Loan = Static<typeof Loan>;
 const LoanEvent = Type.Object({ loan_id: Type.String(), state: Type.String() });
+
+const COLUMNS = [
+  { field: 'applicant', label: 'Applicant' },
+  { field: 'amount_minor', label: 'Amount', as: 'number' },
+  { field: 'state', label: 'State', as: 'status', tones: { applied: 'info', approved: 'ok', declined: 'bad', frozen: 'muted' } },
+  { field: 'created_at', label: 'Applied', as: 'ago' },
+] as const satisfies readonly ColumnDecl[];
 
 /** A lending book: a third party's service, written against the SDK alone. */
 export const lending = defineContract({
@@ -35,8 +42,20 @@ export const lending = defineContract({
     'acme:lending:loan:decided': event('A loan was approved or declined', LoanEvent),
   },
   consumes: { envArchived: subscribe('platform:sys:env:archived', { family: 'sys' }) },
+  onEnvironmentDeleted: { purge: { loans: 'loans' } },
   routes: {
     listLoans: get('/v1/loans', { summary: 'Loans of this environment', gate: 'lending:read', query: PageQuery, returns: Page(Loan) }),
+    getLoan: get('/v1/loans/{loan_id}', { summary: 'One loan', gate: 'lending:read', returns: Loan, problems: ['loan_not_found'] }),
+    figures: get('/v1/figures', {
+      summary: 'Loans by state, and by day of the last fortnight',
+      gate: 'lending:read',
+      returns: Type.Object({
+        open: Type.Integer(),
+        approved: Type.Integer(),
+        lent_minor: Type.Integer(),
+        items: Type.Array(Type.Object({ day: Type.String(), count: Type.Integer() })),
+      }),
+    }),
     applyLoan: post('/v1/loans', {
       summary: 'Apply for a loan',
       gate: 'lending:decide',
@@ -60,20 +79,50 @@ export const lending = defineContract({
     }),
   },
   pages: {
+    overview: {
+      kind: 'board',
+      title: 'Overview',
+      icon: 'chart',
+      nav: 1,
+      live: ['acme:lending:loan:applied', 'acme:lending:loan:decided'],
+      sections: [
+        {
+          kind: 'stats',
+          source: 'figures',
+          items: [
+            { field: 'open', label: 'Waiting for a decision', as: 'number' },
+            { field: 'approved', label: 'Approved', as: 'number' },
+            { field: 'lent_minor', label: 'Lent', as: 'number' },
+          ],
+        },
+        { title: 'Applications by day', kind: 'chart', chart: 'bar', source: 'figures', x: 'day', series: [{ field: 'count', label: 'Applications' }] },
+        { title: 'Latest', kind: 'table', source: 'listLoans', key: 'loan_id', open: 'loan', columns: COLUMNS, empty: 'Nobody has applied for a loan yet.' },
+      ],
+    },
     loans: {
       kind: 'table',
       title: 'Loans',
+      icon: 'list',
+      nav: 2,
       source: 'listLoans',
       key: 'loan_id',
       create: 'applyLoan',
+      open: 'loan',
       rowActions: [{ route: 'decideLoan', label: 'Decide', when: { field: 'state', is: 'applied' } }],
       live: ['acme:lending:loan:applied', 'acme:lending:loan:decided'],
       empty: 'Nobody has applied for a loan yet.',
-      columns: [
-        { field: 'applicant', label: 'Applicant' },
-        { field: 'amount_minor', label: 'Amount', as: 'number' },
-        { field: 'state', label: 'State', as: 'status', tones: { applied: 'info', approved: 'ok', declined: 'bad', frozen: 'muted' } },
-        { field: 'created_at', label: 'Applied', as: 'datetime' },
+      columns: COLUMNS,
+    },
+    loan: {
+      kind: 'record',
+      title: 'Loan',
+      source: 'getLoan',
+      heading: 'Loan of {applicant}',
+      fields: [...COLUMNS, { field: 'loan_id', label: 'Number', as: 'code' }],
+      live: ['acme:lending:loan:decided'],
+      actions: [
+        { route: 'decideLoan', label: 'Approve', body: { approve: true }, tone: 'ok', confirm: 'Approve the loan of {applicant}?', when: { field: 'state', is: 'applied' } },
+        { route: 'decideLoan', label: 'Decline', body: { approve: false }, tone: 'bad', confirm: 'Decline the loan of {applicant}?', when: { field: 'state', is: 'applied' } },
       ],
     },
   },

@@ -16,6 +16,24 @@ export default definePlugin(lending, {
           select loan_id, applicant, amount_minor, state, created_at from loans where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
         ),
 
+      getLoan: async ({ params, env }) => {
+        const [loan] = await db.sql<Loan[]>`select loan_id, applicant, amount_minor, state, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`;
+        if (!loan) throw problem('loan_not_found', { detail: 'This environment has no loan of that number.' });
+        return loan;
+      },
+
+      figures: async ({ env }) => {
+        const [sums] = await db.sql<[{ open: number; approved: number; lent_minor: number }]>`
+          select count(*) filter (where state = 'applied')::int as open, count(*) filter (where state = 'approved')::int as approved,
+                 coalesce(sum(amount_minor) filter (where state = 'approved'), 0)::float8 as lent_minor
+          from loans where env_id = ${env}`;
+        const items = await db.sql<{ day: string; count: number }[]>`
+          select to_char(day, 'YYYY-MM-DD') as day, count(loan_id)::int as count
+          from generate_series(current_date - 13, current_date, interval '1 day') day left join loans on loans.env_id = ${env} and loans.created_at::date = day
+          group by day order by day`;
+        return { ...sums, items };
+      },
+
       applyLoan: async ({ body, caller, env: envId }) => {
         if (body.amount_minor > config.largestLoan) throw problem('amount_too_large', { detail: `At most ${config.largestLoan}.` });
         return db.tx(async tx => {

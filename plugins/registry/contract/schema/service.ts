@@ -31,6 +31,8 @@ const ServiceEntry = Type.Object({
   base_path: Type.String(),
   /** Of the platform's own services: no environment can turn it off. */
   essential: Type.Optional(Type.Boolean()),
+  /** It counts and deletes what it holds of environments when asked. */
+  purges_environments: Type.Optional(Type.Boolean()),
   nav: Type.Array(Nav, { maxItems: 100 }),
   pages: Type.Array(Type.String(), { maxItems: 200 }),
   actions: Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 500 }),

@@ -2,6 +2,7 @@ import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { DeletionPreview as Preview } from '../../contract/schema/upkeep.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { Access } from './access.ts';
+import type { EnvironmentPurges } from './environment-purges.ts';
 import { authHostOf } from './sign-in-host.ts';
 
 const SHOWN = 50;
@@ -12,16 +13,19 @@ const PROTECTED = { code: 'system_record_protected', detail: 'The platform needs
 export class DeletionPreview {
   readonly #ctx: Ctx;
   readonly #access: Access;
+  readonly #purges: EnvironmentPurges;
 
-  constructor(ctx: Ctx, access: Access) {
+  constructor(ctx: Ctx, access: Access, purges: EnvironmentPurges) {
     this.#ctx = ctx;
     this.#access = access;
+    this.#purges = purges;
   }
 
   async org({ params, caller }: RequestOf<Contract, 'previewOrgDeletion'>): Promise<Preview> {
     const org = await this.#access.org(caller, params.id, 'owner');
     const envs = await this.#ctx.db.sql<{ env_id: string; slug: string; display_name: string; auth_domain: string | null }[]>`
       select env_id, slug, display_name, auth_domain from envs where org_id = ${org.org_id} order by created_at limit ${SHOWN}`;
+    const ids = await this.#ctx.db.sql<{ env_id: string }[]>`select env_id from envs where org_id = ${org.org_id} limit 101`;
     const { domain } = this.#ctx.platform;
     return {
       kind: 'org',
@@ -29,6 +33,7 @@ export class DeletionPreview {
       slug: org.slug,
       display_name: org.display_name,
       counts: await this.#counts(org.org_id, null),
+      services: await this.#purges.counts(ids.map(({ env_id }) => env_id)),
       environments: envs.map(({ auth_domain: _, ...env }) => env),
       hostnames: [...envs.map(env => authHostOf(env, org, domain)), ...(await this.#appHosts(org.org_id, null))].slice(0, SHOWN),
       blocked_by: org.org_id === SYSTEM.orgId ? [PROTECTED] : [],
@@ -44,6 +49,7 @@ export class DeletionPreview {
       slug: env.slug,
       display_name: env.display_name,
       counts: await this.#counts(org.org_id, env.env_id),
+      services: await this.#purges.counts([env.env_id]),
       environments: [],
       hostnames: [authHostOf(env, org, this.#ctx.platform.domain), ...(await this.#appHosts(org.org_id, env.env_id))].slice(0, SHOWN),
       blocked_by: env.env_id === SYSTEM.envId ? [PROTECTED] : [],

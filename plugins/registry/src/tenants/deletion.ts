@@ -1,18 +1,20 @@
 import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
+import type { EnvironmentPurges } from './environment-purges.ts';
 import type { TenantParts } from './orgs.ts';
 import { refuseSystem } from './status.ts';
 import { envSubject, orgSubject, type Subject } from './subject.ts';
 
 type EnvKey = Pick<Env, 'env_id' | 'org_id' | 'slug'>;
+type DeletionParts = TenantParts & { readonly purges: EnvironmentPurges };
 
 /** Deleting an organization or environment with everything in it: one transaction here, and what other services hold is followed up (doc1, States; H-32). */
 export class Deletion {
   readonly #ctx: Ctx;
-  readonly #parts: TenantParts;
+  readonly #parts: DeletionParts;
 
-  constructor(ctx: Ctx, parts: TenantParts) {
+  constructor(ctx: Ctx, parts: DeletionParts) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -84,5 +86,6 @@ export class Deletion {
       where env_id = any(${ids}::uuid[]) and env_id <> all(${orphans}::uuid[]) on conflict do nothing`;
     await tx.sql`delete from envs where env_id = any(${ids}::uuid[])`;
     for (const { env_id, org_id } of envs) await tx.emit('platform:sys:env:deleted', env_id, { env_id, org_id });
+    await this.#parts.purges.ask(tx, ids);
   }
 }
