@@ -155,7 +155,7 @@ export class BusProcess implements AsyncDisposable {
         build: 'test',
         failedPlugins: () => [],
         authority: undefined,
-      processes: undefined,
+        processes: undefined,
       });
       made.#disposals.push(
         () => relay[Symbol.asyncDispose](),
