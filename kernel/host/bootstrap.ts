@@ -58,6 +58,7 @@ export const HOST_NEEDS = {
   auth: ['auth:membership:read', 'auth:membership:write'],
   sys: ['sys:read', 'sys:verticals:write', 'audit:read'],
   bus: ['bus:contracts:write'],
+  captain: ['captain:admin'],
 } as const;
 /** What every service needs from others because the kernel in it does: closures, events, audit, registration, renewals. */
 export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store', 'sys:environments:read'] } as const;

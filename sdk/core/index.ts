@@ -30,6 +30,8 @@ export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './sr
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
 export { StoreAbsent } from './src/process-host.ts';
 export type {
+  ControlAnswer,
+  ControlRequest,
   HealthAnswer,
   InstanceRegistry,
   InstanceRow,

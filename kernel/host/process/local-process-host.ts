@@ -6,6 +6,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
+  type ControlAnswer,
+  type ControlRequest,
   type HealthAnswer,
   type InstanceRegistry,
   type KeyValue,
@@ -30,6 +32,7 @@ import { directoryStore } from '../key-value-port.ts';
 import { processFlags } from '../process-flags.ts';
 import { reasonOf } from '../reason.ts';
 import { childEnvironment } from './child-environment.ts';
+import { ControlSocket } from './control-socket.ts';
 import type { HealthLook } from './health-look.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from './process-usage.ts';
@@ -66,6 +69,10 @@ export interface LocalProcessHostOptions {
 interface Living extends ProcessId {
   readonly child: ChildProcess;
 }
+
+/** Where operators of this machine find the supervisor. */
+export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: string; readonly environment: Readonly<Record<string, string | undefined>> }): string =>
+  join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
 
 const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const TAIL_BYTES = 262_144;
@@ -204,6 +211,10 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
 
   async publishEnrollment(services: readonly string[], secret: Uint8Array): Promise<void> {
     await publishEnrollment(this.#options.kv, { ip: this.ip, services, secret });
+  }
+
+  controlSocket(handle: (request: ControlRequest) => Promise<ControlAnswer>): Promise<AsyncDisposable> {
+    return ControlSocket.open(controlSocketPath(this.#options), handle, this.#options.log);
   }
 
   releases(): readonly string[] {

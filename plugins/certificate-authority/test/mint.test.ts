@@ -91,6 +91,7 @@ describe('who is admitted', () => {
         if (answer.status !== 201) throw new Error(String(answer.json['code']));
         return answer.json as never;
       },
+      control: async () => undefined as never,
       print: line => void lines.push(line),
       progress: () => undefined,
     };

@@ -1,5 +1,6 @@
 import { definePlugin, reply } from '@platform/sdk';
 import { supervisor } from '../contract/index.ts';
+import { ControlChannel } from './control/control-channel.ts';
 import { controlHandlers } from './control/control-handlers.ts';
 import { ControlGate } from './control/control-gate.ts';
 import { Operations } from './control/operations.ts';
@@ -17,15 +18,20 @@ export default definePlugin(supervisor, {
     const machines = new Machines(watch, gate, undefined);
     watch.onTick = () => machines.tick();
     ctx.processes.govern({ boot: progress => watch.boot(progress), stop: () => watch.stop() });
-    return {
-      routes: {
-        readiness: async () => {
-          const state = await views.readiness();
-          return reply(state, { status: state.ready ? 200 : 503 });
-        },
-        ...controlHandlers({ watch, views, operations, machines }),
+    const routes = {
+      readiness: async () => {
+        const state = await views.readiness();
+        return reply(state, { status: state.ready ? 200 : 503 });
       },
-      ready: async () => watch.begin(),
+      ...controlHandlers({ watch, views, operations, machines }),
+    };
+    const channel = new ControlChannel(ctx, routes);
+    return {
+      routes,
+      ready: async () => {
+        ctx.own(await ctx.processes.controlSocket(request => channel.answer(request)));
+        watch.begin();
+      },
     };
   },
 });

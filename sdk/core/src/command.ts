@@ -1,6 +1,8 @@
 /** The running platform as a command on its machine may ask it: as the host, over mutual TLS, through every gate. */
 export interface Operator {
   call<T>(service: string, method: 'GET' | 'POST', path: string, input?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown }): Promise<T>;
+  /** The supervisor of this machine, over its socket: as the user who runs the command. A refusal is thrown with what it says. */
+  control<T>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<T>;
   /** A line of the answer. */
   print(line: string): void;
   /** How far long work is: shown beside the answer, never part of it. */

@@ -1,3 +1,5 @@
+import type { StreamItem } from './plugin.ts';
+
 /** A service that the machine can run: one the platform ships, or one of a vertical. */
 export interface Runnable {
   readonly service_type: string;
@@ -85,6 +87,25 @@ export interface MachineUsage {
   readonly used_mb: number;
 }
 
+/** A request on the control socket of this machine. `uid` is the system's word on who sends it; none where it does not say. */
+export interface ControlRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly uid: number | undefined;
+  /** Who owns this process. */
+  readonly ownUid: number;
+  readonly signal: AbortSignal;
+}
+
+/** Either a body or a stream of events. */
+export interface ControlAnswer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly items?: AsyncIterable<StreamItem>;
+}
+
 /** Processes of this machine, for the supervisor alone (capability `processes`). */
 export interface ProcessHost {
   /** Address of this machine in the fleet. */
@@ -115,6 +136,8 @@ export interface ProcessHost {
   publishEnrollment(services: readonly string[], secret: Uint8Array): Promise<void>;
   /** Names of the releases that can be started. */
   releases(): readonly string[];
+  /** Opens the control socket of this machine, `captain.sock` in its folder for what runs (SUP-102). */
+  controlSocket(handle: (request: ControlRequest) => Promise<ControlAnswer>): Promise<AsyncDisposable>;
   /** Who takes over the processes: `boot` runs once the caller's own process is up, `stop` before it goes down. */
   govern(rule: { boot(progress: (text: string) => void): Promise<void>; stop(): Promise<void> }): void;
   /** Ends the whole host in order, as Ctrl-C does. */

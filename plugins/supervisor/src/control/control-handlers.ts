@@ -12,7 +12,9 @@ type Asked<R extends keyof (typeof supervisor)['routes']> = RequestOf<typeof sup
 const LOG_LINES = 200;
 const POST_MORTEMS = 20;
 
-export const askerOf = ({ caller, ip }: { readonly caller: Caller | undefined; readonly ip: string }): Asker => ({ channel: 'network', caller: caller as Caller, ip });
+/** Who sends a request: whoever the kernel verified, or the user that the control socket saw. */
+export const askerOf = ({ caller, ip, socketUid }: { readonly caller: Caller | undefined; readonly ip: string; readonly socketUid?: number }): Asker =>
+  socketUid === undefined ? { channel: 'network', caller: caller as Caller, ip } : { channel: 'socket', uid: socketUid };
 
 /** Handlers of everything operators ask. */
 export function controlHandlers({ watch, views, operations, machines }: { watch: Supervisor; views: Views; operations: Operations; machines: Machines }) {
