@@ -23,6 +23,8 @@ export interface Bootstrap {
   readonly anchors: TrustAnchors;
   readonly database: DatabaseAddress;
   readonly keyValueUrl: string;
+  /** Sockets that stand open in the process, by the listener door they are for. */
+  readonly listeners?: Readonly<Record<string, number>>;
   /** How long the process lives on when its host is gone, until another one takes it over; for as long as it takes where it is 0. */
   readonly orphanMs?: number;
   /** What may be under way at once between services; the defaults where nothing is said. */

@@ -185,6 +185,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       clock,
       kv,
       authority: manifest.capabilities.includes('authority') && authority ? signingAuthority(authority) : undefined,
+      listeners: bootstrap.listeners ?? {},
       processes: manifest.capabilities.includes('processes') ? options.processes : undefined,
       caller,
       pools,

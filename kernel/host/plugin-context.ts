@@ -71,6 +71,8 @@ export interface PluginContextParts {
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
   readonly processes: ProcessHost | undefined;
+  /** Sockets that were handed to this process, by the listener door they are for. */
+  readonly listeners: Readonly<Record<string, number>>;
   readonly owned: DisposalStack;
 }
 
@@ -216,6 +218,15 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
+    listen: async (door, server, { port, address }) => {
+      if (!Object.values(manifest.routes).some(route => route.door === 'listener' && route.path === door)) throw new Error(`${manifest.id} declares no listener ${door}`);
+      const fd = parts.listeners[door];
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(fd === undefined ? { port, host: address } : { fd }, () => resolve());
+      });
+      return fd !== undefined;
+    },
     processes: capability(manifest, 'processes', parts.processes ?? ({} as ProcessHost)),
     auth: {
       verify: async request => {

@@ -64,6 +64,8 @@ export interface ServiceInstanceParts {
   readonly clock: Clock;
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
+  /** Sockets that were handed to this process, by the listener door they are for. */
+  readonly listeners: Readonly<Record<string, number>>;
   /** The machine's processes, where this process may start some. */
   readonly processes: ProcessHost | undefined;
   readonly caller: ServiceCaller;
@@ -204,8 +206,9 @@ export class ServiceInstance implements AsyncDisposable {
 
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
-    this.#state = 'draining';
     const late = delay(deadlineMs, undefined, { ref: false });
+    await Promise.race([(this.#behaviour as { drain?: () => Promise<void> } | undefined)?.drain?.(), late]);
+    this.#state = 'draining';
     await Promise.all(this.#consumers.map(consumer => Promise.race([consumer[Symbol.asyncDispose](), late])));
     await Promise.race([Promise.all([this.#jobs?.[Symbol.asyncDispose](), this.#tasks?.drain()]), late]);
     await Promise.race([this.#app?.idle(), late]);

@@ -34,6 +34,7 @@ import { reasonOf } from '../reason.ts';
 import { childEnvironment } from './child-environment.ts';
 import { ControlSocket } from './control-socket.ts';
 import type { HealthLook } from './health-look.ts';
+import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from './process-usage.ts';
 import type { Releases } from './releases.ts';
@@ -77,6 +78,8 @@ export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: 
 const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const TAIL_BYTES = 262_144;
 const STOP_MS = 10_000;
+/** Behind input, output, errors, what it is told, and the channel. */
+const FIRST_SOCKET = 5;
 
 /** Processes of this machine as children of this one, each the leader of a group of its own, and those that an earlier host left behind. */
 export class LocalProcessHost implements ProcessHost, AsyncDisposable {
@@ -88,6 +91,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   readonly #living = new Map<number, Living>();
   readonly #notes: ProcessNotes;
   readonly #load = new MachineLoad();
+  readonly #sockets: ListenerSockets;
   #rule: Parameters<ProcessHost['govern']>[0] | undefined;
   #leaving = false;
   readonly #atExit = () => this.#killAtExit();
@@ -96,6 +100,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     this.#options = options;
     this.ip = options.ip;
     this.instances = instanceRegistry(directoryStore(options.kv));
+    this.#sockets = new ListenerSockets(options.log);
     this.#notes = new ProcessNotes(options.dataDir);
     for (const service of options.services) this.#services.set(service.manifest.id, service);
     process.once('exit', this.#atExit);
@@ -156,6 +161,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     if (!service || service.within) throw new Error(`${request.service_type} has no process of its own here`);
     const { main, directory } = this.#codeOf(service, request.release);
     try {
+      await this.#inherit(service);
       const bootstrap = await this.#options.bootstrap(service);
       const told = { ...bootstrap, ip: this.ip, port: request.port, supervised: true, build: request.release ?? bootstrap.build };
       return news => this.#spawn(service, request, { main, directory, told }, news);
@@ -234,6 +240,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
         clearTimeout(late);
       }),
     );
+    this.#sockets[Symbol.dispose]();
   }
 
   #codeOf(service: RunnableService, release: string | undefined): { main: string; directory: string } {
@@ -244,11 +251,12 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   #spawn(service: RunnableService, request: SpawnRequest, { main, directory, told }: { main: string; directory: string; told: Bootstrap }, news: (news: ProcessNews) => void): ProcessId {
     const { manifest } = service;
     const { dataDir, environment } = this.#options;
+    const sockets = Object.entries(this.#sockets.of(manifest, environment));
     const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
     const child = spawn(process.execPath, [...processFlags(manifest.placement), main, 'run', '--child', '--only', manifest.id, '--plugin', directory], {
       env: childEnvironment(manifest, environment, dataDir),
       // Files, not pipes: it must be able to go on writing when this process is gone.
-      stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc'],
+      stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
       detached: true,
     });
     closeSync(output.fd);
@@ -262,7 +270,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     this.#notes.keep({ ...id, service_type: manifest.id, port: request.port, release: request.release ?? '', build: told.build, told: this.#options.told });
     const pipe = child.stdio[3] as NodeJS.WritableStream;
     pipe.on('error', () => undefined);
-    pipe.end(JSON.stringify(told));
+    pipe.end(JSON.stringify({ ...told, listeners: Object.fromEntries(sockets.map(([door], at) => [door, FIRST_SOCKET + at])) }));
     child.once('exit', (code, signal) => {
       this.#living.delete(pid);
       this.#notes.drop(id);
@@ -274,6 +282,12 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
       else if (isFailure(message)) news({ type: 'failed', reason: String(message.failed), absent: message.absent === true });
     });
     return id;
+  }
+
+  /** What a kept instance listens on is what the next one must listen on. */
+  async #inherit({ manifest }: RunnableService): Promise<void> {
+    const kept = this.#notes.living().find(note => note.service_type === manifest.id && !this.#living.has(note.pid));
+    if (kept && Object.values(manifest.routes).some(({ door }) => door === 'listener')) await this.#sockets.inherit(manifest, kept.pid, FIRST_SOCKET);
   }
 
   #dataDirOf(service: string): string {

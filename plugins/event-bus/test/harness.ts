@@ -156,6 +156,7 @@ export class BusProcess implements AsyncDisposable {
         failedPlugins: () => [],
         authority: undefined,
         processes: undefined,
+        listeners: {},
       });
       made.#disposals.push(
         () => relay[Symbol.asyncDispose](),

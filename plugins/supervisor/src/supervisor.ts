@@ -4,6 +4,7 @@ import { EnrollmentSecret } from './enrollment-secret.ts';
 import { AlertBook } from './fleet/alert-book.ts';
 import { Catalog, type Entry } from './fleet/catalog.ts';
 import { Fleet } from './fleet/fleet.ts';
+import { Instance } from './fleet/instance.ts';
 import { type PlacementRefusal, placementRefusal } from './fleet/placement-gate.ts';
 import { PortReservations } from './fleet/port-reservations.ts';
 import { UpgradeLog } from './fleet/upgrade-log.ts';
@@ -17,6 +18,7 @@ import { ProgressStream } from './progress-stream.ts';
 const SETTLE_MS = 15_000;
 const TICK_MS = 3_000;
 const TURN_MS = 250;
+const LOOK_MS = 2_000;
 const ADOPT_STOP_MS = 10_000;
 
 /** Watches over this machine: starts what belongs here tier by tier, and sees to it that nothing stays down. */
@@ -31,6 +33,7 @@ export class Supervisor {
   readonly shutdown = new ProgressStream();
   readonly #enrollment: EnrollmentSecret;
   readonly #stopping = new AbortController();
+  readonly #within = new Map<string, Instance>();
   /** Another tick part that machines are decided in. */
   onTick: (() => Promise<void>) | undefined;
 
@@ -85,7 +88,13 @@ export class Supervisor {
   /** Begins to keep time: from here on everything that falls due is done. */
   begin(): void {
     const { ctx } = this;
-    ctx.own(ctx.every(TURN_MS, () => this.fleet.turn()));
+    ctx.own(
+      ctx.every(TURN_MS, () => {
+        // One that is no child of ours says nothing when it ends.
+        this.fleet.reap();
+        this.fleet.turn();
+      }),
+    );
     ctx.own(ctx.every(TICK_MS, () => this.tick()));
     ctx.own(ctx.processes.onRunnable(({ service_type }) => void this.#startLate(service_type)));
   }
@@ -115,6 +124,7 @@ export class Supervisor {
     await fleet.look(SETTLE_MS);
     this.upgrades.judge(fleet);
     fleet.publish();
+    await this.#publishWithin().catch(error => ctx.log.debug({ err: error }, 'the rows of this process wait for the store'));
     await this.#publishMachine().catch(error => ctx.log.warn({ err: error }, 'the machine could not be told of'));
     await this.alerts.flush();
     await this.onTick?.().catch(error => ctx.log.warn({ err: error }, 'the machines of the fleet could not be judged'));
@@ -191,7 +201,8 @@ export class Supervisor {
     const kept = new Set(keep.map(({ port }) => port));
     // Rows of processes of this machine that are gone would be taken for alive until they are stale.
     const within = new Set(this.catalog.entries().flatMap(({ service_type, within: inside }) => (inside ? [service_type] : [])));
-    for (const row of rows.filter(({ ip, port, service_type }) => ip === machine.ip && !kept.has(port) && !within.has(service_type))) await machine.instances.remove(row);
+    const isGone = ({ service_type, port, pid }: InstanceRow) => (within.has(service_type) ? pid !== process.pid : !kept.has(port));
+    for (const row of rows.filter(each => each.ip === machine.ip && isGone(each))) await machine.instances.remove(row);
   }
 
   async #end(known: KnownProcess): Promise<void> {
@@ -205,6 +216,23 @@ export class Supervisor {
   async #startLate(service: string): Promise<void> {
     if (this.#stopping.signal.aborted || this.fleet.slotsOf(service).length > 0 || (await this.refusal(service, 'boot'))) return;
     await this.fleet.begin(service).catch(error => this.ctx.log.error({ service_type: service, err: error }, 'a service that came later could not be started'));
+  }
+
+  /** Services in this very process are watched like all others, and never ended for what is seen (SUP-067). */
+  async #publishWithin(): Promise<void> {
+    const { processes: machine, clock } = this.ctx;
+    const within = this.catalog.entries().flatMap(({ service_type, within: inside }) => (inside ? [service_type] : []));
+    const rows = (await this.rows(within)).filter(({ ip, pid }) => ip === machine.ip && pid === process.pid);
+    const now = clock.now();
+    const started = { pid: process.pid, started: 'self' };
+    for (const { service_type, ip, port } of rows) {
+      const seen = this.#within.get(service_type) ?? new Instance(service_type, service_type);
+      this.#within.set(service_type, seen);
+      const answer = await machine.health(service_type, port, LOOK_MS);
+      seen.saw(answer, now);
+      seen.sample(machine.usage(started), now.getTime());
+      await machine.instances.write({ service_type, ip, port, metrics: seen.metrics, api_calls: seen.apiCalls }, false);
+    }
   }
 
   async #publishMachine(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from 'node:net';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
 import type { Cache, CacheOptions } from './cache.ts';
@@ -233,6 +234,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */
   readonly authority: SigningAuthority;
+  /**
+   * Has a server listen for a `listener` door. True where the socket is shared with the instance that comes next: leave it by
+   * `net.Server.prototype.close`, which drops nobody who was accepted.
+   */
+  listen(door: string, server: Server, at: { readonly port: number; readonly address: string }): Promise<boolean>;
   /** Processes of this machine, for the supervisor alone (capability `processes`). */
   readonly processes: ProcessHost;
   readonly auth: {

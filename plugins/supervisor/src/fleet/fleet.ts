@@ -302,7 +302,7 @@ export class Fleet {
     if (absent) this.#parts.log.warn(fields, 'service process waits for a store');
     else {
       this.#parts.log.error(fields, 'service process is down');
-      if (/EADDRINUSE/.test(reason)) this.#parts.log.error({ alert: 'captain.service.bind_failed', ...fields, port: instance.port }, 'a service could not have its port');
+      if (/EADDRINUSE|cannot be opened/.test(reason)) this.#parts.log.error({ alert: 'captain.service.bind_failed', ...fields, port: instance.port }, 'a service could not have its port');
     }
     if (!absent) this.#keep(instance, reason);
     this.#write(instance, true);
