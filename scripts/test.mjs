@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Everything CI runs, in the order it fails fastest. Runs under any Node from 20 on; the steps run under Node 26.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,28 +34,53 @@ const steps = [
   vitest('journey, split', ['-c', 'vitest.e2e.config.ts'], { PLATFORM_E2E_MODE: 'split' }),
 ].filter(({ name }) => !only || name.startsWith(only));
 
+// The two runs of the journeys wait for browsers and starts more than they compute: side by side they take little longer than one.
+const turns = steps.filter(({ name }) => !name.startsWith('journey')).map(step => [step]);
+const journeys = steps.filter(({ name }) => name.startsWith('journey'));
+if (journeys.length > 0) turns.push(journeys);
+
 let [passed, failed] = [0, 0];
 let broken = false;
-for (const { name, command, tests, env } of steps) {
+for (const turn of turns) {
   const startedAt = Date.now();
-  process.stdout.write(`\n▸ ${name}\n`);
+  process.stdout.write(`\n▸ ${turn.map(({ name }) => name).join(' | ')}\n`);
+  const runs = await Promise.all(turn.map(step => run(step, turn.length > 1)));
+  for (const [index, { status, text }] of runs.entries()) {
+    if (text) process.stdout.write(`\n▸ ${turn[index].name}\n${text}`);
+    count(turn[index], status);
+    broken ||= status !== 0;
+  }
+  process.stdout.write(`  ${broken ? 'FAILED' : 'ok'} in ${Math.round((Date.now() - startedAt) / 1000)} s\n`);
+  if (broken) break;
+}
+
+/** Runs a step to its end; what it says comes as it says it, or at the end when others run beside it. */
+function run({ command, tests, env }, beside) {
   const reporters = tests ? ['--reporter=default', '--reporter=json', `--outputFile.json=${tests}`] : [];
   const [program, ...rest] = [...command, ...reporters];
-  const run = spawnSync(program, rest, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } });
-  if (tests) {
-    try {
-      const report = JSON.parse(readFileSync(tests, 'utf8'));
-      passed += report.numPassedTests;
-      failed += report.numFailedTests;
-    } catch {
-      failed += 1;
-    }
-  } else if (run.status === 0) passed += 1;
-  else failed += 1;
-  process.stdout.write(`  ${run.status === 0 ? 'ok' : 'FAILED'} in ${Math.round((Date.now() - startedAt) / 1000)} s\n`);
-  if (run.status !== 0) {
-    broken = true;
-    break;
+  return new Promise(resolve => {
+    const child = spawn(program, rest, { cwd: root, stdio: ['ignore', beside ? 'pipe' : 'inherit', beside ? 'pipe' : 'inherit'], env: { ...process.env, ...env } });
+    const said = [];
+    child.stdout?.on('data', chunk => said.push(chunk));
+    child.stderr?.on('data', chunk => said.push(chunk));
+    const progress = beside ? setInterval(() => process.stdout.write('.'), 10_000) : undefined;
+    const end = status => {
+      clearInterval(progress);
+      resolve({ status, text: Buffer.concat(said).toString() });
+    };
+    child.once('error', () => end(1));
+    child.once('close', status => end(status ?? 1));
+  });
+}
+
+function count({ tests }, status) {
+  if (!tests) return void (status === 0 ? (passed += 1) : (failed += 1));
+  try {
+    const report = JSON.parse(readFileSync(tests, 'utf8'));
+    passed += report.numPassedTests;
+    failed += report.numFailedTests;
+  } catch {
+    failed += 1;
   }
 }
 rmSync(scratch, { recursive: true, force: true });

@@ -6,14 +6,14 @@ import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
-import { CopyableCode } from '../widgets/copyable-code.tsx';
-import { FilterBar } from '../widgets/filter-bar.tsx';
+import { CopyableCode } from '../widgets/value/copyable-code.tsx';
+import { FilterBar } from '../widgets/table/filter-bar.tsx';
 import { Icon } from '../widgets/icon.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty, LoadedView } from '../widgets/page-state.tsx';
-import { StatusBadge } from '../widgets/status-badge.tsx';
-import { TableFoot } from '../widgets/table-foot.tsx';
-import { Value } from '../widgets/value.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty, LoadedView } from '../widgets/page/page-state.tsx';
+import { StatusBadge } from '../widgets/value/status-badge.tsx';
+import { TableFoot } from '../widgets/table/table-foot.tsx';
+import { Value } from '../widgets/value/value.tsx';
 import { useAuditVerification } from './audit-verification.tsx';
 
 const FILTERS: readonly Field[] = [

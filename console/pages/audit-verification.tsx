@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { AuditVerification } from '../api/audit-trail.ts';
 import { Problem } from '../api/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
-import { formatted } from '../widgets/format.ts';
+import { formatted } from '../widgets/value/format.ts';
 import { Icon } from '../widgets/icon.tsx';
 
 type State = { step?: AuditVerification; running: boolean; problem?: string };

@@ -1,6 +1,6 @@
 import { useConsole } from '../shell/console-context.ts';
 import { Card } from '../widgets/card.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
 
 /** What the operator can reach. */
 export function BootstrapPage({ settle }: { settle?: () => Promise<void> }) {

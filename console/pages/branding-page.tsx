@@ -7,9 +7,9 @@ import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { BrandingPreview } from '../widgets/branding-preview.tsx';
 import { Card } from '../widgets/card.tsx';
-import { Form } from '../widgets/form.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { LoadedView } from '../widgets/page-state.tsx';
+import { Form } from '../widgets/form/form.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { LoadedView } from '../widgets/page/page-state.tsx';
 
 const FIELDS: readonly Field[] = [
   { name: 'primary_color', label: 'Primary colour', type: 'color' },

@@ -2,8 +2,8 @@ import { useCallback } from 'react';
 import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { Card } from '../widgets/card.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { SlugForm } from '../widgets/slug-form.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { SlugForm } from '../widgets/form/slug-form.tsx';
 
 export function EnvCreatePage({ org }: { org: string }) {
   const { registry, client, bootstrap, refresh, notify } = useConsole();

@@ -5,13 +5,13 @@ import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
-import { ConfirmDialog } from '../widgets/confirm-dialog.tsx';
-import { CopyableCode } from '../widgets/copyable-code.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty, LoadedView } from '../widgets/page-state.tsx';
-import { StatusBadge } from '../widgets/status-badge.tsx';
-import { Switch } from '../widgets/switch.tsx';
-import { Value } from '../widgets/value.tsx';
+import { ConfirmDialog } from '../widgets/dialog/confirm-dialog.tsx';
+import { CopyableCode } from '../widgets/value/copyable-code.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty, LoadedView } from '../widgets/page/page-state.tsx';
+import { StatusBadge } from '../widgets/value/status-badge.tsx';
+import { Switch } from '../widgets/form/switch.tsx';
+import { Value } from '../widgets/value/value.tsx';
 
 export function EnvHomePage({ id, env }: { id: string; env: Env | undefined }) {
   const { bootstrap, place } = useConsole();

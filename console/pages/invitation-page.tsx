@@ -4,8 +4,8 @@ import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
-import { FormAlert } from '../widgets/form-alert.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
+import { FormAlert } from '../widgets/form/form-alert.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
 import { invitationRefusal } from './invitation-refusal.ts';
 
 const BECOMES = { owner: 'You become one of its owners.', admin: 'You become one of its administrators.', viewer: 'You become a member.' } as const;

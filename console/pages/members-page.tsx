@@ -5,10 +5,10 @@ import { hrefOf } from '../shell/route.ts';
 import { useMore } from '../shell/use-more.ts';
 import { Card } from '../widgets/card.tsx';
 import { InvitationsCard } from '../widgets/invitations-card.tsx';
-import { MembersTable } from '../widgets/members-table.tsx';
-import { MoreButton } from '../widgets/more-button.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Absent, Empty, LoadedView } from '../widgets/page-state.tsx';
+import { MembersTable } from '../widgets/table/members-table.tsx';
+import { MoreButton } from '../widgets/table/more-button.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Absent, Empty, LoadedView } from '../widgets/page/page-state.tsx';
 
 /** Who is in an organization, and who is asked in. */
 export function MembersPage({ org }: { org: string }) {

@@ -1,5 +1,5 @@
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty } from '../widgets/page-state.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty } from '../widgets/page/page-state.tsx';
 
 export function NotFoundPage() {
   return (

@@ -1,6 +1,6 @@
 import { useConsole } from '../shell/console-context.ts';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty } from '../widgets/page-state.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty } from '../widgets/page/page-state.tsx';
 
 export function NotMemberPage({ settle }: { settle(): Promise<void> }) {
   const { session } = useConsole();

@@ -5,12 +5,12 @@ import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
-import { CopyableCode } from '../widgets/copyable-code.tsx';
+import { CopyableCode } from '../widgets/value/copyable-code.tsx';
 import { Icon } from '../widgets/icon.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Absent, Empty, LoadedView } from '../widgets/page-state.tsx';
-import { StatusBadge } from '../widgets/status-badge.tsx';
-import { Value } from '../widgets/value.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Absent, Empty, LoadedView } from '../widgets/page/page-state.tsx';
+import { StatusBadge } from '../widgets/value/status-badge.tsx';
+import { Value } from '../widgets/value/value.tsx';
 
 export function OrgHomePage({ org }: { org: string }) {
   const { registry, live, config, bootstrap } = useConsole();

@@ -5,9 +5,9 @@ import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Icon, monogram } from '../widgets/icon.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty, LoadedView } from '../widgets/page-state.tsx';
-import { StatusBadge } from '../widgets/status-badge.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty, LoadedView } from '../widgets/page/page-state.tsx';
+import { StatusBadge } from '../widgets/value/status-badge.tsx';
 
 export function OrgsPage() {
   const { registry, live, config, bootstrap } = useConsole();

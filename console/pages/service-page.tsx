@@ -8,11 +8,11 @@ import { coalesced } from '../shell/coalesced.ts';
 import { isElsewhere, needsEnvironment } from '../shell/place.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
-import { type PageHost, PageHostState } from '../widgets/page-host.ts';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Empty, Loading, LoadedView } from '../widgets/page-state.tsx';
-import { SectionList } from '../widgets/section-view.tsx';
-import { actionBody, fillPath, fillText, type TemplateScope } from '../widgets/template.ts';
+import { type PageHost, PageHostState } from '../widgets/page/page-host.ts';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Empty, Loading, LoadedView } from '../widgets/page/page-state.tsx';
+import { SectionList } from '../widgets/page/section-view.tsx';
+import { actionBody, fillPath, fillText, type TemplateScope } from '../widgets/page/template.ts';
 import { NotFoundPage } from './not-found-page.tsx';
 
 interface ServicePageProps {

@@ -3,12 +3,12 @@ import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
-import { CopyableCode } from '../widgets/copyable-code.tsx';
-import { Form } from '../widgets/form.tsx';
-import { PageFrame } from '../widgets/page-frame.tsx';
-import { Absent, LoadedView } from '../widgets/page-state.tsx';
-import { StatusBadge } from '../widgets/status-badge.tsx';
-import { TenantEndings } from '../widgets/tenant-endings.tsx';
+import { CopyableCode } from '../widgets/value/copyable-code.tsx';
+import { Form } from '../widgets/form/form.tsx';
+import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { Absent, LoadedView } from '../widgets/page/page-state.tsx';
+import { StatusBadge } from '../widgets/value/status-badge.tsx';
+import { TenantEndings } from '../widgets/dialog/tenant-endings.tsx';
 import type { Field } from '../api/page-def.ts';
 
 const NAME: readonly Field[] = [{ name: 'display_name', label: 'Name', type: 'text', required: true, max: 120 }];

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import type { GatewayClient } from '../api/gateway-client.ts';
 import { Problem } from '../api/problem.ts';
 import type { Session } from '../api/session.ts';
-import { Broken, Loading } from '../widgets/page-state.tsx';
+import { Broken, Loading } from '../widgets/page/page-state.tsx';
 
 interface SignedOutPageProps {
   client: GatewayClient;

@@ -11,7 +11,7 @@ import { type Bootstrap, RegistryApi, type ServiceEntry } from '../api/registry-
 import type { Session } from '../api/session.ts';
 import { SessionEndedPage } from '../pages/session-ended-page.tsx';
 import { SignedOutPage } from '../pages/signed-out-page.tsx';
-import { Broken, Loading } from '../widgets/page-state.tsx';
+import { Broken, Loading } from '../widgets/page/page-state.tsx';
 import { useHash } from './browser-state.ts';
 import { coalesced } from './coalesced.ts';
 import { ConsoleState } from './console-context.ts';

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Env } from '../api/registry-api.ts';
-import { Absent, Loading } from '../widgets/page-state.tsx';
+import { Absent, Loading } from '../widgets/page/page-state.tsx';
 import { useConsole } from './console-context.ts';
 import { fetchEnv } from './gates.ts';
 import { useLoaded } from './use-loaded.ts';

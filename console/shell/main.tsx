@@ -5,8 +5,8 @@ import { LiveChannel } from '../api/live-channel.ts';
 import { liveUrl } from '../api/gateway-origin.ts';
 import { LogRing } from '../api/log-ring.ts';
 import { Problem } from '../api/problem.ts';
-import { ErrorBoundary } from '../widgets/error-boundary.tsx';
-import { Broken } from '../widgets/page-state.tsx';
+import { ErrorBoundary } from '../widgets/page/error-boundary.tsx';
+import { Broken } from '../widgets/page/page-state.tsx';
 import { Console } from './console.tsx';
 
 declare global {

@@ -4,7 +4,7 @@ import { EnvHomePage } from '../pages/env-home-page.tsx';
 import { NotFoundPage } from '../pages/not-found-page.tsx';
 import { OrgHomePage } from '../pages/org-home-page.tsx';
 import { OrgsPage } from '../pages/orgs-page.tsx';
-import { Loading } from '../widgets/page-state.tsx';
+import { Loading } from '../widgets/page/page-state.tsx';
 import { useConsole } from './console-context.ts';
 import { EnvGate } from './env-gate.tsx';
 import { featureEnabled } from './gates.ts';

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { LiveState } from '../api/live-channel.ts';
 import { NotMemberPage } from '../pages/not-member-page.tsx';
 import { BootstrapPage } from '../pages/bootstrap-page.tsx';
-import { ErrorBoundary } from '../widgets/error-boundary.tsx';
+import { ErrorBoundary } from '../widgets/page/error-boundary.tsx';
 import { Icon } from '../widgets/icon.tsx';
 import { useHash, useNarrow } from './browser-state.ts';
 import { useConsole } from './console-context.ts';

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import { Dialog } from '../widgets/dialog.tsx';
+import { Dialog } from '../widgets/dialog/dialog.tsx';
 import { Icon, monogram } from '../widgets/icon.tsx';
 import { useConsole } from './console-context.ts';
 import { hrefOf, routeElsewhere } from './route.ts';

@@ -2,12 +2,12 @@ import { useState } from 'react';
 import type { Action } from '../api/page-def.ts';
 import { Problem } from '../api/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
-import { ConfirmDialog } from './confirm-dialog.tsx';
-import { Dialog } from './dialog.tsx';
-import { Form } from './form.tsx';
-import { usePageHost } from './page-host.ts';
-import { fillText, type TemplateScope } from './template.ts';
-import { Value } from './value.tsx';
+import { ConfirmDialog } from './dialog/confirm-dialog.tsx';
+import { Dialog } from './dialog/dialog.tsx';
+import { Form } from './form/form.tsx';
+import { usePageHost } from './page/page-host.ts';
+import { fillText, type TemplateScope } from './page/template.ts';
+import { Value } from './value/value.tsx';
 
 interface ActionButtonProps {
   action: Action;

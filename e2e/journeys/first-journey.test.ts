@@ -9,6 +9,7 @@ import { openAccount } from '../fixtures/account.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
+import { Witness } from '../fixtures/witness.ts';
 
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const PASSWORD = 'a long walk by the sea 7';
@@ -23,6 +24,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
   let ada: Page;
   let second: Page;
   let contextOfSecond: BrowserContext;
+  let witness: Witness;
   let envUrl = '';
   let email = '';
 
@@ -30,7 +32,9 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await platform.start();
     ({ email } = platform.firstStart);
     browser = await openBrowser(platform);
-    ada = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+    witness = new Witness(context);
+    ada = await context.newPage();
   }, 180_000);
 
   afterAll(async () => {
@@ -56,7 +60,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(platform.firstStart.password).toMatch(/^[A-Za-z0-9_-]{20,}$/);
   });
 
-  test('2 a person is sent to sign in, must choose a new password, and lands in the console', async () => {
+  test('2 CON-040 a person is sent to sign in, must choose a new password, and lands in the console with nothing but a cookie that no script reads', async () => {
     await ada.goto(platform.ready.console);
     await ada.waitForURL(`${platform.ready.auth}/sign-in**`);
     await shot(ada, 'sign-in');
@@ -71,13 +75,14 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(new URL(ada.url()).origin).toBe(platform.ready.console);
     const cookies = await ada.context().cookies();
     expect(cookies.find(({ name }) => name === 'bff-session')).toMatchObject({ httpOnly: true, secure: true });
-    expect(await ada.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(/eyJ|bff-session/);
+    expect(await ada.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(/eyJ|bff-session/);
   });
 
-  test('3 the old one-time password is worth nothing any more', async () => {
+  test('3 CON-016 whatever page is opened without a session asks for one first, and the old one-time password is worth nothing any more', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
-    await page.goto(platform.ready.console);
+    await page.goto(`${platform.ready.console}/#/home?org=01900000-0000-7000-8000-00000000abcd`);
+    await page.waitForURL(`${platform.ready.auth}/sign-in**`);
     await signIn(page, platform.firstStart.password);
     await expect.poll(() => page.getByRole('alert').textContent()).toBeTruthy();
     await context.close();
@@ -112,7 +117,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await shot(ada, 'env-home');
   });
 
-  test('5 the audit page shows what was done, with one correlation id from the click to the event', async () => {
+  test('5 CON-006 the audit page shows what was done, with one correlation id from the click to the event', async () => {
     await ada.getByRole('list', { name: 'Environment' }).getByRole('link', { name: 'Audit' }).click();
     const row = ada.getByRole('row').filter({ hasText: 'env.created' });
     await row.waitFor();
@@ -123,7 +128,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await expect.poll(() => row.textContent()).toContain(event?.correlation_id as string);
   });
 
-  test('6 a vertical nobody compiled in has its pages in the navigation, and works live', async () => {
+  test('6 CON-002 CON-007 CON-029 CON-030 a vertical nobody compiled in has its pages in the navigation, drawn from what it declares, and works live', async () => {
     await ada.goto(envUrl);
     const loans = (page: Page) => page.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' });
     await loans(ada).click();
@@ -155,6 +160,18 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('heading', { name: 'Applications by day' }).waitFor();
     await ada.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
     await shot(ada, 'loans-overview');
+
+    const asked = (await witness.saying('/proxy/lending/')).filter(({ method }) => method !== 'OPTIONS').map(({ method, url }) => `${method} ${url.pathname}`);
+    expect([...new Set(asked)].map(line => line.replace(/[0-9a-f-]{36}/, 'ID'))).toEqual(
+      expect.arrayContaining([
+        'GET /proxy/lending/v1/admin/ui/loans',
+        'GET /proxy/lending/v1/admin/loans',
+        'POST /proxy/lending/v1/admin/loans',
+        'GET /proxy/lending/v1/admin/loan/ID',
+        'POST /proxy/lending/v1/admin/loan/ID/decideLoan',
+      ]),
+    );
+    expect(asked.filter(line => !line.includes('/v1/admin/'))).toEqual([]);
   });
 
   test('7 disabling the service takes it away everywhere, enabling brings it back, and nothing is restarted', async () => {
@@ -174,6 +191,21 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('switch', { name: 'Lending enabled' }).click();
     await loans(ada).waitFor();
     await expect.poll(call).toBe(200);
+  });
+
+  test('CON-001 CON-009 CON-015 the console is one page whose every call goes to its gateway, and keeps no data', async () => {
+    const [console_, gateway] = [platform.ready.console, platform.ready.gateway];
+    const system = '00000000-0000-7000-8000-000000000002';
+    await ada.getByRole('link', { name: 'Platform', exact: true }).click();
+    await ada.getByRole('list', { name: 'Tenant registry' }).getByRole('link', { name: 'Unfinished work' }).click();
+    await ada.getByRole('heading', { name: 'Unfinished work', level: 1 }).waitFor();
+    const data = (await witness.saying('/v1/admin/unfinished')).filter(({ method }) => method === 'GET');
+    expect(data.length).toBeGreaterThan(0);
+    for (const { url, headers } of data) expect([headers['x-bff-target-env-id'], url.searchParams.get('target_env_id')]).toEqual([system, system]);
+    const byConsole = witness.seen.filter(({ headers }) => headers['origin'] === console_ || headers['referer']?.startsWith(console_));
+    expect(byConsole.filter(({ url, document }) => !document && url.origin !== console_ && url.origin !== gateway.replace('https:', url.protocol)).map(({ url }) => url.origin)).toEqual([]);
+    expect(await witness.kept(ada)).toMatchObject({ local: {}, session: expect.not.objectContaining({ orgs: expect.anything() }), databases: 0, caches: 0, readableCookies: '' });
+    await ada.goto(envUrl);
   });
 
   test('8 Ctrl-C stops everything, and the next start has all data', async () => {

@@ -87,7 +87,7 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await visitor.close();
   });
 
-  test('3 REG-090 the look is previewed as it is typed, merged with what the organization set', async () => {
+  test('3 REG-090 CON-005 the look is previewed as it is typed, merged with what the organization set', async () => {
     await open(`branding?org=${org}`);
     await ada.getByLabel('Font family').fill('Georgia, serif');
     await ada.getByRole('button', { name: 'Save branding' }).click();

@@ -1,4 +1,4 @@
-import { registry } from '@platform/registry/contract';
+import type { registry } from '@platform/registry/contract';
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { lending } from '../../e2e/verticals/lending/contract/index.ts';

@@ -15,6 +15,7 @@ import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
 import { type Bootstrap, LOOPBACK, platformHost, publicOrigin } from './bootstrap.ts';
+import { openOtlp } from '../telemetry/otlp/open-otlp.ts';
 import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
 import { keyValuePort } from './key-value-port.ts';
 import { tolerateAbsence } from './tolerate-absence.ts';
@@ -131,6 +132,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   owned.defer(() => telemetry.flush());
   const log = telemetry.logger('kernel');
   owned.own(tolerateAbsence(log));
+  const otlp = await openOtlp(options.environment ?? process.env, { process: options.processName, build, log, clock });
+  if (otlp) owned.own(otlp);
   const instanceId = `${hostname()}-${process.pid}-${newId().slice(-6)}`.replaceAll(/[^a-zA-Z0-9._-]/g, '-').slice(0, 40);
 
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
@@ -216,6 +219,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       ],
       ...(options.seen ? { seen: options.seen(manifest.id) } : {}),
     });
+    if (otlp) instance.measured(otlp);
     instances.set(manifest.id, instance);
     owned.own(instance);
   }

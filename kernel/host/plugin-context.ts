@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type AnyContract,
   type AnyPlugin,
@@ -35,6 +37,7 @@ import type { Workload } from '../identity/workload.ts';
 import { AUDIT_EVENT } from '../outbox/audit-event.ts';
 import { AlreadyHandled, currentConsumption } from '../outbox/consumption.ts';
 import { once } from '../outbox/inbox.ts';
+import type { ConsumerBus } from '../outbox/event-consumer.ts';
 import { EventBatch } from '../outbox/event-batch.ts';
 import { drop, release } from '../outbox/outbox.ts';
 import { cancelTask, enqueueTask, type NewTask } from '../work/task-store.ts';
@@ -46,8 +49,10 @@ import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
 import { secretsPort } from '../secrets/secrets-port.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
+import { RateLimit } from '../storage/rate-limit.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { catalogActions } from './catalog-actions.ts';
+import { runtimeConsumer } from './service-consumers.ts';
 
 export interface PluginContextParts {
   readonly plugin: AnyPlugin;
@@ -74,6 +79,8 @@ export interface PluginContextParts {
   /** Sockets that were handed to this process, by the listener door they are for. */
   readonly listeners: Readonly<Record<string, number>>;
   readonly owned: DisposalStack;
+  readonly bus: ConsumerBus;
+  readonly instance: string;
 }
 
 /** Builds what a plugin may touch, and nothing else: capabilities it did not declare are not there. */
@@ -193,6 +200,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         parts.caller.client(parts.workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
       ]),
     ) as never,
+    events: { subscribe: (wanted, handler) => runtimeConsumer(parts, wanted, handler) },
     keys: parts.keys as never,
     secrets: secretsPort(parts.secrets),
     policy: {
@@ -215,6 +223,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     },
     platform: parts.platform,
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
+    limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),
+    files: { directory: () => ownFolder(parts.platform.dataDir, manifest.id) },
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
@@ -255,6 +265,13 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     own: resource => parts.owned.own(resource),
   };
   return Object.freeze(context);
+}
+
+/** `<data>/files/{service}`. Service ids are of a-z and 0-9, so that none leads anywhere else (check E002). */
+function ownFolder(dataDir: string, service: string): string {
+  const folder = join(dataDir, 'files', service);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }
 
 /** The workload a typed client calls as: the further one whose needs name that service (`{service}-post`, NTF-056), the plugin's own when `uses` does or nobody. */

@@ -243,8 +243,30 @@ export class ServiceInstance implements AsyncDisposable {
     return checks;
   }
 
+  /** This service's figures for a collector, until what is answered is disposed. */
+  measured(by: { measure(source: () => Promise<readonly object[]>): Disposable }): void {
+    this.#owned.own(by.measure(async () => this.#metrics.otlp(await this.#gauges())));
+  }
+
+  async #gauges(): Promise<Readonly<Record<string, number>>> {
+    const { manifest } = this.#parts;
+    const state = (await this.#parts.relay.metrics()).get(manifest.id);
+    const tasks = Object.keys(manifest.tasks).length > 0 ? await this.#tasks?.store.figures(this.#parts.clock.now()) : undefined;
+    return {
+      outbox_pending: state?.pending ?? 0,
+      outbox_parked: state?.parked ?? 0,
+      outbox_oldest_age_s: state?.oldest_age_s ?? 0,
+      active_requests: this.#app?.active ?? 0,
+      rss_bytes: process.memoryUsage.rss(),
+      database_transactions: this.#parts.pool.transactions,
+      ...(tasks ? { tasks_due: sum(tasks, 'due'), tasks_dead: sum(tasks, 'dead') } : {}),
+      ...this.#parts.pools.figures,
+      ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
+    };
+  }
+
   #kernelRoutes(own: Readonly<Record<string, MountedRoute>>): Record<string, MountedRoute> {
-    const { manifest, build, relay, policy, scopesOf, failedPlugins } = this.#parts;
+    const { manifest, build, policy, scopesOf, failedPlugins } = this.#parts;
     const described = () => ({ ...Object.fromEntries(Object.entries({ ...kernel, ...own }).map(([name, { route }]) => [name, route])) });
     const kernel: Record<string, MountedRoute> = {
       ...kernelRoutes({
@@ -256,21 +278,7 @@ export class ServiceInstance implements AsyncDisposable {
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),
-        metrics: async () => {
-          const state = (await relay.metrics()).get(manifest.id);
-          const tasks = Object.keys(manifest.tasks).length > 0 ? await this.#tasks?.store.figures(this.#parts.clock.now()) : undefined;
-          return {
-            outbox_pending: state?.pending ?? 0,
-            outbox_parked: state?.parked ?? 0,
-            outbox_oldest_age_s: state?.oldest_age_s ?? 0,
-            active_requests: this.#app?.active ?? 0,
-            rss_bytes: process.memoryUsage.rss(),
-            database_transactions: this.#parts.pool.transactions,
-            ...(tasks ? { tasks_due: sum(tasks, 'due'), tasks_dead: sum(tasks, 'dead') } : {}),
-            ...this.#parts.pools.figures,
-            ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
-          };
-        },
+        metrics: () => this.#gauges(),
         allows: async (caller, actions) => {
           const { scopes } = await this.#identityOf(caller);
           return actions.some(action => scopes.has(manifest.vertical === 'platform' ? action : `${manifest.vertical}:${action}`));

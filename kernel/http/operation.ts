@@ -120,7 +120,12 @@ export class Operation {
 
   /** Runs the whole door. Problems are thrown for the transport to write. */
   run(incoming: Incoming): Promise<Outgoing> {
-    return traced(`${this.#host.service}.${this.name}`, { 'platform.service': this.#host.service, 'platform.correlation_id': incoming.correlationId }, () => this.#perform(incoming));
+    return traced(
+      `${this.#host.service}.${this.name}`,
+      { 'platform.service': this.#host.service, 'platform.correlation_id': incoming.correlationId },
+      () => this.#perform(incoming),
+      incoming.headers['traceparent'],
+    );
   }
 
   async #perform(incoming: Incoming): Promise<Outgoing> {

@@ -1,7 +1,8 @@
 import type { Logger } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../base/clock.ts';
-import { EventConsumer, type StreamEntry } from './event-consumer.ts';
+import { type ConsumerOptions, EventConsumer, type StreamEntry } from './event-consumer.ts';
+import { eventually } from '../storage/fixtures/eventually.ts';
 import { HandBus } from './fixtures/hand-bus.ts';
 
 const entry = (n: number): StreamEntry => ({
@@ -14,7 +15,7 @@ const entry = (n: number): StreamEntry => ({
   idempotency_key: `k-${n}`,
 });
 
-function started(handle: (entry: StreamEntry) => Promise<void>) {
+function started(handle: (entry: StreamEntry) => Promise<void>, more: Partial<ConsumerOptions> = {}) {
   const bus = new HandBus();
   const clock = new ManualClock();
   const logged: { level: string; fields: Record<string, unknown>; message: string }[] = [];
@@ -23,7 +24,7 @@ function started(handle: (entry: StreamEntry) => Promise<void>) {
     (fields: object, message: string): void =>
       void logged.push({ level, fields: { ...fields }, message });
   const log: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-  const consumer = new EventConsumer({ bus, log, clock, service: 'mail', name: 'orders', family: 'app', event: '*', delivery: 'fleet', instance: 'i-1', handle });
+  const consumer = new EventConsumer({ bus, log, clock, service: 'mail', name: 'orders', family: 'app', event: '*', delivery: 'fleet', instance: 'i-1', handle, ...more });
   return { bus, clock, logged, consumer };
 }
 
@@ -77,4 +78,47 @@ test('H-22 events that were cut before they were read are an alert that names th
   bus.give({ entries: [entry(10)], gaps: [gap] });
   await bus.until('ack', 1);
   expect(logged.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { alert: 'events_missed', consumer: 'orders', gaps: [gap] } }]);
+});
+
+test('with a concurrency, an environment whose handler hangs holds up no other, and order holds inside of each', async () => {
+  const stuck = Promise.withResolvers<void>();
+  const handled: string[] = [];
+  const { bus, consumer } = started(
+    async ({ env_id, message_id }) => {
+      if (env_id === 'slow') await stuck.promise;
+      handled.push(`${env_id} ${message_id}`);
+    },
+    { concurrency: 2 },
+  );
+  await using _consumer = consumer;
+  const of = (env_id: string, n: number) => ({ ...entry(n), env_id });
+  bus.give({ entries: [of('slow', 1), of('slow', 2), of('fast', 3), of('other', 4), of('fast', 5)] });
+  await eventually(async () => handled).toEqual(['fast 3-0', 'fast 5-0', 'other 4-0']);
+  stuck.resolve();
+  await eventually(async () => handled.slice(3)).toEqual(['slow 1-0', 'slow 2-0']);
+  await eventually(async () => bus.told.flatMap(({ ids }) => ids).toSorted()).toEqual(['1-0', '2-0', '3-0', '4-0', '5-0']);
+});
+
+test('acknowledgements that fall due while one is under way travel together', async () => {
+  const taken = Promise.withResolvers<void>();
+  const { bus, consumer } = started(async () => undefined);
+  const { ack } = bus;
+  let calls = 0;
+  bus.ack = async request => {
+    calls += 1;
+    if (calls === 1) await taken.promise;
+    return ack(request);
+  };
+  await using _consumer = consumer;
+  bus.give({ entries: Array.from({ length: 20 }, (_, index) => entry(index + 1)) });
+  await eventually(async () => calls).toBe(1);
+  taken.resolve();
+  await eventually(async () => bus.told.filter(({ how }) => how === 'ack').flatMap(({ ids }) => ids).length).toBe(20);
+  expect(calls).toBeLessThanOrEqual(3);
+});
+
+test('a consumer of one event asks the bus for that type alone', async () => {
+  const { bus, consumer } = started(async () => undefined, { event: 'platform:shop:order:created' });
+  await using _consumer = consumer;
+  await eventually(async () => bus.asked).toMatchObject([{ types: ['platform:shop:order:created'] }]);
 });

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
-import { handleOnce, wants } from './handling.ts';
+import { handleOnce, typesOf, wants } from './handling.ts';
 import { Leaseholder, type Refusal } from './leaseholder.ts';
 
 /** An entry as the bus hands it out (G-K-12). */
@@ -34,7 +34,17 @@ export interface Lost {
 /** The bus as a consumer needs it: any environment at once, one family, one group. */
 export interface ConsumerBus {
   consume(
-    request: { env_id: '*'; stream_family: string; consumer_group: string; consumer: string; count: number; block_ms: number; start: 'earliest' | 'latest'; pending?: boolean },
+    request: {
+      env_id: '*';
+      stream_family: string;
+      consumer_group: string;
+      consumer: string;
+      count: number;
+      block_ms: number;
+      start: 'earliest' | 'latest';
+      types?: readonly string[];
+      pending?: boolean;
+    },
     signal: AbortSignal,
   ): Promise<{ readonly entries: readonly StreamEntry[]; readonly gaps?: readonly object[] }>;
   ack(request: Held): Promise<Lost>;
@@ -49,8 +59,10 @@ export interface ConsumerOptions {
   readonly service: string;
   readonly name: string;
   readonly family: string;
-  /** `*`, or the one event to handle; everything else of the family is acknowledged unread. */
+  /** `*`, or the one event to handle; the bus keeps everything else of the family to itself. */
   readonly event: string;
+  /** How many lanes are handled at once; one after another when absent. */
+  readonly concurrency?: number;
   /** Shared by all processes of the service, or this process's own and gone with it. */
   readonly delivery: 'fleet' | 'process';
   readonly instance: string;
@@ -81,23 +93,28 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { bus, log, clock, family, instance, delivery, name } = this.#options;
+    const { bus, log, clock, family, event, instance, delivery, name } = this.#options;
     const { signal } = this.#stopping;
     using leases = new Leaseholder({ bus, log, clock, name, group: this.#group, consumer: instance });
     for (let failures = 0; !signal.aborted; ) {
       try {
         const { entries, gaps = [] } = await bus.consume(
-          { env_id: '*', stream_family: family, consumer_group: this.#group, consumer: instance, count: COUNT, block_ms: BLOCK_MS, start: delivery === 'fleet' ? 'earliest' : 'latest' },
+          {
+            env_id: '*',
+            stream_family: family,
+            consumer_group: this.#group,
+            consumer: instance,
+            count: COUNT,
+            block_ms: BLOCK_MS,
+            start: delivery === 'fleet' ? 'earliest' : 'latest',
+            ...typesOf(event),
+          },
           signal,
         );
         failures = 0;
         if (gaps.length > 0) log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
         leases.hold(entries);
-        for (const entry of entries) {
-          if (signal.aborted) break;
-          // Another one has it by now.
-          if (leases.holds(entry)) await this.#settle(entry, leases);
-        }
+        await this.#handle(entries, leases);
       } catch (error) {
         leases.drop();
         if (signal.aborted) break;
@@ -108,11 +125,33 @@ export class EventConsumer implements AsyncDisposable {
     if (delivery === 'process') await bus.close({ stream_family: family, consumer_group: this.#group }).catch(() => undefined);
   }
 
-  async #settle(entry: StreamEntry, leases: Leaseholder): Promise<void> {
+  /** Lanes beside each other, the entries of a lane one after another. Acknowledgements travel together; all have arrived when this ends. */
+  async #handle(entries: readonly StreamEntry[], leases: Leaseholder): Promise<void> {
+    const { concurrency = 1 } = this.#options;
+    const lanes = concurrency === 1 ? [entries] : [...Map.groupBy(entries, ({ env_id }) => env_id).values()];
+    const told: Promise<void>[] = [];
+    const worker = async () => {
+      for (let lane = lanes.shift(); lane; lane = lanes.shift()) {
+        for (const entry of lane) {
+          if (this.#stopping.signal.aborted) return;
+          // Another one has it by now.
+          if (leases.holds(entry)) await this.#settle(entry, leases, told);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(concurrency, lanes.length) }, worker));
+    await Promise.all(told);
+  }
+
+  async #settle(entry: StreamEntry, leases: Leaseholder, told: Promise<void>[]): Promise<void> {
     const { log, name } = this.#options;
-    if (!wants(this.#options, entry)) return leases.ack(entry);
-    const handled = await handleOnce(this.#options, entry);
-    if (handled.ok) return leases.ack(entry);
+    const handled = wants(this.#options, entry) ? await handleOnce(this.#options, entry) : { ok: true as const };
+    if (handled.ok) {
+      const acknowledged = leases.ack(entry);
+      // It is looked at with the others, at the end.
+      acknowledged.catch(() => undefined);
+      return void told.push(acknowledged);
+    }
     const { never, reason, error } = handled;
     log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
     const waitMs = backoff(entry.delivery_count ?? 1, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 });

@@ -21,6 +21,8 @@ export class Leaseholder implements Disposable {
   readonly #parts: { bus: ConsumerBus; log: Logger; name: string; group: string; consumer: string };
   readonly #held = new Map<string, StreamEntry>();
   readonly #word: Disposable;
+  readonly #done: StreamEntry[] = [];
+  #telling: Promise<void> | undefined;
 
   constructor({ clock, ...parts }: { bus: ConsumerBus; log: Logger; clock: Clock; name: string; group: string; consumer: string }) {
     this.#parts = parts;
@@ -40,9 +42,13 @@ export class Leaseholder implements Disposable {
     return this.#held.has(keyOf(entry));
   }
 
-  async ack(entry: StreamEntry): Promise<void> {
+  /** Resolves when the bus has taken it, together with whatever else was acknowledged while the call before was under way. */
+  ack(entry: StreamEntry): Promise<void> {
     this.#held.delete(keyOf(entry));
-    this.#told(entry, await this.#parts.bus.ack(this.#where(entry, [entry.message_id])));
+    this.#done.push(entry);
+    return (this.#telling ??= this.#tell().finally(() => {
+      this.#telling = undefined;
+    }));
   }
 
   async nack(entry: StreamEntry, refusal: Refusal): Promise<void> {
@@ -55,6 +61,25 @@ export class Leaseholder implements Disposable {
     this.#held.clear();
   }
 
+  async #tell(): Promise<void> {
+    // What is acknowledged in this very turn goes along.
+    await undefined;
+    while (this.#done.length > 0) {
+      for (const entries of byStream(this.#done.splice(0))) {
+        const [first] = entries as [StreamEntry, ...StreamEntry[]];
+        this.#told(
+          first,
+          await this.#parts.bus.ack(
+            this.#where(
+              first,
+              entries.map(({ message_id }) => message_id),
+            ),
+          ),
+        );
+      }
+    }
+  }
+
   /** A lost lease does no harm where the effect is marked; that it happened is worth a line. */
   #told({ event_type, message_id }: StreamEntry, { lost = [] }: Lost): void {
     if (lost.length > 0) this.#parts.log.warn({ consumer: this.#parts.name, event_type, message_id }, 'another consumer had taken the event meanwhile');
@@ -62,7 +87,7 @@ export class Leaseholder implements Disposable {
 
   async #stillAtWork(): Promise<void> {
     const { bus, log, name } = this.#parts;
-    for (const entries of Map.groupBy(this.#held.values(), ({ env_id, stream_family }) => `${env_id}\n${stream_family}`).values()) {
+    for (const entries of byStream(this.#held.values())) {
       const [first] = entries as [StreamEntry, ...StreamEntry[]];
       const message_ids = entries.map(({ message_id }) => message_id);
       try {
@@ -86,3 +111,4 @@ export class Leaseholder implements Disposable {
 }
 
 const keyOf = ({ env_id, stream_family, message_id }: Pick<StreamEntry, 'env_id' | 'stream_family' | 'message_id'>): string => `${env_id}\n${stream_family}\n${message_id}`;
+const byStream = (entries: Iterable<StreamEntry>): StreamEntry[][] => [...Map.groupBy(entries, ({ env_id, stream_family }) => `${env_id}\n${stream_family}`).values()];

@@ -1,7 +1,7 @@
 import { backoff } from '../base/backoff.ts';
 import { pause } from '../base/clock.ts';
 import type { ConsumerOptions, StreamEntry } from './event-consumer.ts';
-import { type Handled, handleOnce, wants } from './handling.ts';
+import { type Handled, handleOnce, typesOf, wants } from './handling.ts';
 import { Leaseholder } from './leaseholder.ts';
 
 /** The right of one process of the fleet to consume. */
@@ -59,7 +59,7 @@ export class OrderedConsumer implements AsyncDisposable {
   }
 
   async #lead(taken: Lead): Promise<void> {
-    const { bus, log, clock, family, name } = this.#options;
+    const { bus, log, clock, family, event, name } = this.#options;
     const over = new AbortController();
     const signal = AbortSignal.any([this.#stopping.signal, over.signal]);
     using leases = new Leaseholder({ bus, log, clock, name, group: name, consumer: CONSUMER });
@@ -72,7 +72,7 @@ export class OrderedConsumer implements AsyncDisposable {
       for (let pending = true; !signal.aborted && (await taken.held()); pending = false) {
         if (leases.size >= MOST_HELD) await Promise.race(lines.values());
         const { entries, gaps = [] } = await bus.consume(
-          { env_id: '*', stream_family: family, consumer_group: name, consumer: CONSUMER, count: COUNT, block_ms: BLOCK_MS, start: 'earliest', ...(pending ? { pending } : {}) },
+          { env_id: '*', stream_family: family, consumer_group: name, consumer: CONSUMER, count: COUNT, block_ms: BLOCK_MS, start: 'earliest', ...typesOf(event), ...(pending ? { pending } : {}) },
           signal,
         );
         if (gaps.length > 0) log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');

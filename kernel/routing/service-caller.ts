@@ -6,6 +6,7 @@ import { newId } from '../base/ids.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { Workload } from '../identity/workload.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
+import { traceHeaders } from '../telemetry/trace.ts';
 import type { BackendPools } from './backend-pools.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -79,6 +80,7 @@ export class ServiceCaller {
   ): Promise<unknown> {
     const headers: Record<string, string> = {
       'x-platform-correlation-id': currentScope()?.correlationId ?? `${workload.name}-${newId()}`,
+      ...traceHeaders(),
       ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}),
       ...(input.idempotencyKey ? { 'idempotency-key': input.idempotencyKey } : {}),
     };

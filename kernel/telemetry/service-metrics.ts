@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { metricsOf } from './otlp/otlp-metrics.ts';
 
 /** Figures of the process itself, once however many services run in it: event loop, heap, collections, descriptors. */
 const ofProcess = new Registry();
@@ -47,11 +48,20 @@ export class ServiceMetrics {
 
   /** Everything, with gauges as they are now. */
   async text(gauges: Readonly<Record<string, number>>): Promise<string> {
+    return this.#with(gauges).metrics();
+  }
+
+  /** The same as OTLP's JSON has it. */
+  async otlp(gauges: Readonly<Record<string, number>>): Promise<object[]> {
+    return metricsOf(this.#with(gauges), performance.timeOrigin, Date.now());
+  }
+
+  #with(gauges: Readonly<Record<string, number>>): Registry {
     const now = new Registry();
     for (const [name, value] of Object.entries(gauges)) {
       const gauge = new Gauge({ name: `platform_${this.#service}_${name.replaceAll(/[^a-z0-9_]/g, '_')}`, help: name.replaceAll('_', ' '), registers: [now] });
       gauge.set(value);
     }
-    return Registry.merge([ofProcess, this.#registry, now]).metrics();
+    return Registry.merge([ofProcess, this.#registry, now]);
   }
 }

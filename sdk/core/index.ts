@@ -53,3 +53,4 @@ export type { FieldFault, ProblemBody } from './src/problem.ts';
 export { isReply, notModified, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';
+export type { Counted, Limit, LimitOptions } from './src/limit.ts';

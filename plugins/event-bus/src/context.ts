@@ -1,6 +1,6 @@
 import type { Caller, Context } from '@platform/sdk';
 import type { eventBus } from '../contract/index.ts';
-import { isFamily } from './names.ts';
+import { isFamily } from './stream/names.ts';
 
 export type EventBusContext = Context<typeof eventBus>;
 

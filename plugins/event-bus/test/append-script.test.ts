@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TestKeyValue } from '../../../kernel/storage/fixtures/test-key-value.ts';
 import { pipelined } from '../../../kernel/storage/pipelined.ts';
-import { type Appended, AppendScript } from '../src/append-script.ts';
-import { envelopeOf } from '../src/entry.ts';
-import { streamKey } from '../src/names.ts';
+import { type Appended, AppendScript } from '../src/stream/append-script.ts';
+import { envelopeOf } from '../src/stream/entry.ts';
+import { streamKey } from '../src/stream/names.ts';
 import { rowOf } from './fixtures/left-behind.ts';
 import { newEnv } from './harness.ts';
 

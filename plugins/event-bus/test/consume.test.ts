@@ -38,6 +38,22 @@ describe('one environment', () => {
     expect(await bus.consume(mail, { env_id: env })).toEqual([]);
   });
 
+  test('a pull names the types it wants: the rest is acknowledged for the group, in one environment and over all of them', async () => {
+    const [env, family] = [newEnv(), newFamily()];
+    const wanted = { stream_family: family, types: ['platform:shop:order:paid'] };
+    for (const [n, event_type] of [
+      [1, 'platform:shop:order:created'],
+      [2, 'platform:shop:order:paid'],
+      [3, 'platform:shop:order:paid'],
+    ] as const)
+      await bus.produce(shop, env, n, { stream_family: family, event_type });
+    expect(numbers(await bus.consume(mail, { env_id: env, ...wanted }))).toEqual([2, 3]);
+    expect(numbers(await bus.consume(mail, { env_id: '*', ...wanted, consumer_group: 'all' }))).toEqual([2, 3]);
+    // Nothing is left of the other type: neither pending nor unread.
+    expect(await bus.consume(mail, { env_id: env, stream_family: family })).toEqual([]);
+    expect(await refusal(bus.consume(mail, { env_id: env, stream_family: family, types: [] }))).toMatchObject({ code: 'validation_failed' });
+  });
+
   test('a group that starts at the latest entry hears what comes after, on a stream that is not there yet as well', async () => {
     const [there, not] = [newEnv(), newEnv()];
     await bus.produce(shop, there, 1);

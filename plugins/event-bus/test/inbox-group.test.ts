@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newId } from '../../../kernel/base/ids.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import type { PostgresPool } from '../../../kernel/storage/postgres-pool.ts';
-import { Counters } from '../src/counters.ts';
-import { GroupCommit } from '../src/group-commit.ts';
-import { Inbox } from '../src/inbox.ts';
-import { InboxGroup, keyOf } from '../src/inbox-group.ts';
-import { lineOf } from '../src/journal.ts';
-import { Notes } from '../src/notes.ts';
+import { Counters } from '../src/upkeep/counters.ts';
+import { GroupCommit } from '../src/produce/group-commit.ts';
+import { Inbox } from '../src/inbox/inbox.ts';
+import { InboxGroup, keyOf } from '../src/inbox/inbox-group.ts';
+import { lineOf } from '../src/inbox/journal.ts';
+import { Notes } from '../src/inbox/notes.ts';
 import { leaveBehind, rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, Stores, workload } from './harness.ts';
 

@@ -4,8 +4,8 @@ import { manifestOf } from '../../../kernel/base/manifest.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { newId } from '../../../kernel/base/ids.ts';
 import { eventBus } from '../contract/index.ts';
-import { Inbox } from '../src/inbox.ts';
-import { mintedKey, NO_KEY } from '../src/minted-key.ts';
+import { Inbox } from '../src/inbox/inbox.ts';
+import { mintedKey, NO_KEY } from '../src/produce/minted-key.ts';
 import { rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, person, Stores, workload } from './harness.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newId } from '../../../kernel/base/ids.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
-import { Inbox } from '../src/inbox.ts';
+import { Inbox } from '../src/inbox/inbox.ts';
 import { rowOf } from './fixtures/left-behind.ts';
 import { BusProcess, newEnv, person, Stores, workload } from './harness.ts';
 

@@ -1,8 +1,8 @@
 import type { Ctx } from './context.ts';
-import { readCookie, SESSION_COOKIE } from './cookies.ts';
+import { readCookie, SESSION_COOKIE } from './session/cookies.ts';
 import { type Methods, readJson } from './door.ts';
 import { RateLimit } from './rate-limit.ts';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './session/sessions.ts';
 
 const LINES_PER_MINUTE = 60;
 const LIMIT = 16_384;

@@ -1,5 +1,5 @@
 import { admits, isProblem, ProblemError, problemBody, type RawExchange } from '@platform/sdk';
-import type { Apps, Visit } from './apps.ts';
+import type { Apps, Visit } from './apps/apps.ts';
 import type { Ctx } from './context.ts';
 import { failurePage } from './failure-page.ts';
 

@@ -5,9 +5,9 @@ import { definePlugin, type Delivery, reply } from '@platform/sdk';
 import { gateway } from '../contract/index.ts';
 import { auditSink } from './audit-sink.ts';
 import { gauges } from './gauges.ts';
-import { PushDevices } from './push-devices.ts';
+import { PushDevices } from './live/push-devices.ts';
 import { servicesOf } from './services.ts';
-import { Subscriptions } from './subscriptions.ts';
+import { Subscriptions } from './live/subscriptions.ts';
 
 export default definePlugin(gateway, {
   uses: { registry, identity, bus: eventBus },

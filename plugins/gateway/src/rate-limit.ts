@@ -1,31 +1,21 @@
+import type { Limit } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 
-const COUNT = `
-local count = redis.call('INCR', KEYS[1])
-if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
-return { count, redis.call('PTTL', KEYS[1]) }`;
-const WINDOW_MS = 60_000;
-
-/** So many a minute per address, counted for all processes together (G-K-19). */
+/** So many a minute per address (G-K-19). */
 export class RateLimit {
   readonly #ctx: Ctx;
-  readonly #name: string;
-  readonly #limit: number;
+  readonly #max: number;
+  readonly #limit: Limit;
 
-  constructor(ctx: Ctx, name: string, limit: number) {
+  constructor(ctx: Ctx, name: string, max: number) {
     this.#ctx = ctx;
-    this.#name = name;
-    this.#limit = limit;
+    this.#max = max;
+    this.#limit = ctx.limit({ name, max, seconds: 60 });
   }
 
   /** Throws `rate_limited` when the minute is used up. */
   async take(address: string): Promise<void> {
-    const [count, left] = ((await this.#ctx.kv.call('EVAL', COUNT, 1, `bff:rate:${this.#name}:${address}`, WINDOW_MS)) as unknown[]).map(Number) as [number, number];
-    if (count <= this.#limit) return;
-    const seconds = String(Math.max(1, Math.ceil(left / 1_000)));
-    throw this.#ctx.problem('rate_limited', {
-      detail: `At most ${this.#limit} in a minute. Try again in ${seconds} s.`,
-      headers: { 'retry-after': seconds, ratelimit: `"${this.#name}";r=0;t=${seconds}`, 'ratelimit-policy': `"${this.#name}";q=${this.#limit};w=60` },
-    });
+    const { allowed, retryAfterSeconds, headers } = await this.#limit.take(address);
+    if (!allowed) throw this.#ctx.problem('rate_limited', { detail: `At most ${this.#max} in a minute. Try again in ${retryAfterSeconds} s.`, headers });
   }
 }

@@ -1,15 +1,15 @@
 import { type Delivery, SYSTEM } from '@platform/sdk';
 import type { ActionRegistry } from './actions/action-registry.ts';
-import type { AppInstances } from './app-instances.ts';
+import type { AppInstances } from './apps/app-instances.ts';
 import type { Ctx } from './context.ts';
-import type { DelegatedTokens } from './delegated-tokens.ts';
+import type { DelegatedTokens } from './proxy/delegated-tokens.ts';
 import { DECIDED_CHANNEL } from './delegation/delegations.ts';
-import type { FamilyFeeds } from './family-feeds.ts';
-import type { LiveAccess } from './live-access.ts';
-import type { LiveHub } from './live-hub.ts';
-import type { LiveSockets } from './live-socket.ts';
-import type { ServiceEnablement } from './service-enablement.ts';
-import { ENDED_CHANNEL, type Sessions } from './sessions.ts';
+import type { FamilyFeeds } from './live/family-feeds.ts';
+import type { LiveAccess } from './live/live-access.ts';
+import type { LiveHub } from './live/live-hub.ts';
+import type { LiveSockets } from './live/live-socket.ts';
+import type { ServiceEnablement } from './proxy/service-enablement.ts';
+import { ENDED_CHANNEL, type Sessions } from './session/sessions.ts';
 
 interface Parts {
   readonly sessions: Sessions;

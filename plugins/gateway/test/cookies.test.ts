@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { cookieDomain, readCookie, sessionCookie } from '../src/cookies.ts';
-import { returnPath } from '../src/return-path.ts';
+import { cookieDomain, readCookie, sessionCookie } from '../src/session/cookies.ts';
+import { returnPath } from '../src/session/return-path.ts';
 
 describe('the domain of the session cookie', () => {
   test.each([

@@ -2,7 +2,7 @@ import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { EventChannel } from '../src/event-channel.ts';
+import { EventChannel } from '../src/live/event-channel.ts';
 import { FakeConnection } from './fixtures/fake-connection.ts';
 import { PERSON } from './fixtures/fake-identity.ts';
 import { APP, type Browser, codeOf, ENV, HOST, ORG, Store, World } from './fixtures/world.ts';
@@ -298,20 +298,17 @@ describe('events as a stream', () => {
 });
 
 describe('families that verticals bring', () => {
-  test('are heard while they are there, acknowledged, and their group is destroyed after', async () => {
+  test('are heard while they are there, and not any more after', async () => {
     await grant(world, `platform:env:${ENV}:viewers`);
     const connection = await connect();
     world.families.push('acme-loans', 'sys', 'audit');
-    world.busEntries = [{ message_id: '1-0', event_type: 'acme:lending:loan:decided', env_id: ENV, payload: { n: 1, publisher_id_token: 'x' }, idempotency_key: newId() }];
     await world.hear('platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme', version: '1' });
+    await eventually(() => [...world.feeds.keys()]).toEqual(['acme-loans']);
+    await world.feeds.get('acme-loans')?.({ id: newId(), event: 'acme:lending:loan:decided', envId: ENV, payload: { n: 1, publisher_id_token: 'x' }, attempt: 1, correlationId: 'c' });
     await eventually(() => events(connection).map(({ type }) => type)).toEqual(['platform:sys:vertical:registered', 'acme:lending:loan:decided']);
-    await eventually(() => world.busAsked.map(({ path }) => path)).toEqual(['/v1/consume', '/v1/ack', '/v1/consume']);
-    const [asked, acked] = world.busAsked.map(({ body }) => body);
-    expect(asked).toEqual({ stream_family: 'acme-loans', consumer_group: expect.stringMatching(/^live-/), env_id: '*', count: 100, block_ms: 10_000, start: 'latest' });
-    expect(acked).toMatchObject({ env_id: ENV, message_ids: ['1-0'] });
     world.families.length = 0;
     await world.behaviour.jobs.followFamilies();
-    await eventually(() => world.busAsked.at(-1)).toEqual({ path: '/v1/consume/close', body: { stream_family: 'acme-loans', consumer_group: asked?.['consumer_group'] } });
+    expect([...world.feeds.keys()]).toEqual([]);
   });
 });
 

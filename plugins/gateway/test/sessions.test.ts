@@ -1,7 +1,7 @@
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { hashOf, SessionStore } from '../src/session-store.ts';
+import { hashOf, SessionStore } from '../src/session/session-store.ts';
 import { type Browser, codeOf, cookieOf, Store, World } from './fixtures/world.ts';
 import { PERSON } from './fixtures/fake-identity.ts';
 

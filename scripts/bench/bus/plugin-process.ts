@@ -7,7 +7,7 @@ import { newId } from '@platform/kernel/base/ids';
 import { connectKeyValue } from '@platform/kernel/storage/key-value';
 import { migrate } from '@platform/kernel/storage/migrations';
 import { PostgresPool, type PostgresPoolOptions } from '@platform/kernel/storage/postgres-pool';
-import { streamKey } from '../../../plugins/event-bus/src/names.ts';
+import { streamKey } from '../../../plugins/event-bus/src/stream/names.ts';
 import { median, quantile } from '../row.ts';
 import { ENV, EVENT_TYPE, PAYLOAD } from './bench-event.ts';
 import { type BusAddress, BusClient } from './bus-client.ts';

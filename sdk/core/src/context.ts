@@ -1,3 +1,5 @@
+import type { Limit, LimitOptions } from './limit.ts';
+import type { Delivery } from './plugin.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
@@ -206,6 +208,16 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** Repeats `work` on the clock until it is disposed, one run at a time: for what lasts as long as a request. Anything longer is a job. */
   every(ms: number, work: () => Promise<void> | void): Disposable;
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
+  readonly events: {
+    /**
+     * Hears the events of a family from now on, in this process alone, until it is disposed: for what is known only at run time. `event` names one of
+     * them. For services of the platform; everything else is declared under `consumes`. A handler that throws is given the event again.
+     */
+    subscribe(
+      wanted: { readonly family: string; readonly event?: string; readonly concurrency?: number },
+      handler: (delivery: Delivery<Readonly<Record<string, unknown>>>) => Promise<void>,
+    ): AsyncDisposable;
+  };
   /** The keys of the contract, each as its use says. */
   readonly keys: KeysOf<C>;
   readonly secrets: {
@@ -230,6 +242,10 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string /** A UUIDv7. */; newId(): string };
   /** A cache of answers of somebody else, on this clock: bounded, by time, one question at a time for a key. */
   cache<V>(options: CacheOptions<V>): Cache<V>;
+  /** A limit on how often something is done, counted for all processes of the service together. */
+  limit(options: LimitOptions): Limit;
+  /** A folder that is this service's own, of mode 0700, made when first asked for. It is on this machine alone, and part of a backup. */
+  readonly files: { directory(): string };
   readonly kv: KeyValue;
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */

@@ -24,6 +24,8 @@ export interface Subscription<N extends string = string> {
    * by one process of the fleet; one that fails holds back those behind it until it is handled or a dead letter. Not with `process`.
    */
   readonly ordered?: string;
+  /** How many environments are handled at once in a process; events of one come one after another. One at a time when absent. Not with `ordered`. */
+  readonly concurrency?: number;
   /** What the handler needs of the payload: a producer whose schema no longer promises it is not loaded beside this one (check E071). */
   readonly expects?: TSchema;
 }

@@ -12,6 +12,13 @@ export const ConsumeRequest = Type.Object({
   block_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
   start: Type.Optional(Type.Union([Type.Literal('earliest'), Type.Literal('latest')])),
   consumer: Type.Optional(GroupName),
+  types: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 270 }), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'Only events of these types; what else the group comes to is acknowledged for it. Every consumer of a group asks for the same',
+    }),
+  ),
   pending: Type.Optional(Type.Boolean({ description: 'What this consumer has read and not settled, in order, in place of new entries' })),
 });
 /** Entries that retention cut before the group had read them: those after `after`, up to and with `through` (H-22). */

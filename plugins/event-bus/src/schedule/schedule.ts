@@ -1,8 +1,8 @@
 import type { ScheduledRow } from '../../contract/schema/schedule.ts';
 import type { EventBusContext } from '../context.ts';
-import { Inbox } from '../inbox.ts';
-import { type InboxRow, keyOf } from '../inbox-group.ts';
-import { NO_KEY } from '../minted-key.ts';
+import { Inbox } from '../inbox/inbox.ts';
+import { type InboxRow, keyOf } from '../inbox/inbox-group.ts';
+import { NO_KEY } from '../produce/minted-key.ts';
 
 const ROWS_PER_MOVE = 500;
 const ROWS_PER_SWEEP = 10_000;

@@ -1,7 +1,7 @@
 import { type Reply, reply, type RequestOf } from '@platform/sdk';
 import type { eventBus } from '../../contract/index.ts';
 import { HORIZON_DAYS, type Scheduled, type ScheduledRow } from '../../contract/schema/schedule.ts';
-import type { Acceptance } from '../acceptance.ts';
+import type { Acceptance } from '../produce/acceptance.ts';
 import { brief, environmentOf, type EventBusContext } from '../context.ts';
 import type { Schedule } from './schedule.ts';
 

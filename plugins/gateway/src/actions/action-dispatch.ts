@@ -1,13 +1,13 @@
 import { isProblem, problemBody, type RawExchange, SYSTEM, type UserCaller } from '@platform/sdk';
-import type { Apps } from '../apps.ts';
+import type { Apps } from '../apps/apps.ts';
 import type { Ctx } from '../context.ts';
 import { json, type Methods, readJson, visitOf } from '../door.ts';
-import type { Guard } from '../guard.ts';
-import type { LiveAccess } from '../live-access.ts';
-import type { ProxyRules } from '../proxy-rules.ts';
-import type { ServiceEnablement } from '../service-enablement.ts';
-import type { SessionRecord } from '../session-store.ts';
-import type { Upstream } from '../upstream.ts';
+import type { Guard } from '../session/guard.ts';
+import type { LiveAccess } from '../live/live-access.ts';
+import type { ProxyRules } from '../proxy/proxy-rules.ts';
+import type { ServiceEnablement } from '../proxy/service-enablement.ts';
+import type { SessionRecord } from '../session/session-store.ts';
+import type { Upstream } from '../proxy/upstream.ts';
 import { actionCall } from './action-call.ts';
 import type { ActionRegistry, RegisteredAction } from './action-registry.ts';
 

@@ -1,9 +1,9 @@
 import { type RawExchange, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { json, type Methods, readJson, visitOf } from '../door.ts';
-import type { Guard } from '../guard.ts';
+import type { Guard } from '../session/guard.ts';
 import { RateLimit } from '../rate-limit.ts';
-import type { SessionRecord } from '../session-store.ts';
+import type { SessionRecord } from '../session/session-store.ts';
 import type { DelegationRecord } from './delegation-store.ts';
 import type { DelegationRequest, Delegations } from './delegations.ts';
 import type { Staff } from './staff.ts';

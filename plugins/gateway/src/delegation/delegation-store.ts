@@ -1,6 +1,6 @@
 import type { Sealed } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import { replaceVersion } from '../versioned-record.ts';
+import { replaceVersion } from '../session/versioned-record.ts';
 
 /** Decided by the customer, by the clock, or by an identity service that refuses. */
 export type Outcome = 'approved' | 'denied' | 'expired' | 'failed';

@@ -1,10 +1,10 @@
 import { isProblem, type SealedBox } from '@platform/sdk';
-import type { AuthHosts } from '../auth-hosts.ts';
+import type { AuthHosts } from '../apps/auth-hosts.ts';
 import type { Ctx } from '../context.ts';
-import type { DelegatedToken } from '../delegated-tokens.ts';
+import type { DelegatedToken } from '../proxy/delegated-tokens.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer, type TokenRefusal } from '../issuer.ts';
-import type { SessionRecord } from '../session-store.ts';
-import type { Sessions } from '../sessions.ts';
+import type { SessionRecord } from '../session/session-store.ts';
+import type { Sessions } from '../session/sessions.ts';
 import { type DelegationRecord, DelegationStore, type Outcome } from './delegation-store.ts';
 import { DELEGATOR, type Delegator } from './delegator.ts';
 import { DpopKey } from './dpop-key.ts';

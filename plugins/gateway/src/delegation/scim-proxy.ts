@@ -1,14 +1,14 @@
 import { isProblem, type RawExchange, SYSTEM } from '@platform/sdk';
-import type { Apps } from '../apps.ts';
-import type { AuthHosts } from '../auth-hosts.ts';
+import type { Apps } from '../apps/apps.ts';
+import type { AuthHosts } from '../apps/auth-hosts.ts';
 import type { Ctx } from '../context.ts';
 import { type Methods, visitOf } from '../door.ts';
-import type { Guard } from '../guard.ts';
-import type { ProxyRules } from '../proxy-rules.ts';
-import type { ServiceEnablement } from '../service-enablement.ts';
-import type { SessionRecord } from '../session-store.ts';
-import { tooLarge, uploadOf } from '../upload.ts';
-import { forwarded, type Upstream } from '../upstream.ts';
+import type { Guard } from '../session/guard.ts';
+import type { ProxyRules } from '../proxy/proxy-rules.ts';
+import type { ServiceEnablement } from '../proxy/service-enablement.ts';
+import type { SessionRecord } from '../session/session-store.ts';
+import { tooLarge, uploadOf } from '../proxy/upload.ts';
+import { forwarded, type Upstream } from '../proxy/upstream.ts';
 import { DELEGATOR, type Delegator } from './delegator.ts';
 import type { Staff } from './staff.ts';
 

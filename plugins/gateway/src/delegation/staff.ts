@@ -1,6 +1,6 @@
 import { isProblem } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { SessionRecord } from '../session-store.ts';
+import type { SessionRecord } from '../session/session-store.ts';
 
 /**
  * What a person may do in an environment at this moment. Past every cache: behind these questions stands a workload that may do it

@@ -1,0 +1,69 @@
+import { useEffect, useState } from 'react';
+import type { StatsSection as Definition } from '../../api/page-def.ts';
+import { formatted } from '../value/format.ts';
+import { LoadedView } from '../page/page-state.tsx';
+import { valueAt } from '../page/path.ts';
+import { useSource } from '../page/use-source.ts';
+
+export function StatsSection({ section, title }: { section: Definition; title?: string | undefined }) {
+  const loaded = useSource(section.source);
+  return (
+    <section className="stats-section" aria-label={title ?? 'Figures'}>
+      {title && <h2 className="section-title">{title}</h2>}
+      <LoadedView of={loaded}>{data => <Figures items={section.items} data={data} />}</LoadedView>
+    </section>
+  );
+}
+
+const READINGS = 60;
+
+function Figures({ items, data }: { items: Definition['items']; data: unknown }) {
+  const [readings, setReadings] = useState<readonly unknown[]>([]);
+  useEffect(() => setReadings(before => [...before.slice(1 - READINGS), data]), [data]);
+  return (
+    <dl className="stats">
+      {items.map(({ label, value, format, tone, trend, history }) => (
+        <div key={label} className="figure-card" data-tone={tone}>
+          <dt>{label}</dt>
+          <dd>
+            <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>
+            {trend && <Trend value={valueAt(data, trend)} />}
+            {history && (
+              <Trend
+                value={historyOf(
+                  history,
+                  readings.map(reading => Number(valueAt(reading, value))),
+                )}
+              />
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A counter that begins anew has not gone down: its process was started again. */
+const historyOf = (kind: 'value' | 'change', values: readonly number[]): readonly number[] =>
+  kind === 'value' ? values : values.slice(1).map((value, index) => Math.max(0, value - (values[index] as number)));
+
+/** A difference as a signed number, or a history as a small line. */
+function Trend({ value }: { value: unknown }) {
+  if (typeof value === 'number')
+    return (
+      <span className="trend">
+        {value > 0 ? '+' : ''}
+        {formatted(value, 'number')}
+      </span>
+    );
+  if (!Array.isArray(value) || value.length < 2) return null;
+  const numbers = value.map(Number);
+  const low = Math.min(...numbers);
+  const span = Math.max(...numbers) - low || 1;
+  const points = numbers.map((n, i) => `${(i / (numbers.length - 1)) * 76 + 2},${22 - ((n - low) / span) * 20}`).join(' ');
+  return (
+    <svg className="spark" viewBox="0 0 80 24" width="80" height="24" aria-hidden="true">
+      <polyline points={points} />
+    </svg>
+  );
+}
