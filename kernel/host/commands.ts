@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printRoles } from '../storage/service-schema.ts';
-import { runChild } from './child-main.ts';
 import { checkManifest, formatFinding } from './checks.ts';
 import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import { Host } from './host.ts';
@@ -15,7 +14,7 @@ const out = (text: string) => process.stdout.write(`${text}\n`);
 
 /** The commands of `platform`, each of which ends by itself or on a signal. */
 export const commands: Readonly<Record<string, Command>> = {
-  run: args => (args.includes('--child') ? runChild(args) : runHost(args)),
+  run: args => runHost(args),
 
   check: async ([directory = '.']) => {
     const { manifest } = await readPlugin(directory);

@@ -29,7 +29,8 @@ import { ServiceInstance, type ServiceInstanceParts } from './service-instance.t
 import { PARTS, wire } from './wiring.ts';
 
 export interface LoadedService {
-  readonly plugin: AnyPlugin;
+  /** Its code; or how to load it, once this process has its keys. */
+  readonly plugin: AnyPlugin | (() => Promise<AnyPlugin>);
   readonly manifest: Manifest;
   readonly config: Readonly<Record<string, unknown>>;
   /** None where no setting says anything of its keys. */
@@ -46,6 +47,8 @@ export interface PlatformProcessOptions {
   readonly processName: string;
   readonly pretty?: boolean;
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Called when the process has its certificates, before code of a plugin is loaded that is loaded late. */
+  readonly identified?: () => unknown;
   readonly failedPlugins?: () => readonly { plugin: string; reason: string }[];
   readonly progress?: (text: string) => void;
   readonly seen?: (service: string) => NonNullable<ServiceInstanceParts['seen']>;
@@ -126,7 +129,7 @@ export class PlatformProcess implements AsyncDisposable {
 }
 
 async function startIn(owned: DisposalStack, options: PlatformProcessOptions): Promise<PlatformProcess> {
-  const { bootstrap, services, authority, progress = () => undefined, clock = systemClock } = options;
+  const { bootstrap, authority, progress = () => undefined, clock = systemClock } = options;
   const { domain, anchors, pqMode, dataDir, build } = bootstrap;
   const telemetry = openLog({ level: bootstrap.logLevel, directory: `${dataDir}/logs`, build, pretty: options.pretty ?? false, process: options.processName });
   owned.defer(() => telemetry.flush());
@@ -149,7 +152,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const mint = mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) });
   const open = (name: string, service: string, extra: readonly string[], kinds: readonly CredentialKind[]) =>
     Workload.open({ name, directory: `${dataDir}/keys`, anchors, pqMode, kinds, mint, hostnames: [service, ...extra].map(label => platformHost(label, domain)) });
-  for (const { manifest } of services) {
+  for (const { manifest } of options.services) {
     workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
     for (const name of Object.keys(manifest.workloads)) workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
   }
@@ -159,6 +162,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
     }),
   );
+  options.identified?.();
+  const services = await Promise.all(options.services.map(async service => ({ ...service, plugin: typeof service.plugin === 'function' ? await service.plugin() : service.plugin })));
   const first = workloads.get(services[0]?.manifest.id ?? '');
   if (!first) throw new Error('a process without services has nothing to run');
   const [caller, verifier, identity, platformGrants, secrets] = [

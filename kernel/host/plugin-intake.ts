@@ -6,6 +6,7 @@ import { checkManifest, formatFinding } from './checks.ts';
 import { ConfigError, type ConfigFault, formatFaults } from './configuration.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
 import type { LoadedService } from './platform-process.ts';
+import { readBehindWalls } from './plugin/read-behind-walls.ts';
 import { reasonOf } from './reason.ts';
 import { readSettings, type ServiceSettings } from './settings.ts';
 
@@ -66,10 +67,10 @@ export async function readAll(
 }
 
 /** Reads one folder from outside; a fault goes into `failed`, in the place of what was said of the folder before. */
-export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[], reading?: number): Promise<FoundPlugin | undefined> {
+export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[]): Promise<FoundPlugin | undefined> {
   forgive(failed, directory);
   try {
-    const plugin = await readPlugin(directory, reading);
+    const plugin = await readBehindWalls(directory);
     refuseFindings(plugin.manifest, known);
     if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
     return plugin;

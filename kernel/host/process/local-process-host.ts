@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import { closeSync, mkdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -29,6 +29,7 @@ import { isUnavailable } from '../../storage/unavailable.ts';
 import type { Bootstrap } from '../bootstrap.ts';
 import { publishEnrollment } from '../enrollment.ts';
 import { directoryStore } from '../key-value-port.ts';
+import { hostRecord } from '../data-dir-lock.ts';
 import { processFlags } from '../process-flags.ts';
 import { reasonOf } from '../reason.ts';
 import { childEnvironment } from './child-environment.ts';
@@ -38,6 +39,7 @@ import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from './process-usage.ts';
 import type { Releases } from './releases.ts';
+import { wallFlags } from './walls.ts';
 
 /** A service that this machine can run, and where its code lies. */
 export interface RunnableService {
@@ -75,9 +77,10 @@ interface Living extends ProcessId {
 export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: string; readonly environment: Readonly<Record<string, string | undefined>> }): string =>
   join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
 
-const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
 const TAIL_BYTES = 262_144;
 const STOP_MS = 10_000;
+const SILENT_MS = 10_000;
 /** Behind input, output, errors, what it is told, and the channel. */
 const FIRST_SOCKET = 5;
 
@@ -253,7 +256,8 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     const { dataDir, environment } = this.#options;
     const sockets = Object.entries(this.#sockets.of(manifest, environment));
     const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
-    const child = spawn(process.execPath, [...processFlags(manifest.placement), main, 'run', '--child', '--only', manifest.id, '--plugin', directory], {
+    const flags = manifest.vertical === 'platform' ? [] : this.#walls(service, directory);
+    const child = spawn(process.execPath, [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory], {
       env: childEnvironment(manifest, environment, dataDir),
       // Files, not pipes: it must be able to go on writing when this process is gone.
       stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
@@ -271,14 +275,17 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     const pipe = child.stdio[3] as NodeJS.WritableStream;
     pipe.on('error', () => undefined);
     pipe.end(JSON.stringify({ ...told, listeners: Object.fromEntries(sockets.map(([door], at) => [door, FIRST_SOCKET + at])) }));
+    const watch = new Heartbeat(() => news({ type: 'failed', reason: `gave no sign of life for ${SILENT_MS / 1_000} s`, absent: false }));
     child.once('exit', (code, signal) => {
+      watch.end();
       this.#living.delete(pid);
       this.#notes.drop(id);
       news({ type: 'exited', reason: `ended (${code ?? signal})` });
     });
     child.on('error', () => undefined);
     child.on('message', message => {
-      if (message === 'ready') news({ type: 'ready' });
+      if (message === 'beat') watch.beat();
+      else if (message === 'ready') news({ type: 'ready' });
       else if (isFailure(message)) news({ type: 'failed', reason: String(message.failed), absent: message.absent === true });
     });
     return id;
@@ -290,6 +297,15 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     if (kept && Object.values(manifest.routes).some(({ door }) => door === 'listener')) await this.#sockets.inherit(manifest, kept.pid, FIRST_SOCKET);
   }
 
+  /** Its own folder is all that somebody else's code may write, and it holds nothing of the platform's. */
+  #walls({ manifest }: RunnableService, directory: string): string[] {
+    const { dataDir } = this.#options;
+    const home = this.#dataDirOf(manifest.id);
+    const folders = ['keys', 'logs', 'files'].map(name => join(home, name));
+    for (const folder of folders) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return wallFlags({ directory, read: [hostRecord(dataDir)], write: folders, memoryMb: manifest.placement.memory_mb });
+  }
+
   #dataDirOf(service: string): string {
     const { dataDir } = this.#options;
     const { manifest } = this.#services.get(service) ?? {};
@@ -299,6 +315,25 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   /** Somebody who asked twice to end wants all of it gone. A host that dies of itself leaves its processes to the next one (SUP-037). */
   #killAtExit(): void {
     if (this.#leaving) for (const id of this.#living.values()) this.signal(id, 'SIGKILL');
+  }
+}
+
+/** Ends the patience with a process that has begun to give signs of life and gives none any more. */
+class Heartbeat {
+  readonly #silent: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(silent: () => void) {
+    this.#silent = silent;
+  }
+
+  beat(): void {
+    if (this.#timer) this.#timer.refresh();
+    else this.#timer = setTimeout(this.#silent, SILENT_MS).unref();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
   }
 }
 

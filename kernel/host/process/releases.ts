@@ -32,6 +32,6 @@ export class Releases {
   }
 
   #main(release: string): string {
-    return join(this.#directory as string, release, 'kernel', 'main.ts');
+    return join(this.#directory as string, release, 'kernel', 'child.ts');
   }
 }

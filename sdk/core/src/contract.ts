@@ -15,6 +15,8 @@ export interface Placement {
   readonly anti?: readonly string[];
   /** Seconds between looks at the outbox when nothing was heard of a new event; 2 when absent (CA-087, NTF-010). */
   readonly outbox_poll_s?: number;
+  /** Of a vertical: megabytes that its heap may have, 64 to 4096; 512 when absent. */
+  readonly memory_mb?: number;
   /** In a process of its own: percent by which its heap may outgrow what lived at the last full collection, 20 to 400. The engine decides where nothing is said. */
   readonly heap_growth?: number;
 }
