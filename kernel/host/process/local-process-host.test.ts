@@ -1,109 +1,29 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import type { ProcessId, ProcessNews } from '@platform/sdk';
-import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { anchorsOf } from '../../identity/trust-anchors.ts';
-import { Workload } from '../../identity/workload.ts';
-import type { Directory } from '../../routing/directory.ts';
 import { eventually } from '../../storage/fixtures/eventually.ts';
-import { connectKeyValue, type KeyValue } from '../../storage/key-value.ts';
+import type { KeyValue } from '../../storage/key-value.ts';
 import { startedAt } from '../../storage/process-record.ts';
-import { type Bootstrap, platformHost } from '../bootstrap.ts';
-import { keyValuePort } from '../key-value-port.ts';
-import { readPlugin } from '../loader.ts';
-import { mintFor } from '../mint.ts';
+import { ProcessWorld, startReady } from '../fixtures/process-world.ts';
 import { childEnvironment } from './child-environment.ts';
-import { HealthLook } from './health-look.ts';
-import { LocalProcessHost } from './local-process-host.ts';
-import { Releases } from './releases.ts';
+import type { LocalProcessHost } from './local-process-host.ts';
 
-const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-const CONTRACT = `export const tiny = { base: { id: 'tiny', title: 'Tiny', vertical: 'lab', placement: { tier: 50 } }, actions: {}, problems: {}, events: {}, routes: {} };`;
-const PLUGIN = `import { tiny } from './contract.js'; export default { contract: tiny, uses: {}, setup: () => ({ routes: {} }) };`;
-
-let stores: TestStores;
+let world: ProcessWorld;
 let store: KeyValue;
-let open: (told?: string) => Promise<LocalProcessHost>;
 let machine: LocalProcessHost;
 let process1: ProcessId;
 const heard: ProcessNews[] = [];
-let port: number;
+const port = 24_000 + (process.pid % 5_000);
 
 beforeAll(async () => {
-  stores = await openTestStores();
-  const { dataDir, authority } = stores;
-  const directory = join(dataDir, 'tiny');
-  mkdirSync(directory);
-  writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'tiny', version: '1.0.0', type: 'module', platform: { contract: 'contract.js', plugin: 'plugin.js' } }));
-  writeFileSync(join(directory, 'contract.js'), CONTRACT);
-  writeFileSync(join(directory, 'plugin.js'), PLUGIN);
-  const { manifest } = await readPlugin(directory);
-  await stores.stores.ensureService('tiny');
-  store = await connectKeyValue(stores.stores.keyValueUrl);
-  const bootstrap: Bootstrap = {
-    domain: 'localhost',
-    production: false,
-    dataDir: join(dataDir, 'verticals', 'tiny'),
-    home: dataDir,
-    build: 'test',
-    logLevel: 'error',
-    edgePort: 8443,
-    pqMode: 'strict',
-    anchors: anchorsOf(authority),
-    database: stores.stores.database,
-    keyValueUrl: stores.stores.keyValueUrl,
-    manifests: [manifest],
-    enrollment: {},
-  };
-  // There is no certificate authority to enroll at: it finds its certificates.
-  const workload = await Workload.open({
-    name: 'tiny',
-    directory: join(bootstrap.dataDir, 'keys'),
-    anchors: bootstrap.anchors,
-    pqMode: 'strict',
-    hostnames: [platformHost('tiny', 'localhost')],
-    kinds: ['client', 'database', 'listener'],
-    mint: mintFor({ bootstrap, authority, directory: undefined as unknown as Directory }),
-  });
-  const kv = await keyValuePort(store);
-  const health = new HealthLook(
-    () => workload.clientTls(),
-    label => platformHost(label, 'localhost'),
-  );
-  open = async (told = 'as today') =>
-    new LocalProcessHost({
-      ip: '127.0.0.1',
-      dataDir,
-      environment: process.env,
-      services: [{ manifest, directory, wanted: true, within: false, placement: [], singleton: false, minInstances: 1 }],
-      bootstrap: async () => (await stores.stores.answer(), bootstrap),
-      told,
-      build: () => 'test',
-      releases: new Releases(undefined),
-      health,
-      kv,
-      log: quiet,
-      leave: () => undefined,
-    });
-  machine = await open();
-  port = 24_000 + (process.pid % 5_000);
-  const make = await machine.prepare({ service_type: 'tiny', port });
-  const ready = Promise.withResolvers<void>();
-  process1 = make(news => {
-    heard.push(news);
-    if (news.type === 'ready') ready.resolve();
-    else ready.reject(new Error(JSON.stringify(news)));
-  });
-  await ready.promise;
+  world = await ProcessWorld.open();
+  store = world.store;
+  await world.vertical('tiny');
+  machine = await world.host();
+  process1 = await startReady(machine, 'tiny', port, heard);
 });
-afterAll(async () => {
-  await machine?.[Symbol.asyncDispose]();
-  await store?.close();
-  await stores?.[Symbol.asyncDispose]();
-});
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const rows = () => machine.instances.rows(['tiny']);
 
@@ -135,9 +55,9 @@ test('SUP-003 SUP-075 what the supervisor has seen of an instance stands beside 
 });
 
 test('a host that comes after it finds the process by pid and start time, and knows one that was told other things', async () => {
-  const next = await open();
+  const next = await world.host();
   expect(next.survivors()).toEqual([{ ...process1, service_type: 'tiny', port, release: '', build: 'test', outdated: false }]);
-  expect((await open('other addresses')).survivors()).toMatchObject([{ pid: process1.pid, outdated: true }]);
+  expect((await world.host({ told: 'other addresses' })).survivors()).toMatchObject([{ pid: process1.pid, outdated: true }]);
   expect(next.isAlive({ ...process1, started: 'another time' })).toBe(false);
 });
 

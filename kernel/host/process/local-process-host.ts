@@ -67,6 +67,8 @@ export interface LocalProcessHostOptions {
   readonly kv: KeyValue;
   readonly log: Logger;
   readonly leave: () => void;
+  /** So long without a sign of life, and a process is ended; 10 s when absent. */
+  readonly silentMs?: number;
 }
 
 interface Living extends ProcessId {
@@ -275,7 +277,8 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     const pipe = child.stdio[3] as NodeJS.WritableStream;
     pipe.on('error', () => undefined);
     pipe.end(JSON.stringify({ ...told, listeners: Object.fromEntries(sockets.map(([door], at) => [door, FIRST_SOCKET + at])) }));
-    const watch = new Heartbeat(() => news({ type: 'failed', reason: `gave no sign of life for ${SILENT_MS / 1_000} s`, absent: false }));
+    const { silentMs = SILENT_MS } = this.#options;
+    const watch = new Heartbeat(silentMs, () => news({ type: 'failed', reason: `gave no sign of life for ${silentMs / 1_000} s`, absent: false }));
     child.once('exit', (code, signal) => {
       watch.end();
       this.#living.delete(pid);
@@ -320,16 +323,18 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
 
 /** Ends the patience with a process that has begun to give signs of life and gives none any more. */
 class Heartbeat {
+  readonly #ms: number;
   readonly #silent: () => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(silent: () => void) {
+  constructor(ms: number, silent: () => void) {
+    this.#ms = ms;
     this.#silent = silent;
   }
 
   beat(): void {
     if (this.#timer) this.#timer.refresh();
-    else this.#timer = setTimeout(this.#silent, SILENT_MS).unref();
+    else this.#timer = setTimeout(this.#silent, this.#ms).unref();
   }
 
   end(): void {
