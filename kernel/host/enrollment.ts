@@ -29,9 +29,12 @@ export async function enrollmentsOf(kv: KeyValue, { id, workloads }: Manifest, i
 }
 
 /** The machine's own record (SUP-064): whose secret it is, for which services, and no secret in it (H-03). */
-export async function publishEnrollment(kv: KeyValue, { ip, services, secret }: { ip: string; services: readonly string[]; secret: Uint8Array }): Promise<void> {
+export async function publishEnrollment(
+  kv: KeyValue,
+  { ip, services, secret, lifetimeS = LIFETIME_S }: { ip: string; services: readonly string[]; secret: Uint8Array; lifetimeS?: number },
+): Promise<void> {
   const record = { sha256: createHash('sha256').update(Buffer.from(secret).toString('base64url')).digest('hex'), services, ip, generated_at: new Date().toISOString() };
-  await kv.call('SET', `captain:enrollment:${ip}`, JSON.stringify(record), 'EX', LIFETIME_S);
+  await kv.call('SET', `captain:enrollment:${ip}`, JSON.stringify(record), 'EX', lifetimeS);
 }
 
 /**

@@ -4,20 +4,21 @@ import { join } from 'node:path';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import type { PqMode } from '../identity/tls.ts';
-import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import { openAuthority } from '../identity/trust-anchors.ts';
 import type { BackendLimits } from '../routing/connection-pool.ts';
 import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { buildHash } from './build.ts';
 import { lockDataDir } from './data-dir-lock.ts';
+import { joinGround, openGround } from './ground.ts';
 import { HostWorkload } from './host-workload.ts';
+import type { Invitation } from './invitation.ts';
 import type { FoundPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
 import type { LocalProcessHost } from './process/local-process-host.ts';
 import { machineOf, verticalService } from './process/machine.ts';
 import { PluginWatch } from './plugin/plugin-watch.ts';
 import { type FailedPlugin, importAll, readAll, readAllSettings } from './plugin-intake.ts';
-import { openStores } from './stores.ts';
 
 export interface HostOptions {
   readonly domain: string;
@@ -31,6 +32,8 @@ export interface HostOptions {
   /** How long a process lives on whose host is gone, until another host takes it over; 0 for as long as it takes. */
   readonly orphanMs: number;
   readonly releasesDir: string | undefined;
+  /** The fleet that invited this machine; its own where there is none. */
+  readonly join?: Invitation;
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly backends?: BackendLimits;
@@ -116,15 +119,17 @@ export class Host {
 async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => void): Promise<HostParts> {
   const { dataDir, progress, domain } = options;
   const failed: FailedPlugin[] = [];
-  progress('Opening the certificate authority');
-  const authority = await openAuthority(dataDir);
-  const { platform, others, verticals } = await readAll(options, failed);
-  const firstPassword = prepareBootstrapPassword(dataDir);
+  if (!options.join) progress('Opening the certificate authority');
+  const authority = options.join ? undefined : await openAuthority(dataDir);
+  // Every machine knows all services of the fleet, whichever of them it starts.
+  const { platform, others, verticals } = await readAll({ ...options, services: options.join?.fleet_services ?? options.services }, failed);
+  const firstPassword = options.join ? undefined : prepareBootstrapPassword(dataDir);
   const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...options.environment };
   const settings = readAllSettings([...platform, ...verticals], { environment, production: options.production });
   // After everything that can be refused without them: what a refused start opened would have to be closed again.
-  const stores = await openStores(owned, { ...options, authority });
+  const { anchors, stores, enrollment } = authority ? await openGround(owned, options, authority) : await joinGround(owned, options);
 
+  const inside = insideOf(options, { platform, verticals });
   const base: Bootstrap = {
     domain,
     ip: options.ip,
@@ -135,25 +140,24 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
     logLevel: options.logLevel,
     edgePort: options.edgePort,
     pqMode: options.pqMode,
-    anchors: anchorsOf(authority),
+    anchors,
     database: stores.database,
     keyValueUrl: stores.keyValueUrl,
     orphanMs: options.orphanMs,
     ...(options.backends ? { backends: options.backends } : {}),
     manifests: platform.map(({ manifest }) => manifest),
-    enrollment: {},
+    enrollment: enrollment(inside.flatMap(({ manifest: { id, workloads } }) => [id, ...Object.keys(workloads).map(name => `${id}-${name}`)])),
   };
   progress('Preparing databases');
   for (const { manifest } of [...platform, ...verticals]) await stores.ensureService(manifest.id);
 
   const host = owned.own(await HostWorkload.open({ bootstrap: base, authority, log: undefined }));
-  const inside = insideOf(options, { platform, verticals });
   const machine = owned.own(machineOf(options, { base, platform, others, verticals, inside, environment, stores, host, leave }));
   const services = await importAll(inside, settings, failed);
   const main = await PlatformProcess.start({
     bootstrap: { ...base, manifests: [...new Set([...platform, ...inside])].map(({ manifest }) => manifest) },
     services,
-    authority,
+    ...(authority ? { authority } : {}),
     processes: machine,
     processName: options.split ? 'host' : 'platform',
     pretty: options.pretty,
@@ -177,8 +181,8 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
 }
 
 /** What runs in the host's own process: all of the platform, or with a process for each service only who watches over them. */
-function insideOf({ split, trustVerticals }: HostOptions, { platform, verticals }: { platform: readonly FoundPlugin[]; verticals: readonly FoundPlugin[] }): readonly FoundPlugin[] {
-  const ours = split ? platform.filter(({ manifest }) => manifest.capabilities.includes('processes')) : platform;
+function insideOf({ split, join, trustVerticals }: HostOptions, { platform, verticals }: { platform: readonly FoundPlugin[]; verticals: readonly FoundPlugin[] }): readonly FoundPlugin[] {
+  const ours = split || join ? platform.filter(({ manifest }) => manifest.capabilities.includes('processes')) : platform;
   return trustVerticals && !split ? [...ours, ...verticals] : ours;
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
+import { readInvitation } from './invitation.ts';
 import type { HostOptions } from './host.ts';
 import { shippedServices } from './plugin-intake.ts';
 
@@ -15,15 +16,18 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
   const { config, faults } = readConfig(KERNEL_CONFIG, environment);
   if (faults.length > 0) throw new ConfigError(formatFaults(faults));
   const read = <T>(name: string) => config[name] as T;
+  const invited = args.includes('--join') ? readInvitation(args[args.indexOf('--join') + 1] ?? '') : undefined;
+  if (invited && invited.ip !== read<string>('ip')) throw new ConfigError(`the invitation is for the machine at ${invited.ip}, and PLATFORM_CAPTAIN_IP says ${read<string>('ip')}`);
   const prefer = args[args.indexOf('--prefer-kv') + 1];
   return {
-    domain: read('domain'),
-    production: read('environment') === 'production',
+    domain: invited?.domain ?? read('domain'),
+    production: invited?.production ?? read('environment') === 'production',
+    ...(invited ? { join: invited } : {}),
     // Once and here: what is given on is read by processes that stand in other folders.
     dataDir: resolve(read<string | undefined>('dataDir') ?? join(ROOT, '.data')),
-    edgePort: read('edgePort'),
+    edgePort: invited?.edge_port ?? read('edgePort'),
     logLevel: read('logLevel'),
-    pqMode: read('pqMode'),
+    pqMode: invited?.pq_mode ?? read('pqMode'),
     ip: read('ip'),
     orphanMs: read<number>('orphanS') * 1_000,
     releasesDir: read('releasesDir'),
@@ -31,7 +35,7 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     keyValueUrl: read('keyValueUrl'),
     backends: { connections: read('backendConnections'), streams: read('backendStreams'), streamsPerAddress: read('backendStreamsPerAddress'), waitMs: read('backendWaitMs') },
     pluginDirs: read<string>('pluginDirs').split(':').filter(Boolean),
-    services: asked(read<string | undefined>('services'), distribution.services, progress),
+    services: asked(read<string | undefined>('services'), invited?.services ?? distribution.services, progress),
     split: args.includes('--split') || distribution.process_per_service,
     trustVerticals: args.includes('--trust-verticals'),
     environment,

@@ -67,6 +67,8 @@ export interface LocalProcessHostOptions {
   readonly kv: KeyValue;
   readonly log: Logger;
   readonly leave: () => void;
+  /** What the machine at an address must know to join. */
+  readonly invite: (ip: string, services: readonly string[]) => Promise<object>;
   /** So long without a sign of life, and a process is ended; 10 s when absent. */
   readonly silentMs?: number;
 }
@@ -80,6 +82,7 @@ export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: 
   join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
 
 const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
+const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const TAIL_BYTES = 262_144;
 const STOP_MS = 10_000;
 const SILENT_MS = 10_000;
@@ -222,6 +225,14 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
 
   async publishEnrollment(services: readonly string[], secret: Uint8Array): Promise<void> {
     await publishEnrollment(this.#options.kv, { ip: this.ip, services, secret });
+  }
+
+  async invite(ip: string, services: readonly string[]): Promise<string> {
+    return JSON.stringify(await this.#options.invite(ip, services));
+  }
+
+  hostCommand(invitation: string): { file: string; args: readonly string[] } {
+    return { file: process.execPath, args: [...process.execArgv, HOST_MAIN, 'run', '--join', invitation] };
   }
 
   controlSocket(handle: (request: ControlRequest) => Promise<ControlAnswer>): Promise<AsyncDisposable> {

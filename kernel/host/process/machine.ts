@@ -7,6 +7,7 @@ import { enrollmentsOf } from '../enrollment.ts';
 import type { HostOptions } from '../host.ts';
 import type { HostWorkload } from '../host-workload.ts';
 import type { FoundPlugin } from '../loader.ts';
+import { invite } from '../invitation.ts';
 import type { AllPlugins, CatalogPlugin } from '../plugin-intake.ts';
 import type { Stores } from '../stores.ts';
 import { HealthLook } from './health-look.ts';
@@ -24,7 +25,7 @@ interface MachineParts extends AllPlugins {
 
 /** The processes of this machine: what can run on it, and what each kind is told when it starts. */
 export function machineOf(options: HostOptions, parts: MachineParts): LocalProcessHost {
-  const { base, platform, others, verticals, inside, environment, host, leave } = parts;
+  const { base, platform, others, verticals, inside, environment, stores, host, leave } = parts;
   const within = new Set(inside.map(({ manifest }) => manifest.id));
   const service = (plugin: CatalogPlugin, wanted: boolean): RunnableService => ({
     manifest: plugin.manifest,
@@ -39,7 +40,11 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
     ip: options.ip,
     dataDir: options.dataDir,
     environment,
-    services: [...platform.map(plugin => service(plugin, true)), ...others.map(plugin => service(plugin, false)), ...verticals.map(plugin => service(plugin, true))],
+    services: [
+      ...platform.map(plugin => service(plugin, options.services.includes(plugin.manifest.id) || plugin.manifest.placement.tier === 0)),
+      ...others.map(plugin => service(plugin, false)),
+      ...verticals.map(plugin => service(plugin, true)),
+    ],
     bootstrap: started => (started.manifest.vertical === 'platform' ? platformBootstrap(started, parts) : verticalBootstrap(started, options, parts)),
     told: fingerprint(base),
     build: () => buildHash({ fresh: true }),
@@ -51,6 +56,11 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
     kv: host.kv,
     log: host.log,
     leave,
+    invite: async (ip, services) => {
+      // Another machine cannot make what the administrator of the database makes.
+      for (const { manifest } of others) await stores.ensureService(manifest.id);
+      return invite(host.kv, base, { ip, services });
+    },
   });
 }
 

@@ -30,7 +30,7 @@ export class EnrollmentSecret {
     this.#path = join(dataDir, 'captain', 'enrollment.sealed');
     this.#now = now;
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    this.#key = Buffer.from(hkdfSync('sha256', machineKey(join(dataDir, 'captain', 'machine.key')), '', 'enrollment', 32));
+    this.#key = Buffer.from(hkdfSync('sha256', machineKey(dataDir), '', 'enrollment', 32));
     const found = this.#open();
     this.#secret = found?.secret ?? randomBytes(SECRET_BYTES);
     this.#sealedAt = found?.sealedAt ?? Number.NEGATIVE_INFINITY;
@@ -77,7 +77,9 @@ export class EnrollmentSecret {
 }
 
 /** A key of this machine, made once. */
-function machineKey(path: string): Buffer {
+export function machineKey(dataDir: string): Buffer {
+  const path = join(dataDir, 'captain', 'machine.key');
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (!existsSync(path)) writeFileSync(path, randomBytes(32), { mode: 0o600, flag: 'wx' });
   return readFileSync(path);
 }

@@ -6,6 +6,7 @@ import { ControlGate } from './control/control-gate.ts';
 import { Operations } from './control/operations.ts';
 import { Views } from './control/views.ts';
 import { Machines } from './machines/machines.ts';
+import { provisionerOf } from './machines/provisioner-of.ts';
 import { Supervisor } from './supervisor.ts';
 
 export default definePlugin(supervisor, {
@@ -15,7 +16,7 @@ export default definePlugin(supervisor, {
     const views = new Views(watch);
     const gate = new ControlGate(ctx);
     const operations = new Operations(watch, gate);
-    const machines = new Machines(watch, gate, undefined);
+    const machines = new Machines(watch, gate, provisionerOf(watch));
     watch.onTick = () => machines.tick();
     ctx.processes.govern({ boot: progress => watch.boot(progress), stop: () => watch.stop() });
     const routes = {

@@ -134,6 +134,10 @@ export interface ProcessHost {
   logTail(service: string, lines: number): Promise<readonly string[]>;
   /** Keeps the uses of an enrollment of this machine open, for the services it may run (H-03). */
   publishEnrollment(services: readonly string[], secret: Uint8Array): Promise<void>;
+  /** What the machine at an address must know to join the fleet, as the text of a file; a secret (H-03). */
+  invite(ip: string, services: readonly string[]): Promise<string>;
+  /** The program that a machine runs, told of the file of its invitation. */
+  hostCommand(invitation: string): { readonly file: string; readonly args: readonly string[] };
   /** Names of the releases that can be started. */
   releases(): readonly string[];
   /** Opens the control socket of this machine, `captain.sock` in its folder for what runs (SUP-102). */
