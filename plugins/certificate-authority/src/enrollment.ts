@@ -32,10 +32,7 @@ export class Enrollment {
 
   /** Whether `secret` was made for `workload` on the machine at `ip`. Constant time; every use is logged. */
   async admits(secret: string, workload: string, ip: string): Promise<boolean> {
-    const [own, machine] = (await this.#kv.pipeline([
-      ['GET', `captain:enrollment:${ip}:${workload}`],
-      ['GET', `captain:enrollment:${ip}`],
-    ])) as (string | null)[];
+    const [own, machine] = (await Promise.all([this.#kv.call('GET', `captain:enrollment:${ip}:${workload}`), this.#kv.call('GET', `captain:enrollment:${ip}`)])) as (string | null)[];
     const given = createHash('sha256').update(secret).digest();
     // A machine's own secret stands for the services that its record names, at its address, and for nothing else.
     const ofWorkload = matches(own, given, record => record.workload === workload);
