@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,12 +14,17 @@ export function buildHash({ fresh = false } = {}): string {
 }
 function readBuild(): string {
   return (
+    releaseOf(join(ROOT, 'RELEASE')) ??
     commitOf(join(ROOT, '.git')) ??
     createHash('sha256')
       .update(readFileSync(join(ROOT, 'package.json')))
       .digest('hex')
       .slice(0, 12)
   );
+}
+/** What `platform release` wrote into a release it packed. */
+function releaseOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() || undefined : undefined;
 }
 function commitOf(git: string): string | undefined {
   try {

@@ -37,6 +37,8 @@ export function pluginCommands(): FoundCommand[] {
 export async function runPluginCommand({ module }: FoundCommand, args: readonly string[]): Promise<number> {
   shareHostPackages();
   const { default: command } = (await import(pathToFileURL(module).href)) as { default: PlatformCommand };
+  // Who reads may have had enough: `platform services | head`.
+  process.stdout.on('error', () => process.exit(0));
   const say = (text: string) => process.stdout.write(`${text}\n`);
   if (args.includes('--help')) {
     say(command.usage);
@@ -44,7 +46,7 @@ export async function runPluginCommand({ module }: FoundCommand, args: readonly 
   }
   const options = hostOptions([], process.env, () => undefined);
   const { dataDir } = options;
-  if (!isRunning(dataDir)) {
+  if (!command.offline && !isRunning(dataDir)) {
     process.stderr.write(`No platform runs on ${dataDir}. Start it, or name its folder in PLATFORM_DATA_DIR.\n`);
     return 1;
   }

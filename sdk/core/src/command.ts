@@ -11,6 +11,8 @@ export interface Operator {
 
 /** A command of `platform` that a plugin brings: the default export of the module that its package.json names under `platform.commands`. */
 export interface PlatformCommand {
+  /** Whether it runs where no platform does; then it may ask nobody. */
+  readonly offline?: boolean;
   /** What `--help` prints. */
   readonly usage: string;
   /** Answers the exit code: 0, 1 for a fault that was found, 64 for arguments nobody understands. */

@@ -269,7 +269,7 @@ export class Fleet {
       queueMicrotask(() => this.tell(slot, { type: 'exited', attempt, reason: reasonOf(error) }));
       return;
     }
-    instance.build = this.#parts.machine.build;
+    instance.build = this.slot(slot)?.release || this.#parts.machine.build;
     instance.begin(process, this.#parts.now().getTime());
     this.#write(instance, true);
   }
