@@ -59,10 +59,11 @@ export async function named(operator: Operator, word: string): Promise<Instance[
   return found;
 }
 
-/** Has every instance that the word names do something, and says what was begun. */
-export async function act(operator: Operator, word: string, action: string, body: object) {
+/** Has every instance that the word names do something, or the first one where it is about the service; says what was begun. */
+export async function act(operator: Operator, word: string, action: string, body: object, { first = false } = {}) {
   const begun = [];
-  for (const { instance_key, service_type } of await named(operator, word)) {
+  const found = await named(operator, word);
+  for (const { instance_key, service_type } of first ? found.slice(0, 1) : found) {
     const answer = await operator.control<{ operation_id: string }>('POST', `/v1/captain/services/${encodeURIComponent(instance_key)}/${action}`, body);
     begun.push({ service_type, instance_key, ...answer });
   }
