@@ -6,6 +6,7 @@ import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configura
 import { Host } from './host.ts';
 import { explainKeys } from './keys/key-settings.ts';
 import { readPlugin } from './loader.ts';
+import { migrateAll } from './migrate-all.ts';
 import { hostOptions } from './options.ts';
 import { reasonOf } from './reason.ts';
 
@@ -47,9 +48,8 @@ export const commands: Readonly<Record<string, Command>> = {
   migrate: async args => {
     const manifests = await platformManifests();
     if (args.includes('--print-roles')) return void out(printRoles([...manifests.keys()]));
-    const host = await startOrExit(args);
-    out('Every schema is up to date.');
-    await host.stop();
+    const services = await migrateAll(hostOptions(args, process.env, out));
+    out(`Every schema is up to date: ${services.join(', ')}.`);
   },
 
   trust: async args => {

@@ -18,7 +18,7 @@ import { PlatformProcess } from './platform-process.ts';
 import type { LocalProcessHost } from './process/local-process-host.ts';
 import { machineOf, verticalService } from './process/machine.ts';
 import { PluginWatch } from './plugin/plugin-watch.ts';
-import { type FailedPlugin, importAll, readAll, readAllSettings } from './plugin-intake.ts';
+import { type FailedPlugin, importAll, readAll, readAllSettings, refuseUnknownSettings } from './plugin-intake.ts';
 
 export interface HostOptions {
   readonly domain: string;
@@ -45,6 +45,8 @@ export interface HostOptions {
   /** Runs verticals in the host process; development only. */
   readonly trustVerticals: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What the distribution sets; every name of it must be a setting of something. */
+  readonly shipped?: Readonly<Record<string, string>>;
   readonly pretty: boolean;
   readonly preferKeyValue?: 'wasm' | 'path';
   readonly progress: (text: string) => void;
@@ -123,6 +125,7 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   const authority = options.join ? undefined : await openAuthority(dataDir);
   // Every machine knows all services of the fleet, whichever of them it starts.
   const { platform, others, verticals } = await readAll({ ...options, services: options.join?.fleet_services ?? options.services }, failed);
+  refuseUnknownSettings(options.shipped ?? {}, [...platform, ...others]);
   const firstPassword = options.join ? undefined : prepareBootstrapPassword(dataDir);
   const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...options.environment };
   const settings = readAllSettings([...platform, ...verticals], { environment, production: options.production });

@@ -75,18 +75,18 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   };
   const gates = pageGates(manifest);
   if (Object.keys(manifest.pages).length > 0 && gates.length > 0) {
-    routes['adminUi'] = mounted(
-      get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }),
-      async ({ params, caller }) => {
-        const name = (params as { page: string }).page;
-        const definition = pageDefinition(manifest, name);
-        if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
-        const needed = gatesOfPage(manifest, name);
-        if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed)))
-          throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
-        return definition;
-      },
-    );
+    const define = async ({ params, caller }: Request) => {
+      const name = (params as { page: string }).page;
+      const definition = pageDefinition(manifest, name);
+      if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
+      const needed = gatesOfPage(manifest, name);
+      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed))) throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
+      return definition;
+    };
+    routes['adminUi'] = mounted(get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }), define);
+    // The same, for whoever sends its parameters in a body (G-CAP-12).
+    const Params = Type.Object({ params: Type.Optional(Type.Object({}, { additionalProperties: true })) });
+    routes['adminUiPost'] = mounted(post('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, body: Params, env: 'any', status: 200, hidden: true }), define);
   }
   return routes;
 }

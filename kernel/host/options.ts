@@ -38,6 +38,7 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     services: asked(read<string | undefined>('services'), invited?.services ?? distribution.services, progress),
     split: args.includes('--split') || distribution.process_per_service,
     trustVerticals: args.includes('--trust-verticals'),
+    shipped: distribution.settings,
     environment,
     pretty: read('environment') !== 'production',
     ...(args.includes('--prefer-kv') && (prefer === 'wasm' || prefer === 'path') ? { preferKeyValue: prefer } : {}),

@@ -274,7 +274,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
 
   owned.own(
     new EventConsumer({
-      bus: bus(first),
+      // A service may hear of policies as a workload that can do nothing else (SUP-065).
+      bus: bus(workloads.get(`${first.name}-policy`) ?? first),
       log,
       service: first.name,
       name: 'policy',

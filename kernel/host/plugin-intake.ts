@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../base/manifest.ts';
 import { checkManifest, formatFinding } from './checks.ts';
-import { ConfigError, type ConfigFault, formatFaults } from './configuration.ts';
+import { ConfigError, type ConfigFault, formatFaults, KERNEL_CONFIG } from './configuration.ts';
+import { explainKeys } from './keys/key-settings.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
 import type { LoadedService } from './platform-process.ts';
 import { readBehindWalls } from './plugin/read-behind-walls.ts';
@@ -86,7 +87,8 @@ export function forgive(failed: FailedPlugin[], plugin: string): void {
   if (at >= 0) failed.splice(at, 1);
 }
 
-function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
+/** Throws with everything that is wrong with a manifest. */
+export function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
   const errors = checkManifest(manifest, known).filter(({ id }) => id.startsWith('E'));
   if (errors.length > 0) throw new Error(errors.map(formatFinding).join('\n'));
 }
@@ -104,6 +106,15 @@ export function readAllSettings(
   }
   if (faults.length > 0) throw new ConfigError(formatFaults(faults));
   return settings;
+}
+
+/** A distribution that sets what nothing reads promises what is not there. */
+export function refuseUnknownSettings(shipped: Readonly<Record<string, string>>, found: readonly FoundPlugin[]): void {
+  const namesOf = (schema: unknown) =>
+    Object.values((schema as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {}).flatMap(({ env }) => (env === undefined ? [] : [env]));
+  const known = new Set([...namesOf(KERNEL_CONFIG), ...found.flatMap(({ manifest }) => [...namesOf(manifest.config), ...explainKeys(manifest).map(({ variable }) => variable)])]);
+  const unknown = Object.keys(shipped).filter(name => !known.has(name));
+  if (unknown.length > 0) throw new ConfigError(`The distribution sets ${unknown.join(', ')}, which nothing reads. Take it out of catalog/distributions, or correct its name.`);
 }
 
 export async function importAll(found: readonly FoundPlugin[], settings: ReadonlyMap<string, ServiceSettings>, failed: FailedPlugin[]): Promise<LoadedService[]> {

@@ -28,14 +28,12 @@ import { type Identity, machineCaller, type Verifier } from '../identity/verifie
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
 import type { ConsumerBus } from '../outbox/event-consumer.ts';
-import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
 import type { PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
-import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { ServiceMetrics } from '../telemetry/service-metrics.ts';
@@ -44,14 +42,14 @@ import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import type { JobRunner } from '../work/job-runner.ts';
 import type { TaskRunner } from '../work/task-runner.ts';
-import { WORK_MIGRATIONS } from '../work/work-schema.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
+import { migrateService } from './service-migrations.ts';
 import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
 import { environmentRoutes } from './environment-data.ts';
 import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
-import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
+import { openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
@@ -132,7 +130,7 @@ export class ServiceInstance implements AsyncDisposable {
 
   async migrate(): Promise<void> {
     const { plugin, pool, manifest } = this.#parts;
-    await migrate({ sql: pool, service: manifest.id, builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS, ...WORK_MIGRATIONS], ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
+    await migrateService(plugin, manifest.id, pool);
   }
 
   /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */

@@ -4,27 +4,31 @@ export interface ChildChannel {
   close(): void;
 }
 
+/** What Node's `send` calls: it stays ours when the other is taken away. */
+type RawSend = (message: unknown, handle: undefined, options: object, done: () => void) => boolean;
+
+/** Calls that reach the host or other processes, which Node's permission model leaves open. What Node itself calls when the channel ends must stay. */
+const TAKEN = ['kill', '_kill', '_debugProcess', '_debugEnd', 'send', '_send', 'setuid', 'setgid', 'seteuid', 'setegid', 'chdir', 'umask'];
+
 /**
- * The channel to the host, for the kernel's part of the process alone: inside the walls no plugin finds it, so that none floods the host. Nor does
- * one find the calls that reach other processes, which Node's permission model leaves open. Before any of its code is loaded.
+ * The channel to the host, for the kernel's part of the process alone: inside the walls no plugin finds it, so that none floods the host. To be
+ * called before any code of a plugin is loaded.
  */
 export function takeChannel({ walled }: { walled: boolean }): ChildChannel {
-  const send = process.send?.bind(process);
-  const disconnect = process.disconnect?.bind(process);
+  const { _send } = process as unknown as { _send?: RawSend };
+  const send = _send?.bind(process);
   if (walled) {
     const denied = () => {
       throw Object.assign(new Error('A plugin reaches no other process.'), { code: 'ERR_ACCESS_DENIED' });
     };
-    for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'send', 'disconnect', 'setuid', 'setgid', 'seteuid', 'setegid', 'chdir', 'umask'])
-      if (name in process) Object.defineProperty(process, name, { value: denied, writable: false, configurable: false });
-    for (const name of ['channel', '_channel']) if (name in process) Object.defineProperty(process, name, { value: undefined, writable: false, configurable: false });
+    for (const name of TAKEN) if (name in process) Object.defineProperty(process, name, { value: denied, writable: false, configurable: false });
   }
   return {
     say: message => {
-      if (process.connected) send?.(message);
+      if (process.connected) send?.(message, undefined, {}, () => undefined);
     },
     close: () => {
-      if (process.connected) disconnect?.();
+      if (process.connected) process.disconnect?.();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import type { ProcessId, ProcessNews } from '@platform/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../storage/fixtures/eventually.ts';
@@ -9,6 +10,7 @@ import { ProcessWorld, startReady } from '../fixtures/process-world.ts';
 import { childEnvironment } from './child-environment.ts';
 import type { LocalProcessHost } from './local-process-host.ts';
 
+const CHANNEL_CHILD = fileURLToPath(new URL('../fixtures/channel-child.ts', import.meta.url));
 let world: ProcessWorld;
 let store: KeyValue;
 let machine: LocalProcessHost;
@@ -59,6 +61,16 @@ test('a host that comes after it finds the process by pid and start time, and kn
   expect(next.survivors()).toEqual([{ ...process1, service_type: 'tiny', port, release: '', build: 'test', outdated: false }]);
   expect((await world.host({ told: 'other addresses' })).survivors()).toMatchObject([{ pid: process1.pid, outdated: true }]);
   expect(next.isAlive({ ...process1, started: 'another time' })).toBe(false);
+});
+
+test('F-02 F-04 a process behind walls lives on when its channel to the host ends', async () => {
+  const child = spawn(process.execPath, ['--permission', '--allow-fs-read=*', CHANNEL_CHILD], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  let said = '';
+  child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await once(child, 'message');
+  child.disconnect();
+  await eventually(() => said).toContain('still here');
+  child.kill('SIGKILL');
 });
 
 test('F-15 one that is killed is known to have ended, and its note is gone', async () => {

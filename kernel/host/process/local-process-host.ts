@@ -69,6 +69,8 @@ export interface LocalProcessHostOptions {
   readonly leave: () => void;
   /** What the machine at an address must know to join. */
   readonly invite: (ip: string, services: readonly string[]) => Promise<object>;
+  /** Reads the folder of a plugin from outside, behind walls. */
+  readonly read: (directory: string) => Promise<RunnableService>;
   /** So long without a sign of life, and a process is ended; 10 s when absent. */
   readonly silentMs?: number;
 }
@@ -131,6 +133,10 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   add(service: RunnableService): void {
     this.#services.set(service.manifest.id, service);
     for (const listener of this.#heard) listener(runnableOf(service));
+  }
+
+  async load(directory: string): Promise<void> {
+    this.add(await this.#options.read(directory));
   }
 
   govern(rule: Parameters<ProcessHost['govern']>[0]): void {

@@ -8,7 +8,8 @@ import type { HostOptions } from '../host.ts';
 import type { HostWorkload } from '../host-workload.ts';
 import type { FoundPlugin } from '../loader.ts';
 import { invite } from '../invitation.ts';
-import type { AllPlugins, CatalogPlugin } from '../plugin-intake.ts';
+import { readBehindWalls } from '../plugin/read-behind-walls.ts';
+import { type AllPlugins, type CatalogPlugin, refuseFindings } from '../plugin-intake.ts';
 import type { Stores } from '../stores.ts';
 import { HealthLook } from './health-look.ts';
 import { LocalProcessHost, type RunnableService } from './local-process-host.ts';
@@ -56,6 +57,13 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
     kv: host.kv,
     log: host.log,
     leave,
+    read: async directory => {
+      const plugin = await readBehindWalls(directory);
+      const known = new Map([...platform, ...others, ...verticals].map(({ manifest }) => [manifest.id, manifest]));
+      refuseFindings(plugin.manifest, known);
+      if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'");
+      return verticalService(plugin);
+    },
     invite: async (ip, services) => {
       // Another machine cannot make what the administrator of the database makes.
       for (const { manifest } of others) await stores.ensureService(manifest.id);

@@ -26,7 +26,7 @@ export function wallFlags({
 }): string[] {
   const folder = realpathSync(directory);
   refuseWaysOut(folder);
-  const code = ['kernel', 'sdk', 'node_modules', 'package.json'].map(name => join(ROOT, name));
+  const code = ['kernel', 'sdk', 'node_modules', 'package.json', ...contracts()].map(name => join(ROOT, name));
   const packages = packageFiles(folder);
   return [
     '--permission',
@@ -55,6 +55,9 @@ function refuseWaysOut(folder: string): void {
   };
   walk(folder);
 }
+
+/** What services say of themselves is for everybody: the published contracts lead there. */
+const contracts = (): string[] => readdirSync(join(ROOT, 'plugins')).flatMap(name => [`plugins/${name}/contract`, `plugins/${name}/package.json`]);
 
 /** Node looks for a package.json beside and above every module. */
 function packageFiles(folder: string): string[] {

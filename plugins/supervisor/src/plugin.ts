@@ -18,7 +18,13 @@ export default definePlugin(supervisor, {
     const operations = new Operations(watch, gate);
     const machines = new Machines(watch, gate, provisionerOf(watch));
     watch.onTick = () => machines.tick();
-    ctx.processes.govern({ boot: progress => watch.boot(progress), stop: () => watch.stop() });
+    ctx.processes.govern({
+      boot: progress => watch.boot(progress),
+      stop: async () => {
+        await machines.leave().catch(() => undefined);
+        await watch.stop();
+      },
+    });
     const routes = {
       readiness: async () => {
         const state = await views.readiness();

@@ -1,4 +1,5 @@
 import type { InstanceRow, KnownProcess } from '@platform/sdk';
+import { CatalogFileEntry } from '../contract/schema/catalog.ts';
 import type { SupervisorContext } from './context.ts';
 import { EnrollmentSecret } from './enrollment-secret.ts';
 import { AlertBook } from './fleet/alert-book.ts';
@@ -19,6 +20,7 @@ const SETTLE_MS = 15_000;
 const TICK_MS = 3_000;
 const TURN_MS = 250;
 const LOOK_MS = 2_000;
+const FRESH_MS = 30_000;
 const ADOPT_STOP_MS = 10_000;
 
 /** Watches over this machine: starts what belongs here tier by tier, and sees to it that nothing stays down. */
@@ -102,7 +104,9 @@ export class Supervisor {
   /** Tier by tier: each begins when everything of the one before is Active, or after its time (SUP-006, SUP-007). */
   async boot(progress: (text: string) => void): Promise<void> {
     const { ctx } = this;
+    await this.#beAlone();
     await this.samples.join(ctx.processes.ip);
+    await this.#loadCatalog(progress);
     await this.#adopt(progress);
     const mine = this.catalog.entries().filter(({ wanted, within }) => wanted && !within);
     for (const tier of new Set(mine.map(({ start_priority }) => start_priority))) {
@@ -134,6 +138,7 @@ export class Supervisor {
   async stop(): Promise<void> {
     this.#stopping.abort();
     const tierOf = (service: string) => this.catalog.entry(service)?.start_priority ?? 0;
+    await this.#leaveTurn();
     const slots = Object.values(this.fleet.life.slots);
     const tiers = [...new Set(slots.map(({ service }) => tierOf(service)))].sort((left, right) => right - left);
     for (const tier of tiers) {
@@ -150,6 +155,40 @@ export class Supervisor {
     this.#enrollment.clear();
     this.shutdown.say('done', { at: this.ctx.clock.now().toISOString() });
     for (const stream of [this.shutdown, this.startup, this.upgrades.stream]) stream.end();
+  }
+
+  /** Other machines go on: their routers leave what ends here before it refuses anybody. */
+  async #leaveTurn(): Promise<void> {
+    const order = await this.samples.order().catch(() => []);
+    if (order.length < 2) return;
+    for (const { id, life } of Object.values(this.fleet.life.slots)) if (life.phase === 'running') this.fleet.tell(id, { type: 'drain' });
+    await this.fleet.settled();
+    await new Promise(resolve => setTimeout(resolve, UPGRADE_SETTINGS.seenMs));
+  }
+
+  /** One supervisor for each machine (SUP-001): another one that answers at this address is not joined, and not fought with. */
+  async #beAlone(): Promise<void> {
+    const { processes: machine } = this.ctx;
+    const others = (await machine.instances.rows(['captain'])).filter(
+      ({ ip, pid, last_health_at: seen }) => ip === machine.ip && pid !== process.pid && seen !== null && this.ctx.clock.now().getTime() - Date.parse(seen) < FRESH_MS,
+    );
+    for (const { port, pid } of others) {
+      const answer = await machine.health('captain', port, LOOK_MS);
+      if (answer.ok) throw new Error(`Another supervisor (process ${pid}) watches over ${machine.ip}. Stop it, or give this machine an address of its own by PLATFORM_CAPTAIN_IP.`);
+    }
+  }
+
+  /** Further lines of the catalog, and the plugins they bring (SUP-011). One that is wrong is named and passed over. */
+  async #loadCatalog(progress: (text: string) => void): Promise<void> {
+    const { config, catalog, log, processes: machine } = this.ctx;
+    const entries = this.catalog.readFiles(config.catalogPaths.split(':').filter(Boolean), { check: catalog.checkOf(CatalogFileEntry), log });
+    for (const { service_type, entry } of entries) {
+      if (entry === undefined) continue;
+      await machine.load(entry).catch(error => {
+        log.error({ service_type, entry, err: error, alert: 'captain.catalog.invalid' }, 'a plugin of the catalog cannot be read');
+        progress(`! ${service_type} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    }
   }
 
   async #bootTier(tier: number, members: readonly Entry[], progress: (text: string) => void): Promise<void> {

@@ -156,7 +156,7 @@ describe('the machines of the fleet', () => {
     expect(Date.parse(pending!.expires_at) - Date.parse(pending!.created_at)).toBe(3_600_000);
     const asker = { channel: 'socket', uid: 0 } as const;
     expect(await fleet.machines.decide('provision:next', 'approve', asker)).toEqual({ key: 'provision:next', decision: 'approve' });
-    await fleet.machines.settled();
+    await fleet.pass(3);
     expect(fleet.made).toEqual(['platform-2']);
     await expect(fleet.machines.decide('provision:next', 'approve', asker)).rejects.toMatchObject({ code: 'pending_not_found' });
     await fleet.pass(303);

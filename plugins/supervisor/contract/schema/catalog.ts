@@ -1,4 +1,4 @@
-import { type Static, Type } from '@platform/sdk/contract';
+import { type Static, type TSchema, Type } from '@platform/sdk/contract';
 
 const ServiceType = Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$', description: 'Wire id of a service' });
 export { ServiceType };
@@ -17,6 +17,17 @@ export const CatalogEntry = Type.Object(
   { additionalProperties: false },
 );
 export type CatalogEntry = Static<typeof CatalogEntry>;
+
+/** A line of a catalog file: it may bring code of this machine, and settings that its process inherits. */
+export const CatalogFileEntry: TSchema = Type.Object(
+  {
+    ...CatalogEntry.properties,
+    entry: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000, description: 'Folder of a plugin on this machine' })),
+    env_allow: Type.Optional(Type.Array(Type.String({ pattern: '^[A-Z][A-Z0-9_]{0,99}$' }), { maxItems: 100 })),
+  },
+  { additionalProperties: false },
+);
+export type CatalogFileEntry = CatalogEntry & { readonly entry?: string; readonly env_allow?: readonly string[] };
 
 /** The same as it is shown: with its name. */
 export const CatalogRow = Type.Object({ ...CatalogEntry.properties, start_priority: Type.Integer(), title: Type.String(), builtin: Type.Boolean() });

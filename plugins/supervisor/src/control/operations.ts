@@ -126,13 +126,22 @@ export class Operations {
       throw ctx.problem('last_active_instance', { detail: action === 'stop' ? 'Send `"force": true` to stop it all the same.' : `Start another instance of ${slot.service} first.` });
   }
 
-  async #carryOut(action: ActionName, { slot }: Target, version: string | undefined): Promise<string | undefined> {
+  async #othersServe({ service }: Slot, { port }: Instance): Promise<boolean> {
+    const { ip, instances } = this.#ctx.processes;
+    return (await instances.rows([service])).some(row => row.status === 'Active' && !(row.ip === ip && row.port === port));
+  }
+
+  async #carryOut(action: ActionName, { slot, instance }: Target, version: string | undefined): Promise<string | undefined> {
     const { fleet, upgrades, ctx } = this.#supervisor;
     switch (action) {
+      case 'drain':
+        fleet.tell(slot.id, { type: 'drain' });
+        return undefined;
       case 'restart':
       case 'stop':
-      case 'drain':
-        fleet.tell(slot.id, { type: action });
+        // Where somebody else serves meanwhile, nobody is refused for it.
+        if (slot.life.phase === 'running' && (await this.#othersServe(slot, instance))) fleet.leave(slot.id, { type: action });
+        else fleet.tell(slot.id, { type: action });
         return undefined;
       case 'upgrade':
         return this.#upgrade(slot, version ?? '');

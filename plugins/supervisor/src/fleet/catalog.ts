@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Logger, ProcessHost, Runnable } from '@platform/sdk';
-import type { CatalogEntry } from '../../contract/schema/catalog.ts';
+import type { CatalogEntry, CatalogFileEntry } from '../../contract/schema/catalog.ts';
 import { isPlacementKey } from './placement-gate.ts';
 
 const NEVER_PCT = 101;
@@ -42,24 +42,31 @@ export class Catalog {
   }
 
   /** Reads files of `PLATFORM_CAPTAIN_CATALOG_PATHS`. A line that is wrong is named and passed over: a machine that starts nothing helps nobody. */
-  readFiles(paths: readonly string[], { check, log }: { check: (entry: unknown) => readonly { pointer: string; message: string }[]; log: Logger }): void {
+  readFiles(paths: readonly string[], { check, log }: { check: (entry: unknown) => readonly { pointer: string; message: string }[]; log: Logger }): CatalogFileEntry[] {
+    const read: CatalogFileEntry[] = [];
     for (const path of paths) {
       let lines: unknown;
       try {
-        const read = JSON.parse(readFileSync(path, 'utf8')) as unknown;
-        lines = Array.isArray(read) ? read : (read as { services?: unknown }).services;
+        const parsed = JSON.parse(readFileSync(path, 'utf8')) as unknown;
+        lines = Array.isArray(parsed) ? parsed : (parsed as { services?: unknown }).services;
       } catch (error) {
         log.error({ path, err: error }, 'a file of the catalog cannot be read');
         continue;
       }
       for (const [at, line] of (Array.isArray(lines) ? lines : []).entries()) {
         const faults = check(line);
-        const entry = line as CatalogEntry;
+        const entry = line as CatalogFileEntry;
         const keys = faults.length > 0 ? [] : entry.placement.filter(key => !isPlacementKey(key));
         if (faults.length > 0 || keys.length > 0) log.error({ path, line: at, faults, keys, alert: 'captain.catalog.invalid' }, 'a line of the catalog is wrong and does not count');
-        else this.merge(entry);
+        else if (this.isBuiltin(entry.service_type)) log.warn({ path, service_type: entry.service_type }, 'a line of the catalog names a service of the platform; its code and its place stay');
+        else {
+          const { entry: _, env_allow: __, ...line } = entry;
+          this.merge(line);
+          read.push(entry);
+        }
       }
     }
+    return read;
   }
 }
 

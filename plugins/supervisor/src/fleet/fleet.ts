@@ -33,6 +33,7 @@ export class Fleet {
   readonly instances = new Map<string, Instance>();
   readonly #deadlines = new Map<string, { at: number; attempt: number }>();
   readonly #runDeadlines = new Map<string, number>();
+  readonly #leaving = new Map<string, { at: number; event: LifeEvent }>();
   readonly #prepared = new Map<string, { attempt: number; make: (news: (news: ProcessNews) => void) => ProcessId }>();
   readonly #listeners = new Set<() => void>();
   readonly #rows = new Map<string, Promise<unknown>>();
@@ -98,6 +99,12 @@ export class Fleet {
     this.#hear({ type: 'slot', slot, event });
   }
 
+  /** Takes an instance out of turn, and tells it the rest when every router has had time to see that: until then it refuses nobody. */
+  leave(slot: string, event: LifeEvent): void {
+    this.tell(slot, { type: 'drain' });
+    this.#leaving.set(slot, { at: this.#parts.now().getTime() + this.#parts.settings.upgrade.seenMs, event });
+  }
+
   tellUpgrade(service: string, event: UpgradeEvent): void {
     this.#hear({ type: 'run', service, event });
   }
@@ -121,6 +128,11 @@ export class Fleet {
       if (at > now) continue;
       this.#deadlines.delete(slot);
       this.tell(slot, { type: 'timer', attempt });
+    }
+    for (const [slot, { at, event }] of [...this.#leaving]) {
+      if (at > now) continue;
+      this.#leaving.delete(slot);
+      this.tell(slot, event);
     }
     for (const [service, at] of [...this.#runDeadlines]) {
       if (at > now) continue;
@@ -338,6 +350,7 @@ export class Fleet {
   #forget(slot: string): void {
     const instance = this.instances.get(slot);
     this.instances.delete(slot);
+    this.#leaving.delete(slot);
     this.#deadlines.delete(slot);
     this.#prepared.delete(slot);
     if (!instance) return;

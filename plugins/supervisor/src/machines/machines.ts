@@ -62,14 +62,16 @@ export class Machines {
     return this.#gate.pass({ route: 'decide', asker, target: key, details: { decision } }, {}, async () => {
       const pending = await this.#pending.take(key);
       if (!pending) throw this.#ctx.problem('pending_not_found', { detail: `Nothing waits under ${key}; it was decided, or its hour is over.` });
-      if (decision === 'approve') this.#work(() => (pending.kind === 'provision' ? this.#provision(pending.reason) : this.#retire(key.slice('deprovision:'.length), pending.reason)));
+      if (decision === 'approve') await this.#pending.approve(pending);
       return { key, decision };
     });
   }
 
   /** At every tick: whoever leads looks at the fleet, and does one thing. */
   async tick(): Promise<void> {
-    if (this.#working || !(await this.#leadership.hold())) return;
+    if (this.#working || !(await this.#mayLead()) || !(await this.#leadership.hold())) return;
+    const approved = await this.#pending.nextApproved();
+    if (approved) return this.#work(() => (approved.kind === 'provision' ? this.#provision(approved.reason) : this.#retire(approved.key.slice('deprovision:'.length), approved.reason)));
     const { clock, kv, config } = this.#ctx;
     const [machines, order, rows] = await Promise.all([this.#supervisor.samples.machines(), this.#supervisor.samples.order(), this.#supervisor.rows()]);
     const edgeIp = await this.#supervisor.edgeIp();
@@ -82,6 +84,11 @@ export class Machines {
     const { memory, decision } = judgeFleet(before, sight, { ...SCALING, max: config.maxMachines });
     if (JSON.stringify(memory) !== JSON.stringify(before)) await kv.call('SET', MEMORY, JSON.stringify(memory), 'EX', 86_400);
     await this.#carryOut(decision);
+  }
+
+  /** Who makes machines keeps what is known of them: a machine without a kit leads only where it is the first one. */
+  async #mayLead(): Promise<boolean> {
+    return this.#provisioner !== undefined || (await this.#supervisor.samples.order())[0] === this.#ctx.processes.ip;
   }
 
   async leave(): Promise<void> {

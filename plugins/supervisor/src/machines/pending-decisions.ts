@@ -2,6 +2,7 @@ import type { KeyValue } from '@platform/sdk';
 import type { Pending } from '../../contract/schema/machine.ts';
 
 const KEY = 'captain:provision:pending';
+const APPROVED = 'captain:provision:approved';
 const LIFETIME_MS = 3_600_000;
 
 /** What waits for somebody's decision, for an hour (SUP-051, SUP-076). */
@@ -29,6 +30,18 @@ export class PendingDecisions {
     // What is over is absent, whoever looks; and it is swept by whoever sees it.
     for (const { key, expires_at } of all) if (expires_at <= now) await this.#kv.call('HDEL', KEY, key);
     return all.filter(({ expires_at }) => expires_at > now).sort((left, right) => (left.created_at < right.created_at ? -1 : 1));
+  }
+
+  /** Leaves an approved decision to whoever leads: it has what machines are made with. */
+  async approve(pending: Pending): Promise<void> {
+    await this.#kv.call('HSET', APPROVED, pending.key, JSON.stringify(pending));
+  }
+
+  /** The next decision that was approved, for the one who takes it. */
+  async nextApproved(): Promise<Pending | undefined> {
+    const [text] = (await this.#kv.call('HVALS', APPROVED)) as string[];
+    const pending = text === undefined ? undefined : (JSON.parse(text) as Pending);
+    return pending && Number(await this.#kv.call('HDEL', APPROVED, pending.key)) === 1 ? pending : undefined;
   }
 
   /** Takes the decision out of the queue; one of several that try gets it. */
