@@ -43,6 +43,8 @@ export interface BackendRequest {
   readonly long?: boolean | undefined;
   /** The address outside that it comes from; the calling workload where there is none. */
   readonly party?: string | undefined;
+  /** This very instance, whatever the directory says. */
+  readonly at?: Address | undefined;
 }
 export interface BackendPoolsOptions {
   readonly log: Logger;
@@ -121,7 +123,7 @@ export class BackendPools implements AsyncDisposable {
   /** The face plugins with the `backends` capability see. */
   facade(workloadOf: (name: string | undefined) => Workload): Backends {
     return {
-      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as }) => {
+      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as, at }) => {
         const sent =
           body instanceof ReadableStream
             ? Readable.fromWeb(body as never)
@@ -131,7 +133,7 @@ export class BackendPools implements AsyncDisposable {
                 ? null
                 : Buffer.from(await new Response(body).arrayBuffer());
         const long = longPoll === true || headers['accept'] === 'text/event-stream';
-        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party }));
+        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }));
       },
       addresses: async service => (await this.#directory.instances(service)).map(({ ip, port }) => ({ ip, port })),
       forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
@@ -174,7 +176,7 @@ export class BackendPools implements AsyncDisposable {
       ...(init.signal ? { signal: init.signal } : {}),
     };
     for (let attempt = 0; ; attempt++) {
-      const address = await this.#pick(service);
+      const address = init.at ?? (await this.#pick(service));
       const pool = this.#pool(workload, service, address);
       const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, signal: init.signal });
       try {

@@ -7,8 +7,8 @@ export interface Target {
 const KERNEL_IDENTITY = ['kernel/identity/authentication.test.ts', 'kernel/identity/issuers.test.ts', 'kernel/http/requests.test.ts'];
 
 export const TARGETS: readonly Target[] = [
-  { file: 'kernel/host/process/process-life.ts', tests: ['kernel/host/process/process-life.test.ts'] },
-  { file: 'kernel/host/process/supervised-process.ts', tests: ['kernel/host/process/supervised-process.test.ts', 'kernel/host/child-process.test.ts'] },
+  { file: 'plugins/supervisor/src/life/instance-life.ts', tests: ['plugins/supervisor/test/instance-life.test.ts'] },
+  { file: 'kernel/host/process/local-process-host.ts', tests: ['kernel/host/process/local-process-host.test.ts'] },
   { file: 'kernel/host/data-dir-lock.ts', tests: ['kernel/host/data-dir-lock.test.ts'] },
   { file: 'kernel/host/keys/service-keys.ts', tests: ['kernel/host/keys/service-keys.test.ts'] },
   { file: 'kernel/host/plugin/plugin-watch.ts', tests: ['kernel/host/plugin/plugin-watch.test.ts'] },

@@ -1,5 +1,5 @@
 import { request as httpsRequest } from 'node:https';
-import { type AnyContract, type AnyPlugin, type Client, isProblem } from '@platform/sdk';
+import { type AnyContract, type AnyPlugin, type Client, isProblem, type ProcessHost } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
@@ -28,6 +28,8 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly beside?: readonly { readonly plugin: object; readonly environment?: Readonly<Record<string, string>> }[];
   /** Services of `uses`, by id, that are not stubbed: another booted host on the same stores serves them over the wire, or nobody does. */
   readonly elsewhere?: readonly string[];
+  /** The machine's processes, for the plugin that watches over them. */
+  readonly processes?: ProcessHost;
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
 }
@@ -98,6 +100,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       },
       services,
       authority,
+      ...(options.processes ? { processes: options.processes } : {}),
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,

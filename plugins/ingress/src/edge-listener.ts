@@ -1,6 +1,8 @@
+import { Server as NetServer } from 'node:net';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { isProblem } from '@platform/sdk';
 import { BodyIntake, BodyRefused, ClientGone } from './body-intake.ts';
@@ -19,6 +21,8 @@ const KEEP_ALIVE_MS = 65_000;
 /** A connection on which nothing moves for so long, in either direction, is over: a client that stopped reading. */
 const SILENT_MS = 120_000;
 const PROBE_MS = 60_000;
+/** A leaving instance: answers say so for a while, then idle connections are left one more second, and everything has its end. */
+const [TOLD_MS, IDLE_AFTER_MS, SWEEP_MS, LEAVE_MS] = [300, 1_000, 100, 8_000];
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 const TUNNEL: Refusal = { status: 501, code: 'not_implemented', title: 'This server opens no tunnels' };
 
@@ -30,6 +34,8 @@ export class EdgeListener implements AsyncDisposable {
   readonly #bodies: BodyIntake;
   readonly #bounds: EdgeBounds;
   #active = 0;
+  #shared = false;
+  #leaving = false;
 
   constructor(ctx: Ctx, mappings: HostMappings, certificates: EdgeCertificates) {
     this.#ctx = ctx;
@@ -73,15 +79,32 @@ export class EdgeListener implements AsyncDisposable {
   }
 
   async listen(port: number, address: string): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', error => reject(new Error(`the edge port ${port} cannot be opened: ${error.message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`)));
-      this.#server.listen(port, address, () => resolve());
-    });
+    try {
+      this.#shared = await this.#ctx.listen('edge', this.#server, { port, address });
+    } catch (error) {
+      throw new Error(`the edge port ${port} cannot be opened: ${(error as Error).message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`, { cause: error });
+    }
+  }
+
+  /**
+   * Leaves a shared socket to the next instance and refuses nobody: who asks is told to come again by another connection, then nothing new is
+   * accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on its way.
+   */
+  async leave(): Promise<void> {
+    if (!this.#shared) return;
+    this.#leaving = true;
+    await delay(TOLD_MS);
+    const gone = new Promise<void>(resolve => NetServer.prototype.close.call(this.#server, () => resolve()));
+    await delay(IDLE_AFTER_MS);
+    const sweep = setInterval(() => this.#server.closeIdleConnections(), SWEEP_MS);
+    await Promise.race([gone, delay(LEAVE_MS, undefined, { ref: false })]);
+    clearInterval(sweep);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>(resolve => {
-      this.#server.close(() => resolve());
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
     });
     this.#bounds[Symbol.dispose]();
     await closed;
@@ -90,6 +113,7 @@ export class EdgeListener implements AsyncDisposable {
   async #request(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const correlationId = this.#correlationOf(req);
     this.#active += 1;
+    if (this.#leaving) res.shouldKeepAlive = false;
     res.once('close', () => {
       this.#active -= 1;
     });

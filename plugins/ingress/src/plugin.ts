@@ -22,6 +22,7 @@ export default definePlugin(ingress, {
         },
       },
       metrics: () => edge.figures,
+      drain: () => edge.leave(),
       ready: async () => {
         ctx.own(await ctx.kv.subscribe('platform:sys:domain:changed', message => mappings.forget(hostnamesOf(message))));
         await edge.listen(ctx.config.httpsPort, ctx.config.address);

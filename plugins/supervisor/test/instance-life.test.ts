@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Seeded } from '../../test/seeded.ts';
-import { type Life, LIFE_SETTINGS, type LifeEffect, type LifeEvent, type LifeSettings, NEW_LIFE, step } from './process-life.ts';
+import { Seeded } from '../../../kernel/test/seeded.ts';
+import { type Life, LIFE_SETTINGS, type LifeEffect, type LifeEvent, type LifeSettings, NEW_LIFE, step } from '../src/life/instance-life.ts';
 
 /** A machine that the life is lived on: it keeps the one process, the one timer, and what may not be. */
 class World {
@@ -40,7 +40,8 @@ class World {
     const events: LifeEvent[] = [
       { type: 'start' },
       { type: 'failed', attempt: attempt - 1, reason: 'late', absent },
-      { type: 'ready', attempt: attempt - 1 },
+      { type: 'healthy', attempt: attempt - 1 },
+      { type: 'unhealthy', attempt: attempt - 1, reason: 'late', warming: false, age_ms: 1e9 },
       { type: 'prepared', attempt: attempt - 1 },
       { type: 'timer', attempt: attempt - 1 },
     ];
@@ -49,7 +50,8 @@ class World {
     if (this.preparing !== undefined)
       events.push({ type: 'prepared', attempt: this.preparing }, { type: 'prepared', attempt: this.preparing }, { type: 'failed', attempt: this.preparing, reason: 'no', absent });
     if (this.process !== undefined) {
-      for (let times = 0; times < 2; times++) events.push({ type: 'exited', attempt: this.process, reason: 'died' }, { type: 'ready', attempt: this.process });
+      for (let times = 0; times < 2; times++) events.push({ type: 'exited', attempt: this.process, reason: 'died' }, { type: 'healthy', attempt: this.process });
+      for (let times = 0; times < 2; times++) events.push({ type: 'unhealthy', attempt: this.process, reason: 'answered 500', warming: random.next() < 0.3, age_ms: random.between(0, 200_000) });
       events.push({ type: 'failed', attempt: this.process, reason: 'unwell', absent });
     }
     return random.pick(events);
@@ -113,7 +115,7 @@ const mend = (world: World) => {
   for (let turns = 0; turns < 10 && world.life.phase !== 'running'; turns++) {
     if (world.life.phase === 'ending') world.hear({ type: 'exited', attempt: world.process as number, reason: 'killed' });
     else if (world.preparing !== undefined && world.life.phase === 'preparing') world.hear({ type: 'prepared', attempt: world.preparing });
-    else if (world.life.phase === 'starting') world.hear({ type: 'ready', attempt: world.process as number });
+    else if (world.life.phase === 'starting') world.hear({ type: 'healthy', attempt: world.process as number });
     else if (world.armed) world.hear({ type: 'timer', attempt: world.armed.attempt });
   }
 };
@@ -153,17 +155,19 @@ test('SUP-025 SUP-026 SUP-029 G-CAP-10 the numbers are those that were agreed on
     capMs: 16_000,
     stableMs: 300_000,
     prepareMs: 15_000,
-    readyMs: 60_000,
+    readyMs: 120_000,
     stopMs: 35_000,
     killMs: 5_000,
     lastResortMs: 300_000,
+    maxFailures: 3,
+    graceMs: 120_000,
   });
 });
 
 describe('a service that dies', () => {
   const dies = (world: World) => {
     world.hear({ type: 'prepared', attempt: world.life.attempt });
-    world.hear({ type: 'ready', attempt: world.life.attempt });
+    world.hear({ type: 'healthy', attempt: world.life.attempt });
     world.hear({ type: 'exited', attempt: world.life.attempt, reason: 'ended (1)' });
     const waited = world.armed?.ms;
     world.hear({ type: 'timer', attempt: world.life.attempt });
@@ -200,7 +204,7 @@ describe('a service that dies', () => {
     expect(world.life).toMatchObject({ phase: 'preparing', alert: 'ended (1)' });
     world.hear({ type: 'prepared', attempt: world.life.attempt });
     expect(world.life.alert).toBe('ended (1)');
-    world.hear({ type: 'ready', attempt: world.life.attempt });
+    world.hear({ type: 'healthy', attempt: world.life.attempt });
     expect([world.life.alert, world.said.filter(effect => effect.do === 'clear').length]).toEqual([undefined, 1]);
   });
 
@@ -209,7 +213,7 @@ describe('a service that dies', () => {
     dies(world);
     dies(world);
     world.hear({ type: 'prepared', attempt: world.life.attempt });
-    world.hear({ type: 'ready', attempt: world.life.attempt });
+    world.hear({ type: 'healthy', attempt: world.life.attempt });
     expect([world.life.restarts, world.armed?.ms]).toEqual([2, 300_000]);
     world.hear({ type: 'timer', attempt: world.life.attempt });
     expect([world.life.phase, world.life.restarts]).toEqual(['running', 0]);
@@ -228,7 +232,7 @@ describe('a service that dies', () => {
   });
 
   test.each<[string, (world: World) => void]>([
-    ['it runs', world => world.hear({ type: 'ready', attempt: world.life.attempt })],
+    ['it runs', world => world.hear({ type: 'healthy', attempt: world.life.attempt })],
     ['it dies', world => world.hear({ type: 'exited', attempt: world.life.attempt, reason: 'ended (1)' })],
     ['it is given up', world => Array.from({ length: 4 }, () => dies(world))],
   ])('F-02 an absence that is over when %s is waited for from the beginning the next time', (_, event) => {
@@ -265,6 +269,88 @@ describe('a service that dies', () => {
     world.hear({ type: 'timer', attempt: 1 });
     expect(world.life.phase).toBe('ending');
     world.hear({ type: 'exited', attempt: 1, reason: 'ended (SIGKILL)' });
-    expect([world.life.phase, world.life.restarts, world.said.at(-1)]).toMatchObject(['waiting', 1, { do: 'down', reason: 'did not get ready in 60 s' }]);
+    expect([world.life.phase, world.life.restarts, world.said.at(-1)]).toMatchObject(['waiting', 1, { do: 'down', reason: 'did not get ready in 120 s' }]);
+  });
+});
+
+describe('looks at its health', () => {
+  const up = (settings: Partial<LifeSettings> = {}) => {
+    const world = new World(settings);
+    world.hear({ type: 'start' });
+    world.hear({ type: 'prepared', attempt: 1 });
+    world.hear({ type: 'healthy', attempt: 1 });
+    return world;
+  };
+  const unwell = (world: World, how: { warming: boolean; age_ms: number }) => world.hear({ type: 'unhealthy', attempt: world.life.attempt, reason: 'ECONNREFUSED', ...how });
+
+  test('SUP-080 the first healthy answer makes it Active, and a process that says it is ready is looked at at once', () => {
+    const world = new World();
+    world.hear({ type: 'start' });
+    world.hear({ type: 'prepared', attempt: 1 });
+    expect(world.life.phase).toBe('starting');
+    world.hear({ type: 'ready', attempt: 1 });
+    expect([world.life.phase, world.said.at(-1)]).toEqual(['starting', { do: 'look' }]);
+    world.hear({ type: 'healthy', attempt: 1 });
+    expect([world.life.phase, world.said.at(-1)]).toEqual(['running', { do: 'up' }]);
+  });
+
+  test('SUP-083 three in a row that fail kill it with SIGKILL; one that succeeds forgets those before', () => {
+    const world = up();
+    const failing = { warming: false, age_ms: 200_000 };
+    unwell(world, failing);
+    unwell(world, failing);
+    world.hear({ type: 'healthy', attempt: 1 });
+    expect(world.life.failures).toBe(0);
+    unwell(world, failing);
+    unwell(world, failing);
+    expect([world.life.phase, world.life.failures]).toEqual(['running', 2]);
+    unwell(world, failing);
+    expect([world.life.phase, world.said.at(-2)]).toEqual(['ending', { do: 'kill', signal: 'SIGKILL' }]);
+  });
+
+  test('SUP-033 SUP-036 one that fails for warming up is forgiven for 120 seconds, and counts after them', () => {
+    const world = up();
+    unwell(world, { warming: false, age_ms: 1_000 });
+    unwell(world, { warming: true, age_ms: 119_999 });
+    expect(world.life.failures).toBe(0);
+    for (let times = 0; times < 3; times++) unwell(world, { warming: true, age_ms: 120_000 });
+    expect(world.life.phase).toBe('ending');
+  });
+
+  test('SUP-035 an answer that is no success is never forgiven', () => {
+    const world = up();
+    for (let times = 0; times < 3; times++) unwell(world, { warming: false, age_ms: 10 });
+    expect(world.life.phase).toBe('ending');
+  });
+
+  test('SUP-033 a grace of 0 forgives nothing', () => {
+    const world = up({ graceMs: 0 });
+    for (let times = 0; times < 3; times++) unwell(world, { warming: true, age_ms: 0 });
+    expect(world.life.phase).toBe('ending');
+  });
+
+  test('SUP-037 SUP-084 a process that is dead is healed, grace or not, out of every phase in which there is one', () => {
+    for (const before of ['starting', 'running', 'inactive'] as const) {
+      const world = up();
+      if (before === 'inactive') world.hear({ type: 'drain' });
+      if (before === 'starting') {
+        world.hear({ type: 'exited', attempt: 1, reason: 'died' });
+        world.hear({ type: 'timer', attempt: 1 });
+        world.hear({ type: 'prepared', attempt: 2 });
+      }
+      expect(world.life.phase).toBe(before);
+      world.hear({ type: 'exited', attempt: world.life.attempt, reason: 'ended (SIGKILL)' });
+      expect([world.life.phase, world.armed?.ms]).toEqual(['waiting', before === 'starting' ? 2_000 : 1_000]);
+    }
+  });
+
+  test('SUP-081 SUP-082 a drain takes it out of turn, a stop asks it to end, and its end is the end', () => {
+    const world = up();
+    world.hear({ type: 'drain' });
+    expect([world.life.phase, world.said.at(-1)]).toEqual(['inactive', { do: 'drained' }]);
+    world.hear({ type: 'stop' });
+    expect([world.life.phase, world.said.at(-2)]).toEqual(['stopping', { do: 'kill', signal: 'SIGTERM' }]);
+    world.hear({ type: 'exited', attempt: 1, reason: 'ended (0)' });
+    expect([world.life.phase, world.ended]).toEqual(['stopped', 1]);
   });
 });
