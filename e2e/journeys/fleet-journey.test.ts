@@ -111,7 +111,7 @@ describe('a fleet', () => {
   test('SUP-001 SUP-002 the supervisor starts every service in a process group of its own, and each is Active', async () => {
     const all = await instances();
     expect(all.filter(({ status: is }) => is !== 'Active')).toEqual([]);
-    expect(new Set(all.map(({ service_type }) => service_type))).toEqual(new Set(['captain', 'acme', 'auth', 'sys', 'bus', 'proxy', 'bff', 'web', 'lending']));
+    expect(all.map(({ service_type }) => service_type)).toEqual(expect.arrayContaining(['captain', 'acme', 'auth', 'sys', 'bus', 'proxy', 'bff', 'web', 'lending']));
     const groups = all.filter(({ service_type }) => service_type !== 'captain').map(({ pid }) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[2]) === pid);
     expect(groups.every(Boolean)).toBe(true);
   });

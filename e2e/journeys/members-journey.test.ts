@@ -142,7 +142,7 @@ describe(`members come and go, ${split ? 'one process per service' : 'all in one
     await ada.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
     await ada.getByRole('dialog').waitFor({ state: 'hidden' });
     await told(other, 'The invitation was withdrawn', 'withdrawn');
-    expect(await linkFor(platform.dataDir, 'linus@example.org')).not.toBe(other);
+    await expect.poll(() => linkFor(platform.dataDir, 'linus@example.org'), { timeout: 20_000 }).not.toBe(other);
     await told(`${link}x`, 'This link is not valid', 'unknown');
   });
 

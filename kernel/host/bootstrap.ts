@@ -56,7 +56,7 @@ export const LOOPBACK = '127.0.0.1';
 export const HOST_WORKLOAD = 'host';
 /** What the host may do at other services. */
 export const HOST_NEEDS = {
-  acme: ['acme:clientcert:issue'],
+  acme: ['acme:clientcert:issue', 'acme:admin'],
   auth: ['auth:membership:read', 'auth:membership:write'],
   sys: ['sys:read', 'sys:verticals:write', 'audit:read'],
   bus: ['bus:contracts:write'],

@@ -108,11 +108,14 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     const fault = scheduleFault(job);
     if (fault) add('E045', `jobs.${name}`, fault, "Write every: '10s', or cron: '5 0 * * *' with an IANA timezone.");
   }
-  for (const [name, { timeout, keep, attempts = 1, backoff = [] }] of Object.entries(manifest.tasks)) {
+  for (const [name, { timeout, keep, attempts = 1, backoff = [], slots = 1, sealed }] of Object.entries(manifest.tasks)) {
     const durations = [timeout, keep].filter(value => value !== undefined && !isDuration(value));
     if (durations.length > 0) add('E046', `tasks.${name}`, `'${durations[0]}' is no duration.`, 'Write a number with ms, s, m, h or d, such as 30s.');
-    if (!Number.isInteger(attempts) || attempts < 1 || backoff.some(wait => !(wait >= 0)))
+    if ((attempts !== 'unlimited' && (!Number.isInteger(attempts) || attempts < 1)) || backoff.some(wait => !(wait >= 0)))
       add('E046', `tasks.${name}`, 'Tries are whole numbers from 1 on, pauses are seconds.', 'Write attempts: 4, backoff: [1, 5, 30].');
+    if (sealed !== undefined && manifest.keys?.[sealed]?.use !== 'seal')
+      add('E046', `tasks.${name}.sealed`, `'${sealed}' is no key that seals.`, "Name one of the contract's keys with the use 'seal'.");
+    if (!Number.isInteger(slots) || slots < 1 || slots > 256) add('E046', `tasks.${name}`, `${String(slots)} is no number of places.`, 'Write a whole number from 1 to 256, or leave it out.');
   }
 
   checkPages(manifest, add);

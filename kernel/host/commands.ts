@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printRoles } from '../storage/service-schema.ts';
 import { checkManifest, formatFinding } from './checks.ts';
@@ -9,6 +9,7 @@ import { readPlugin } from './loader.ts';
 import { migrateAll } from './migrate-all.ts';
 import { hostOptions } from './options.ts';
 import { reasonOf } from './reason.ts';
+import { takeSteps, thisMachine, trustSteps } from './trust-install.ts';
 
 type Command = (args: readonly string[]) => Promise<void>;
 const out = (text: string) => process.stdout.write(`${text}\n`);
@@ -54,7 +55,16 @@ export const commands: Readonly<Record<string, Command>> = {
 
   trust: async args => {
     const { dataDir } = hostOptions(args, process.env, () => undefined);
-    out(howToTrust(join(dataDir, 'ca', 'classical', 'root.crt')));
+    const root = join(dataDir, 'ca', 'classical', 'root.crt');
+    if (!existsSync(root)) return void out(`There is no ${root} yet: start the platform once.`);
+    const steps = trustSteps(root, thisMachine());
+    if (args.includes('--print') || steps.length === 0) {
+      for (const { command } of steps) out(command.join(' '));
+      return void out(howToTrust(root));
+    }
+    const outcomes = takeSteps(steps);
+    for (const { store, done, why } of outcomes) out(done ? `  ${store}  trusts it` : `x ${store}  ${why}`);
+    if (!outcomes.every(({ done }) => done)) out(howToTrust(root));
   },
 };
 

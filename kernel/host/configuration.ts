@@ -56,6 +56,14 @@ export const KERNEL_CONFIG = Type.Object({
     default: 'strict',
     description: 'Key exchange between services: X25519MLKEM768 only, or classical groups too',
   }),
+  rootDays: Type.Integer({ env: 'PLATFORM_ACME_ROOT_DAYS', default: 3_650, minimum: 1, maximum: 36_500, description: 'Days the root certificates are valid, when they are made' }),
+  intermediateDays: Type.Integer({
+    env: 'PLATFORM_ACME_INTERMEDIATE_DAYS',
+    default: 1_825,
+    minimum: 1,
+    maximum: 36_500,
+    description: 'Days the intermediate certificates are valid, when they are made',
+  }),
   services: Type.Optional(Type.String({ env: 'PLATFORM_SERVICES', description: 'Services to start at boot, by id, separated by commas; those of the distribution when unset' })),
   orphanS: Type.Integer({
     env: 'PLATFORM_CAPTAIN_ORPHAN_S',

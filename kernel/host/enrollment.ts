@@ -38,8 +38,8 @@ export async function publishEnrollment(
 }
 
 /**
- * Asks the certificate authority for one certificate: the first time with the enrollment secret over server-authenticated TLS, later with
- * the workload's own certificate. Waits for the authority to come up, bounded.
+ * Asks the certificate authority for one certificate: the first client certificate with the enrollment secret over server-authenticated TLS, everything
+ * else with that one (CA-043). Waits for the authority to come up, bounded.
  */
 export async function enroll({ bootstrap, directory, request }: { bootstrap: Bootstrap; directory: Directory; request: Parameters<Mint>[0] }): Promise<string> {
   const { kind, workload, hostnames, csr } = request;
@@ -51,7 +51,7 @@ export async function enroll({ bootstrap, directory, request }: { bootstrap: Boo
     const address = await directory.pick('acme').catch(() => undefined);
     if (address) {
       try {
-        const { status, text } = await post(bootstrap, address, path as string, body as object, { ...(own ?? {}), ...(secret && (kind !== 'listener' || !own) ? { secret } : {}) });
+        const { status, text } = await post(bootstrap, address, path as string, body as object, { ...(own ?? {}), ...(secret && kind === 'client' ? { secret } : {}) });
         const answer = JSON.parse(text || '{}') as { pem?: string; chain_pem?: string; code?: string; detail?: string };
         if (status === 200 || status === 201) return (answer.chain_pem ?? answer.pem) as string;
         last = new Error(`the certificate authority refused ${workload}: ${status} ${answer.code ?? ''} ${answer.detail ?? ''}`);

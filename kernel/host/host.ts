@@ -34,6 +34,8 @@ export interface HostOptions {
   readonly releasesDir: string | undefined;
   /** The fleet that invited this machine; its own where there is none. */
   readonly join?: Invitation;
+  /** Days of the authority's certificates, when they are made; the usual ones where nothing is said. */
+  readonly validity?: { readonly rootDays: number; readonly intermediateDays: number };
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly backends?: BackendLimits;
@@ -122,7 +124,7 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   const { dataDir, progress, domain } = options;
   const failed: FailedPlugin[] = [];
   if (!options.join) progress('Opening the certificate authority');
-  const authority = options.join ? undefined : await openAuthority(dataDir);
+  const authority = options.join ? undefined : await openAuthority(dataDir, options.validity);
   // Every machine knows all services of the fleet, whichever of them it starts.
   const { platform, others, verticals } = await readAll({ ...options, services: options.join?.fleet_services ?? options.services }, failed);
   refuseUnknownSettings(options.shipped ?? {}, [...platform, ...others]);

@@ -31,6 +31,7 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     ip: read('ip'),
     orphanMs: read<number>('orphanS') * 1_000,
     releasesDir: read('releasesDir'),
+    validity: { rootDays: read('rootDays'), intermediateDays: read('intermediateDays') },
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
     backends: { connections: read('backendConnections'), streams: read('backendStreams'), streamsPerAddress: read('backendStreamsPerAddress'), waitMs: read('backendWaitMs') },

@@ -145,6 +145,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const wired = wire({ bootstrap, clock, log, kv, workloads, environment: options.environment ?? process.env, locals: options.locals ?? new Map(), jwks: options.jwks, issuers: options.issuers });
   const directory = wired.resolve(PARTS.directory);
   await directory.start();
+  const revoked = owned.own(wired.resolve(PARTS.revoked));
+  await revoked.start();
   const pools = owned.own(wired.resolve(PARTS.pools));
   owned.own(directory);
 
@@ -162,6 +164,12 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
     }),
   );
+  // A listener whose certificate was revoked shows another one: its own identity still stands.
+  const renewed = revoked.onRevoked(() => {
+    for (const workload of workloads.values())
+      void workload.renewListener(thumbprint => revoked.has(thumbprint)).catch(error => log.error({ workload: workload.name, err: error }, 'a revoked listener certificate could not be replaced'));
+  });
+  owned.own(renewed);
   options.identified?.();
   const services = await Promise.all(options.services.map(async service => ({ ...service, plugin: typeof service.plugin === 'function' ? await service.plugin() : service.plugin })));
   const first = workloads.get(services[0]?.manifest.id ?? '');
@@ -250,6 +258,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     key: first.credential('listener').key,
     cert: first.credential('listener').chain,
     platformHost: label => platformHost(label, domain),
+    revoked,
   });
   for (const instance of instances.values()) listener.mount(instance.app);
   const port = await listener.listen(bootstrap.ip ?? LOOPBACK, bootstrap.port);

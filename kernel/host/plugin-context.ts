@@ -40,6 +40,7 @@ import { once } from '../outbox/inbox.ts';
 import type { ConsumerBus } from '../outbox/event-consumer.ts';
 import { EventBatch } from '../outbox/event-batch.ts';
 import { drop, release } from '../outbox/outbox.ts';
+import { sealedTask } from '../work/sealed-task.ts';
 import { cancelTask, enqueueTask, type NewTask } from '../work/task-store.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { inquire } from '../policy/policy-inquiry.ts';
@@ -107,7 +108,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     if (!validator.check(payload)) throw new Error(`the payload of ${name} does not fit: ${JSON.stringify(validator.faults(payload))}`);
     const now = parts.clock.now();
     const lane = def.lane === 'env' ? (envId ?? currentScope()?.envId ?? '') : '';
-    return { task_id: newId(), name, lane, key: key ?? null, payload, correlation_id: correlation(), subject: publisher(), due_at: at ?? now, created_at: now };
+    const carried = sealedTask(manifest.id, name, def, parts.keys)?.seal(payload) ?? payload;
+    return { task_id: newId(), name, lane, key: key ?? null, payload: carried, correlation_id: correlation(), subject: publisher(), due_at: at ?? now, created_at: now };
   };
 
   const transaction = (sql: Sql, { ends, events }: { ends: AtEnd[]; events: EventBatch }): Tx<AnyContract> => {

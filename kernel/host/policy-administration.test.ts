@@ -66,7 +66,7 @@ test('a row of the platform cannot be overwritten: the store’s 409 reaches the
   expect(store.sets[0]?.policies).toBe('permit(principal, action, resource);');
 });
 
-test('F-26 a service tells of its own sets under its own name, of a change and of a deletion', async () => {
+test('F-26 NTF-059 a service tells of its own sets under its own name, of a change and of a deletion', async () => {
   const before = host.bus.length;
   const { json: set } = await call('POST', '/v1/admin/policy-sets', { name: 'told', policies: FORBID });
   await call('DELETE', `/v1/admin/policy-sets?id=${set['policy_set_id']}`);
@@ -110,7 +110,7 @@ test('relations and attributes are written, listed and refused by their own rule
   expect((await call('DELETE', '/v1/admin/policy-sets?id=none')).json).toMatchObject({ status: 404, code: 'policy_row_not_found' });
 });
 
-test('KRN-022 a policy event on the bus reloads the sets of a running service; other names of the family do not', async () => {
+test('KRN-022 NTF-060 a policy event on the bus reloads the sets of a running service; other names of the family do not', async () => {
   expect(await writes()).toBe(201);
   const set = store.put({ env_id: ENV, mode: 'enforced', policies: FORBID });
   expect(await writes()).toBe(201);

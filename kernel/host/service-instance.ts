@@ -53,6 +53,8 @@ import { openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
 
+const TRAFFIC_MS = 10_000;
+
 export interface ServiceInstanceParts {
   readonly plugin: AnyPlugin;
   readonly manifest: Manifest;
@@ -101,6 +103,7 @@ export class ServiceInstance implements AsyncDisposable {
   readonly #startedAt = Date.now();
   #app: ServiceApp | undefined;
   #behaviour: PluginBehaviour<never, never> | undefined;
+  #keys: Awaited<ReturnType<typeof openKeys>> = {};
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
   #consumers: AsyncDisposable[] = [];
   #jobs: JobRunner | undefined;
@@ -137,9 +140,10 @@ export class ServiceInstance implements AsyncDisposable {
   async setUp(): Promise<void> {
     const { plugin, manifest, log, verifier } = this.#parts;
     const { keySettings: settings, pool, platform, secrets } = this.#parts;
+    this.#keys = await openKeys({ manifest, settings, dataDir: platform.dataDir, secrets, sql: pool.sql });
     const context = pluginContext({
       ...this.#parts,
-      keys: await openKeys({ manifest, settings, dataDir: platform.dataDir, secrets, sql: pool.sql }),
+      keys: this.#keys,
       engine: this.#engine,
       owned: this.#owned,
       identityOf: caller => this.#identityOf(caller),
@@ -193,13 +197,20 @@ export class ServiceInstance implements AsyncDisposable {
     await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
     await relay.attach(manifest.id, pool, { pollMs: (manifest.placement.outbox_poll_s ?? 2) * 1_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
-    const work = { ...this.#parts, behaviour: this.#behaviour ?? {} };
+    const work = { ...this.#parts, keys: this.#keys, behaviour: this.#behaviour ?? {} };
     this.#jobs = this.#owned.own(jobsOf(work));
     this.#tasks = this.#owned.own(tasksOf(work));
     await this.#tasks.start();
     this.#owned.own(this.#parts.clock.every(30_000, () => this.#engine.reloadAll()));
+    if (manifest.vertical === 'platform') this.#owned.own(this.#parts.clock.every(TRAFFIC_MS, () => this.#tellTraffic()));
     const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
     this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
+  }
+
+  /** Counters for the statistics (CA-089). Nobody may listen, and the store may be away: then they are lost. */
+  async #tellTraffic(): Promise<void> {
+    const traffic = this.#metrics.traffic.take(this.#parts.clock.now());
+    if (traffic) await this.#parts.kv.call('PUBLISH', 'stat:metrics', JSON.stringify(traffic)).catch(() => undefined);
   }
 
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */

@@ -91,6 +91,15 @@ export class Workload {
     return renewed;
   }
 
+  /** Replaces the listener's certificate when it was revoked. */
+  async renewListener(isRevoked: (thumbprint: string) => boolean): Promise<void> {
+    const known = this.#credentials.get('listener');
+    if (!known || !isRevoked(thumbprintOf(known.certificate))) return;
+    this.#credentials.set('listener', await this.#mint('listener'));
+    this.#listenerContext = undefined;
+    for (const listener of this.#renewed) listener('listener');
+  }
+
   #usable(kind: CredentialKind, { certificate, chain }: Credential, now: number): boolean {
     const leaf = new X509Certificate(certificate);
     if (renewalDue(leaf, now)) return false;

@@ -6,6 +6,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { get, isProblem, type Logger, post, Type } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Authority, anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import { Workload } from '../identity/workload.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { BackendPools } from './backend-pools.ts';
@@ -58,7 +59,7 @@ async function backend(answer: (socket: TLSSocket, request: string) => void, by:
     for (const socket of sockets) socket.destroy();
     await new Promise(resolve => server.close(resolve));
   });
-  return { port: (server.address() as AddressInfo).port, seen };
+  return { port: (server.address() as AddressInfo).port, seen, thumbprint: leaf.thumbprint };
 }
 /** Pools over fixed addresses, with what the directory was told of them. */
 function poolsTo(given: number | readonly number[] = [], limits: object | number = {}) {
@@ -97,6 +98,23 @@ describe('a client trusts its platform’s root alone', () => {
     expect(await codeOf(poolsTo(port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
     expect(seen).toEqual([]);
   });
+});
+
+test('H-02 a backend whose certificate was revoked is not talked to, nor on the connections there are', async () => {
+  let tell: (thumbprint: string) => void = () => undefined;
+  const subscribe = async (_channel: string, listener: (message: string) => void) => {
+    tell = listener;
+    return { [Symbol.asyncDispose]: async () => undefined };
+  };
+  await using revoked = new RevokedCertificates({ kv: { call: async () => null, pipeline: async () => [], subscribe }, log, now: () => new Date() });
+  await revoked.start();
+  const { port, seen, thumbprint } = await backend(socket => socket.write(OK));
+  const directory = { pick: async () => ({ ip: '127.0.0.1', port }), suspect: () => undefined, trust: () => undefined } as unknown as Directory;
+  await using pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, { log, revoked });
+  const ask = async () => codeOf(pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }).then(({ body }) => body.text()));
+  expect(await ask()).toBe('ok');
+  tell(thumbprint);
+  expect([await ask(), seen.length]).toEqual(['backend_unreachable', 1]);
 });
 
 describe('a second try (H-27)', () => {

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Backends, FairShare, isHopByHop, type Logger } from '@platform/sdk';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
+import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import type { Workload } from '../identity/workload.ts';
 import { backendHeaders, isUnsendable, refuseUnsendable } from './backend-request.ts';
 import { type BackendLimits, ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
@@ -48,6 +49,8 @@ export interface BackendRequest {
 export interface BackendPoolsOptions {
   readonly log: Logger;
   readonly limits?: Partial<BackendLimits> | undefined;
+  /** Backends that show one of these are not talked to. */
+  readonly revoked?: RevokedCertificates | undefined;
 }
 
 /** Keep-alive connections over mutual TLS, pooled per caller's workload, target service and address. */
@@ -59,13 +62,18 @@ export class BackendPools implements AsyncDisposable {
   readonly #lasting: FairShare;
   readonly #pools = new Map<string, ConnectionPool>();
   readonly #watched = new WeakSet<Workload>();
+  readonly #revoked: RevokedCertificates | undefined;
+  readonly #hearing: Disposable | undefined;
   /** What pools that are gone had counted. */
   #past = { lost: 0, refused: 0 };
 
-  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {} }: BackendPoolsOptions) {
+  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {}, revoked }: BackendPoolsOptions) {
     this.#directory = directory;
     this.#hostOf = hostOf;
     this.#log = log;
+    this.#revoked = revoked;
+    // Which connections are to whom is known at their start alone: all are made anew, those in use when they are free.
+    this.#hearing = revoked?.onRevoked(() => [...this.#pools.keys()].forEach(key => this.#drop(key)));
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#lasting = new FairShare({ total: this.#limits.streams, perParty: party => (party.endsWith(INSIDE) ? this.#limits.streams : this.#limits.streamsPerAddress), atBound: 'refuse' });
   }
@@ -103,7 +111,11 @@ export class BackendPools implements AsyncDisposable {
       });
       answered = true;
       free();
-      response.body.once('close', () => pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored));
+      response.body.once('close', () => {
+        // A connection that was never full tells of no room again: the next request must not find this one's listener.
+        lease.client.off('drain', drained);
+        pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored);
+      });
       return response;
     });
   }
@@ -210,7 +222,7 @@ export class BackendPools implements AsyncDisposable {
 
   #connect(workload: Workload, service: string, { ip, port }: Address): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
-      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), timeout: CONNECT_MS }, () => {
+      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), ...this.#checks(), timeout: CONNECT_MS }, () => {
         socket.setTimeout(0);
         socket.removeAllListeners('timeout');
         socket.setKeepAlive(true, PROBE_MS);
@@ -219,6 +231,10 @@ export class BackendPools implements AsyncDisposable {
       socket.once('timeout', () => socket.destroy(new Error('connect timeout')));
       socket.once('error', cause => reject(kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause })));
     });
+  }
+
+  #checks() {
+    return this.#revoked ? { checkServerIdentity: this.#revoked.checkServer } : {};
   }
 
   async #pick(service: string): Promise<Address> {
@@ -231,7 +247,7 @@ export class BackendPools implements AsyncDisposable {
     const key = `${workload.name} ${service} ${ip}:${port}`;
     let pool = this.#pools.get(key);
     if (!pool) {
-      const connect = buildConnector({ ...workload.clientTls(), servername: this.#hostOf(service), timeout: CONNECT_MS });
+      const connect = buildConnector({ ...workload.clientTls(), ...this.#checks(), servername: this.#hostOf(service), timeout: CONNECT_MS });
       pool = new ConnectionPool({
         name: key,
         connect: () => new Client(`https://${ip}:${port}`, { connect, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS }),
@@ -260,6 +276,7 @@ export class BackendPools implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hearing?.[Symbol.dispose]();
     await Promise.all([...this.#pools.values()].map(pool => pool.destroy()));
     this.#pools.clear();
   }

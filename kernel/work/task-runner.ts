@@ -11,6 +11,8 @@ export type TaskWork = (payload: never, run: TaskRun) => Promise<void>;
 export interface RunnableTask {
   readonly def: TaskDef;
   readonly work: TaskWork;
+  /** Opens what is sealed; `undefined` when the key is not known any more. */
+  readonly open?: ((payload: unknown) => unknown) | undefined;
 }
 export interface TaskRunnerOptions {
   readonly service: string;
@@ -36,6 +38,8 @@ const ABREAST = 4;
 const ATTEMPTS = 5;
 const BACKOFF_S: readonly number[] = [5, 30, 120, 600];
 
+const attemptsOf = ({ attempts = ATTEMPTS }: TaskDef): number => (attempts === 'unlimited' ? Number.POSITIVE_INFINITY : attempts);
+
 interface Running {
   readonly task: TakenTask;
   readonly ending: AbortController;
@@ -46,6 +50,14 @@ interface Running {
   finished: boolean;
 }
 
+/** Places for tasks of some names: those that share, or one that has its own. */
+interface Room {
+  readonly names: readonly string[];
+  readonly slots: number;
+  /** The lane that was served last. */
+  after: string | undefined;
+}
+
 /**
  * Runs the tasks of one service in one process, fairly between lanes. Life: made → started → draining (takes nothing new) → stopped (what has not
  * ended is given back).
@@ -54,13 +66,14 @@ export class TaskRunner implements AsyncDisposable {
   readonly store: TaskStore;
   readonly #options: TaskRunnerOptions;
   readonly #names: readonly string[];
+  readonly #rooms: readonly Room[];
+  /** Where to look at the next look. */
+  readonly #asked = new Set<Room>();
   readonly #running = new Map<string, Running>();
   readonly #ended = new Set<Promise<void>>();
   readonly #timers: Disposable[] = [];
   #next: Disposable | undefined;
   #listening: AsyncDisposable | undefined;
-  /** The lane that was served last. */
-  #after: string | undefined;
   #looking: Promise<void> | undefined;
   #again = false;
   #stopping = false;
@@ -68,6 +81,10 @@ export class TaskRunner implements AsyncDisposable {
   constructor(options: TaskRunnerOptions) {
     this.#options = options;
     this.#names = Object.keys(options.tasks);
+    const { tasks, slots = SLOTS } = options;
+    const shared = this.#names.filter(name => tasks[name]?.def.slots === undefined);
+    const own = this.#names.flatMap(name => (shared.includes(name) ? [] : [{ names: [name], slots: tasks[name]?.def.slots ?? 1, after: undefined }]));
+    this.#rooms = [...(shared.length > 0 ? [{ names: shared, slots, after: undefined }] : []), ...own];
     this.store = new TaskStore(options.pool);
   }
 
@@ -89,11 +106,16 @@ export class TaskRunner implements AsyncDisposable {
 
   /** Takes what is due while there is room. Asked for again while it looks, it looks again. */
   look(): Promise<void> {
+    return this.#lookIn(this.#rooms);
+  }
+
+  #lookIn(rooms: readonly Room[]): Promise<void> {
+    for (const room of rooms) this.#asked.add(room);
     this.#again = true;
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;
       // Asked for between the last look and this moment.
-      if (this.#again && !this.#stopping) void this.look();
+      if (this.#again && !this.#stopping) void this.#lookIn([]);
     });
     return this.#looking;
   }
@@ -130,7 +152,9 @@ export class TaskRunner implements AsyncDisposable {
     try {
       while (this.#again && !this.#stopping) {
         this.#again = false;
-        while (!this.#stopping && (await this.#take()) > 0);
+        const rooms = [...this.#asked];
+        this.#asked.clear();
+        for (const room of rooms) while (!this.#stopping && (await this.#take(room)) > 0);
         if (!this.#stopping) this.#wakeAt(await this.store.nextDue(this.#names, clock.now()));
       }
     } catch (error) {
@@ -141,21 +165,23 @@ export class TaskRunner implements AsyncDisposable {
   }
 
   /** @returns how many were taken */
-  async #take(): Promise<number> {
-    const { clock, worker, slots = SLOTS } = this.#options;
-    const free = slots - this.#running.size;
+  async #take(room: Room): Promise<number> {
+    const { clock, worker } = this.#options;
+    const { names } = room;
+    const here = [...this.#running.values()].filter(({ task }) => names.includes(task.name));
+    const free = room.slots - here.length;
     if (free <= 0) return 0;
     const now = clock.now();
-    const asked = { names: this.#names, busy: this.#busy(), worker, now, until: new Date(now.getTime() + LEASE_MS) };
-    let taken = await this.store.take({ ...asked, most: free, after: this.#after });
+    const asked = { names, busy: this.#busy(here), worker, now, until: new Date(now.getTime() + LEASE_MS) };
+    let taken = await this.store.take({ ...asked, most: free, after: room.after });
     // Past the last lane it goes on with the first.
-    if (taken.length < free && this.#after !== undefined) {
-      this.#after = undefined;
+    if (taken.length < free && room.after !== undefined) {
+      room.after = undefined;
       const busy = [...asked.busy, ...taken.map(({ lane }) => lane)];
       taken = [...taken, ...(await this.store.take({ ...asked, busy, most: free - taken.length, after: undefined }))];
     }
     for (const task of taken) {
-      this.#after = task.lane;
+      room.after = task.lane;
       const run = this.#run(task);
       this.#ended.add(run);
       void run.finally(() => this.#ended.delete(run));
@@ -163,10 +189,10 @@ export class TaskRunner implements AsyncDisposable {
     return taken.length;
   }
 
-  /** Lanes that have as many under way here as they may. */
-  #busy(): string[] {
+  /** Lanes that have as many of these under way as they may. */
+  #busy(here: readonly Running[]): string[] {
     const counts = new Map<string, { held: number; most: number }>();
-    for (const { task } of this.#running.values()) {
+    for (const { task } of here) {
       const most = this.#options.tasks[task.name]?.def.abreast ?? ABREAST;
       const known = counts.get(task.lane) ?? { held: 0, most };
       counts.set(task.lane, { held: known.held + 1, most: Math.min(known.most, most) });
@@ -176,7 +202,7 @@ export class TaskRunner implements AsyncDisposable {
 
   async #run(task: TakenTask): Promise<void> {
     const { service, tasks, clock } = this.#options;
-    const { def, work } = tasks[task.name] as RunnableTask;
+    const { def, work, open } = tasks[task.name] as RunnableTask;
     const late = Promise.withResolvers<never>();
     const running: Running = { task, ending: new AbortController(), lost: false, finished: false, leave: late.reject };
     this.#running.set(task.task_id, running);
@@ -186,8 +212,10 @@ export class TaskRunner implements AsyncDisposable {
     const scope = { correlationId: task.correlation_id, service, subject: task.subject, ...(task.lane ? { envId: task.lane } : {}) };
     try {
       // More tries than it has: its process died each time, and would again.
-      if (task.attempts > (def.attempts ?? ATTEMPTS)) throw new Error('it was tried too often');
-      const done = inScope(scope, () => work(task.payload as never, this.#handed(running)));
+      if (task.attempts > attemptsOf(def)) throw new Error('it was tried too often');
+      const payload = open ? open(task.payload) : task.payload;
+      if (payload === undefined) throw Object.assign(new Error('what it carries is sealed under a key that is not known'), { code: 'sealed_under_another_key' });
+      const done = inScope(scope, () => work(payload as never, this.#handed(running)));
       done.catch(() => undefined);
       await Promise.race([done, late.promise]);
       if (!running.finished && !running.lost) await this.#finish(running);
@@ -195,7 +223,8 @@ export class TaskRunner implements AsyncDisposable {
       if (!running.finished && !running.lost) await this.#failed(running, error);
     } finally {
       this.#running.delete(task.task_id);
-      if (!this.#stopping) void this.look();
+      // One place came free: in its own room alone.
+      if (!this.#stopping) void this.#lookIn(this.#rooms.filter(({ names }) => names.includes(task.name)));
     }
   }
 
@@ -230,14 +259,16 @@ export class TaskRunner implements AsyncDisposable {
     const now = clock.now();
     const written = async (): Promise<void> => {
       if (this.#stopping && ending.signal.aborted) return this.store.giveBack([task.task_id], worker, now);
-      const { attempts = ATTEMPTS, backoff = BACKOFF_S } = (tasks[task.name] as RunnableTask).def;
+      const { def } = tasks[task.name] as RunnableTask;
+      const { backoff = BACKOFF_S } = def;
       const reason = failureReason(error);
-      const isFinal = (isProblem(error) && error.retry === 'never') || task.attempts >= attempts;
+      const isFinal = def.attempts !== 'unlimited' && ((isProblem(error) && error.retry === 'never') || task.attempts >= attemptsOf(def));
       const wait = (backoff[Math.min(task.attempts, backoff.length) - 1] ?? 0) * 1_000;
       await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
       const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
       if (isFinal) log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
-      else log.warn({ ...fields, again_s: wait / 1_000 }, 'a task failed and is tried again');
+      // An outage is told once a task, not at every try.
+      else log[task.attempts === 1 ? 'warn' : 'info']({ ...fields, again_s: wait / 1_000 }, 'a task failed and is tried again');
     };
     await written().catch(cause => log.warn({ err: cause, task: task.name }, 'the end of a task could not be written; it comes again when its lease ends'));
   }

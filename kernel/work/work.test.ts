@@ -49,6 +49,31 @@ const put = (n: number, { lane = '', key = null, at }: { lane?: string; key?: st
 const states = async () => (await pool.raw<{ state: string }[]>`select state from work_tasks order by created_at, task_id`).map(({ state }) => state);
 
 describe('a task', () => {
+  test('with places of its own goes on while others hang in all of theirs', async () => {
+    const hanging = Promise.withResolvers<void>();
+    const rung: number[] = [];
+    const made = new TaskRunner({
+      service: 'shop',
+      tasks: { send: { def: def(), work: () => hanging.promise }, ring: { def: def({ slots: 1 }), work: (async ({ n }: Payload) => void rung.push(n)) as TaskWork } },
+      pool,
+      clock,
+      log,
+      worker: newId(),
+      slots: 2,
+    });
+    runners.push(made);
+    for (const lane of ['a', 'b', 'c']) await put(1, { lane });
+    await made.start();
+    await eventually(() => made.running).toEqual(2);
+    await pool.tx(sql =>
+      enqueueTask(sql, { task_id: newId(), name: 'ring', lane: 'a', key: null, payload: { n: 7 }, correlation_id: 'c', subject: 's', due_at: clock.now(), created_at: clock.now() }),
+    );
+    await eventually(() => rung).toEqual([7]);
+    await eventually(() => made.running).toEqual(2);
+    hanging.resolve();
+    await eventually(states).toEqual([]);
+  });
+
   test('is done when the change that asked for it has committed, and never when it has not', async () => {
     const done: number[] = [];
     await runner(async ({ n }) => void done.push(n));

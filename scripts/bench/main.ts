@@ -7,6 +7,7 @@ import { auditRows } from './audit.ts';
 import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
 import { doorRows } from './doors.ts';
+import { edgeRows } from './edge.ts';
 import { fleetRows } from './fleet.ts';
 import { identityRows } from './identity.ts';
 import { platformRows } from './platform.ts';
@@ -29,6 +30,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   platform: platformRows,
   doors: doorRows,
   signin: signInPageRows,
+  edge: edgeRows,
 };
 /** What the requirements speak of takes long, and is asked for by its own name. */
 const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {

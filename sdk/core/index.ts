@@ -1,4 +1,5 @@
 export type { Operator, PlatformCommand } from './src/command.ts';
+export { commandOf, readArguments, verbs } from './src/command.ts';
 export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
@@ -24,7 +25,6 @@ export type { AuditEntry, EmitEntry, Tx } from './src/tx.ts';
 export type { EnqueueOptions, TaskRun } from './src/task.ts';
 export type { OrderKind, PagePart, PageSpec } from './src/paging.ts';
 export type { Sql } from './src/sql.ts';
-export { MailQueue, type MailQueueParts } from './src/mail-queue.ts';
 export type { Cache, CacheOptions } from './src/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
@@ -43,7 +43,7 @@ export type {
   Runnable,
   SpawnRequest,
 } from './src/process-host.ts';
-export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
+export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/signing-authority.ts';
 export { admits } from './src/accept.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
@@ -54,3 +54,4 @@ export { isReply, notModified, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';
 export type { Counted, Limit, LimitOptions } from './src/limit.ts';
+export type { Manifest } from './src/manifest.ts';

@@ -42,6 +42,9 @@ export interface SeenEvent {
   readonly correlation_id: string;
 }
 
+/** Long beside what an event takes, short beside what a test may. */
+const EVENTS_MS = 20_000;
+
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
 export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
@@ -208,12 +211,21 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     return { cert: leaf.chain, key: leaf.key as string };
   }
 
-  /** Events of one name that reached the bus, waiting for at least `count`. */
+  /** Events of one name that reached the bus, waiting for at least `count`. Fails after a while and says what came instead. */
   async events(name: string, count = 1): Promise<SeenEvent[]> {
-    for (;;) {
-      const found = this.bus.filter(({ event_type }) => event_type === name);
-      if (found.length >= count) return found;
-      await new Promise<void>(resolve => this.#waiting.add(resolve));
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const seen = Object.entries(Object.groupBy(this.bus, ({ event_type }) => event_type)).map(([type, events]) => `${events?.length} × ${type}`);
+      late.reject(new Error(`${count} × ${name} did not reach the bus within ${EVENTS_MS / 1_000} s; what did: ${seen.join(', ') || 'nothing'}`));
+    }, EVENTS_MS);
+    try {
+      for (;;) {
+        const found = this.bus.filter(({ event_type }) => event_type === name);
+        if (found.length >= count) return found;
+        await Promise.race([new Promise<void>(resolve => this.#waiting.add(resolve)), late.promise]);
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -5,8 +5,8 @@ import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { Operator } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CertificateStore } from '../src/certificate-store.ts';
-import command from '../src/client-cert-command.ts';
+import { CertificateStore } from '../src/certificates/certificate-store.ts';
+import command from '../src/commands/ca-command.ts';
 import { csrOf, stolenCsr, World } from './fixtures/world.ts';
 
 let world: World;
@@ -124,7 +124,8 @@ describe('who is admitted', () => {
     });
   });
 
-  test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', 'a'.repeat(61)])('CA-090 "%s" is no workload name', async name => {
+  const LONG = 'a'.repeat(61);
+  test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', LONG])('CA-090 "%s" is no workload name', async name => {
     expect(await world.mint({ service_name: name }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'invalid_service_name' } });
   });
 });
@@ -255,12 +256,16 @@ describe('listener certificates', () => {
     expect(answer).toMatchObject({ status: 403, json: { code: 'name_not_owned' } });
   });
 
-  test('CA-083 H-03 a secret admits to the label it was made for; nothing admits nobody', async () => {
+  test('CA-043 CA-050 CA-083 the secret in X-Platform-Bootstrap-Enrollment makes a client certificate, and neither a database login nor a listener', async () => {
     await world.enroll('sky', 'sky-secret');
-    const csr = await csrOf('pq', 'x');
-    expect((await world.listener({ domain: 'sky.ops.sys.localhost', csr }, { secret: 'sky-secret' })).status).toBe(200);
-    expect(await world.listener({ domain: 'auth.ops.sys.localhost', csr }, { secret: 'sky-secret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
-    expect(await world.listener({ domain: 'sky.ops.sys.localhost', csr })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
+    const sent = (path: string, body: object, headers: Record<string, string> = { 'X-Platform-Bootstrap-Enrollment': 'sky-secret' }) =>
+      world.host.fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+    const made = await sent('/v1/client-cert', { service_name: 'sky' });
+    expect([made.status, made.json['cn']]).toEqual([201, 'm2m-sky']);
+    expect(await sent('/v1/client-cert', { service_name: 'sky', csr: await csrOf('classical', 'svc.sky') })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+    expect(await sent('/v1/certificates/fetch', { domain: 'sky.ops.sys.localhost', csr: await csrOf('pq', 'x') })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
+    expect((await world.mint({ service_name: 'sky', csr: await csrOf('classical', 'svc.sky') }, { workload: 'sky' })).json['cn']).toBe('svc.sky');
+    expect((await sent('/v1/client-cert', { service_name: 'sky' }, { 'x-enrollment': 'sky-secret' })).status).toBe(401);
   });
 });
 

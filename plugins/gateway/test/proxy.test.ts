@@ -124,7 +124,7 @@ describe('what every answer says of itself', () => {
 });
 
 describe('what travels', () => {
-  test('GWY-063 GWY-064 only listed headers go up, with the bearer and the correlation id', async () => {
+  test('GWY-063 GWY-064 GWY-079 only listed headers go up, with the bearer and the correlation id', async () => {
     await get('/proxy/sys/v1/loans?a=%20b&a=c%2Fd', {
       accept: 'application/json',
       'if-none-match': '"1"',

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { manifestOf } from '@platform/kernel/base/manifest';
+import { readSettings } from '@platform/kernel/host/settings';
 import { boot, type BootedHost, describeConformance } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gateway } from '../contract/index.ts';
@@ -25,6 +27,11 @@ test('GWY-048 readiness is for everybody, and asks the key-value store', async (
 test('GWY-049 the gauges are for everybody, and say what was promised', async () => {
   const { status, text } = await host.fetch('/metrics');
   expect([status, text.trim().split('\n')]).toEqual([200, ['bff_up 1', 'bff_build_info{build="test"} 1', 'bff_session_scan_max 1000', 'bff_subscription_buffer 256', 'bff_chat_buffer 64']]);
+});
+
+test('GWY-084 production starts with a key of its own alone: none is built in', () => {
+  const faults = (value?: string) => readSettings(manifestOf(gateway, '0.0.0-test'), value === undefined ? {} : { PLATFORM_BFF_ENCRYPTION_KEY: value }, true).faults.map(({ variable }) => variable);
+  expect([faults(), faults(''), faults(environment.PLATFORM_BFF_ENCRYPTION_KEY)]).toEqual([['PLATFORM_BFF_ENCRYPTION_KEY'], ['PLATFORM_BFF_ENCRYPTION_KEY'], []]);
 });
 
 test('GWY-005 no event is declared, so none can be emitted', () => {

@@ -1,5 +1,6 @@
 import { actions } from './actions.ts';
-import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
+import { templates } from './mail/templates.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
 import { accountRoutes } from './routes/account-routes.ts';
@@ -296,12 +297,29 @@ export const identity = defineContract({
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
     answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
     advanceRecoveries: { summary: 'Offer recoveries whose time has come, and end those whose time is up', every: '1m', runs: 'fleet' },
-    pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
     sealAnew: { summary: 'Seal under the key of now what lies sealed under one that came before', every: '5m', runs: 'fleet' },
     rotateKeys: { summary: 'Rotate the signing keys when they are old enough', every: '1h', runs: 'fleet' },
     publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
   },
 
+  tasks: {
+    // For about six hours; what nobody took by then lies with the dead tasks. A mail whose link has expired is not sent any more.
+    mail: task(
+      Type.Object({
+        env_id: Id,
+        user_id: Type.String(),
+        to: Type.String(),
+        subject: Type.String(),
+        body: Type.String(),
+        letter: Type.String(),
+        locale: Type.String(),
+        vars: Type.Record(Type.String(), Type.String()),
+        until: Type.Optional(Type.String()),
+      }),
+      { summary: 'Hand mail of accounts to the notification service', attempts: 40, backoff: [10, 20, 40, 80, 160, 320, 600], timeout: '15s', sealed: 'signing' },
+    ),
+  },
+  templates,
   pages,
 });

@@ -1,11 +1,11 @@
-import './known-runtime.ts';
+import './protocol/known-runtime.ts';
 import { notification } from '@platform/notification/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
-import { bumpEveryRealm } from './access-version.ts';
-import { challenging } from './challenges.ts';
+import { bumpEveryRealm } from './access/access-version.ts';
+import { challenging } from './sign-in/challenges.ts';
 import { applicationHandlers } from './clients/application-handlers.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
@@ -86,11 +86,11 @@ export default definePlugin(identity, {
         discovery: exchanged,
         pages: exchange => pages.serve(exchange),
       },
+      tasks: { mail: (letter, run) => mailbox.send(letter, run) },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
         answerRequests: signal => requests.answer(signal),
         advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
-        pushMail: signal => mailbox.queue.push(signal),
         refreshKeys: () => keys.refresh(),
         sealAnew: signal => made.keyChange.reseal(signal),
         rotateKeys: () => rotation.rotateWhenDue(),

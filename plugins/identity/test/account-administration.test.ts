@@ -1,6 +1,7 @@
 import { PostOffice } from '../../registry/test/fixtures/post-office.ts';
 import { SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { identity } from '../contract/index.ts';
 import { AuthenticatorApp } from './fixtures/authenticator.ts';
@@ -104,32 +105,43 @@ describe('an administrator', () => {
 });
 
 describe('mail of accounts', () => {
-  test('reaches the notification service within ten seconds from the workload auth-post, waits while it is away, and is erased', async () => {
+  const waiting = async () => [...(await world.sql<{ state: string; attempts: number }[]>`select state, attempts from work_tasks where name = 'mail'`)];
+
+  test('NTF-056 waits while the notification service is away, reaches it from the workload auth-post as a template that stays confidential, and is erased', async () => {
     const { email, user_id } = await somebody();
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
     await world.browser().post('/v1/password/reset-request', { email });
     const token = await world.token(email);
-    await world.host.clock.advance('10s');
-    expect((await world.mails(email)).length).toBe(1);
+    await eventually(waiting).toEqual([{ state: 'waiting', attempts: 1 }]);
     await using office = await PostOffice.open(world.stores, identity);
     await world.host.clock.advance('10s');
-    const [mail, ...more] = office.received;
-    expect(more).toEqual([]);
+    await eventually(() => office.received.length).toBe(1);
+    const [mail] = office.received;
     expect(mail?.caller).toMatchObject({ kind: 'machine', subject: 'auth-post', bound: true });
-    expect(mail?.body).toMatchObject({ env_id: SYSTEM.envId, category: 'security', recipient: { user_id, email }, subject: 'Reset your password', channels: ['email'] });
-    expect(mail?.body.body).toContain(`\n${world.issuer}/password-reset/confirm#token=${token}\n`);
-    expect((await world.sql<object[]>`select 1 from mail_queue`).length).toBe(0);
+    const link = `${world.issuer}/password-reset/confirm#token=${token}`;
+    expect(mail?.body).toMatchObject({
+      env_id: SYSTEM.envId,
+      category: 'security',
+      recipient: { user_id, email },
+      subject: 'Reset your password',
+      channels: ['email'],
+      confidential: true,
+      template: { key: 'auth.reset_password', locale: 'en', vars: { link } },
+    });
+    expect(mail?.body.body).toContain(`\n${link}\n`);
+    await eventually(waiting).toEqual([]);
   });
 
   test('a link that expired while it waited is not sent any more', async () => {
     const { email } = await somebody();
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
     await world.browser().post('/v1/password/reset-request', { email });
     await world.token(email);
-    await world.host.clock.advance('31m');
+    await eventually(waiting).toEqual([{ state: 'waiting', attempts: 1 }]);
+    await world.sql`update work_tasks set due_at = ${new Date(world.host.clock.now().getTime() + 31 * 60_000).toISOString()} where name = 'mail'`;
     await using office = await PostOffice.open(world.stores, identity);
-    await world.host.clock.advance('10s');
+    await world.host.clock.advance('31m');
+    await eventually(waiting).toEqual([]);
     expect(office.received.filter(({ body }) => body.recipient.email === email)).toEqual([]);
-    expect((await world.sql<object[]>`select 1 from mail_queue`).length).toBe(0);
   });
 });

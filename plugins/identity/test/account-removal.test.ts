@@ -8,7 +8,7 @@ import { CHOSEN, World } from './fixtures/world.ts';
 const CYCLES = 200;
 const AT_ONCE = 50;
 /** What outlives an account on purpose: the trail, what was said about it, and the mark that its sessions are void, each until its own time. */
-const KEPT = ['outbox', 'inbox', 'own_audit', 'mail_queue', 'revocations'];
+const KEPT = ['outbox', 'inbox', 'own_audit', 'work_tasks', 'revocations'];
 let world: World;
 let directory: Directory;
 beforeAll(async () => {

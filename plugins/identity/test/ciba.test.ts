@@ -65,7 +65,7 @@ describe('assisted sign-in', () => {
 
   test('the customer is told by mail, in the own language, which application asks and where to decide; nothing more, and not without end', async () => {
     await world.sql`update users set locale = 'de' where user_id = ${customer}`;
-    await world.sql`delete from mail_queue`;
+    await world.sql`delete from work_tasks where name = 'mail'`;
     const { auth_req_id: id } = await begin();
     const [mail, ...more] = await world.mails('customer@example.org');
     expect([mail?.subject, more]).toEqual(['Jemand möchte für Sie handeln', []]);
@@ -73,7 +73,7 @@ describe('assisted sign-in', () => {
     expect(mail?.body).toContain('Customer support');
     // Who acts and what to compare is shown to the customer who signed in.
     for (const secret of ['grace', 'Order 4711', staff, customer, staffToken.slice(0, 40)]) expect([secret, mail?.body.includes(secret)]).toEqual([secret, false]);
-    expect((await world.sql<{ row: string }[]>`select mail_queue::text as row from mail_queue`).filter(({ row }) => row.includes(id))).toEqual([]);
+    expect((await world.sql<{ row: string }[]>`select work_tasks::text as row from work_tasks`).filter(({ row }) => row.includes(id))).toEqual([]);
     const browser = await signedIn();
     const path = /https:\S+/.exec(mail?.body ?? '')?.[0] as string;
     expect((await browser.get(path)).text).toContain('data-step="ciba"');
@@ -83,11 +83,11 @@ describe('assisted sign-in', () => {
   });
 
   test('a mail that cannot be written does not hold up the request', async () => {
-    await world.sql`alter table mail_queue rename to mail_queue_away`;
+    await world.sql`alter table work_tasks rename to work_tasks_away`;
     try {
       expect(await begin()).toMatchObject({ auth_req_id: expect.any(String) });
     } finally {
-      await world.sql`alter table mail_queue_away rename to mail_queue`;
+      await world.sql`alter table work_tasks_away rename to work_tasks`;
     }
   });
 

@@ -1,7 +1,7 @@
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { LANGUAGES, type Locale } from '../../../signin/messages.ts';
-import { MAIL_WORDS } from '../src/mail/mail-words.ts';
+import { MAIL_WORDS } from '../contract/mail/mail-words.ts';
 import { Directory } from './fixtures/directory.ts';
 import { NEXT, Recoverer } from './fixtures/recoverer.ts';
 import { CHOSEN, World } from './fixtures/world.ts';

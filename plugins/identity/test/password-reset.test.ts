@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { newId } from '@platform/kernel/base/ids';
 import { SealedBox } from '@platform/kernel/secrets/sealed-box';
 import { SYSTEM } from '@platform/sdk';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CHOSEN, claimsOf, World } from './fixtures/world.ts';
 
@@ -67,7 +68,7 @@ describe('a request that cannot be answered', () => {
     return request_id;
   };
   const kept = async (id: string) => (await world.sql<{ attempts: number; due: boolean }[]>`select attempts, run_at < 'infinity' as due from account_requests where request_id = ${id}`)[0];
-  const mailed = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from mail_queue`)[0]?.n ?? 0;
+  const mailed = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from work_tasks where name = 'mail'`)[0]?.n ?? 0;
 
   test('F-19 holds up nobody else’s mail, is tried less and less, and is parked', async () => {
     const ids: string[] = [];
@@ -87,26 +88,21 @@ describe('a request that cannot be answered', () => {
     await world.sql`delete from account_requests`;
   });
 
-  test('F-19 mail that is refused again and again is parked, and mail of others goes on', async () => {
-    await world.sql`delete from mail_queue`;
+  test('F-19 mail that is refused again and again lies with the dead, and mail of others goes on', async () => {
+    await world.sql`delete from work_tasks where name = 'mail'`;
     const [refused, fine] = [await somebody(), await somebody()];
     await ask(refused.email);
     await world.mails(refused.email);
-    await world.sql`update mail_queue set sealed = jsonb_set(sealed, '{kid}', '"00000000"'), attempts = 18`;
-    const due = () => world.sql`update mail_queue set next_retry_at = now() where next_retry_at < 'infinity'`;
-    const parked = async () => (await world.sql<{ parked: boolean; attempts: number }[]>`select next_retry_at = 'infinity' as parked, attempts from mail_queue order by created_at`)[0];
-    await due();
-    await world.host.clock.advance('10s');
-    expect(await parked()).toEqual({ parked: false, attempts: 19 });
-    await due();
-    await world.host.clock.advance('10s');
-    expect(await parked()).toEqual({ parked: true, attempts: 20 });
-    await due();
-    await world.host.clock.advance('10s');
-    expect(await parked()).toEqual({ parked: true, attempts: 20 });
+    const task = async () => (await world.sql<{ state: string; attempts: number }[]>`select state, attempts from work_tasks where name = 'mail' order by created_at`)[0];
+    await eventually(task).toEqual({ state: 'waiting', attempts: 1 });
+    await world.sql`update work_tasks set payload = jsonb_set(payload, '{sealed,kid}', '"00000000"'), attempts = 38, due_at = ${world.host.clock.now().toISOString()} where name = 'mail'`;
+    await world.host.clock.advance('5s');
+    await eventually(task).toEqual({ state: 'waiting', attempts: 39 });
+    await world.host.clock.advance('10m');
+    await eventually(task).toEqual({ state: 'dead', attempts: 40 });
     await ask(fine.email);
-    expect(await mailed()).toBeGreaterThan(0);
-    await world.sql`delete from mail_queue`;
+    await eventually(async () => (await world.mails(fine.email)).length).toBe(1);
+    await world.sql`delete from work_tasks where name = 'mail'`;
   });
 });
 
@@ -191,7 +187,7 @@ describe('the link', () => {
   test('neither tokens nor addresses reach a log, the store, or a row that is not sealed', async () => {
     const { email } = await somebody();
     const token = await linkFor(email);
-    const tables = await world.sql<{ row: string }[]>`select mail_queue::text as row from mail_queue union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
+    const tables = await world.sql<{ row: string }[]>`select work_tasks::text as row from work_tasks union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
     for (const { row } of tables) expect(row.includes(token) || row.includes(email)).toBe(false);
     const keys = (await world.kv('KEYS', '*')) as string[];
     expect(keys.filter(key => key.includes('@') || key.includes(token))).toEqual([]);

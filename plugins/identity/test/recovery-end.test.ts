@@ -179,7 +179,7 @@ describe('the link at the end', () => {
     const secrets = [finish, (await person.token('confirm')) as string, (await person.token('cancel')) as string, person.email];
     const tables = await world.sql<
       { row: string }[]
-    >`select mail_queue::text as row from mail_queue union all select account_recoveries::text from account_recoveries union all select payload::text from outbox`;
+    >`select work_tasks::text as row from work_tasks union all select account_recoveries::text from account_recoveries union all select payload::text from outbox`;
     for (const { row } of tables) expect(secrets.filter(secret => row.includes(secret))).toEqual([]);
     world.host.process.telemetry.flush();
     const logs = join(world.dataDir, 'logs');

@@ -16,7 +16,7 @@ export default definePlugin(ingress, {
         edge: () => undefined,
         mappings: async () => ({ items: mappings.known(), next_cursor: null }),
         backends: async () => {
-          const services = (ctx.catalog.manifests() as readonly { id: string }[]).map(({ id }) => id);
+          const services = ctx.catalog.manifests().map(({ id }) => id);
           const found = await Promise.all(services.map(async service => (await ctx.backends.addresses(service)).map(address => ({ service, ...address }))));
           return { items: found.flat() };
         },

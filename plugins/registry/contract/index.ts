@@ -11,6 +11,7 @@ import { resolverRoutes } from './routes/resolver-routes.ts';
 import { serviceRoutes } from './routes/service-routes.ts';
 import { tenantRoutes } from './routes/tenant-routes.ts';
 import { upkeepRoutes } from './routes/upkeep-routes.ts';
+import { templates } from './templates.ts';
 
 /** Tenant registry and control plane (doc1; G-SYS). */
 export const registry = defineContract({
@@ -67,6 +68,15 @@ export const registry = defineContract({
   routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...appRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
 
   tasks: {
+    // Registry rule 9: what the notification service does not take is tried for ever (C29), every ten seconds at first.
+    inviteByMail: task(Type.Object({ to: Type.String(), org_name: Type.String(), link: Type.String(), invitation_id: Id, ends_on: Type.String(), correlation_id: Type.String() }), {
+      summary: 'Hand the mail of an invitation to the notification service',
+      attempts: 'unlimited',
+      backoff: [10, 20, 40, 80, 160, 320, 600],
+      abreast: 1,
+      timeout: '15s',
+      sealed: 'mail',
+    }),
     purgeEnvironment: task(Type.Object({ env_id: Id, service: Type.String() }), {
       summary: 'Have a service delete what it holds of a deleted environment',
       attempts: 300,
@@ -87,7 +97,6 @@ export const registry = defineContract({
     },
   },
   jobs: {
-    pushMail: { summary: 'Hand queued mail to the notification service', every: '10s', runs: 'fleet' },
     settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
     signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
     watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
@@ -96,5 +105,6 @@ export const registry = defineContract({
     followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
     recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
+  templates,
   pages,
 });

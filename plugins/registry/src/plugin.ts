@@ -46,11 +46,10 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => of.policies.upsertAttribute(request),
         policyRemove: request => of.policies.remove(request),
       },
-      tasks: { purgeEnvironment: (payload, run) => of.purges.purge(payload, run) },
+      tasks: { inviteByMail: (mail, run) => of.mail.send(mail, run), purgeEnvironment: (payload, run) => of.purges.purge(payload, run) },
       jobs: {
         signAudit: signal => of.auditAnchors.sign(signal),
         watchAudit: signal => of.auditWatch.look(signal),
-        pushMail: signal => of.mails.push(signal),
         settleMembers: async signal => {
           await of.acceptance.settle(signal);
           await of.removal.settle(signal);

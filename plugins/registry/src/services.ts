@@ -21,7 +21,7 @@ import { DomainChanges } from './domain-changes.ts';
 import { Enablement } from './enablement.ts';
 import { Acceptance } from './members/acceptance.ts';
 import { Invitations } from './members/invitations.ts';
-import { invitationMails } from './members/invitation-mail.ts';
+import { InvitationMail } from './members/invitation-mail.ts';
 import { MemberChanges } from './members/member-changes.ts';
 import { Memberships } from './members/memberships.ts';
 import { Owners } from './members/owners.ts';
@@ -96,13 +96,13 @@ export async function servicesOf(ctx: Ctx) {
   const bindings = new Bindings(ctx, { access, audit, apps });
   const bootstrap = new Bootstrap(ctx, { access, enablement });
   const listing = new AccessListing(ctx, verticals);
-  const mails = invitationMails(ctx, ctx.keys.mail);
+  const mail = new InvitationMail(ctx);
   const memberChanges = new MemberChanges(ctx);
   const owners = new Owners(ctx, { access, changes: memberChanges });
   const members = { access, audit, changes: memberChanges, owners };
   const memberships = new Memberships(ctx, members);
   const removal = new Removal(ctx, members);
-  const invitations = new Invitations(ctx, { ...members, mails });
+  const invitations = new Invitations(ctx, { ...members, mail });
   const acceptance = new Acceptance(ctx, { audit, changes: memberChanges });
   const shown = new ShownInvitation(ctx);
   const slugs = new SlugAvailability(ctx, access);
@@ -127,7 +127,7 @@ export async function servicesOf(ctx: Ctx) {
     followUps,
     invitations,
     listing,
-    mails,
+    mail,
     memberships,
     orgDomains,
     orgs,

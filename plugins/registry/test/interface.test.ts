@@ -147,7 +147,6 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'identity_follow_ups',
     'inbox',
     'invitations',
-    'mail_queue',
     'orgs',
     'outbox',
     'policy_attributes',

@@ -78,7 +78,7 @@ describe('inviting', () => {
 
   test('G-SYS-07 the token is 32 bytes, only in the mail: no row, event, audit or answer has it in a readable form', async () => {
     const { invitation, org, owner } = await invite();
-    const queued = JSON.stringify([...(await world.sql<object[]>`select * from mail_queue where invitation_id = ${invitation.invitation_id}`)]);
+    const queued = JSON.stringify([...(await world.sql<object[]>`select * from work_tasks where key = ${invitation.invitation_id}`)]);
     expect(queued).not.toContain(invitation.email);
     const token = await delivered(world, office, invitation.invitation_id);
     expect(Buffer.from(token, 'base64url')).toHaveLength(32);
@@ -160,7 +160,7 @@ describe('listing and revoking', () => {
     expect(await refusal(world.host.by(owner)[verb]({ params }))).toEqual([409, 'invitation_not_pending']);
     expect((await world.written('platform:sys:invitation:revoked', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id, invitation_id: invitation.invitation_id }]);
     expect((await trail(invitation.invitation_id)).map(({ action }) => action)).toEqual(['invitation.sent', 'invitation.revoked']);
-    expect([...(await world.sql<object[]>`select 1 from mail_queue where invitation_id = ${invitation.invitation_id}`)]).toEqual([]);
+    expect([...(await world.sql<object[]>`select 1 from work_tasks where key = ${invitation.invitation_id}`)]).toEqual([]);
     // The e-mail is free for a new one.
     await invite(invitation.email, { org, owner });
   });

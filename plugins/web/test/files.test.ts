@@ -30,7 +30,7 @@ describe("the console's host", () => {
     expect(await host.fetch(await asset())).toMatchObject({ status: 200, headers: { 'cache-control': 'public, max-age=31536000, immutable' } });
   });
 
-  test('the content policy lets the page talk to its gateway and nobody else, and nobody frame it', async () => {
+  test('GWY-001 the content policy lets the page talk to its gateway and nobody else, and nobody frame it', async () => {
     const { headers } = await host.fetch('/');
     const policy = Object.fromEntries(
       String(headers['content-security-policy'])

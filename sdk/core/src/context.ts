@@ -1,4 +1,5 @@
 import type { Limit, LimitOptions } from './limit.ts';
+import type { Manifest } from './manifest.ts';
 import type { Delivery } from './plugin.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
@@ -166,6 +167,8 @@ export interface RawExchange {
   readonly correlationId: string;
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
   readonly caller: Caller | undefined;
+  /** The verified client certificate of the connection, never a header; on public routes too. */
+  readonly peer: Request['peer'];
   /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
   readonly targetEnvId: string | undefined;
   /** The environment the exchange is about, as the route's `env` says. */
@@ -231,7 +234,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   /** Every loaded manifest, read only. */
   readonly catalog: {
-    manifests(): readonly object[];
+    manifests(): readonly Manifest[];
     actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[];
     /**
      * A check by the schema of a declared event: no fault when the value fits, each with a JSON pointer that begins with `base` when not.

@@ -6,6 +6,7 @@ import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
 import type { JobDef, TaskDef } from './task.ts';
+import type { TemplateDecl } from './template.ts';
 
 /** Where and when a service runs (decisions G-CAP-02; tiers of doc3). */
 export interface Placement {
@@ -33,6 +34,23 @@ export interface EnvironmentEnd {
   readonly purge?: Readonly<Record<string, string>>;
   /** Why rows stay, or who takes them away, by table. */
   readonly keep?: Readonly<Record<string, string>>;
+}
+
+/** Routes by which a person reads what a service has for them: the console shows a bell with the unread count, and the list behind it. */
+export interface InboxDecl {
+  /** A listing, newest first; takes `unread`. */
+  readonly list: string;
+  /** Answers `unread_count`. */
+  readonly unread: string;
+  /** Marks one read; its path parameter is the row's `id`. */
+  readonly read: string;
+  readonly readAll: string;
+  /** Members of a row. */
+  readonly row: { readonly id: string; readonly title: string; readonly at: string; readonly readAt: string; readonly links?: string };
+  /** Events that move the count. */
+  readonly live: readonly string[];
+  /** The page on which a person says what is sent out. */
+  readonly settings?: string;
 }
 
 type Actions = Readonly<Record<string, Action>>;
@@ -63,6 +81,9 @@ interface Base {
   /** Work queued with a change and done after it, by name. */
   readonly tasks?: Readonly<Record<string, TaskDef>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
+  /** What its messages say, by name: a message of the template `{id}.{name}` says this unless its environment has words of its own. */
+  readonly templates?: Readonly<Record<string, TemplateDecl>>;
+  readonly inbox?: InboxDecl;
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */

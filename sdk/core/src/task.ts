@@ -6,8 +6,8 @@ import type { Sql } from './sql.ts';
 export interface TaskDef<S extends TSchema = TSchema> {
   readonly summary: string;
   readonly payload: S;
-  /** Tries before it is put with the dead, the first included; 5 when absent. */
-  readonly attempts?: number;
+  /** Tries before it is put with the dead, the first included; 5 when absent. One that is unlimited is tried for ever, whatever the refusal says. */
+  readonly attempts?: number | 'unlimited';
   /** Seconds between tries; the last counts for all that follow. `[5, 30, 120, 600]` when absent. */
   readonly backoff?: readonly number[];
   /** `env`: each environment has a lane of its own, and no lane makes another wait. `one` lane for all when absent. */
@@ -16,6 +16,10 @@ export interface TaskDef<S extends TSchema = TSchema> {
   readonly timeout?: string;
   /** How many of one lane run at once in a process; 4 when absent. 1 keeps the order in which they fell due. */
   readonly abreast?: number;
+  /** Room of its own: how many of it run at once in a process, beside all others and never instead of them. It shares eight places with the others when absent. */
+  readonly slots?: number;
+  /** The contract's key that seals what it carries, for as long as it waits: what it carries is personal, or a secret. */
+  readonly sealed?: string;
   /** How long a finished task is still shown, such as `7d`; not at all when absent. */
   readonly keep?: string;
 }

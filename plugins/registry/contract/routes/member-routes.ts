@@ -1,5 +1,4 @@
 import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
-import { nullable, Stamp } from '../schema/field.ts';
 import { Access, Invitation, InvitationShown, InvitationStatus, InvitationToken, Member, NewInvitation } from '../schema/member.ts';
 
 const invitations = '/v1/org/{org_id}/invitations';
@@ -106,13 +105,6 @@ export const memberRoutes = {
     limit: 4_096,
     body: Type.Object({ email: Type.String({ minLength: 1, maxLength: 320 }) }),
     returns: Type.Object({ pending: Type.Boolean() }),
-    hidden: true,
-  }),
-
-  mailQueue: get('/v1/mail-queue', {
-    summary: 'How much mail waits for the notification service, and why',
-    gate: 'sys:sys:admin',
-    returns: Type.Object({ queued: Type.Integer(), refused: Type.Integer(), oldest_at: nullable(Stamp), last_error: nullable(Type.String()) }),
     hidden: true,
   }),
 };

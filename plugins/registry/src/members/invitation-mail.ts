@@ -1,53 +1,59 @@
-import { MailQueue, type SealedBox, SYSTEM } from '@platform/sdk';
+import { SYSTEM, type TaskRun } from '@platform/sdk';
 import type { Invitation } from '../../contract/schema/member.ts';
-import type { Ctx } from '../context.ts';
+import { templates } from '../../contract/templates.ts';
+import type { Ctx, RegistryTx } from '../context.ts';
 
-export interface InvitationMail {
+interface Mailed {
   readonly to: string;
-  readonly subject: string;
-  readonly body: string;
+  readonly org_name: string;
+  readonly link: string;
   readonly invitation_id: string;
+  readonly ends_on: string;
   readonly correlation_id: string;
 }
 
-/** Mail of invitations on its way to the notification service. */
-export function invitationMails(ctx: Ctx, box: SealedBox): MailQueue<InvitationMail> {
-  return new MailQueue<InvitationMail>({
-    ctx,
-    box,
-    service: 'sys',
-    send: ({ to, subject, body, invitation_id, correlation_id }, mailId, signal) =>
-      ctx.services.notification.send({
-        body: {
-          env_id: SYSTEM.envId,
-          category: 'system',
-          // Who is invited may have no account yet (G-POST-01).
-          recipient: { user_id: `email:${to}`, email: to },
-          subject,
-          body,
-          channels: ['email'],
-          resource_refs: [{ type: 'invitation', id: invitation_id }],
-          idempotency_key: mailId,
-          correlation_id,
-        },
-        idempotencyKey: mailId,
-        signal,
-      }),
-  });
+/** The mail of an invitation: queued with it, sealed until the notification service has taken it, and not sent when the invitation is gone by then. */
+export class InvitationMail {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  /** In the transaction of the invitation. The link shows; only a click there consumes (H-08). */
+  async queue(tx: RegistryTx, { invitation, orgName, token, correlationId }: { invitation: Invitation; orgName: string; token: string; correlationId: string }): Promise<void> {
+    const { platform } = this.#ctx;
+    const { org_id, invitation_id, email: to, expires_at } = invitation;
+    const link = `${platform.publicOrigin(`console.ops.sys.${platform.domain}`)}/#/bootstrap?${new URLSearchParams({ org: org_id, invitation: token })}`;
+    // A name is one line, whatever was typed: it stands in a subject.
+    const org_name = orgName.replaceAll(/\s+/g, ' ');
+    await tx.enqueue('inviteByMail', { to, org_name, link, invitation_id, ends_on: expires_at.slice(0, 10), correlation_id: correlationId }, { key: invitation_id });
+  }
+
+  async send({ to, org_name, link, invitation_id, ends_on, correlation_id }: Mailed, { taskId, signal }: TaskRun): Promise<void> {
+    const [pending] = await this.#ctx.db.sql<object[]>`select 1 from invitations where invitation_id = ${invitation_id} and status = 'pending'`;
+    if (!pending) return;
+    const vars = { org_name, email: to, link, ends_on };
+    const { subject, body } = templates.invitation.words.en;
+    await this.#ctx.services.notification.send({
+      body: {
+        env_id: SYSTEM.envId,
+        category: 'system',
+        // Who is invited may have no account yet (G-POST-01).
+        recipient: { user_id: `email:${to}`, email: to },
+        template: { key: 'sys.invitation', vars },
+        subject: filled(subject, vars),
+        body: filled(body, vars),
+        channels: ['email'],
+        confidential: true,
+        resource_refs: [{ type: 'invitation', id: invitation_id }],
+        idempotency_key: taskId,
+        correlation_id,
+      },
+      idempotencyKey: taskId,
+      signal,
+    });
+  }
 }
 
-/** What an invited person reads. The link shows; only a click there consumes (H-08). */
-export function invitationMail(ctx: Ctx, parts: { invitation: Invitation; orgName: string; token: string; correlationId: string }): InvitationMail {
-  const { invitation, token, correlationId } = parts;
-  const { org_id, email, expires_at } = invitation;
-  // A name is one line, whatever was typed: it stands in a subject.
-  const orgName = parts.orgName.replaceAll(/\s+/g, ' ');
-  const link = `${ctx.platform.publicOrigin(`console.ops.sys.${ctx.platform.domain}`)}/#/bootstrap?${new URLSearchParams({ org: org_id, invitation: token })}`;
-  return {
-    to: email,
-    subject: `Invitation to ${orgName}`,
-    body: `You are invited to join ${orgName}.\n\nOpen this link, sign in as ${email} and accept:\n${link}\n\nThe invitation ends on ${expires_at.slice(0, 10)}. If you did not expect it, do nothing.\n`,
-    invitation_id: invitation.invitation_id,
-    correlation_id: correlationId,
-  };
-}
+const filled = (text: string, vars: Readonly<Record<string, string>>): string => text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => vars[name] ?? '');

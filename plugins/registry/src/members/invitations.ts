@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Caller, type MailQueue, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Caller, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Invitation } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
 import type { Access } from '../tenants/access.ts';
-import { invitationMail, type InvitationMail } from './invitation-mail.ts';
+import type { InvitationMail } from './invitation-mail.ts';
 import type { MemberChanges } from './member-changes.ts';
 import type { Owners } from './owners.ts';
 import { holdMutableOrg } from '../tenants/status.ts';
@@ -24,15 +24,15 @@ export class Invitations {
   readonly #audit: AuditTrail;
   readonly #changes: MemberChanges;
   readonly #owners: Owners;
-  readonly #mails: MailQueue<InvitationMail>;
+  readonly #mail: InvitationMail;
 
-  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; owners: Owners; mails: MailQueue<InvitationMail> }) {
+  constructor(ctx: Ctx, parts: { access: Access; audit: AuditTrail; changes: MemberChanges; owners: Owners; mail: InvitationMail }) {
     this.#ctx = ctx;
     this.#access = parts.access;
     this.#audit = parts.audit;
     this.#changes = parts.changes;
     this.#owners = parts.owners;
-    this.#mails = parts.mails;
+    this.#mail = parts.mail;
   }
 
   async list({ params, query, caller }: RequestOf<Contract, 'listInvitations'>) {
@@ -87,7 +87,7 @@ export class Invitations {
       await this.#withdrawExpired(tx, { orgId: org.org_id, email, now, caller, correlationId });
       const [made] = await tx.sql<Invitation[]>`insert into invitations ${tx.sql.row(row)} on conflict do nothing returning ${columns(tx.sql)}`;
       if (!made) throw problem('invitation_pending', { detail: 'Revoke the pending invitation to send another.' });
-      await this.#mails.enqueue(tx, invitationMail(this.#ctx, { invitation: made, orgName: org.display_name, token, correlationId }), { org_id: org.org_id, invitation_id: made.invitation_id });
+      await this.#mail.queue(tx, { invitation: made, orgName: org.display_name, token, correlationId });
       await tx.emit('platform:sys:invitation:sent', SYSTEM.envId, { org_id: org.org_id, invitation_id: made.invitation_id });
       await this.#record(tx, 'invitation.sent', made, caller, correlationId);
       return made;
@@ -108,7 +108,7 @@ export class Invitations {
   async #withdraw(tx: RegistryTx, invitationId: string, caller: Caller, correlationId: string): Promise<Invitation> {
     const [revoked] = await tx.sql<[Invitation]>`update invitations set status = 'revoked' where invitation_id = ${invitationId} returning ${columns(tx.sql)}`;
     // A withdrawn invitation needs no mail any more.
-    await tx.sql`delete from mail_queue where invitation_id = ${invitationId}`;
+    await tx.cancel('inviteByMail', invitationId);
     await tx.emit('platform:sys:invitation:revoked', SYSTEM.envId, { org_id: revoked.org_id, invitation_id: invitationId });
     await this.#record(tx, 'invitation.revoked', revoked, caller, correlationId);
     return revoked;

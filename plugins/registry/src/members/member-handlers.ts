@@ -1,8 +1,6 @@
-import type { MailQueue } from '@platform/sdk';
 import type { memberRoutes } from '../../contract/routes/member-routes.ts';
 import type { Handlers } from '../context.ts';
 import type { Acceptance } from './acceptance.ts';
-import type { InvitationMail } from './invitation-mail.ts';
 import type { Invitations } from './invitations.ts';
 import type { Memberships } from './memberships.ts';
 import type { Removal } from './removal.ts';
@@ -13,12 +11,11 @@ interface Parts {
   readonly removal: Removal;
   readonly invitations: Invitations;
   readonly acceptance: Acceptance;
-  readonly mails: MailQueue<InvitationMail>;
   readonly shown: ShownInvitation;
 }
 
 /** Routes of members and invitations to who answers them. */
-export const memberHandlers = ({ memberships, removal, invitations, acceptance, mails, shown }: Parts): Handlers<keyof typeof memberRoutes> => ({
+export const memberHandlers = ({ memberships, removal, invitations, acceptance, shown }: Parts): Handlers<keyof typeof memberRoutes> => ({
   listMemberships: request => memberships.list(request),
   removeMembership: request => removal.remove(request),
   removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
@@ -32,5 +29,4 @@ export const memberHandlers = ({ memberships, removal, invitations, acceptance, 
   checkInvitation: request => invitations.check(request),
   deleteInvitation: request => invitations.revoke({ ...request, body: undefined }),
   revokeInvitation: request => invitations.revoke(request),
-  mailQueue: () => mails.state(),
 });

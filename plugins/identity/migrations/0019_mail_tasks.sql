@@ -1,0 +1,2 @@
+-- Mail of accounts is a task of the kernel now.
+drop table mail_queue;

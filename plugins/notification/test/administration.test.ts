@@ -1,0 +1,207 @@
+import { newId } from '@platform/kernel/base/ids';
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MailServer } from './fixtures/mail-server.ts';
+import { World } from './fixtures/world.ts';
+
+let world: World;
+let mail: MailServer;
+beforeAll(async () => {
+  [world, mail] = await Promise.all([World.start(), MailServer.open()]);
+});
+afterAll(async () => {
+  await world[Symbol.asyncDispose]();
+  await mail[Symbol.asyncDispose]();
+});
+const draft = (more = {}) => ({ name: 'Main', channel: 'email' as const, ...more });
+
+describe('gateways', () => {
+  test('NTF-015 hold references alone: a literal credential is refused, in the address too, and so is a reference to what belongs to others', async () => {
+    const env_id = world.env();
+    const [platform, admin] = [world.host.by(world.platformAdmin()), world.host.by(world.admin(env_id))];
+    const create = (by: typeof admin, more: object) => by.createGateway({ targetEnvId: env_id, body: draft(more) });
+    for (const credentials of [{ password: 'x' }, { secret_ref: 'env://A', password: 'x' }, { secret_ref: 'hunter2' }, { secret_ref: 7 }])
+      await expect(create(platform, { credentials })).rejects.toMatchObject({ status: 400, code: 'literal_credential' });
+    await expect(create(platform, { gateway_url: 'smtp://user:secret@mail.example' })).rejects.toMatchObject({ status: 400, code: 'literal_credential' });
+    for (const secret_ref of ['env://HOME', 'file:///run/platform/secrets/db', 'secrets://other/thing', `secrets://env/${newId()}/smtp`, `secrets://env/${env_id}/../x`])
+      await expect(create(admin, { credentials: { secret_ref } })).rejects.toMatchObject({ status: 403, code: 'credential_reserved' });
+    expect((await create(admin, { credentials: { secret_ref: `secrets://env/${env_id}/smtp` } })).credentials).toEqual({ secret_ref: `secrets://env/${env_id}/smtp` });
+    const stored = await world.sql<{ secret_ref: string }[]>`select secret_ref from gateways where env_id = ${env_id}`;
+    expect([...stored]).toEqual([{ secret_ref: `secrets://env/${env_id}/smtp` }]);
+  });
+
+  test('have addresses that may be reached', async () => {
+    const env_id = world.env();
+    const create = (gateway_url: string, more = {}) => world.host.by(world.admin(env_id)).createGateway({ targetEnvId: env_id, body: draft({ gateway_url, ...more }) });
+    for (const url of ['ftp://x.example', 'nonsense', 'http://relay.example/send', 'smtp://']) await expect(create(url)).rejects.toMatchObject({ status: 400, code: 'gateway_url_invalid' });
+    await expect(create('smtp://mail.example', { channel: 'sms' })).rejects.toMatchObject({ status: 400, code: 'gateway_url_invalid' });
+    await expect(create('smtp://mail.example', { config: { from: 'a@b.example, c@d.example' } })).rejects.toMatchObject({ status: 400, code: 'gateway_invalid' });
+    for (const url of ['https://relay.example/send', 'smtp://mail.example:587', 'smtps://mail.example', 'http://127.0.0.1:9/send']) expect((await create(url)).gateway_url).toBe(url);
+  });
+
+  test('NTF-051 of the platform and of organizations are changed by administrators of the platform alone', async () => {
+    const [env_id, org_id] = [world.env(), newId()];
+    world.orgs.set(env_id, org_id);
+    const [admin, platform] = [world.host.by(world.admin(env_id)), world.host.by(world.platformAdmin())];
+    for (const scope of ['sys', 'org'] as const) {
+      await expect(admin.createGateway({ targetEnvId: env_id, body: draft({ scope }) })).rejects.toMatchObject({ status: 403, code: 'platform_admin_required' });
+      const made = await platform.createGateway({ targetEnvId: env_id, body: draft({ scope, channel: 'sms' }) });
+      expect([made.scope, made.org_id, made.env_id]).toEqual([scope, scope === 'org' ? org_id : null, null]);
+      const at = { targetEnvId: env_id, params: { gateway_id: made.gateway_id } };
+      await expect(admin.updateGateway({ ...at, body: { enabled: false } })).rejects.toMatchObject({ status: 403 });
+      await expect(admin.deleteGateway(at)).rejects.toMatchObject({ status: 403 });
+      expect((await admin.listGateways({ targetEnvId: env_id })).items.map(({ gateway_id }) => gateway_id)).toContain(made.gateway_id);
+      await platform.deleteGateway(at);
+    }
+  });
+
+  test('NTF-037 NTF-050 are made, changed under their version, listed and removed; those of others are not there', async () => {
+    const [env_id, elsewhere] = [world.env(), world.env()];
+    const admin = world.host.by(world.admin(env_id));
+    const made = await admin.createGateway({ targetEnvId: env_id, body: draft({ config: { from: 'a@b.example' } }) });
+    const at = { targetEnvId: env_id, params: { gateway_id: made.gateway_id } };
+    const changed = await admin.updateGateway({ ...at, body: { name: 'Other' } });
+    expect([changed.name, changed.version, changed.config]).toEqual(['Other', 2, { from: 'a@b.example' }]);
+    const stale = await world.host.fetch(`/v1/gateways/${made.gateway_id}?target_env_id=${env_id}`, {
+      method: 'PUT',
+      persona: world.admin(env_id),
+      body: '{"name":"X"}',
+      headers: { 'if-match': '"1"' },
+    });
+    expect(stale.status).toBe(412);
+    await expect(world.host.by(world.admin(elsewhere)).getGateway({ targetEnvId: elsewhere, params: at.params })).rejects.toMatchObject({ status: 404 });
+    await admin.deleteGateway(at);
+    await expect(admin.getGateway(at)).rejects.toMatchObject({ status: 404, code: 'gateway_not_found' });
+  });
+
+  test('NTF-049 are tried through the same seam: kept ones and drafts, and a refusal of the provider is an answer', async () => {
+    const env_id = world.env();
+    const by = world.host.by(world.platformAdmin());
+    const gateway = draft({ gateway_url: `smtp://127.0.0.1:${mail.port}`, config: { from: 'a@b.example' } });
+    const tried = (body: object) => by.testGateway({ targetEnvId: env_id, body: { recipient: 'me@example.org', ...body } as never });
+    expect(await tried({ gateway })).toMatchObject({ ok: true, adapter: 'smtp' });
+    expect(mail.to('me@example.org')[0]?.mail.subject).toBe('Test');
+    const made = await by.createGateway({ targetEnvId: env_id, body: { ...gateway, config: { simulate_failure: { mode: 'always', error: 'as asked' } } } });
+    expect(await tried({ gateway_id: made.gateway_id })).toMatchObject({ ok: false, adapter: 'smtp', error: 'as asked' });
+    expect(await tried({ gateway: draft({ gateway_url: 'http://127.0.0.1:9/send' }) })).toMatchObject({ ok: false, adapter: 'http-relay', error: expect.stringContaining('could not be reached') });
+    expect(await by.tryGateway({ targetEnvId: env_id, params: { gateway_id: made.gateway_id }, body: { recipient: 'me@example.org' } })).toMatchObject({ ok: false });
+    await expect(tried({})).rejects.toMatchObject({ status: 400, code: 'gateway_invalid' });
+    await expect(tried({ gateway, recipient: 'a@b.example, c@d.example' })).rejects.toMatchObject({ status: 400, code: 'recipient_invalid' });
+  });
+});
+
+describe('administration', () => {
+  test('NTF-054 NTF-050 every administrative call without target_env_id is 400', async () => {
+    const persona = world.platformAdmin();
+    for (const path of [
+      '/v1/gateways',
+      '/v1/templates',
+      '/v1/dead-letters',
+      '/v1/suppressions',
+      '/v1/message-log',
+      '/v1/admin/messages',
+      '/v1/admin/relations',
+      '/v1/admin/attributes',
+      '/v1/admin/policy-sets',
+    ]) {
+      const answer = await world.host.fetch(path, { persona: { ...persona, scopes: [...persona.scopes, 'post:policy:admin'] } });
+      expect([path, answer.status, answer.json['code']]).toEqual([path, 400, 'target_env_required']);
+    }
+  });
+
+  test('NTF-052 NTF-053 NTF-055 pages are described for who may see them, and policy is administered with policy actions alone', async () => {
+    const env_id = world.env();
+    const persona = as.userIn(env_id, 'post:read', 'post:write', 'post:admin', 'post:policy:admin');
+    const target = `?target_env_id=${env_id}`;
+    for (const page of ['messages', 'gateways', 'gateways/new', 'dead-letters', 'templates', 'suppressions', 'preferences', 'policy']) {
+      const { status, json } = await world.host.fetch(`/v1/admin/ui/${page}${target}`, { persona });
+      expect([page, status, json['schema']]).toEqual([page, 200, 'platform.admin-ui/1']);
+    }
+    const policy = JSON.stringify((await world.host.fetch(`/v1/admin/ui/policy${target}`, { persona })).json);
+    for (const label of ['Relations', 'Attributes', 'Policy sets', 'Decisions']) expect(policy).toContain(label);
+    for (const kind of ['relations', 'attributes', 'policy-sets', 'decisions']) {
+      expect([kind, (await world.host.fetch(`/v1/admin/${kind}${target}`, { persona })).status]).toEqual([kind, 200]);
+      expect([kind, (await world.host.fetch(`/v1/admin/${kind}${target}`, { persona: world.admin(env_id) })).status]).toEqual([kind, 403]);
+    }
+  });
+
+  test('a message is explained: what each channel did, why, by which gateway and after which tries, with the correlation to the change', async () => {
+    const env_id = world.env();
+    const admin = world.host.by(world.admin(env_id));
+    await world.gateway(env_id, { channel: 'sms', name: 'Texts', config: { simulate_failure: { mode: 'first_n', n: 1, error: 'no signal' } } });
+    const id = await world.send({ env_id, recipient: { user_id: 'u', phone: '1' }, channels: ['sms', 'push'], correlation_id: 'change-1', template: { key: 'no.such' }, subject: 'S', body: 'b' });
+    await world.tried(id, 1, 'sms');
+    await world.host.clock.advance('1s');
+    await world.reaches(id, 'delivered', 'sms');
+    await world.reaches(id, 'no_gateway', 'push');
+    const explained = await admin.explainMessage({ targetEnvId: env_id, params: { notification_id: id } });
+    expect(explained).toMatchObject({ correlation_id: 'change-1', rendering: { template_key: 'no.such', rendered_from: 'literal', why: expect.stringContaining('no template no.such') } });
+    expect(explained.channels).toMatchObject([
+      { channel: 'view', state: 'delivered', why: 'the inbox always gets it' },
+      { channel: 'push', state: 'no_gateway', why: expect.stringContaining('no gateway') },
+      { channel: 'sms', state: 'delivered', gateway: 'Texts', why: 'taken by the gateway Texts', attempts: [{ reason: 'no signal' }] },
+    ]);
+    const search = async (query: object) => (await admin.searchMessages({ targetEnvId: env_id, query })).items.map(({ notification_id }) => notification_id);
+    expect([
+      await search({ correlation_id: 'change-1' }),
+      await search({ channel: 'push', state: 'no_gateway' }),
+      await search({ state: 'dead_lettered' }),
+      await search({ user_id: 'nobody' }),
+    ]).toEqual([[id], [id], [], []]);
+    await expect(world.host.by(world.admin(world.env())).explainMessage({ targetEnvId: world.env(), params: { notification_id: id } })).rejects.toMatchObject({ status: expect.any(Number) });
+  });
+
+  test('NTF-061 NTF-064 KRN-011 its events are named with colons, carry everything, and its health says the build', async () => {
+    for (const name of Object.keys(world.host.manifest.events)) expect(name).toMatch(/^[a-z0-9_-]+(:[a-z0-9_-]+){2,3}$/);
+    const { json } = await world.host.fetch('/v1/health');
+    expect(json).toMatchObject({ service: 'post', build: 'test', version: expect.stringContaining('test') });
+  });
+
+  test('NTF-030 NTF-031 NTF-018 keeps messages and what they need alone: no policies, no changes of producers, no secrets', async () => {
+    const tables = await world.sql<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;
+    const kernels = ['audit_marks', 'consumer_leads', 'idempotent_answers', 'inbox', 'outbox', 'schema_migrations', 'service_keys', 'work_jobs', 'work_tasks'];
+    expect(tables.map(({ name }) => name).filter(name => !kernels.includes(name))).toEqual([
+      'dead_letters',
+      'deliveries',
+      'gateways',
+      'mailbox',
+      'messages',
+      'preferences',
+      'suppressions',
+      'templates',
+    ]);
+    const columns = await world.sql<{ name: string }[]>`select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = 'gateways'`;
+    expect(columns.map(({ name }) => name).filter(name => /secret|password|token|credential/.test(name))).toEqual(['secret_ref']);
+  });
+});
+
+describe('upkeep', () => {
+  test('G-POST-08 messages are kept 180 days, deliveries 90', async () => {
+    const env_id = world.env();
+    const ids = [await world.send({ env_id }), await world.send({ env_id }), await world.send({ env_id })];
+    for (const id of ids) await world.shown(id);
+    const age = (table: 'messages' | 'deliveries', id: string, days: number) =>
+      table === 'messages'
+        ? world.sql`update messages set created_at = ${new Date(world.host.clock.now().getTime() - days * 86_400_000).toISOString()} where notification_id = ${id}`
+        : world.sql`update deliveries set created_at = ${new Date(world.host.clock.now().getTime() - days * 86_400_000).toISOString()} where notification_id = ${id}`;
+    await age('messages', ids[0] as string, 181);
+    await age('messages', ids[1] as string, 179);
+    await age('deliveries', ids[1] as string, 91);
+    await world.host.clock.advance('61m');
+    const left = await world.sql<{ notification_id: string; deliveries: number }[]>`
+      select m.notification_id, count(d.delivery_id)::int as deliveries from messages m left join deliveries d using (notification_id) where m.env_id = ${env_id} group by m.notification_id order by m.notification_id`;
+    expect([...left]).toEqual([
+      { notification_id: ids[1], deliveries: 0 },
+      { notification_id: ids[2], deliveries: 1 },
+    ]);
+  });
+
+  test('a delivery whose task was lost is queued anew', async () => {
+    const env_id = world.env();
+    const id = await world.send({ env_id, recipient: { user_id: 'u', email: 'lost@example.org' }, channels: ['email'] });
+    await world.reaches(id, 'delivered');
+    await world.sql`update deliveries set state = 'pending', next_attempt_at = ${new Date(world.host.clock.now().getTime() - 3_600_000).toISOString()} where notification_id = ${id} and channel = 'email'`;
+    await world.host.clock.advance('61s');
+    await world.reaches(id, 'delivered');
+  });
+});

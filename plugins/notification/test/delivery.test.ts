@@ -1,0 +1,323 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newId } from '@platform/kernel/base/ids';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MailServer } from './fixtures/mail-server.ts';
+import { RelayServer } from './fixtures/relay-server.ts';
+import { World } from './fixtures/world.ts';
+
+let world: World;
+let mail: MailServer;
+let relay: RelayServer;
+beforeAll(async () => {
+  [world, mail, relay] = await Promise.all([World.start(), MailServer.open(), RelayServer.open()]);
+});
+afterAll(async () => {
+  await Promise.all([mail[Symbol.asyncDispose](), relay[Symbol.asyncDispose]()]);
+  await world[Symbol.asyncDispose]();
+});
+
+let people = 0;
+const somebody = () => `person${++people}@example.org`;
+const smtp = (envId: string, more = {}) => world.gateway(envId, { gateway_url: `smtp://127.0.0.1:${mail.port}`, config: { from: 'Shop <shop@example.com>' }, ...more });
+const viaRelay = (envId: string, more = {}) => world.gateway(envId, { gateway_url: relay.url, config: { from: 'shop@example.com' }, ...more });
+const mailTo = (env_id: string, email: string, more = {}) => world.send({ env_id, recipient: { user_id: 'somebody', email }, channels: ['email'], ...more });
+const dead = async (envId: string) => (await world.host.by(world.admin(envId)).listDeadLetters({ targetEnvId: envId })).items;
+
+describe('e-mail by SMTP', () => {
+  test('NTF-005 NTF-036 leaves by the gateway of its environment, as text and HTML, to exactly one address', async () => {
+    const env_id = world.env();
+    await smtp(env_id);
+    const [to, correlation_id] = [somebody(), `c-${newId()}`];
+    const id = await mailTo(env_id, to, { subject: 'Räksmörgås\n& more', body: 'Look:\nhttps://shop.example/a?b=1&c=2\n<b>bold</b>', correlation_id });
+    const delivery = await world.reaches(id, 'delivered');
+    const [got] = mail.to(to);
+    expect(got?.envelope).toEqual({ from: 'shop@example.com', to: [to] });
+    expect(got?.mail.subject).toBe('Räksmörgås & more');
+    expect(got?.mail.from?.value).toEqual([{ name: 'Shop', address: 'shop@example.com' }]);
+    expect(got?.mail.messageId).toBe(`<${delivery.delivery_id}@post.localhost>`);
+    expect(got?.mail.text).toContain('https://shop.example/a?b=1&c=2');
+    expect(got?.mail.html).toContain('href="https://shop.example/a?b=1&amp;c=2"');
+    expect(got?.mail.html).toContain('&lt;b&gt;bold&lt;/b&gt;');
+    expect(got?.mail.headers.get('x-platform-correlation-id')).toBe(correlation_id);
+    expect(got?.mail.headers.has('list-unsubscribe')).toBe(false);
+  });
+
+  test('NTF-043 NTF-044 C1 is tried again after 1 s, 5 s and 30 s, then lies with the dead letters with the words of every try, under one Message-ID', async () => {
+    const env_id = world.env();
+    await smtp(env_id);
+    const to = somebody();
+    mail.refusals.set(to, { code: 451, words: '4.7.1 greylisted' });
+    const id = await mailTo(env_id, to);
+    let [tries, waits] = [1, [] as number[]];
+    for (const pause of ['1s', '5s', '30s']) {
+      const { state, retries_used, next_attempt_at } = await world.tried(id, tries);
+      expect([state, retries_used]).toEqual(['pending', tries]);
+      waits.push(Date.parse(next_attempt_at as string) - world.host.clock.now().getTime());
+      await world.host.clock.advance(pause);
+      tries += 1;
+    }
+    expect(waits).toEqual([1_000, 5_000, 30_000]);
+    const { attempts, history } = await world.reaches(id, 'dead_lettered');
+    expect([attempts, history.length]).toEqual([4, 4]);
+    const [letter] = await dead(env_id);
+    expect(letter).toMatchObject({ notification_id: id, channel: 'email', attempts: 4, error: expect.stringContaining('4.7.1 greylisted') });
+    expect(letter?.history).toHaveLength(4);
+    const told = await world.host.events('platform:post:deadletter:added');
+    expect(told.some(({ payload }) => payload['notification_id'] === id)).toBe(true);
+    // NTF-029: the inbox has had it all along.
+    expect((await world.delivery(id, 'view'))?.state).toBe('delivered');
+    mail.refusals.delete(to);
+  });
+
+  test('NTF-041 NTF-045 NTF-046 a replay takes the record away and tries anew; the inbox hears of it once; an unknown one is 404', async () => {
+    const env_id = world.env();
+    const admin = world.host.by(world.admin(env_id));
+    const gateway = await world.gateway(env_id, { config: { simulate_failure: { mode: 'first_n', n: 4, error: 'not now' } } });
+    const id = await mailTo(env_id, somebody());
+    for (const pause of ['1s', '5s', '30s']) {
+      const tries = ['1s', '5s', '30s'].indexOf(pause) + 1;
+      await world.tried(id, tries);
+      await world.host.clock.advance(pause);
+    }
+    await world.reaches(id, 'dead_lettered');
+    const [letter] = await dead(env_id);
+    const at = { targetEnvId: env_id, params: { dead_letter_id: letter?.dead_letter_id as string } };
+    expect(await admin.replayDeadLetter(at)).toEqual({ notification_id: id, delivery_id: letter?.delivery_id, status: 'pending' });
+    await expect(admin.replayDeadLetter(at)).rejects.toMatchObject({ status: 404, code: 'dead_letter_not_found' });
+    await world.reaches(id, 'delivered');
+    await world.shown(id);
+    expect(await dead(env_id)).toEqual([]);
+    expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:notification:received' && payload['notification_id'] === id)).toHaveLength(1);
+    const elsewhere = world.env();
+    await expect(world.host.by(world.admin(elsewhere)).replayDeadLetter({ ...at, targetEnvId: elsewhere })).rejects.toMatchObject({ status: 404 });
+    expect((await admin.getGateway({ targetEnvId: env_id, params: { gateway_id: gateway.gateway_id } })).config.simulate_failure).toEqual({ mode: 'first_n', n: 4, error: 'not now' });
+  });
+
+  test('NTF-050 all dead letters of a channel are replayed at once', async () => {
+    const env_id = world.env();
+    const admin = world.host.by(world.admin(env_id));
+    // Nobody can be reached: no address for the channel.
+    for (const channel of ['sms', 'sms', 'mail'] as const) await world.reaches(await world.send({ env_id, channels: [channel], recipient: { user_id: 'u' } }), 'dead_lettered', channel);
+    expect((await dead(env_id)).length).toBe(3);
+    expect((await admin.listDeadLetters({ targetEnvId: env_id, query: { channel: 'mail' } })).items.length).toBe(1);
+    expect(await admin.replayMatching({ targetEnvId: env_id, body: { channel: 'sms' } })).toEqual({ replayed: 2, more: false });
+  });
+
+  test('an address that is refused for good is a dead letter at once, is suppressed, and gets mail again after an undo', async () => {
+    const env_id = world.env();
+    const admin = world.host.by(world.admin(env_id));
+    await smtp(env_id);
+    const to = somebody();
+    mail.refusals.set(to, { code: 550, words: '5.1.1 no such user' });
+    expect((await world.reaches(await mailTo(env_id, to), 'dead_lettered')).attempts).toBe(1);
+    mail.refusals.delete(to);
+    expect((await world.reaches(await mailTo(env_id, to), 'suppressed')).why).toContain('5.1.1 no such user');
+    const [kept] = (await admin.listSuppressions({ targetEnvId: env_id })).items;
+    expect(kept).toMatchObject({ address: to, channel: 'email', reason: expect.stringContaining('5.1.1 no such user') });
+    await admin.deleteSuppression({ targetEnvId: env_id, params: { suppression_id: kept?.suppression_id as string } });
+    await world.reaches(await mailTo(env_id, to), 'delivered');
+    expect(mail.to(to)).toHaveLength(1);
+    // A refusal by policy says nothing of the address.
+    const blocked = somebody();
+    mail.refusals.set(blocked, { code: 550, words: '5.7.1 blocked by policy' });
+    expect((await world.tried(await mailTo(env_id, blocked), 1)).state).toBe('pending');
+    mail.refusals.delete(blocked);
+  });
+
+  test('a mail that comes back later suppresses its address', async () => {
+    const env_id = world.env();
+    await smtp(env_id);
+    const to = somebody();
+    const { delivery_id } = await world.reaches(await mailTo(env_id, to), 'delivered');
+    const relayed = world.host.by(as.machine('bounce', 'post:bounces:write'));
+    const message_id = `<${delivery_id}@post.localhost>`;
+    expect(await relayed.reportBounce({ body: { message_id, kind: 'transient', reason: 'full' } })).toEqual({ suppressed: false });
+    expect(await relayed.reportBounce({ body: { message_id, kind: 'permanent', reason: 'gone' } })).toEqual({ suppressed: true });
+    expect((await world.reaches(await mailTo(env_id, to), 'suppressed')).why).toContain('gone');
+    await expect(relayed.reportBounce({ body: { message_id: `<${newId()}@x>`, kind: 'permanent' } })).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe('e-mail by an HTTP relay', () => {
+  test('NTF-016 NTF-018 NTF-019 NTF-021 posts the documented body with the secret as bearer, which is in no row and no log', async () => {
+    const env_id = world.env();
+    const secret_ref = world.secret('key-of-the-relay\n');
+    await viaRelay(env_id, { credentials: { secret_ref } });
+    const to = somebody();
+    const { delivery_id } = await world.reaches(await mailTo(env_id, to), 'delivered');
+    const posted = relay.posted.find(({ body }) => body['to'] === to);
+    expect(posted?.headers).toMatchObject({ authorization: 'Bearer key-of-the-relay', 'content-type': 'application/json' });
+    expect(posted?.body).toEqual({
+      from: 'shop@example.com',
+      to,
+      subject: 'Hello',
+      text: 'It happened.',
+      html: expect.stringContaining('It happened.'),
+      headers: expect.objectContaining({ 'Auto-Submitted': 'auto-generated' }),
+      message_id: `<${delivery_id}@post.localhost>`,
+    });
+    const tables = JSON.stringify([
+      await world.sql`select * from gateways`,
+      await world.sql`select * from deliveries`,
+      await world.sql`select * from work_tasks`,
+      await world.sql`select * from outbox`,
+    ]);
+    expect(tables).not.toContain('key-of-the-relay');
+    world.host.process.telemetry.flush();
+    expect(readFileSync(join(world.stores.dataDir, 'logs', 'test-post.log'), 'utf8')).not.toContain('key-of-the-relay');
+  });
+
+  test('NTF-020 credentials that cannot be resolved do not keep the message from being tried', async () => {
+    const env_id = world.env();
+    await viaRelay(env_id, { credentials: { secret_ref: 'file:///nowhere/at/all' } });
+    const to = somebody();
+    await world.reaches(await mailTo(env_id, to), 'delivered');
+    expect(relay.posted.find(({ body }) => body['to'] === to)?.headers.authorization).toBeUndefined();
+  });
+
+  test('a redirect and a refusal are no delivery, and their words are kept', async () => {
+    const env_id = world.env();
+    await viaRelay(env_id);
+    relay.answer = response => response.writeHead(302, { location: relay.url }).end();
+    const before = relay.posted.length;
+    expect((await world.tried(await mailTo(env_id, somebody()), 1)).last_error).toBe('the relay answered 302');
+    expect(relay.posted.length).toBe(before + 1);
+    relay.answer = response => response.writeHead(500).end('quota\nexceeded');
+    expect((await world.tried(await mailTo(env_id, somebody()), 1)).last_error).toBe('the relay answered 500: quota exceeded');
+    relay.answer = response => response.writeHead(202).end();
+  });
+});
+
+describe('channels', () => {
+  test('NTF-022 NTF-032 NTF-038 those without a provider go through the same seam, and fail as their gateway says', async () => {
+    const env_id = world.env();
+    for (const channel of ['sms', 'push', 'web_push', 'mail'] as const) await world.gateway(env_id, { channel, name: channel });
+    const recipient = { user_id: 'u', phone: '+4912345', address: 'A Street 1' };
+    const id = await world.send({ env_id, recipient, channels: ['sms', 'push', 'web_push', 'mail'] });
+    for (const channel of ['sms', 'push', 'web_push', 'mail']) await world.reaches(id, 'delivered', channel);
+    const failing = world.env();
+    await world.gateway(failing, { channel: 'sms', config: { simulate_failure: { mode: 'always', error: 'no signal' } } });
+    const failed = await world.send({ env_id: failing, recipient, channels: ['sms'] });
+    expect((await world.tried(failed, 1, 'sms')).last_error).toBe('no signal');
+  });
+
+  test('NTF-037 the first enabled gateway is taken: of the environment, of its organization, of the platform', async () => {
+    const [env_id, org_id] = [world.env(), newId()];
+    world.orgs.set(env_id, org_id);
+    const chosen = async () => {
+      const id = await world.send({ env_id, recipient: { user_id: 'u', phone: '1' }, channels: ['sms'] });
+      await world.reaches(id, 'delivered', 'sms');
+      return (await world.host.by(world.admin(env_id)).explainMessage({ targetEnvId: env_id, params: { notification_id: id } })).channels.find(({ channel }) => channel === 'sms')?.gateway;
+    };
+    const platform = await world.gateway(env_id, { channel: 'sms', name: 'of the platform', scope: 'sys' });
+    expect(await chosen()).toBe('of the platform');
+    await world.gateway(env_id, { channel: 'sms', name: 'of the organization', scope: 'org' });
+    expect(await chosen()).toBe('of the organization');
+    const own = await world.gateway(env_id, { channel: 'sms', name: 'of the environment' });
+    expect(await chosen()).toBe('of the environment');
+    await world.host.by(world.admin(env_id)).updateGateway({ targetEnvId: env_id, params: { gateway_id: own.gateway_id }, body: { enabled: false } });
+    expect(await chosen()).toBe('of the organization');
+    await world.host.by(world.platformAdmin()).deleteGateway({ targetEnvId: env_id, params: { gateway_id: platform.gateway_id } });
+  });
+
+  test('NTF-027 NTF-028 NTF-029 H-28 muted categories and quiet hours keep messages from going out, never from the inbox, and it is said why', async () => {
+    const env_id = world.env();
+    const user = as.userIn(env_id, 'post:read', 'post:write');
+    await smtp(env_id);
+    const prefer = (body: object) => world.host.by(user).putPreferences({ body: { muted_categories: [], quiet_hours: [], ...body } as never });
+    const send = async (category: string) => world.send({ env_id, category, recipient: { user_id: user.id, email: somebody() }, channels: ['email'] });
+    expect(await world.host.by(user).getPreferences()).toEqual({ muted_categories: [], quiet_hours: [], timezone: null });
+    await prefer({ muted_categories: ['marketing'] });
+    const muted = await send('marketing');
+    expect((await world.reaches(muted, 'suppressed')).why).toContain('muted');
+    expect((await world.delivery(muted, 'view'))?.state).toBe('delivered');
+    await world.reaches(await send('security'), 'delivered');
+    const hour = world.host.clock.now().getUTCHours();
+    await prefer({ quiet_hours: [{ start_hour: hour, end_hour: (hour + 1) % 24 }] });
+    const quiet = await send('security');
+    expect((await world.reaches(quiet, 'suppressed')).why).toContain('quiet hour');
+    // The same hours on a clock that is eleven hours ahead are not now.
+    await prefer({ quiet_hours: [{ start_hour: hour, end_hour: (hour + 1) % 24 }], timezone: 'Pacific/Noumea' });
+    await world.reaches(await send('security'), 'delivered');
+    await expect(prefer({ timezone: 'Mars/Olympus' })).rejects.toMatchObject({ status: 400, code: 'timezone_unknown' });
+  });
+
+  test('what has expired is not sent any more', async () => {
+    const env_id = world.env();
+    await smtp(env_id);
+    const id = await mailTo(env_id, somebody(), { expires_at: new Date(world.host.clock.now().getTime() - 1_000).toISOString() });
+    expect((await world.reaches(id, 'suppressed')).why).toContain('expired');
+  });
+});
+
+describe('marketing mail', () => {
+  test('can be ended by its link: GET shows, POST in one click mutes the category', async () => {
+    const env_id = world.env();
+    const user = as.userIn(env_id, 'post:read', 'post:write');
+    await smtp(env_id);
+    const to = somebody();
+    const send = () => world.send({ env_id, category: 'marketing', recipient: { user_id: user.id, email: to }, channels: ['email'] });
+    await world.reaches(await send(), 'delivered');
+    const headers = mail.to(to)[0]?.mail.headers;
+    const list = headers?.get('list') as unknown as { unsubscribe: { url: string }; 'unsubscribe-post': { name: string } };
+    expect(list['unsubscribe-post']).toEqual({ name: 'List-Unsubscribe=One-Click' });
+    const link = new URL(list.unsubscribe.url);
+    expect(link.origin).toBe('https://post.ops.sys.localhost:8443');
+    const shown = await world.host.fetch(link.pathname);
+    expect([shown.status, shown.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect((await world.host.by(user).getPreferences()).muted_categories).toEqual([]);
+    const posted = await world.host.fetch(link.pathname, { method: 'POST', body: 'List-Unsubscribe=One-Click', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+    expect(posted.status).toBe(200);
+    expect((await world.host.by(user).getPreferences()).muted_categories).toEqual(['marketing']);
+    await world.reaches(await send(), 'suppressed');
+    expect((await world.host.fetch(`${link.pathname}x`, { method: 'POST', body: '' })).status).toBe(404);
+  });
+});
+
+describe('development', () => {
+  test('F-50 a mail without a gateway is in the mailbox, with its links; nothing is when there is a gateway', async () => {
+    const [env_id, to] = [world.env(), somebody()];
+    const id = await mailTo(env_id, to, { body: 'Join:\nhttps://console.example/#/bootstrap?org=1&invitation=abc' });
+    expect((await world.reaches(id, 'delivered')).why).toContain('mailbox');
+    const by = world.host.by(as.user('post:mailbox:read'));
+    const { items } = await by.listMailbox({ query: { to } });
+    expect(items).toMatchObject([{ to, subject: 'Hello', links: ['https://console.example/#/bootstrap?org=1&invitation=abc'], headers: { To: to, 'Message-ID': expect.any(String) } }]);
+    expect(await by.getMail({ params: { mail_id: items[0]?.mail_id as string } })).toEqual(items[0]);
+    await smtp(env_id);
+    await world.reaches(await mailTo(env_id, to), 'delivered');
+    expect((await by.listMailbox({ query: { to } })).items).toHaveLength(1);
+    await by.deleteMail({ params: { mail_id: items[0]?.mail_id as string } });
+    await expect(by.getMail({ params: { mail_id: items[0]?.mail_id as string } })).rejects.toMatchObject({ status: 404 });
+    await expect(world.host.by(world.admin(env_id)).listMailbox()).rejects.toMatchObject({ status: 403 });
+  });
+
+  test('other channels without a gateway say so', async () => {
+    const id = await world.send({ env_id: world.env(), channels: ['push'] });
+    expect((await world.reaches(id, 'no_gateway', 'push')).why).toContain('no gateway for push');
+  });
+});
+
+describe('a provider that hangs', () => {
+  test('H-26 keeps neither other channels nor other environments waiting', async () => {
+    const [hung, fine] = [world.env(), world.env()];
+    const hanging = await RelayServer.open();
+    hanging.answer = () => undefined;
+    await world.gateway(hung, { gateway_url: hanging.url, config: { from: 'a@example.com' } });
+    await world.gateway(hung, { channel: 'sms', name: 'sms' });
+    await smtp(fine);
+    const stuck = [];
+    for (let n = 0; n < 24; n++) stuck.push(await mailTo(hung, somebody()));
+    await eventually(() => hanging.posted.length).toBeGreaterThan(0);
+    const [other, sms] = [await mailTo(fine, somebody()), await world.send({ env_id: hung, recipient: { user_id: 'u', phone: '1' }, channels: ['sms'] })];
+    await world.reaches(other, 'delivered');
+    await world.reaches(sms, 'delivered', 'sms');
+    expect(hanging.posted.length).toBeLessThanOrEqual(8);
+    await hanging[Symbol.asyncDispose]();
+    // Those in its hands fail; the rest is not even tried for a while.
+    for (const id of stuck) await world.tried(id, 1);
+    expect(hanging.posted.length).toBeLessThan(24);
+  });
+});
