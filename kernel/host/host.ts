@@ -27,8 +27,6 @@ export interface HostOptions {
   readonly edgePort: number;
   readonly logLevel: string;
   readonly pqMode: PqMode;
-  /** Days of the authority's certificates, when they are made; the usual ones where nothing is said. */
-  readonly validity?: { readonly rootDays: number; readonly intermediateDays: number };
   /** Address of this machine in the fleet. */
   readonly ip: string;
   /** How long a process lives on whose host is gone, until another host takes it over; 0 for as long as it takes. */
@@ -36,6 +34,8 @@ export interface HostOptions {
   readonly releasesDir: string | undefined;
   /** The fleet that invited this machine; its own where there is none. */
   readonly join?: Invitation;
+  /** Days of the authority's certificates, when they are made; the usual ones where nothing is said. */
+  readonly validity?: { readonly rootDays: number; readonly intermediateDays: number };
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly backends?: BackendLimits;

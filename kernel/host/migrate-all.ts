@@ -16,7 +16,7 @@ import { openStores } from './stores.ts';
 export async function migrateAll(options: HostOptions): Promise<readonly string[]> {
   await using owned = new DisposalStack();
   owned.own(lockDataDir(options.dataDir));
-  const authority = await openAuthority(options.dataDir);
+  const authority = await openAuthority(options.dataDir, options.validity);
   const { platform, others } = await readAll({ ...options, pluginDirs: [] }, []);
   const stores = await openStores(owned, { ...options, authority, guarded: false });
   const anchors = anchorsOf(authority);

@@ -15,10 +15,10 @@ export class ServiceMetrics {
   readonly #durations: Histogram<'service' | 'operation' | 'status'>;
   readonly #refusals: Counter<'service' | 'code'>;
   readonly #service: string;
-  /** Between two tellings to the statistics. */
-  readonly traffic: TrafficWindow;
   #requests = 0;
   #serverErrors = 0;
+  /** Between two tellings to the statistics. */
+  readonly traffic: TrafficWindow;
 
   constructor(service: string) {
     this.#service = service;

@@ -13,7 +13,8 @@ export const supervisor = defineContract({
   title: 'Fleet',
   placement: { tier: 0, singleton: true },
   essential: true,
-  uses: {},
+  /** Itself on other machines, which it asks to leave. */
+  uses: { captain: ['captain:admin'] },
   workloads: {
     /** Starts services on other machines, and may do nothing else (SUP-105). */
     remote: { captain: ['captain:instances:write'] },
