@@ -15,6 +15,8 @@ export interface KernelRouteParts {
   readonly build: string;
   readonly startedAt: number;
   readonly active: () => number;
+  /** What the service says of its own health beside. */
+  readonly health: () => Promise<Readonly<Record<string, unknown>>>;
   readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
   /** Plugins that are not running, and services whose process was given up on. */
   readonly failedPlugins: () => Failed | Promise<Failed>;
@@ -43,6 +45,7 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
         uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
         active_connections: Math.max(0, parts.active() - 1),
         ...(failed.length > 0 ? { failed_plugins: failed } : {}),
+        ...(await parts.health()),
       };
     }),
     readiness: mounted(get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }), async () => {

@@ -266,6 +266,7 @@ export class ServiceInstance implements AsyncDisposable {
         build,
         startedAt: this.#startedAt,
         active: () => this.#app?.active ?? 0,
+        health: async () => (await (this.#behaviour as { health?: () => object } | undefined)?.health?.()) as Record<string, unknown>,
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),

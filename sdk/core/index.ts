@@ -39,3 +39,4 @@ export { isReply, notModified, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';
 export type { Counted, Limit, LimitOptions } from './src/limit.ts';
+export { type Traffic, TrafficWindow } from './src/traffic-window.ts';
