@@ -199,9 +199,10 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('link', { name: 'Platform', exact: true }).click();
     await ada.getByRole('list', { name: 'Tenant registry' }).getByRole('link', { name: 'Unfinished work' }).click();
     await ada.getByRole('heading', { name: 'Unfinished work', level: 1 }).waitFor();
-    const asked = async () => (await witness.saying('/v1/admin/unfinished')).filter(({ method }) => method === 'GET');
-    await expect.poll(async () => (await asked()).length).toBeGreaterThan(0);
-    const data = await asked();
+    const read = async () => (await witness.saying('/v1/admin/unfinished')).filter(({ method }) => method === 'GET');
+    // The heading is there before the rows are asked for.
+    await expect.poll(async () => (await read()).length).toBeGreaterThan(0);
+    const data = await read();
     for (const { url, headers } of data) expect([headers['x-bff-target-env-id'], url.searchParams.get('target_env_id')]).toEqual([system, system]);
     const byConsole = witness.seen.filter(({ headers }) => headers['origin'] === console_ || headers['referer']?.startsWith(console_));
     expect(byConsole.filter(({ url, document }) => !document && url.origin !== console_ && url.origin !== gateway.replace('https:', url.protocol)).map(({ url }) => url.origin)).toEqual([]);

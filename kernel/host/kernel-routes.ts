@@ -16,6 +16,8 @@ export interface KernelRouteParts {
   readonly startedAt: number;
   readonly active: () => number;
   readonly totals: () => { readonly requests: number; readonly server_errors: number };
+  /** What the service says of its own health beside. */
+  readonly health: () => Promise<Readonly<Record<string, unknown>>>;
   readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
   /** Plugins that are not running, and services whose process was given up on. */
   readonly failedPlugins: () => Failed | Promise<Failed>;
@@ -48,6 +50,7 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
           // How busy it is, is for the platform's own workloads.
           ...(peer ? parts.totals() : {}),
           ...(failed.length > 0 ? { failed_plugins: failed } : {}),
+          ...(await parts.health()),
         };
       },
     ),

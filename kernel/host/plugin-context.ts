@@ -206,6 +206,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     keys: parts.keys as never,
     secrets: secretsPort(parts.secrets),
     policy: {
+      attributes: (principal, envId) => parts.engine.attributes(principal, envId),
       allows: async (caller, action, resource) =>
         parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),
       explain: inquiry => inquire(inquiry, { load: capability(manifest, 'policy-store', parts.policy).snapshot, log: parts.log, correlationId: correlation() }),

@@ -284,6 +284,7 @@ export class ServiceInstance implements AsyncDisposable {
         startedAt: this.#startedAt,
         active: () => this.#app?.active ?? 0,
         totals: () => this.#metrics.totals,
+        health: async () => (await (this.#behaviour as { health?: () => object } | undefined)?.health?.()) as Record<string, unknown>,
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),

@@ -120,7 +120,7 @@ test('H-02 a backend whose certificate was revoked is not talked to, nor on the 
 describe('a second try (H-27)', () => {
   const broken = () => backend(socket => socket.destroy());
 
-  test('a POST that may have arrived is not sent again', async () => {
+  test('ING-041 H-27 a POST that may have arrived is not sent again', async () => {
     const { port, seen } = await broken();
     const { pools, told } = poolsTo(port);
     expect(await codeOf(pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
@@ -128,7 +128,7 @@ describe('a second try (H-27)', () => {
     expect(told).toEqual(['suspect 0']);
   });
 
-  test('a GET is, and so is a POST that names its idempotency key, each once and elsewhere', async () => {
+  test('ING-041 ING-042 H-27 a GET is, and so is a POST that names its idempotency key, each once and elsewhere', async () => {
     for (const init of [
       { method: 'GET', path: '/', headers: {} },
       { method: 'POST', path: '/', headers: { 'idempotency-key': 'k' }, body: '{}' },
@@ -208,6 +208,55 @@ describe('F-16 F-17 the connections of a caller', () => {
     const { port } = await backend(socket => socket.write(OK));
     const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
     for (let turn = 0; turn < 5; turn++) expect((await pools.request(caller, 'probe', get)).statusCode).toBe(200);
+  });
+});
+
+describe('a connection to a backend', () => {
+  const get = { method: 'GET', path: '/', headers: {} };
+  const said = async (pools: BackendPools, init: object = get) => (await pools.request(caller, 'probe', init as never)).body.text();
+  /** A backend that numbers its connections, and says on which one it answers. */
+  const counting = async (answer: (socket: TLSSocket, connection: number, request: string) => void) => {
+    const connections = new Map<TLSSocket, number>();
+    return backend((socket, request) => {
+      if (!connections.has(socket)) connections.set(socket, connections.size + 1);
+      answer(socket, connections.get(socket) ?? 0, request);
+    });
+  };
+  const answered = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+
+  test('ING-039 comes from the idle ones of its address and name; another address has its own', async () => {
+    const one = await counting((socket, connection) => socket.write(answered(`one ${connection}`)));
+    const two = await counting((socket, connection) => socket.write(answered(`two ${connection}`)));
+    const { pools } = poolsTo(one.port, two.port);
+    expect([await said(pools), await said(pools), await said(pools), await said(pools)]).toEqual(['one 1', 'two 1', 'one 1', 'two 1']);
+  });
+
+  test('ING-040 serves one request at a time: a second takes another one', async () => {
+    const held: [TLSSocket, number][] = [];
+    const { port } = await counting((socket, connection) => held.push([socket, connection]));
+    const { pools } = poolsTo(port);
+    const both = [said(pools), said(pools)];
+    await expect.poll(() => held.length).toBe(2);
+    for (const [socket, connection] of held) socket.write(answered(String(connection)));
+    expect((await Promise.all(both)).toSorted()).toEqual(['1', '2']);
+  });
+
+  test('ING-041 that went stale fails once; the second try is on a new one, though more idle ones are there', async () => {
+    const held: TLSSocket[] = [];
+    const { port, seen } = await counting((socket, connection, request) => {
+      if (request.includes('/first')) held.push(socket);
+      // The first two are over when they are used again.
+      else if (connection <= 2) socket.destroy();
+      else socket.write(answered(`fresh ${connection}`));
+    });
+    const { pools } = poolsTo(port);
+    const both = [said(pools, { ...get, path: '/first' }), said(pools, { ...get, path: '/first' })];
+    await expect.poll(() => held.length).toBe(2);
+    for (const socket of held) socket.write(answered('ok'));
+    await Promise.all(both);
+    await expect.poll(() => pools.figures['backend_idle']).toBe(2);
+    expect(await said(pools)).toBe('fresh 3');
+    expect(seen).toHaveLength(4);
   });
 });
 

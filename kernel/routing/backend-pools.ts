@@ -8,15 +8,13 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import type { Workload } from '../identity/workload.ts';
 import { backendHeaders, isUnsendable, refuseUnsendable } from './backend-request.ts';
+import { CONNECT_MS, dial, PROBE_MS } from './dial.ts';
 import { type BackendLimits, ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
-import type { Directory } from './directory.ts';
+import type { Directory, Instance } from './directory.ts';
 import { Forwarding } from './forwarding.ts';
 
-const CONNECT_MS = 2_000;
 const RESPONSE_MS = 60_000;
 const KEEP_ALIVE_MS = 30_000;
-/** How soon the other end of a quiet socket is asked whether it is still there. */
-const PROBE_MS = 60_000;
 /** Callers inside the platform are bounded together, not one by one. */
 const INSIDE = ' (workload)';
 const MAX_POOLS = 256;
@@ -135,7 +133,9 @@ export class BackendPools implements AsyncDisposable {
         const long = longPoll === true || headers['accept'] === 'text/event-stream';
         return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }));
       },
-      addresses: async service => (await this.#directory.instances(service)).map(({ ip, port }) => ({ ip, port })),
+      addresses: async service =>
+        (await this.#directory.instances(service)).map(instance => ({ ...seen(instance), ...this.#of(service, instance), suspect_until: this.#directory.suspectUntil(instance) })),
+      dial: service => dial(this.#directory, service),
       forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
       upgrade: (service, exchange) => this.#upgrade(workloadOf(undefined), service, exchange),
     };
@@ -178,7 +178,7 @@ export class BackendPools implements AsyncDisposable {
     for (let attempt = 0; ; attempt++) {
       const address = init.at ?? (await this.#pick(service));
       const pool = this.#pool(workload, service, address);
-      const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, signal: init.signal });
+      const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, fresh: attempt > 0, signal: init.signal });
       try {
         const answer = await send({ pool, lease, options });
         this.#directory.trust(address);
@@ -218,6 +218,12 @@ export class BackendPools implements AsyncDisposable {
     upstream.write(`${req.method} ${req.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
     if (head.length > 0) upstream.write(head);
     await Promise.allSettled([pipeline(upstream, socket), pipeline(socket, upstream)]);
+  }
+
+  /** What goes over connections to one instance. */
+  #of(service: string, { ip, port }: Address): { in_flight: number; pool_idle: number } {
+    const own = [...this.#pools].filter(([key]) => key.endsWith(` ${service} ${ip}:${port}`)).map(([, { figures }]) => figures);
+    return { in_flight: own.reduce((sum, { ordinary, lasting }) => sum + ordinary + lasting, 0), pool_idle: own.reduce((sum, { idle }) => sum + idle, 0) };
   }
 
   #connect(workload: Workload, service: string, { ip, port }: Address): Promise<TLSSocket> {
@@ -281,6 +287,8 @@ export class BackendPools implements AsyncDisposable {
     this.#pools.clear();
   }
 }
+
+const seen = ({ ip, port, status, last_health_at }: Instance) => ({ ip, port, status, last_health_at });
 
 function toResponse(response: Dispatcher.ResponseData): Response {
   const headers = new Headers();

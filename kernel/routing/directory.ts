@@ -33,7 +33,8 @@ export class Directory implements AsyncDisposable {
   readonly #suspects = new Map<string, number>();
   #heartbeat: NodeJS.Timeout | undefined;
   #subscription: AsyncDisposable | undefined;
-  #turn = 0;
+  /** Whose turn it is, for each service by itself: a shared count would skip instances of two that are asked in step. */
+  readonly #turns = new Map<string, number>();
 
   constructor(store: DirectoryStore, log: Logger, now: () => number = Date.now) {
     this.#store = store;
@@ -96,7 +97,9 @@ export class Directory implements AsyncDisposable {
     const now = this.#now();
     const good = instances.filter(({ ip, port }) => (this.#suspects.get(`${ip}:${port}`) ?? 0) <= now);
     const candidates = good.length > 0 ? good : instances;
-    return candidates[this.#turn++ % candidates.length];
+    const turn = this.#turns.get(service) ?? 0;
+    this.#turns.set(service, (turn + 1) % Number.MAX_SAFE_INTEGER);
+    return candidates[turn % candidates.length];
   }
 
   /** One failed request is enough (hardening H-26). */
@@ -104,6 +107,12 @@ export class Directory implements AsyncDisposable {
     this.#suspects.set(`${ip}:${port}`, this.#now() + SUSPECT_MS);
     if (this.#suspects.size > 1_000) this.#suspects.delete(this.#suspects.keys().next().value as string);
     this.#known.clear();
+  }
+
+  /** Until when an address is passed over, in ms; `undefined` where it is not. */
+  suspectUntil({ ip, port }: { ip: string; port: number }): number | undefined {
+    const until = this.#suspects.get(`${ip}:${port}`) ?? 0;
+    return until > this.#now() ? until : undefined;
   }
 
   trust({ ip, port }: { ip: string; port: number }): void {

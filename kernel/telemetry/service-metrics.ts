@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { metricsOf } from './otlp/otlp-metrics.ts';
-import { TrafficWindow } from './traffic-window.ts';
+import { TrafficWindow } from '@platform/sdk';
 
 /** Figures of the process itself, once however many services run in it: event loop, heap, collections, descriptors. */
 const ofProcess = new Registry();

@@ -55,3 +55,4 @@ export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';
 export type { Counted, Limit, LimitOptions } from './src/limit.ts';
 export type { Manifest } from './src/manifest.ts';
+export { type Traffic, TrafficWindow } from './src/traffic-window.ts';

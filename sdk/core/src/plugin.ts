@@ -53,6 +53,8 @@ export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly drain?: () => Promise<void>;
   /** Further gauges of `/v1/metrics`, by snake_case name. */
   readonly metrics?: () => Readonly<Record<string, number>>;
+  /** Further members of `/v1/health`; one of the kernel's own names replaces its value (G-K health). */
+  readonly health?: () => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
   /** Named checks that readiness reports beside the kernel's own. */
   readonly checks?: Readonly<Record<string, () => Promise<boolean>>>;
 }
