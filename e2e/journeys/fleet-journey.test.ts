@@ -108,7 +108,8 @@ afterAll(async () => {
   for (const name of Object.keys(settings)) delete process.env[name];
 });
 
-describe('a fleet', () => {
+// It starts processes of its own whatever the mode is: once is enough.
+describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
   test('SUP-001 SUP-002 the supervisor starts every service in a process group of its own, and each is Active', async () => {
     const all = await instances();
     expect(all.filter(({ status: is }) => is !== 'Active')).toEqual([]);
@@ -135,8 +136,8 @@ describe('a fleet', () => {
     process.kill(before.pid, 'SIGKILL');
     await eventually(async () => (await active('web')).filter(({ pid }) => pid !== before.pid).length).toBe(1);
     await eventually(() => status('web')).toBe(200);
-    const { items } = await ask<{ items: { reason: string; pid: number; log_lines: string[] }[] }>('GET', '/v1/captain/post-mortems?service_type=web');
-    expect(items[0]).toMatchObject({ reason: 'ended (SIGKILL)', pid: before.pid });
+    const lastWords = async () => (await ask<{ items: { reason: string; pid: number }[] }>('GET', '/v1/captain/post-mortems?service_type=web')).items.find(({ pid }) => pid === before.pid)?.reason;
+    await eventually(lastWords).toBe('ended (SIGKILL)');
   });
 
   test('a supervisor that is killed takes nothing along; the next one keeps every process, and replaces the ingress as before', async () => {
