@@ -214,7 +214,8 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(await platform.stop()).toBe(0);
     await platform.start();
     expect(platform.output).not.toContain('First start');
-    await ada.goto(envUrl);
+    // Nobody reloads the page: it finds the platform again by itself.
+    await ada.getByRole('status', { name: /Live updates: live/ }).waitFor();
     await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
   });
 

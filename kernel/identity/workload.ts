@@ -127,9 +127,14 @@ export class Workload {
     const commonName = kind === 'database' ? `svc.${name}` : kind === 'client' ? `m2m-${name}` : (hostnames[0] ?? name);
     const { csr, key } = await makeCsr(hierarchy, commonName, kind === 'listener' ? hostnames.map(host => `dns:${host}`) : []);
     const chain = await mint({ kind, workload: name, hostnames, csr });
-    // Key before chain: a chain without its key would be taken for usable after a crash.
-    writeDurably(this.#path(kind, 'key'), key);
-    writeDurably(this.#path(kind, 'crt'), chain, 0o644);
+    try {
+      // Key before chain: a chain without its key would be taken for usable after a crash.
+      writeDurably(this.#path(kind, 'key'), key);
+      writeDurably(this.#path(kind, 'crt'), chain, 0o644);
+    } catch (error) {
+      // Inside the walls of a vertical the files are given up once they are read: what is renewed lives as long as the process.
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_ACCESS_DENIED') throw error;
+    }
     return { chain, certificate: firstCertificate(chain), key };
   }
 }

@@ -41,6 +41,8 @@ export interface BackendRequest {
   readonly long?: boolean | undefined;
   /** The address outside that it comes from; the calling workload where there is none. */
   readonly party?: string | undefined;
+  /** This very instance, whatever the directory says. */
+  readonly at?: Address | undefined;
 }
 export interface BackendPoolsOptions {
   readonly log: Logger;
@@ -107,7 +109,11 @@ export class BackendPools implements AsyncDisposable {
       });
       answered = true;
       free();
-      response.body.once('close', () => pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored));
+      response.body.once('close', () => {
+        // A connection that was never full tells of no room again: the next request must not find this one's listener.
+        lease.client.off('drain', drained);
+        pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored);
+      });
       return response;
     });
   }
@@ -115,7 +121,7 @@ export class BackendPools implements AsyncDisposable {
   /** The face plugins with the `backends` capability see. */
   facade(workloadOf: (name: string | undefined) => Workload): Backends {
     return {
-      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as }) => {
+      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as, at }) => {
         const sent =
           body instanceof ReadableStream
             ? Readable.fromWeb(body as never)
@@ -125,7 +131,7 @@ export class BackendPools implements AsyncDisposable {
                 ? null
                 : Buffer.from(await new Response(body).arrayBuffer());
         const long = longPoll === true || headers['accept'] === 'text/event-stream';
-        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party }));
+        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }));
       },
       addresses: async service =>
         (await this.#directory.instances(service)).map(instance => ({ ...seen(instance), ...this.#of(service, instance), suspect_until: this.#directory.suspectUntil(instance) })),
@@ -170,7 +176,7 @@ export class BackendPools implements AsyncDisposable {
       ...(init.signal ? { signal: init.signal } : {}),
     };
     for (let attempt = 0; ; attempt++) {
-      const address = await this.#pick(service);
+      const address = init.at ?? (await this.#pick(service));
       const pool = this.#pool(workload, service, address);
       const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, fresh: attempt > 0, signal: init.signal });
       try {

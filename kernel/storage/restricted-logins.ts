@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { Redis } from 'ioredis';
 
 const COMMANDS = [
@@ -6,6 +6,7 @@ const COMMANDS = [
   'mget',
   'exists',
   'hvals',
+  'hget',
   'hset',
   'hdel',
   'hincrby',
@@ -37,9 +38,14 @@ export class RestrictedLogins implements AsyncDisposable {
     this.#url = url;
   }
 
-  /** Makes the login of a service and answers the URL that uses it; a second call replaces the password. */
+  /**
+   * Makes the login of a service and answers the URL that uses it. The password follows from the store's own: a vertical that outlives its host
+   * still has the right one when the next host makes the login anew.
+   */
   async add(service: string): Promise<string> {
-    const password = randomBytes(24).toString('base64url');
+    const password = createHmac('sha256', new URL(this.#url).password || this.#url)
+      .update(`vertical-${service}`)
+      .digest('base64url');
     const user = `vertical-${service}`;
     const keys = ['%R~authz:*', '%R~env-state:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`, '~revoked:used:*'];
     this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', '&revoked:changed', ...COMMANDS.map(command => `+${command}`)]);

@@ -6,3 +6,5 @@ export { registry } from '@platform/registry/contract';
 export { ingress } from '@platform/ingress/contract';
 export { web } from '@platform/web/contract';
 export { gateway } from '@platform/gateway/contract';
+export { notification } from '@platform/notification/contract';
+export { statistics } from '@platform/statistics/contract';

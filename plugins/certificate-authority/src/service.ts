@@ -90,7 +90,7 @@ export async function openService(ctx: Ctx) {
 const proven = ({ faults, ...verdict }: Awaited<ReturnType<typeof verifyLog>>) => ({ ...verdict, intact: faults.length === 0, faults: [...faults] });
 
 function hostsOf(ctx: Ctx, workload: string): readonly string[] {
-  const manifest = ctx.catalog.manifests().find(candidate => (candidate as { id: string }).id === workload) as { hosts?: string[] } | undefined;
+  const manifest = ctx.catalog.manifests().find(({ id }) => id === workload);
   return manifest?.hosts ?? [];
 }
 

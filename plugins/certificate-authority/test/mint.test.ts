@@ -67,10 +67,10 @@ describe('who is admitted', () => {
   });
 
   test('F-20 CA-071 a workload that holds the operator scope is admitted to any name, by its bound token and by its certificate alone', async () => {
-    const operator = await world.bound('captain', 'acme:clientcert:issue');
+    const operator = await world.bound('host', 'acme:clientcert:issue');
     expect((await world.mint({ service_name: 'func' }, operator)).status).toBe(201);
-    expect((await world.mint({ service_name: 'stat' }, { workload: 'captain' })).status).toBe(201);
-    const narrowed = await world.bound('captain');
+    expect((await world.mint({ service_name: 'stat' }, { workload: 'host' })).status).toBe(201);
+    const narrowed = await world.bound('host');
     expect(await world.mint({ service_name: 'func' }, narrowed)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
   });
 
@@ -87,10 +87,11 @@ describe('who is admitted', () => {
     const lines: string[] = [];
     const operator: Operator = {
       call: async (_service, method, path, input) => {
-        const answer = await world.host.fetch(path, { method, body: JSON.stringify(input?.body), as: await world.certificateOf('captain') });
+        const answer = await world.host.fetch(path, { method, body: JSON.stringify(input?.body), as: await world.certificateOf('host') });
         if (answer.status !== 201) throw new Error(String(answer.json['code']));
         return answer.json as never;
       },
+      control: async () => undefined as never,
       print: line => void lines.push(line),
       progress: () => undefined,
     };

@@ -28,6 +28,7 @@ const operator: Operator = {
     if (answer.status >= 300) throw new Error(String(answer.json['code']));
     return answer.json as never;
   },
+  control: async () => undefined as never,
   print: line => void lines.push(line),
   progress: () => undefined,
 };

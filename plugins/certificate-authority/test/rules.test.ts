@@ -158,3 +158,19 @@ test('F-29 an ordinary enrollment is a line of information; one that is refused 
   const enrollment = new Enrollment(kv, { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') });
   expect([await enrollment.admits(secret, 'bus', '127.0.0.1'), await enrollment.admits('t'.repeat(43), 'bus', '127.0.0.1'), lines]).toEqual([true, false, ['info', 'warn']]);
 });
+
+test('H-03 a machine’s secret is good at its address and for the services its record names, and for nothing else', async () => {
+  const secret = 'of-the-machine';
+  const record = JSON.stringify({ sha256: createHash('sha256').update(secret).digest('hex'), ip: '10.0.0.2', services: ['host', 'captain', 'stat'] });
+  const kv = { call: async (_: string, key: string) => (key === 'captain:enrollment:10.0.0.2' ? record : null), pipeline: async () => [1] } as never;
+  const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+  const admits = (given: string, workload: string, ip: string) => new Enrollment(kv, quiet).admits(given, workload, ip);
+  expect([
+    await admits(secret, 'captain', '10.0.0.2'),
+    await admits(secret, 'captain-remote', '10.0.0.2'),
+    await admits(secret, 'stat', '10.0.0.2'),
+    await admits(secret, 'acme', '10.0.0.2'),
+    await admits(secret, 'captain', '10.0.0.3'),
+    await admits('another', 'captain', '10.0.0.2'),
+  ]).toEqual([true, true, true, false, false, false]);
+});

@@ -132,7 +132,7 @@ export const ingress = defineContract({
   },
   events: {},
   routes: {
-    edge: listener('edge', { summary: 'The TLS listener browsers reach', gate: { public: 'Transport only; every backend decides for itself' }, hidden: true }),
+    edge: listener('edge', { summary: 'The TLS listener browsers reach', gate: { public: 'Transport only; every backend decides for itself' }, port: 'httpsPort', address: 'address', hidden: true }),
     mappings: get('/v1/prox/mappings', { summary: 'Host mappings in the cache', gate: 'proxy:mappings:read', returns: Type.Object({ items: Type.Array(Mapping), next_cursor: Type.Null() }) }),
     backends: get('/v1/prox/backends', { summary: 'Backends in rotation', gate: 'proxy:backends:read', returns: Type.Object({ items: Type.Array(Backend) }) }),
     figures: get('/v1/prox/figures', { summary: 'Counters and gauges of the edge', gate: 'proxy:traffic:read', returns: Type.Record(Type.String(), Type.Number()) }),

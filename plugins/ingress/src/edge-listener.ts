@@ -1,7 +1,8 @@
 import { createServer as createHttp, type Server as HttpServer } from 'node:http';
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2';
-import { createServer as createTcp, type Server, type Socket } from 'node:net';
+import { createServer as createTcp, Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createServer as createTls, type Server as TlsServer } from 'node:tls';
 import type { EdgeCertificates } from './certificates/edge-certificates.ts';
 import { EDGE_TLS } from './certificates/edge-certificates.ts';
@@ -22,6 +23,8 @@ const KEEP_ALIVE_MS = 65_000;
 /** A connection on which nothing moves for so long, in either direction, is over: a client that stopped reading. */
 const SILENT_MS = 120_000;
 const PROBE_MS = 60_000;
+/** A leaving instance: answers say so for a while, then idle connections are left one more second, and everything has its end. */
+const [TOLD_MS, IDLE_AFTER_MS, SWEEP_MS, LEAVE_MS] = [300, 1_000, 100, 8_000];
 const STREAMS = 100;
 /** HTTP/2 ends a stream beyond this; up to it, what is too much is answered (facts, section 3). */
 const HEADER_PAIRS = 128;
@@ -49,6 +52,9 @@ export class EdgeListener implements AsyncDisposable {
   readonly #headerMs: number;
   /** Where connections come from whose key exchange is post-quantum: the server's side of TLS does not say. */
   readonly #postQuantum = new Set<string>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #shared = false;
+  #leaving = false;
 
   constructor(ctx: Ctx, parts: EdgeListenerParts) {
     this.#ctx = ctx;
@@ -68,17 +74,36 @@ export class EdgeListener implements AsyncDisposable {
   }
 
   async listen(port: number, address: string): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#tcp.once('error', error => reject(new Error(`the edge port ${port} cannot be opened: ${error.message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`)));
-      this.#tcp.listen(port, address, () => resolve());
-    });
+    try {
+      this.#shared = await this.#ctx.listen('edge', this.#tcp, { port, address });
+    } catch (error) {
+      throw new Error(`the edge port ${port} cannot be opened: ${(error as Error).message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`, { cause: error });
+    }
     // Its own deadlines run from here on; it never listens itself.
     this.#http1.emit('listening');
   }
 
+  /**
+   * Leaves a shared socket to the next instance and refuses nobody: who asks is told to come again by another connection, then nothing new is
+   * accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on its way.
+   */
+  async leave(): Promise<void> {
+    if (!this.#shared) return;
+    this.#leaving = true;
+    await delay(TOLD_MS);
+    const gone = new Promise<void>(resolve => Server.prototype.close.call(this.#tcp, () => resolve()));
+    // HTTP/2 has a word for it: what is under way ends, and nothing new is begun.
+    for (const session of this.#sessions) session.close();
+    await delay(IDLE_AFTER_MS);
+    const sweep = setInterval(() => this.#http1.closeIdleConnections(), SWEEP_MS);
+    await Promise.race([gone, delay(LEAVE_MS, undefined, { ref: false })]);
+    clearInterval(sweep);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>(resolve => {
-      this.#tcp.close(() => resolve());
+      if (this.#tcp.listening) this.#tcp.close(() => resolve());
+      else resolve();
     });
     this.#bounds[Symbol.dispose]();
     this.#http1.close(() => undefined);
@@ -151,7 +176,10 @@ export class EdgeListener implements AsyncDisposable {
     });
     server.maxHeadersCount = 0;
     server.timeout = SILENT_MS;
-    server.on('request', (req, res) => void door.request(req, res));
+    server.on('request', (req, res) => {
+      if (this.#leaving) res.shouldKeepAlive = false;
+      void door.request(req, res);
+    });
     server.on('upgrade', (req, socket, head) => void door.upgrade(req, socket, head));
     server.on('connect', (req, socket) => refuseSocket(socket, TUNNEL, door.correlationOf(req)));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseSocket(socket, unreadable(error), `proxy-${this.#ctx.platform.newId()}`));
@@ -174,7 +202,13 @@ export class EdgeListener implements AsyncDisposable {
   /** Node has no deadlines for HTTP/2: one to the first stream, and one of silence (facts, section 3). */
   #bound(session: ServerHttp2Session): void {
     const first = setTimeout(() => session.destroy(), this.#headerMs).unref();
-    session.once('stream', () => clearTimeout(first)).once('close', () => clearTimeout(first));
+    this.#sessions.add(session);
+    session
+      .once('stream', () => clearTimeout(first))
+      .once('close', () => {
+        clearTimeout(first);
+        this.#sessions.delete(session);
+      });
     session.setTimeout(SILENT_MS, () => session.destroy());
   }
 

@@ -47,6 +47,11 @@ export class Edge {
     await openManagement(this.#ctx, this.#bodies);
   }
 
+  /** Leaves a shared socket to the next instance. */
+  leave(): Promise<void> {
+    return this.#listener.leave();
+  }
+
   /** Gauges and counters. */
   get figures(): Readonly<Record<string, number>> {
     const { total } = this.#traffic;

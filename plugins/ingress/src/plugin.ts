@@ -19,6 +19,7 @@ export default definePlugin(ingress, {
       },
       metrics: () => edge.figures,
       health: () => edge.health(),
+      drain: () => edge.leave(),
       ready: () => edge.start(),
     };
   },

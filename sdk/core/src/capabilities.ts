@@ -72,6 +72,8 @@ export interface Backends {
       party?: string;
       /** One of the contract's `workloads`; the service's own when absent. */
       as?: string;
+      /** This very instance, instead of the next one in turn. */
+      at?: { readonly ip: string; readonly port: number };
     },
   ): Promise<Response>;
   /** Addresses of Active instances with fresh health. */

@@ -16,6 +16,8 @@ export interface Placement {
   readonly anti?: readonly string[];
   /** Seconds between looks at the outbox when nothing was heard of a new event; 2 when absent (CA-087, NTF-010). */
   readonly outbox_poll_s?: number;
+  /** Of a vertical: megabytes that its heap may have, 64 to 4096; 512 when absent. */
+  readonly memory_mb?: number;
   /** In a process of its own: percent by which its heap may outgrow what lived at the last full collection, 20 to 400. The engine decides where nothing is said. */
   readonly heap_growth?: number;
 }
@@ -85,7 +87,7 @@ interface Base {
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
-  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store')[];
+  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store' | 'processes')[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
   readonly waivers?: Readonly<Record<string, string>>;
   /** Further paths of the kernel's own endpoints, where a document fixes them (G-K-05): `{ '/readiness': '/v1/readiness' }`. */

@@ -6,6 +6,20 @@ export const ENROLLMENT_HEADER = 'x-platform-bootstrap-enrollment';
 const EXPECTED_USES = 8;
 const USES_S = 300;
 
+interface EnrollmentRecord {
+  readonly sha256: string;
+  readonly workload?: string;
+  readonly ip?: string;
+  readonly services?: readonly string[];
+}
+
+/** In the same time whether there is a record or none. */
+function matches(text: string | null | undefined, given: Buffer, fits: (record: EnrollmentRecord) => boolean): boolean {
+  const record = typeof text === 'string' ? (JSON.parse(text) as EnrollmentRecord) : undefined;
+  const wanted = record ? Buffer.from(record.sha256, 'hex') : Buffer.alloc(32);
+  return wanted.length === given.length && timingSafeEqual(given, wanted) && record !== undefined && fits(record);
+}
+
 /** The bootstrap secret of one workload on one machine, checked against the live fleet record (H-03). */
 export class Enrollment {
   readonly #kv: KeyValue;
@@ -18,11 +32,12 @@ export class Enrollment {
 
   /** Whether `secret` was made for `workload` on the machine at `ip`. Constant time; every use is logged. */
   async admits(secret: string, workload: string, ip: string): Promise<boolean> {
-    const record = (await this.#kv.call('GET', `captain:enrollment:${ip}:${workload}`)) as string | null;
-    const expected = record ? (JSON.parse(record) as { sha256: string; workload: string }) : undefined;
+    const [own, machine] = (await Promise.all([this.#kv.call('GET', `captain:enrollment:${ip}:${workload}`), this.#kv.call('GET', `captain:enrollment:${ip}`)])) as (string | null)[];
     const given = createHash('sha256').update(secret).digest();
-    const wanted = expected ? Buffer.from(expected.sha256, 'hex') : Buffer.alloc(32);
-    const admitted = timingSafeEqual(given, wanted) && expected?.workload === workload;
+    // A machine's own secret stands for the services that its record names, at its address, and for nothing else.
+    const ofWorkload = matches(own, given, record => record.workload === workload);
+    const ofMachine = matches(machine, given, record => record.ip === ip && (record.services?.includes(workload.split('-')[0] as string) ?? false));
+    const admitted = ofWorkload || ofMachine;
     this.#log[admitted ? 'info' : 'warn']({ channel: 'enrollment', service_name: workload, peer: ip, admitted }, 'enrollment secret used');
     if (admitted) await this.#count(workload, ip);
     return admitted;
