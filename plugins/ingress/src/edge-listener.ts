@@ -6,13 +6,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createServer as createTls, type Server as TlsServer } from 'node:tls';
 import type { EdgeCertificates } from './certificates/edge-certificates.ts';
 import { EDGE_TLS } from './certificates/edge-certificates.ts';
-import { type ClientHello, isPostQuantum, isStrict } from './connections/client-hello.ts';
+import { isPostQuantum } from './connections/client-hello.ts';
 import { peekHello } from './connections/hello-peek.ts';
-import { isPrivate } from './connections/private-source.ts';
+import { isPiped } from './connections/piped.ts';
 import { tunnel } from './connections/tunnel.ts';
 import type { Ctx } from './context.ts';
 import { EdgeBounds } from './edge-bounds.ts';
-import type { HostMappings, Mapping } from './host-mappings.ts';
+import type { HostMappings } from './host-mappings.ts';
 import type { EdgeTraffic } from './management/edge-traffic.ts';
 import { type Refusal, refuse, refuseSocket } from './refusal.ts';
 import type { RequestDoor } from './request-door.ts';
@@ -120,7 +120,7 @@ export class EdgeListener implements AsyncDisposable {
     const mapping = await mappings.find(hello.name).catch(error => this.#ctx.log.debug({ err: error }, 'a host could not be resolved'));
     // A name nobody has ends here, before it costs a handshake (ING-031).
     if (!mapping || socket.destroyed) return void socket.destroy();
-    if (this.#isPiped(socket, hello, mapping)) {
+    if (isPiped(this.#ctx.config, { from: socket.remoteAddress, hello, source: mapping.source })) {
       traffic.count('piped');
       return tunnel(this.#ctx, mapping.service, socket);
     }
@@ -131,12 +131,6 @@ export class EdgeListener implements AsyncDisposable {
     }
     socket.allowHalfOpen = false;
     this.#tls.emit('connection', socket);
-  }
-
-  #isPiped({ remoteAddress }: Socket, hello: ClientHello, { source }: Mapping): boolean {
-    const { layer7, piped } = this.#ctx.config;
-    if (!layer7) return true;
-    return source === 'platform' && isPrivate(remoteAddress) && (piped === 'names' || isStrict(hello));
   }
 
   #makeTls(): TlsServer {
@@ -194,7 +188,7 @@ export class EdgeListener implements AsyncDisposable {
 
   #makeHttp2(): Http2Server {
     const { door } = this.#parts;
-    const server = createHttp2({ settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HEADER_BYTES }, maxHeaderListPairs: HEADER_PAIRS, maxSessionMemory: 4 });
+    const server = createHttp2({ settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HEADER_BYTES }, maxHeaderListPairs: HEADER_PAIRS });
     server.on('session', session => this.#bound(session));
     server.on('request', (req, res) => {
       req.stream.setTimeout(SILENT_MS, () => req.stream.close(8));

@@ -18,6 +18,9 @@ export const isRefusal = (value: object | string): value is Refusal => typeof va
 /** The HTTP/2 stream under a response; `undefined` under HTTP/1. */
 export const streamOf = (res: ServerResponse): Http2Stream | undefined => (res as ServerResponse & { stream?: Http2Stream }).stream;
 
+/** Whether nobody reads an answer any more. */
+export const isGone = (res: ServerResponse): boolean => res.destroyed || streamOf(res)?.destroyed === true;
+
 /** A browser that was here once comes by TLS alone, for a year (RFC 6797). */
 export const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const;
 
@@ -25,7 +28,7 @@ export const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const
 const LINGER_MS = 1_000;
 /** Answers a request. A body that was not read whole ends the connection, or it would be taken for the next request. */
 export function refuse(res: ServerResponse, refusal: Refusal, correlationId: string): void {
-  if (res.headersSent) return void res.destroy();
+  if (res.headersSent) return void (streamOf(res) ?? res).destroy();
   const body = bodyOf(refusal, correlationId);
   const close = refusal.closes === true || !res.req.complete;
   const stream = streamOf(res);

@@ -9,7 +9,7 @@ import type { HostMappings, Mapping } from './host-mappings.ts';
 import type { EdgeTraffic } from './management/edge-traffic.ts';
 import type { EdgeSettings } from './policy/edge-settings.ts';
 import { rateHeaders, type RequestRates } from './policy/request-rates.ts';
-import { HSTS, isRefusal, type Refusal, refuse, refuseSocket, streamOf } from './refusal.ts';
+import { HSTS, isGone, isRefusal, type Refusal, refuse, refuseSocket, streamOf } from './refusal.ts';
 import { backendHeaders, correlationOf, refusalOf } from './request-headers.ts';
 import { targetOf } from './request-target.ts';
 import type { Findings } from './screening/findings.ts';
@@ -61,7 +61,7 @@ export class RequestDoor {
       const refusal = await this.#forward(req, res, correlationId);
       if (refusal) refuse(res, refusal, correlationId);
     } catch (error) {
-      if (res.destroyed || error instanceof ClientGone) return void (streamOf(res)?.close(8) ?? res.destroy());
+      if (isGone(res) || error instanceof ClientGone) return void (streamOf(res) ?? res).destroy();
       refuse(res, this.#named(error), correlationId);
     }
   }

@@ -4,6 +4,7 @@ import { connect as tlsConnect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { type ClientHello, isPostQuantum, isStrict, readClientHello } from '../../src/connections/client-hello.ts';
 import { peekHello } from '../../src/connections/hello-peek.ts';
+import { isPiped } from '../../src/connections/piped.ts';
 import { isPrivate } from '../../src/connections/private-source.ts';
 
 /** The first flight of Node's own client. */
@@ -115,4 +116,25 @@ test('G-PROXY-01 what is inside, and what is not', () => {
   const inside = ['10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '127.0.0.1', '100.64.0.1', '::1', 'fc00::1', 'fdff::1', '::ffff:10.0.0.1'];
   const outside = ['11.0.0.1', '172.32.0.1', '192.169.0.1', '100.128.0.1', '8.8.8.8', '2001:db8::1', 'fe80::1', '::ffff:8.8.8.8', undefined];
   expect([inside.map(isPrivate), outside.map(isPrivate)]).toEqual([inside.map(() => true), outside.map(() => false)]);
+});
+
+test('ING-002 G-PROXY-01 who is piped: workloads inside that ask for names of the platform, or as it is set', () => {
+  const [browser, workload] = [hybrid, strict].map(bytes => readClientHello(bytes) as ClientHello) as [ClientHello, ClientHello];
+  const [on, names, off] = [
+    { layer7: true, piped: 'workloads' },
+    { layer7: true, piped: 'names' },
+    { layer7: false, piped: 'workloads' },
+  ] as const;
+  const cases = [
+    [on, '10.0.0.1', workload, 'platform', true],
+    [on, '10.0.0.1', browser, 'platform', false],
+    [on, '8.8.8.8', workload, 'platform', false],
+    [on, '10.0.0.1', workload, 'registry', false],
+    [on, '10.0.0.1', workload, 'custom', false],
+    [names, '10.0.0.1', browser, 'platform', true],
+    [names, '10.0.0.1', browser, 'registry', false],
+    [names, '8.8.8.8', browser, 'platform', false],
+    [off, '8.8.8.8', browser, 'custom', true],
+  ] as const;
+  expect(cases.map(([config, from, hello, source]) => isPiped(config, { from, hello, source }))).toEqual(cases.map(([, , , , piped]) => piped));
 });
