@@ -8,3 +8,6 @@ export { web } from '@platform/web/contract';
 export { gateway } from '@platform/gateway/contract';
 export { notification } from '@platform/notification/contract';
 export { statistics } from '@platform/statistics/contract';
+export { functions } from '@platform/functions/contract';
+export { storage } from '@platform/storage/contract';
+export { supervisor } from '@platform/supervisor/contract';

@@ -1,0 +1,24 @@
+import type { Limits } from '../../contract/schema.ts';
+import type { FuncContext } from '../context.ts';
+
+/** What one execution may use, by environment (G-FUNC-06). */
+export class EnvironmentLimits {
+  readonly #ctx: FuncContext;
+
+  constructor(ctx: FuncContext) {
+    this.#ctx = ctx;
+  }
+
+  async of(env: string): Promise<Limits> {
+    const [row] = await this.#ctx.db.sql<Limits[]>`select fuel, memory_mib, timeout_ms from limits where env_id = ${env}`;
+    const { fuel, memoryBytes, timeoutMs } = this.#ctx.config;
+    return row ?? { fuel, memory_mib: Math.floor(memoryBytes / 1_048_576), timeout_ms: timeoutMs };
+  }
+
+  async put(env: string, limits: Limits): Promise<Limits> {
+    await this.#ctx.db.sql`
+      insert into limits ${this.#ctx.db.sql.row({ env_id: env, ...limits })}
+      on conflict (env_id) do update set (fuel, memory_mib, timeout_ms) = (excluded.fuel, excluded.memory_mib, excluded.timeout_ms)`;
+    return limits;
+  }
+}

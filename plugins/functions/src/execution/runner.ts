@@ -1,0 +1,125 @@
+import type { Cache } from '@platform/sdk';
+import type { Execute, Limits, Module } from '../../contract/schema.ts';
+import { HookResponse } from '../../contract/schema.ts';
+import type { FuncContext } from '../context.ts';
+import type { GuestPool, Outcome } from '../isolation/guest-pool.ts';
+import { METER_VERSION } from '../metering/metered-module.ts';
+import { metered, PAGE_BYTES } from '../modules/inspection.ts';
+import type { ModuleObjects } from '../modules/module-objects.ts';
+import type { CallRecord, HostCalls } from './host-calls.ts';
+import { MAX_BYTES, MAX_CALLS } from './sizes.ts';
+
+/** How an attempt ended, ready to be written down. */
+export interface Attempt {
+  readonly ok: boolean;
+  readonly result: unknown;
+  readonly decision?: 'accept' | 'reject';
+  readonly rejectReason?: string;
+  readonly directives?: { type: string }[];
+  readonly code?: NonNullable<Outcome['fault']>['code'];
+  readonly detail?: string;
+  readonly callback?: { readonly path: string; readonly status: number };
+  readonly fuelUsed: number;
+  readonly memoryBytes: number;
+  readonly durationMs: number;
+  readonly logs: readonly string[];
+  readonly calls: readonly CallRecord[];
+}
+
+/** So often a module may break the engine in ten minutes before it is refused. */
+const MAX_BREAKS = 3;
+const BREAK_MS = 600_000;
+
+/** Runs a module's hook once, in the pool, within the limits of its environment. */
+export class Runner {
+  readonly #ctx: FuncContext;
+  readonly #objects: ModuleObjects;
+  readonly #calls: HostCalls;
+  readonly #pool: GuestPool;
+  readonly #metered: Cache<Uint8Array>;
+  readonly #broke = new Map<string, number[]>();
+  readonly #responseFaults: (value: unknown) => readonly { message: string }[];
+
+  constructor(ctx: FuncContext, parts: { objects: ModuleObjects; calls: HostCalls; pool: GuestPool }) {
+    [this.#ctx, this.#objects, this.#calls, this.#pool] = [ctx, parts.objects, parts.calls, parts.pool];
+    this.#metered = ctx.cache({ max: 128, ttl: 3_600_000 });
+    this.#responseFaults = ctx.catalog.checkOf(HookResponse);
+  }
+
+  /** Throws `module_refused` while a module is known to break the engine. */
+  requireSound({ wasm_hash }: Pick<Module, 'wasm_hash'>): void {
+    const since = this.#ctx.clock.now().getTime() - BREAK_MS;
+    if ((this.#broke.get(wasm_hash) ?? []).filter(at => at > since).length < MAX_BREAKS) return;
+    throw this.#ctx.problem('module_refused', { detail: `The module ${wasm_hash} ended the engine ${MAX_BREAKS} times; it is tried again in ten minutes.`, headers: { 'retry-after': '600' } });
+  }
+
+  async attempt(module: Module, request: Execute, { executionId, limits }: { executionId: string; limits: Limits }): Promise<Attempt> {
+    const target = { executionId, envId: module.env_id, ...this.#calls.offer(request, module.domain) };
+    const calls: CallRecord[] = [];
+    const pages = Math.floor((limits.memory_mib * 1_048_576) / PAGE_BYTES);
+    const key = `${module.wasm_hash} ${METER_VERSION} ${pages}`;
+    const bytes = await this.#metered.get(key, async () => metered(await this.#objects.get(module.storage_key, module.wasm_hash), pages).bytes);
+    const hooked = request.protocol === 'hook';
+    const parameters = { ...module.parameters, ...request.parameters };
+    const { env_id, domain, product, module_id } = module;
+    const input = hooked ? { protocol: 'hook/1', execution_id: executionId, hook: request.hook, env_id, domain, product, module_id, context: request.context, parameters } : request.context;
+    const outcome = await this.#pool.run({
+      module: key,
+      bytes,
+      hook: request.hook,
+      input: Buffer.from(JSON.stringify(input)),
+      fuel: limits.fuel,
+      timeoutMs: limits.timeout_ms,
+      maxOutput: MAX_BYTES,
+      maxCalls: MAX_CALLS,
+      pages,
+      call: async call => {
+        const { record, ...answer } = await this.#calls.make(target, call);
+        calls.push(record);
+        return answer;
+      },
+    });
+    if (outcome.broke) this.#blame(module.wasm_hash);
+    return this.#read(outcome, calls, hooked);
+  }
+
+  #blame(hash: string): void {
+    const now = this.#ctx.clock.now().getTime();
+    this.#broke.set(hash, [...(this.#broke.get(hash) ?? []).filter(at => at > now - BREAK_MS), now]);
+    this.#ctx.log.warn({ module: hash }, 'a module broke the engine');
+  }
+
+  #read({ output, fault, fuelUsed, memoryBytes, durationMs, logs }: Outcome, calls: readonly CallRecord[], hooked: boolean): Attempt {
+    const told = { fuelUsed, memoryBytes, durationMs: Math.round(durationMs * 100) / 100, logs, calls };
+    const failed = calls.findLast(({ status }) => status < 200 || status > 299);
+    if (fault)
+      return {
+        ok: false,
+        result: null,
+        code: fault.code,
+        detail: fault.detail,
+        ...(fault.code === 'callback_failed' && failed ? { callback: { path: failed.path, status: failed.status } } : {}),
+        ...told,
+      };
+    const wrong = (detail: string): Attempt => ({ ok: false, result: null, code: 'trap', detail, ...told });
+    let result: unknown;
+    try {
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(output);
+      result = JSON.parse(text);
+      if (text.includes('\\u0000')) return wrong('The result has a character U+0000.');
+    } catch {
+      return wrong(hooked ? 'hook_protocol' : 'The result is no JSON.');
+    }
+    if (!hooked) return { ok: true, result, ...told };
+    if (this.#responseFaults(result).length > 0) return wrong('hook_protocol');
+    const said = result as { decision: 'accept' | 'reject'; reject_reason?: string; directives?: { type: string }[]; result?: unknown };
+    return {
+      ok: true,
+      result: said.result ?? null,
+      decision: said.decision,
+      ...(said.reject_reason === undefined ? {} : { rejectReason: said.reject_reason }),
+      directives: said.directives ?? [],
+      ...told,
+    };
+  }
+}

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FromGuest, ToGuest } from './wire.mts';
+
+const PROGRAM = fileURLToPath(new URL('./guest-process.mts', import.meta.url));
+const MAX_SAID = 4_096;
+
+export interface LockedProcessOptions {
+  /** Pages that a memory may have in this process, whatever a module says. */
+  readonly pages: number;
+  readonly heapMb: number;
+  readonly heard: (message: FromGuest) => void;
+  /** It ended by itself; `said` is the end of what it wrote about it. */
+  readonly died: (said: string) => void;
+}
+
+/** A child process that runs guests and can do nothing else. */
+export class LockedProcess implements Disposable {
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+  readonly #mark: number;
+  readonly loaded = new Set<string>();
+  #said = '';
+  #ended = false;
+
+  constructor({ pages, heapMb, heard, died }: LockedProcessOptions) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'platform-guest-'));
+    this.#mark = openSync(join(this.#folder, 'mark'), 'w+', 0o600);
+    this.#child = spawn(process.execPath, [...walls(dirname(PROGRAM), { pages, heapMb }), PROGRAM], {
+      env: {},
+      cwd: this.#folder,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc', this.#mark],
+      serialization: 'advanced',
+    });
+    this.#child.on('message', message => heard(message as FromGuest));
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      this.#said = (this.#said + chunk.toString('utf8')).slice(-MAX_SAID);
+    });
+    const ended = () => {
+      if (this.#ended) return;
+      this.#ended = true;
+      died(this.#said.trim());
+    };
+    this.#child.once('error', ended);
+    this.#child.once('close', ended);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  send(message: ToGuest): void {
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+
+  /** The execution whose guest the process entered last. */
+  get marked(): number {
+    const buffer = new Float64Array(1);
+    return readSync(this.#mark, new Uint8Array(buffer.buffer), 0, 8, 0) === 8 ? (buffer[0] as number) : 0;
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended = true;
+    this.kill();
+    closeSync(this.#mark);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** What keeps a process from everything but its parent; it may read `folder`, where its own code lies. */
+export const walls = (folder: string, { pages, heapMb }: { pages: number; heapMb: number }): string[] => [
+  '--disable-warning=ExperimentalWarning',
+  '--disable-warning=SecurityWarning',
+  '--permission',
+  `--allow-fs-read=${folder}`,
+  `--max-old-space-size=${heapMb}`,
+  `--wasm-max-mem-pages=${pages}`,
+  '--disallow-code-generation-from-strings',
+  '--no-addons',
+];

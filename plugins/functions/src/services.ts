@@ -1,0 +1,28 @@
+import type { FuncContext } from './context.ts';
+import { Enablement } from './enablement.ts';
+import { ExecutionRecords } from './execution/execution-records.ts';
+import { Executor } from './execution/executor.ts';
+import { HostCalls } from './execution/host-calls.ts';
+import { EnvironmentLimits } from './execution/limits.ts';
+import { Runner } from './execution/runner.ts';
+import { GuestPool } from './isolation/guest-pool.ts';
+import { CEILING_PAGES } from './modules/inspection.ts';
+import { ModuleObjects } from './modules/module-objects.ts';
+import { Modules } from './modules/modules.ts';
+import { ModuleValidation } from './modules/validation.ts';
+
+const HEAP_MB = 128;
+
+/** The parts of the service, put together. */
+export function servicesOf(ctx: FuncContext) {
+  const pool = ctx.own(new GuestPool({ processes: ctx.config.processes, pages: CEILING_PAGES, heapMb: HEAP_MB, log: (fields, message) => ctx.log.warn(fields, message) }));
+  const enablement = new Enablement(ctx);
+  const objects = new ModuleObjects(ctx);
+  const modules = new Modules(ctx, objects, enablement);
+  const limits = new EnvironmentLimits(ctx);
+  const records = new ExecutionRecords(ctx);
+  const calls = new HostCalls(ctx);
+  const runner = new Runner(ctx, { objects, calls, pool });
+  const executor = new Executor(ctx, { modules, records, runner, calls, limits, enablement });
+  return { enablement, executor, limits, modules, objects, pool, records, validation: new ModuleValidation(ctx, { modules, objects, limits }) };
+}

@@ -1,0 +1,160 @@
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { desk } from './fixtures/credit.ts';
+import { ASK, ECHO, SPIN, TRAP, wat } from './fixtures/guests.ts';
+import { ada, admin, ENV, type Host, published, refusal, run, uploaded, world } from './fixtures/world.ts';
+
+let host: Host;
+beforeAll(async () => {
+  host = await world();
+});
+afterAll(() => host?.[Symbol.asyncDispose]());
+beforeEach(() => Object.assign(desk, { asked: [], refuses: false, wait: undefined }));
+
+/** A guest that gives this text back, whatever it is asked. */
+const says = (text: string) => {
+  const escaped = text.replaceAll('"', '\\22');
+  return wat(`(data (i32.const 64) "${escaped}") (func (export "hook") (param i32 i32) (result i64) (i64.or (i64.shl (i64.const 64) (i64.const 32)) (i64.const ${text.length})))`);
+};
+const imports = { ask: '/v1/internal/score' };
+const detail = (execution_id: string) => host.by(ada).getExecution({ params: { execution_id } });
+
+test('FUN-001 FUN-022 FUN-023 FUN-028 FUN-029 FUN-034 FUN-035 a function runs by product or pinned, answers its result, and every run tells its fuel and duration', async () => {
+  const module = await published(host, ECHO, { product: 'echo' });
+  const byProduct = await run(host, 'echo', { context: { amount: 12 } });
+  expect(byProduct).toMatchObject({ module_id: module.module_id, hook: 'hook', status: 'completed', result: { amount: 12 }, replayed: false });
+  const pinned = await host.by(ada).executeModule({ params: { module_id: module.module_id }, body: { hook: 'hook', context: { amount: 12 }, idempotency_key: 'p' } });
+  expect([pinned.result, pinned.fuel_used]).toEqual([{ amount: 12 }, byProduct.fuel_used]);
+  const told = (await host.events('platform:func:execution:completed', 2)).find(({ payload }) => payload['execution_id'] === pinned.execution_id);
+  expect(told).toMatchObject({ env_id: ENV, payload: { module_id: module.module_id, hook: 'hook', fuel_used: pinned.fuel_used, duration_ms: pinned.duration_ms } });
+  const metrics = (await host.fetch('/v1/metrics', { as: await host.workload('func') })).text;
+  expect(metrics).toMatch(/fuel_used_total\D+[1-9]/);
+  expect(metrics).toMatch(/duration_ms_total/);
+});
+
+test('FUN-019 FUN-023 the hook protocol carries accept or reject with reason and directives; anything else is a trap', async () => {
+  await published(host, ECHO, { product: 'malformed' });
+  const reject = says('{"decision":"reject","reject_reason":"too poor","directives":[{"type":"notify","to":"ada"}],"result":{"n":1}}');
+  await published(host, reject, { product: 'rule' });
+  expect(await run(host, 'rule', { protocol: 'hook' })).toMatchObject({
+    status: 'completed',
+    decision: 'reject',
+    reject_reason: 'too poor',
+    directives: [{ type: 'notify', to: 'ada' }],
+    result: { n: 1 },
+  });
+  const seen = await run(host, 'malformed', { context: { a: 1 } });
+  expect(seen.result).toEqual({ a: 1 });
+  expect(await refusal(run(host, 'malformed', { protocol: 'hook' }))).toMatchObject({ status: 422, code: 'trap', detail: 'hook_protocol' });
+});
+
+test('FUN-011 FUN-012 an execution has a key: a replay gets what was recorded, also while it runs, and nothing runs twice', async () => {
+  await published(host, ASK, { product: 'once' });
+  const by = host.by(ada) as unknown as Record<string, (input: object) => Promise<unknown>>;
+  expect(await refusal((by['executeProduct'] as (input: object) => Promise<unknown>)({ params: { product_id: 'once' }, body: { hook: 'hook', context: {} } }))).toMatchObject({ status: 400 });
+  let open = () => {};
+  desk.wait = new Promise(resolve => (open = resolve));
+  const first = run(host, 'once', { key: 'same', imports });
+  await vi.waitFor(() => expect(desk.asked).toHaveLength(1));
+  const during = run(host, 'once', { key: 'same', imports });
+  open();
+  const [one, two, three] = [await first, await during, await run(host, 'once', { key: 'same', imports })];
+  expect([one.replayed, two.replayed, three.replayed]).toEqual([false, true, true]);
+  expect([two.execution_id, three.execution_id, two.result]).toEqual([one.execution_id, one.execution_id, one.result]);
+  expect(desk.asked).toHaveLength(1);
+});
+
+test('FUN-004 FUN-006 a call goes to the owning service’s internal path that the caller names, as this service, for this environment, under a key of its own', async () => {
+  await published(host, ASK, { product: 'calls' });
+  const done = await run(host, 'calls', { context: { who: 'x' }, imports, callback: { service: 'credit', headers: { 'X-Trace': 't1' } } });
+  expect(done.result).toEqual({ score: 700, asked: { who: 'x' } });
+  expect(desk.asked).toEqual([{ body: { who: 'x' }, key: `${done.execution_id}:1`, env: ENV, who: 'func', trace: 't1' }]);
+  expect((await detail(done.execution_id)).calls).toEqual([expect.objectContaining({ name: 'ask', path: '/v1/internal/score', status: 200 })]);
+  expect(await refusal(run(host, 'calls', { imports, callback: { service: 'sys' } }))).toMatchObject({ status: 403, code: 'callback_not_allowed' });
+  for (const path of ['/v1/score', '/v1/internal/../score', '/v1/internal//score', '/v1/internal/score?x=1', '/v1/internal/%2e%2e/x', 'https://example.org/v1/internal/x'])
+    expect([path, (await refusal(run(host, 'calls', { imports: { ask: path } }))).code]).toEqual([path, 'import_invalid']);
+  expect((await refusal(run(host, 'calls', { imports, callback: { service: 'credit', headers: { 'x-platform-target-env-id': 'other' } } }))).code).toBe('import_invalid');
+});
+
+test('FUN-015 a call that is not answered with success fails the execution, and says which', async () => {
+  await published(host, ASK, { product: 'refused' });
+  desk.refuses = true;
+  expect(await refusal(run(host, 'refused', { imports }))).toMatchObject({
+    status: 502,
+    code: 'callback_failed',
+    extra: { callback: { path: '/v1/internal/score', status: 409 }, retry: { attempt: 1 } },
+  });
+  desk.refuses = false;
+  expect(await refusal(run(host, 'refused', { imports: {} }))).toMatchObject({ code: 'callback_failed' });
+});
+
+test('FUN-013 FUN-014 used-up fuel, a trap and time that is over are structured errors, and leave no result', async () => {
+  await published(host, TRAP, { product: 'trap' });
+  const spin = await uploaded(host, SPIN, { product: 'spin' });
+  const trapped = await refusal(run(host, 'trap'));
+  expect(trapped).toMatchObject({ status: 422, code: 'trap', detail: 'divide by zero', extra: { execution_id: expect.any(String), retry: { attempt: 1, next_at: expect.any(String) } } });
+  const by = host.by(ada);
+  const spun = await refusal(by.executeModule({ params: { module_id: spin.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 's' } }));
+  expect(spun).toMatchObject({ status: 422, code: 'fuel_exhausted' });
+  await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 150 } });
+  await published(host, ASK, { product: 'slow' });
+  let open = () => {};
+  desk.wait = new Promise(resolve => (open = resolve));
+  expect(await refusal(run(host, 'slow', { imports }))).toMatchObject({ status: 504, code: 'execution_timeout' });
+  open();
+  await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 2_000 } });
+  for (const { extra } of [trapped, spun]) {
+    const kept = await detail(String(extra['execution_id']));
+    expect([kept.status, kept.result]).toEqual(['failed', null]);
+  }
+  expect((await host.events('platform:func:execution:failed', 2)).map(({ payload }) => payload['code'])).toEqual(expect.arrayContaining(['trap', 'fuel_exhausted']));
+});
+
+test('FUN-016 a failure is tried again after 1, 5 and 30 seconds and then lies with the dead, from where it is replayed', async () => {
+  await published(host, ASK, { product: 'dead' });
+  desk.refuses = true;
+  const { extra } = await refusal(run(host, 'dead', { key: 'dead', imports }));
+  const id = String(extra['execution_id']);
+  for (const [index, pause] of ['1s', '5s', '30s'].entries()) {
+    expect((await detail(id)).attempts).toBe(index + 1);
+    await host.clock.advance(pause);
+    await vi.waitFor(async () => expect((await detail(id)).attempts).toBe(index + 2), 10_000);
+  }
+  expect((await detail(id)).status).toBe('dead_lettered');
+  expect((await host.events('platform:func:execution:dead_lettered')).at(-1)?.payload).toMatchObject({ execution_id: id, code: 'callback_failed' });
+  expect((await host.by(ada).listExecutions({ query: { status: 'dead_lettered' } })).items.map(({ execution_id }) => execution_id)).toContain(id);
+  // A recorded failure is what its key answers, until a try succeeds (G-FUNC-04).
+  expect(await refusal(run(host, 'dead', { key: 'dead', imports }))).toMatchObject({ code: 'callback_failed', extra: { execution_id: id } });
+  desk.refuses = false;
+  expect(await host.by(admin).replayExecution({ params: { execution_id: id } })).toMatchObject({ status: 'completed', result: { score: 700 } });
+  expect(await run(host, 'dead', { key: 'dead', imports })).toMatchObject({ execution_id: id, replayed: true });
+  expect(await refusal(host.by(admin).replayExecution({ params: { execution_id: id } }))).toMatchObject({ status: 409, code: 'execution_not_dead' });
+});
+
+test('FUN-003 fifty run at once in one environment, the next are refused, and another environment is not', async () => {
+  await published(host, ASK, { product: 'many' });
+  let open = () => {};
+  desk.wait = new Promise(resolve => (open = resolve));
+  const ended: string[] = [];
+  const running = Array.from({ length: 60 }, () => refusal(run(host, 'many', { imports })).then(({ code }) => ended.push(code)));
+  await vi.waitFor(() => expect(ended.length).toBeGreaterThanOrEqual(10), 10_000);
+  const other = as.userIn('01900000-0000-7000-8000-0000000000e9', ...ada.scopes);
+  expect((await refusal(run(host, 'many', { imports, by: other }))).code).toBe('no_active_version');
+  open();
+  await Promise.all(running);
+  expect(ended.filter(code => code === 'too_many_executions')).toHaveLength(10);
+  // What was refused left nothing behind: its key runs.
+  expect(await run(host, 'many', { imports })).toMatchObject({ status: 'completed' });
+  const figures = await host.by(ada).figures();
+  expect(figures.products.find(({ product }) => product === 'many')?.executions).toBe(51);
+});
+
+test('FUN-029 a product of several domains wants the domain named', async () => {
+  await published(host, ECHO, { product: 'twice' });
+  const other = await host.by(ada).uploadModule({ body: { domain: 'other', product: 'twice', source_language: 'c', wasm_base64: Buffer.from(ECHO).toString('base64'), hooks: ['hook'] } });
+  await host.by(ada).validateModule({ params: { module_id: other.module_id }, body: {} });
+  await host.by(ada).activateModule({ params: { module_id: other.module_id } });
+  expect(await refusal(run(host, 'twice'))).toMatchObject({ status: 400, code: 'domain_required' });
+  const named = await host.by(ada).executeProduct({ params: { product_id: 'twice' }, query: { domain: 'other' }, body: { hook: 'hook', context: {}, idempotency_key: 'd' } });
+  expect(named.module_id).toBe(other.module_id);
+});

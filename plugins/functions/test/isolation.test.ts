@@ -1,0 +1,88 @@
+import { afterAll, expect, test } from 'vitest';
+import { type Execution, GuestPool } from '../src/isolation/guest-pool.ts';
+import { ASK, ECHO, GROW, metered, RECURSE, SPIN, TRAP, wat } from './fixtures/guests.ts';
+
+const said: object[] = [];
+const pool = new GuestPool({ processes: 2, pages: 1_024, heapMb: 96, log: (fields, message) => void said.push({ ...fields, message }) });
+afterAll(() => pool[Symbol.asyncDispose]());
+
+const input = Buffer.from('{"a":1}');
+let number = 0;
+const run = (bytes: Uint8Array, more: Partial<Execution> = {}) =>
+  pool.run({
+    module: `m${(number += 1)}`,
+    bytes: metered(bytes),
+    hook: 'hook',
+    input,
+    fuel: 1_000_000,
+    timeoutMs: 5_000,
+    maxOutput: 262_144,
+    maxCalls: 4,
+    pages: 64,
+    call: async ({ body }) => ({ body, fuel: 1_000 }),
+    ...more,
+  });
+/** The globals that the process looks for, and no metering. */
+const UNMETERED = wat(
+  '(global (export "$rt.fuel") (mut i64) (i64.const 0)) (global (export "$rt.depth") (mut i32) (i32.const 9)) (func (export "hook") (param i32 i32) (result i64) (loop (br 0)) (i64.const 0))',
+);
+const text = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString();
+
+test('FUN-003 fuel is exact: the same guest with the same input pays the same every time, and ends where it is used up', async () => {
+  const paid = await Promise.all(Array.from({ length: 20 }, () => run(ECHO)));
+  expect(new Set(paid.map(({ fuelUsed }) => fuelUsed)).size).toBe(1);
+  expect(text(paid[0]?.output)).toBe('{"a":1}');
+  expect(paid[0]?.fuelUsed).toBeGreaterThan(5);
+  for (let time = 0; time < 3; time++) expect(await run(SPIN)).toMatchObject({ fault: { code: 'fuel_exhausted' }, fuelUsed: 1_000_000 });
+});
+
+test('FUN-003 memory, depth and traps end one execution alone, each by its name', async () => {
+  const [grown, deep, trapped, echo] = await Promise.all([run(GROW, { fuel: 10_000_000 }), run(RECURSE), run(TRAP), run(ECHO)]);
+  expect(grown).toMatchObject({ fault: { code: 'memory_exceeded' }, memoryBytes: 49 * 65_536 });
+  expect(deep.fault).toEqual({ code: 'trap', detail: 'Calls are nested too deeply.' });
+  expect((await run(RECURSE)).fuelUsed).toBe(deep.fuelUsed);
+  expect(trapped.fault).toEqual({ code: 'trap', detail: 'divide by zero' });
+  expect(text(echo.output)).toBe('{"a":1}');
+  expect(pool.figures.respawned).toBe(0);
+});
+
+test('FUN-004 a guest’s call is made by the parent and counted; one that fails ends the execution, whatever the guest makes of it', async () => {
+  const answered = await run(ASK, { call: async ({ name, number, body }) => ({ body: Buffer.from(`${name} ${number} ${text(body)}`), fuel: 1_000 }) });
+  expect([text(answered.output), answered.fuelUsed > 1_000]).toEqual(['ask 1 {"a":1}', true]);
+  expect((await run(ASK, { call: async () => ({ fuel: 0 }) })).fault?.code).toBe('callback_failed');
+  const often = wat('(func (export "hook") (param i32 i32) (result i64) (loop (drop (call $ask (local.get 0) (local.get 1))) (br 0)) (i64.const 0))', {
+    imports: '(import "platform" "ask" (func $ask (param i32 i32) (result i64)))',
+  });
+  expect((await run(often)).fault).toEqual({ code: 'callback_failed', detail: 'At most 4 host calls are made.' });
+});
+
+test('FUN-003 a call that never comes back ends at the deadline, and the process goes on', async () => {
+  const before = pool.figures.respawned;
+  const never = run(ASK, { timeoutMs: 150, call: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended')))) });
+  expect((await never).fault?.code).toBe('execution_timeout');
+  expect([text((await run(ECHO)).output), pool.figures.respawned]).toEqual(['{"a":1}', before]);
+});
+
+test('a guest that holds the thread past its deadline is killed and named; whoever shared its process begins anew', async () => {
+  const before = pool.figures.respawned;
+  // Without metering nothing but its death ends it.
+  const hog = pool.run({ module: 'hog', bytes: UNMETERED, hook: 'hook', input, fuel: 1, timeoutMs: 150, maxOutput: 10, maxCalls: 1, pages: 64, call: async () => ({ fuel: 0 }) });
+  const others = await Promise.all(Array.from({ length: 8 }, () => run(ECHO)));
+  expect(await hog).toMatchObject({ fault: { code: 'execution_timeout' }, broke: true });
+  expect(others.map(({ output }) => text(output))).toEqual(Array.from({ length: 8 }, () => '{"a":1}'));
+  expect(pool.figures.respawned).toBe(before + 1);
+  expect(said.at(-1)).toMatchObject({ module: 'hog' });
+});
+
+test('FUN-005 the process of a guest has no file system, network, children or code from strings', async () => {
+  const { probe } = await import('./fixtures/probe-process.ts');
+  expect(await probe()).toEqual({
+    read: 'ERR_ACCESS_DENIED',
+    write: 'ERR_ACCESS_DENIED',
+    net: 'ERR_ACCESS_DENIED',
+    child: 'ERR_ACCESS_DENIED',
+    worker: 'ERR_ACCESS_DENIED',
+    strings: 'EvalError',
+    environment: 0,
+  });
+});

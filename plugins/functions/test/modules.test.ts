@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ECHO, GROW, SPIN, TRAP, wat } from './fixtures/guests.ts';
+import { ada, admin, bob, disabled, ENV, type Host, published, refusal, run, storedKeys, uploaded, world } from './fixtures/world.ts';
+
+let host: Host;
+beforeAll(async () => {
+  host = await world();
+});
+afterAll(() => host?.[Symbol.asyncDispose]());
+
+const hash = `sha256:${createHash('sha256').update(ECHO).digest('hex')}`;
+const stored = async () => (await (await host.sql())<{ n: number }[]>`select count(*)::int as n from modules where env_id = ${ENV}`)[0]?.n;
+
+test('FUN-002 FUN-007 FUN-021 FUN-033 FUN-037 an upload is checked against its hash, stored as an object of this service, then written down', async () => {
+  expect(await refusal(uploaded(host, ECHO, { wasm_hash: `sha256:${'0'.repeat(64)}` }))).toMatchObject({ status: 400, code: 'wasm_hash_mismatch' });
+  expect(await stored()).toBe(0);
+  const module = await uploaded(host, ECHO, { product: 'first', wasm_hash: hash });
+  expect(module).toMatchObject({
+    env_id: ENV,
+    domain: 'credit',
+    product: 'first',
+    status: 'draft',
+    validated_at: null,
+    storage_key: `func/${module.module_id}.wasm`,
+    hooks: ['hook'],
+    parameters: { limit: 5 },
+  });
+  expect(module).toMatchObject({ wasm_hash: hash, size_bytes: ECHO.length, owner: ada.id, active: false });
+  expect(await storedKeys(host)).toContain(module.storage_key);
+  expect((await host.events('platform:func:module:uploaded')).at(-1)).toMatchObject({ env_id: ENV, payload: { module_id: module.module_id, domain: 'credit', product: 'first', wasm_hash: hash } });
+});
+
+test('FUN-038 the same content again is the version that is there', async () => {
+  const [one, two] = [await uploaded(host, ECHO, { product: 'again' }), await uploaded(host, ECHO, { product: 'again' })];
+  expect(two).toEqual(one);
+  const raced = await Promise.all(Array.from({ length: 4 }, () => uploaded(host, ECHO, { product: 'raced' })));
+  expect(new Set(raced.map(({ module_id }) => module_id)).size).toBe(1);
+  expect((await uploaded(host, ECHO, { product: 'other' })).module_id).not.toBe(one.module_id);
+});
+
+test('FUN-008 a row that cannot be written leaves no module and takes its object away', async () => {
+  const sql = await host.sql();
+  const before = await storedKeys(host);
+  await sql`alter table modules add constraint nobody check (product <> 'doomed') not valid`;
+  await expect(uploaded(host, ECHO, { product: 'doomed' })).rejects.toThrow();
+  await sql`alter table modules drop constraint nobody`;
+  expect((await host.by(ada).listModules({ query: { product: 'doomed' } })).items).toEqual([]);
+  expect(await storedKeys(host)).toEqual(before);
+});
+
+test('FUN-005 what is no module, wants more than it is offered or would hurt the compiler is refused with the reason', async () => {
+  const faults: [string, Uint8Array, string[]?][] = [
+    ['not_wasm', Buffer.from('nothing at all')],
+    ['export_missing', ECHO, ['absent']],
+    ['import_refused', wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { imports: '(import "wasi_snapshot_preview1" "fd_write" (func (param i32)))' })],
+    ['feature_refused', wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { memory: '(memory (export "memory") 1 2 shared)' })],
+    ['too_complex', wat(`(func (export "hook") (param i32 i32) (result i64) (local ${'i32 '.repeat(3_000)}) (i64.const 0))`)],
+    ['too_large', wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { memory: '(memory (export "memory") 5000)' })],
+    ['reserved_export', wat('(func (export "hook") (export "$rt.fuel") (param i32 i32) (result i64) (i64.const 0))')],
+    ['malformed', ECHO.slice(0, ECHO.length - 3)],
+  ];
+  for (const [fault, bytes, hooks] of faults) {
+    const refused = await refusal(uploaded(host, bytes, { product: 'bad', ...(hooks ? { hooks } : {}) }));
+    expect([fault, refused.code, refused.extra['fault']]).toEqual([fault, 'invalid_module', fault]);
+  }
+});
+
+test('FUN-009 FUN-010 FUN-024 validation compiles and tries a module and publishes nothing; activation alone does, after it passed', async () => {
+  const draft = await uploaded(host, ECHO, { product: 'life' });
+  const by = host.by(ada);
+  const id = { params: { module_id: draft.module_id } };
+  expect(await refusal(by.activateModule(id))).toMatchObject({ status: 409, code: 'module_not_validated' });
+  const validation = await by.validateModule({ ...id, body: {} });
+  expect(validation).toMatchObject({ valid: true, diagnostics: [], exports: expect.arrayContaining(['memory', 'alloc', 'hook']), imports: [] });
+  expect(validation.fuel_used).toBeGreaterThan(0);
+  expect(await by.getModule(id)).toMatchObject({ status: 'draft', active: false });
+  expect(await refusal(run(host, 'life'))).toMatchObject({ status: 404, code: 'no_active_version' });
+  expect(await by.activateModule(id)).toMatchObject({ status: 'active', active: true });
+  expect((await host.events('platform:func:module:activated')).at(-1)?.payload['module_id']).toBe(draft.module_id);
+});
+
+test('FUN-009 a module that spins or takes all memory fails its validation with 200 and a diagnosis; one that only wants another input does not', async () => {
+  const tried = async (bytes: Uint8Array) => host.by(ada).validateModule({ params: { module_id: (await uploaded(host, bytes)).module_id }, body: {} });
+  expect(await tried(SPIN)).toMatchObject({ valid: false, diagnostics: [{ severity: 'error', code: 'fuel_exhausted' }] });
+  expect(await tried(GROW)).toMatchObject({ valid: false, diagnostics: [{ severity: 'error', code: 'memory_exceeded' }] });
+  expect(await tried(TRAP)).toMatchObject({ valid: true, diagnostics: [{ severity: 'warning', code: 'trap' }] });
+});
+
+test('FUN-025 FUN-026 FUN-027 FUN-039 a product has one active version; it is deprecated before it is deleted', async () => {
+  const one = await published(host, ECHO, { product: 'versions' });
+  const two = await published(host, wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))'), { product: 'versions' });
+  const by = host.by(ada);
+  const statuses = async () => (await by.listModules({ query: { product: 'versions' } })).items.map(({ module_id, status, active }) => [module_id === one.module_id ? 'one' : 'two', status, active]);
+  expect(await statuses()).toEqual([
+    ['two', 'active', true],
+    ['one', 'deprecated', false],
+  ]);
+  expect(await refusal(by.deleteModule({ params: { module_id: two.module_id } }))).toMatchObject({ status: 409, code: 'module_active' });
+  await by.deprecateModule({ params: { module_id: two.module_id } });
+  expect(await refusal(by.deprecateModule({ params: { module_id: two.module_id } }))).toMatchObject({ status: 409, code: 'module_not_active' });
+  await by.deleteModule({ params: { module_id: two.module_id } });
+  await by.deleteModule({ params: { module_id: (await uploaded(host, ECHO, { product: 'draft' })).module_id } });
+  expect(await statuses()).toEqual([['one', 'deprecated', false]]);
+  // A deprecated version is still there for whoever pinned it (G-FUNC-03).
+  expect(await by.executeModule({ params: { module_id: one.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 'pinned' } })).toMatchObject({ status: 'completed' });
+  expect((await host.events('platform:func:module:deleted', 2)).length).toBeGreaterThanOrEqual(2);
+});
+
+test('FUN-020 FUN-032 policy decides: the owner and administrators change a module, others do not, and nobody without the scope', async () => {
+  const module = await uploaded(host, ECHO, { product: 'owned' });
+  const id = { params: { module_id: module.module_id } };
+  await host.by(ada).validateModule({ ...id, body: {} });
+  expect(await refusal(host.by(bob).activateModule(id))).toMatchObject({ status: 403, code: 'owner_required' });
+  expect(await refusal(host.by(bob).deleteModule(id))).toMatchObject({ status: 403, code: 'owner_required' });
+  expect(await refusal(uploaded(host, ECHO, { by: as.userIn(ENV, 'func:modules:read') }))).toMatchObject({ status: 403, code: 'policy_denied' });
+  expect(await refusal(run(host, 'owned', { by: as.userIn(ENV, 'func:modules:read') }))).toMatchObject({ status: 403, code: 'policy_denied' });
+  expect(await refusal(host.by(bob).executeModule({ ...id, body: { hook: 'hook', context: {}, idempotency_key: 'x' } }))).toMatchObject({ status: 409, code: 'module_draft' });
+  expect(await host.by(admin).activateModule(id)).toMatchObject({ active: true });
+});
+
+test('FUN-017 FUN-018 only a row that says no turns functions off: then every change is 409 and reads stay', async () => {
+  const off = '01900000-0000-7000-8000-0000000000e2';
+  const eve = as.userIn(off, ...ada.scopes, 'func:modules:admin');
+  const module = await published(host, ECHO, { product: 'off', by: eve });
+  disabled.add(off);
+  await host.clock.advance('31s');
+  const by = host.by(eve);
+  const id = { params: { module_id: module.module_id } };
+  const attempts = [
+    () => uploaded(host, ECHO, { by: eve }),
+    () => by.validateModule({ ...id, body: {} }),
+    () => by.activateModule(id),
+    () => by.deprecateModule(id),
+    () => by.deleteModule(id),
+    () => run(host, 'off', { by: eve }),
+    () => by.executeModule({ ...id, body: { hook: 'hook', context: {}, idempotency_key: 'off' } }),
+  ];
+  for (const attempt of attempts) expect(await refusal(attempt())).toMatchObject({ status: 409, code: 'func_disabled' });
+  expect((await by.listModules({})).items).toHaveLength(1);
+});
+
+test('FUN-030 FUN-031 FUN-036 the API lists by its filters, all paths are under /v1, and the pages are served', async () => {
+  const { json } = await host.fetch('/openapi.json');
+  expect(Object.keys(json['paths'] as object).every(path => path.startsWith('/v1/') || path === '/subscribe' || path.startsWith('/openapi'))).toBe(true);
+  expect((await host.by(ada).listModules({ query: { domain: 'credit', status: 'active', limit: 1 } })).items).toHaveLength(1);
+  for (const page of ['overview', 'modules', 'executions', 'dead-letters', 'limits']) {
+    const served = await host.fetch(`/v1/admin/ui/${page}?target_env_id=${ENV}`, { persona: ada });
+    expect([page, served.status]).toEqual([page, 200]);
+  }
+  expect(await refusal(host.by(as.machine('probe', 'func:modules:read')).listModules({}))).toMatchObject({ status: 400, code: 'target_env_required' });
+});

@@ -1,0 +1,189 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { as, boot, type BootedHost, openTestStores, type Persona, type TestStores } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { storage } from '../contract/index.ts';
+import plugin from '../src/plugin.ts';
+import command from '../src/upkeep/storage-command.ts';
+import { KEY, REGION, StrictBucket } from './fixtures/strict-bucket.ts';
+import { wire } from './fixtures/wire.ts';
+
+const SCOPES = ['storage:objects:read', 'storage:objects:write'];
+const func = as.machine('func', ...SCOPES);
+const app = as.machine('app', ...SCOPES);
+const admin = as.user('storage:read', 'sys:sys:admin');
+const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+let stores: TestStores;
+beforeAll(async () => {
+  stores = await openTestStores();
+});
+afterAll(() => stores?.[Symbol.asyncDispose]());
+
+describe.each(['files', 's3'] as const)('objects in %s', backend => {
+  let host: BootedHost<typeof storage>;
+  let bucket: StrictBucket;
+  beforeAll(async () => {
+    bucket = await StrictBucket.start();
+    process.env['STORAGE_TEST_KEY'] = `${KEY.id}:${KEY.secret}`;
+    const s3 = { PLATFORM_STORAGE_URL: `${bucket.origin}/things/kept/here?region=${REGION}`, PLATFORM_STORAGE_CREDENTIALS_REF: 'env://STORAGE_TEST_KEY' };
+    host = await boot(plugin, { stores, environment: backend === 's3' ? s3 : {} });
+  });
+  afterAll(async () => {
+    await host?.[Symbol.asyncDispose]();
+    await bucket?.[Symbol.asyncDispose]();
+  });
+  const at = (name: string) => `/v1/objects/func/${backend}/${name}`;
+  const put = (path: string, body: Buffer, headers: Record<string, string> = {}, persona: Persona = func) => wire(host, 'PUT', path, { persona, body, headers });
+  const get = (path: string, headers: Record<string, string> = {}, persona: Persona = func) => wire(host, 'GET', path, { persona, headers });
+
+  test('STO-002 a module is stored, served with its hash, and removed, by the function service’s own identity', async () => {
+    const body = randomBytes(3_000_000);
+    const made = await put(at('01.wasm'), body, { 'x-content-sha256': sha(body), 'content-type': 'application/wasm', 'if-none-match': '*' });
+    expect([made.status, JSON.parse(made.body.toString())]).toEqual([201, { key: `func/${backend}/01.wasm`, size: body.length, sha256: sha(body) }]);
+    const read = await get(at('01.wasm'));
+    expect([read.status, read.body.equals(body), read.headers['content-type'], read.headers['x-content-sha256'], read.headers['etag']]).toEqual([
+      200,
+      true,
+      'application/wasm',
+      sha(body),
+      `"${sha(body)}"`,
+    ]);
+    const head = await wire(host, 'HEAD', at('01.wasm'), { persona: func });
+    expect([head.status, head.headers['content-length'], head.body.length]).toEqual([200, '3000000', 0]);
+    expect((await wire(host, 'DELETE', at('01.wasm'), { persona: func })).status).toBe(204);
+    expect((await get(at('01.wasm'))).code).toBe('object_not_found');
+    // Idempotent (G-STO-01).
+    expect((await wire(host, 'DELETE', at('01.wasm'), { persona: func })).status).toBe(204);
+  });
+
+  test('STO-001 listing media lie under app/{listing_id}/{role}.{ext}, and no other service reaches them', async () => {
+    const path = `/v1/objects/app/${backend}-01900000/icon.png`;
+    expect((await put(path, Buffer.from('png'), { 'content-type': 'image/png' }, app)).status).toBe(201);
+    expect((await get(path, {}, app)).body.toString()).toBe('png');
+    for (const persona of [func, as.machine('appx', ...SCOPES), { ...as.machine('app', ...SCOPES), vertical: 'acme' }]) expect((await get(path, {}, persona)).code).toBe('key_denied');
+    expect((await put(path, Buffer.from('evil'), {}, func)).code).toBe('key_denied');
+    expect((await wire(host, 'DELETE', path, { persona: func })).code).toBe('key_denied');
+    expect((await put(path, Buffer.from('no'), {}, as.machine('app', 'storage:objects:read'))).code).toBe('key_denied');
+    expect((await get(path, {}, as.user(...SCOPES))).status).toBe(403);
+    const lender = { ...as.machine('lending', ...SCOPES), vertical: 'acme' };
+    const own = `/v1/objects/v/acme/lending/${lender.envId}/a.txt?target_env_id=${lender.envId}`;
+    expect((await put(own, Buffer.from('a'), {}, lender)).status).toBe(backend === 'files' ? 201 : 200);
+    expect((await get(own.replace(lender.envId, '01900000-0000-7000-8000-0000000000aa'), {}, lender)).code).toBe('key_denied');
+  });
+
+  test('a put takes effect only when what is there is what the request names, whoever races', async () => {
+    const one = await put(at('if'), Buffer.from('one'), { 'if-none-match': '*' });
+    expect((await put(at('if'), Buffer.from('two'), { 'if-none-match': '*' })).code).toBe('precondition_failed');
+    const tag = String(one.headers['etag']);
+    const races = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('if'), Buffer.from(`race ${n}`), { 'if-match': tag })));
+    expect(races.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
+    const created = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('new'), Buffer.from(`race ${n}`), { 'if-none-match': '*' })));
+    expect(created.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412, 412, 412, 412, 412]);
+    const now = await get(at('if'));
+    expect((await get(at('if'), { 'if-none-match': `"x", W/${String(now.headers['etag'])}` })).status).toBe(304);
+    expect((await wire(host, 'DELETE', at('if'), { persona: func, headers: { 'if-match': tag } })).code).toBe('precondition_failed');
+    expect((await put(at('absent'), Buffer.from('x'), { 'if-match': '*' })).code).toBe('precondition_failed');
+  });
+
+  test('ranges answer the bytes that are named, and 416 what there is', async () => {
+    await put(at('range'), Buffer.from('0123456789'));
+    const part = async (range: string, more: Record<string, string> = {}) => {
+      const { status, body, headers } = await get(at('range'), { range, ...more });
+      return [status, body.toString(), headers['content-range']];
+    };
+    expect(await part('bytes=2-4')).toEqual([206, '234', 'bytes 2-4/10']);
+    expect(await part('bytes=7-')).toEqual([206, '789', 'bytes 7-9/10']);
+    expect(await part('bytes=-3')).toEqual([206, '789', 'bytes 7-9/10']);
+    expect(await part('bytes=0-0,2-3')).toEqual([200, '0123456789', undefined]);
+    expect(await part('bytes=2-4', { 'if-range': '"another"' })).toEqual([200, '0123456789', undefined]);
+    expect((await part('bytes=10-'))[0]).toBe(416);
+    expect((await put(at('empty'), Buffer.alloc(0))).status).toBe(201);
+    expect(await get(at('empty'))).toMatchObject({ status: 200, body: Buffer.alloc(0) });
+  });
+
+  test('bytes that are not those that were named, too many of them and keys that lead elsewhere are refused, and nothing is stored', async () => {
+    expect((await put(at('bad'), Buffer.from('x'), { 'x-content-sha256': sha(Buffer.from('y')) })).code).toBe('sha256_mismatch');
+    expect((await wire(host, 'PUT', at('bad'), { persona: func, headers: { 'content-length': '104857601' } })).code).toBe('object_too_large');
+    await expect(wire(host, 'PUT', at('bad'), { persona: func, body: [Buffer.alloc(200_000)], headers: { 'content-length': '400000' }, cut: true })).rejects.toThrow();
+    for (const key of ['func/../app/x', 'func/a//b', 'func/%2e%2e/x', 'func/', 'func/a%0ab', 'func/a%00']) {
+      expect([key, (await put(`/v1/objects/${key}`, Buffer.from('x'))).status]).toEqual([key, expect.toSatisfy(status => status === 400 || status === 403)]);
+    }
+    expect((await get(at('bad'))).code).toBe('object_not_found');
+    expect((await wire(host, 'POST', at('bad'), { persona: func })).code).toBe('method_refused');
+  });
+
+  test('damaged bytes are never a whole answer, and the check names them', async () => {
+    const body = randomBytes(600_000);
+    await put(at('sound'), body);
+    await put(at('damaged'), body);
+    await put(at('missing'), body);
+    const sql = await host.sql();
+    const idOf = async (name: string) => (await sql<{ blob_id: string }[]>`select blob_id from objects where key = ${`func/${backend}/${name}`}`)[0]?.blob_id ?? '';
+    const [damaged, missing] = [await idOf('damaged'), await idOf('missing')];
+    const other = Buffer.from(body);
+    other[599_999] = (other[599_999] ?? 0) ^ 1;
+    const fileOf = (id: string) => join(stores.dataDir, 'files', 'storage', 'blobs', id.slice(-2), id);
+    if (backend === 'files') {
+      writeFileSync(fileOf(damaged), other);
+      rmSync(fileOf(missing));
+    } else {
+      bucket.objects.set(`kept/here/${damaged}`, { body: other, at: new Date(), etag: '"x"' });
+      bucket.objects.delete(`kept/here/${missing}`);
+    }
+    await expect(get(at('damaged'))).rejects.toThrow();
+    expect((await get(at('missing'))).code).toBe('bytes_unreachable');
+    const lines: string[] = [];
+    const call = async <T>(_: string, method: string, path: string, input: { query?: Readonly<Record<string, unknown>> } = {}) =>
+      (await host.fetch(`${path}?${new URLSearchParams(input.query as Record<string, string>)}`, { method, persona: as.machine('captain') })).json as T;
+    expect(
+      await command.run(['verify'], { call, control: async () => Promise.reject(new Error('no supervisor runs beside this test')), print: line => void lines.push(line), progress: () => undefined }),
+    ).toBe(1);
+    // What the other back end keeps is not here; of what is, nothing else is at fault.
+    expect(lines.filter(line => line.includes(`/${backend}/`))).toEqual([`x func/${backend}/damaged is changed`, `x func/${backend}/missing is missing`]);
+    for (const name of ['damaged', 'missing']) await wire(host, 'DELETE', at(name), { persona: func });
+  });
+
+  test('bytes go when their object does, and bytes that never had one are found by the sweep', async () => {
+    await put(at('gone'), Buffer.from('gone'));
+    await put(at('gone'), Buffer.from('newer'));
+    await wire(host, 'DELETE', at('gone'), { persona: func });
+    const sql = await host.sql();
+    const dropped = await sql<{ blob_id: string }[]>`update dropped set dropped_at = now() - interval '2 minutes' returning blob_id`;
+    expect(dropped.length).toBeGreaterThanOrEqual(2);
+    const root = join(stores.dataDir, 'files', 'storage', 'blobs');
+    const room = backend === 'files' ? (readdirSync(root)[0] as string) : 'a1';
+    const [old, young] = [`01900000-0000-7000-8000-0000000001${room}`, `01900000-0000-7000-8000-0000000002${room}`];
+    const has = (id: string) => (backend === 's3' ? bucket.objects.has(`kept/here/${id}`) : readdirSync(root, { recursive: true }).some(path => String(path).endsWith(id)));
+    const lay = (id: string, hours: number) => {
+      const when = new Date(Date.now() - hours * 3_600_000);
+      if (backend === 's3') return void bucket.objects.set(`kept/here/${id}`, { body: Buffer.from('x'), at: when, etag: '"x"' });
+      writeFileSync(join(root, room, id), 'x');
+      utimesSync(join(root, room, id), when, when);
+    };
+    lay(old, 2);
+    lay(young, 0);
+    const run = (job: string) => host.fetch(`/v1/admin/work/jobs/${job}/run?target_env_id=${admin.envId}`, { method: 'POST', persona: as.user('storage:work:admin') });
+    expect((await run('reclaim')).status).toBe(202);
+    expect((await run('sweep')).status).toBe(202);
+    await vi.waitFor(async () => {
+      expect(await sql`select 1 from dropped`).toHaveLength(0);
+      expect(has(old)).toBe(false);
+    }, 10_000);
+    expect(dropped.some(({ blob_id }) => has(blob_id))).toBe(false);
+    expect(has(young)).toBe(true);
+    const usage = await host.by(admin).usage();
+    expect(usage).toMatchObject({ backend, waiting_bytes: 0, services: expect.arrayContaining([expect.objectContaining({ owner: 'func' })]) });
+    expect((await host.by(admin).listObjects({ query: { prefix: 'app/' } })).items.map(({ key }) => key)).toContain(`app/${backend}-01900000/icon.png`);
+  });
+
+  test.runIf(backend === 's3')('a provider that fails for a moment is asked again, and one that stays away is an answer', async () => {
+    bucket.failing = 2;
+    expect((await put(at('again'), Buffer.from('again'))).status).toBe(201);
+    bucket.failing = 3;
+    expect((await get(at('again'))).code).toBe('bytes_unreachable');
+    expect((await get(at('again'))).body.toString()).toBe('again');
+    expect(bucket.refusals.filter(code => code !== 'SlowDown' && code !== 'NoSuchKey')).toEqual([]);
+  });
+});
