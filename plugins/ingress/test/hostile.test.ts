@@ -169,3 +169,30 @@ describe('facts 3 floods of HTTP/2', () => {
     expect((await world.ask(ECHO)).status).toBe(200);
   });
 });
+
+test('G-PROXY-06 hosts, instances, certificates and settings change, and connections that are open live on', async () => {
+  const { host } = tenant();
+  const sockets = await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const socket = world.open(host);
+      await once(socket, 'secureConnect');
+      socket.write(`GET /live HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 101 /);
+      return socket;
+    }),
+  );
+  const reloads = await figure('topology_reloads_total');
+  await world.kv.call('PUBLISH', 'revoked:changed', Buffer.from(sockets[0]?.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '') ?? '', 'hex').toString('base64url'));
+  world.hosts.set(host, { service: 'echo', status: 'suspended' });
+  await world.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ scope: 'env', hostnames: [host] }));
+  await world.changed('echo');
+  await expect.poll(async () => (await world.ask(host)).status).toBe(403);
+  await expect.poll(async () => (await world.host.clock.advance('1s'), figure('topology_reloads_total'))).toBeGreaterThan(reloads);
+  expect(await figure('edge_requests')).toBe(50);
+  for (const socket of sockets) {
+    socket.write('still here');
+    expect(String((await once(socket, 'data'))[0])).toBe('still here');
+    socket.destroy();
+  }
+  await expect.poll(() => figure('edge_requests')).toBe(0);
+});

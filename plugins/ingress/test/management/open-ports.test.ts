@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ManualClock } from '@platform/kernel/base/clock';
+import { expect, test } from 'vitest';
+import { openChallenges } from '../../src/management/open-ports.ts';
+
+/** The port of challenges under these settings, and what it owns. */
+async function opened(config: { httpPort?: number }, production = false) {
+  const clock = new ManualClock();
+  const owned: (AsyncDisposable & Disposable & { port?: number })[] = [];
+  const said: string[] = [];
+  const log = { warn: (_: object, message: string) => void said.push(message), error: (_: object, message: string) => void said.push(message) };
+  const ctx = { config: { address: '127.0.0.1', ...config }, platform: { production }, clock, every: clock.every.bind(clock), own: (resource: never) => void owned.push(resource), log };
+  await openChallenges(ctx as never);
+  return { clock, said, ports: () => owned.flatMap(({ port }) => port ?? []), close: () => Promise.all(owned.map(one => one[Symbol.asyncDispose]?.() ?? one[Symbol.dispose]?.())) };
+}
+
+test('ING-011 in development there is no plain port unless it is asked for', async () => {
+  expect((await opened({})).ports()).toEqual([]);
+  expect((await opened({ httpPort: 0 }, true)).ports()).toEqual([]);
+});
+
+test('ING-011 a port that an instance before this one still has is taken over when it leaves', async () => {
+  const before = createServer().listen(0, '127.0.0.1');
+  await once(before, 'listening');
+  const { port } = before.address() as AddressInfo;
+  const { clock, said, ports, close } = await opened({ httpPort: port });
+  await clock.advance('1s');
+  expect([ports(), said]).toEqual([[], ['a port of the ingress is taken; it is tried again every second']]);
+  before.close();
+  await once(before, 'close');
+  await clock.advance('1s');
+  expect(ports()).toEqual([port]);
+  await clock.advance('5s');
+  expect(ports()).toEqual([port]);
+  await close();
+});
