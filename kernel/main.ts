@@ -6,6 +6,7 @@ const USAGE = `platform <command>
   run        start everything; Ctrl-C drains and stops it
              --distribution NAME what catalog/distributions says: all-in-one, single-host, fleet
              --split             one process per service
+             --join FILE         as another machine of the fleet that wrote the invitation
              --trust-verticals   run verticals in the host process (development)
              --prefer-kv KIND    wasm or path: which embedded key-value store
   check      check a plugin folder and print its findings: check DIR

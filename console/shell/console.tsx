@@ -20,6 +20,7 @@ import { type Place, placeOf } from './place.ts';
 import { parseRoute } from './route.ts';
 import { Shell } from './shell.tsx';
 import { type Toast, Toasts } from './toasts.tsx';
+import { RECONNECTED } from './use-loaded.ts';
 import { useFeatures } from './use-features.ts';
 
 interface ConsoleProps {
@@ -91,6 +92,17 @@ export function Console({ config, client, live }: ConsoleProps) {
       live.close();
     };
   }, [signedIn, settle, refresh, registry, live, config]);
+
+  // What happened while the channel was away was told to nobody here.
+  const connectedOnce = useRef(false);
+  useEffect(() => {
+    if (liveState !== 'connected') return;
+    if (connectedOnce.current) {
+      void refresh();
+      dispatchEvent(new Event(RECONNECTED));
+    }
+    connectedOnce.current = true;
+  }, [liveState, refresh]);
 
   const notify = useCallback((text: string, tone: Tone = 'ok') => {
     const toast = { id: crypto.randomUUID(), text, tone };

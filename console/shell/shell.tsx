@@ -7,6 +7,7 @@ import { Icon } from '../widgets/icon.tsx';
 import { useHash, useNarrow } from './browser-state.ts';
 import { useConsole } from './console-context.ts';
 import type { Membership } from './gates.ts';
+import { InboxBell } from './inbox-bell.tsx';
 import { LiveIndicator } from './live-indicator.tsx';
 import { Rail } from './rail.tsx';
 import { Screen } from './screen.tsx';
@@ -76,6 +77,7 @@ export function Shell({ membership, settle, liveState }: { membership: Membershi
             </button>
           )}
           <span className="push" />
+          <InboxBell />
           <LiveIndicator state={liveState} />
           <ThemeToggle />
           <UserMenu />

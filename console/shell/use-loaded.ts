@@ -8,6 +8,9 @@ export interface Loaded<T> {
   reload(): void;
 }
 
+/** Told when the live channel is there again: what was read before may be old, or was not to be had. */
+export const RECONNECTED = 'console:reconnected';
+
 /** Loads when `key` changes, forgetting what was there; a reload keeps it on screen until the new answer is in. */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [turn, setTurn] = useState(0);
@@ -32,6 +35,10 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   }, [key, turn]);
 
   const reload = useCallback(() => setTurn(before => before + 1), []);
+  useEffect(() => {
+    addEventListener(RECONNECTED, reload);
+    return () => removeEventListener(RECONNECTED, reload);
+  }, [reload]);
   const current = state.key === key ? state : { data: undefined, problem: undefined, loading: true };
   return { data: current.data, problem: current.problem, loading: current.loading, reload };
 }

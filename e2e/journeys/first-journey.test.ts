@@ -199,8 +199,10 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('link', { name: 'Platform', exact: true }).click();
     await ada.getByRole('list', { name: 'Tenant registry' }).getByRole('link', { name: 'Unfinished work' }).click();
     await ada.getByRole('heading', { name: 'Unfinished work', level: 1 }).waitFor();
-    const data = (await witness.saying('/v1/admin/unfinished')).filter(({ method }) => method === 'GET');
-    expect(data.length).toBeGreaterThan(0);
+    const read = async () => (await witness.saying('/v1/admin/unfinished')).filter(({ method }) => method === 'GET');
+    // The heading is there before the rows are asked for.
+    await expect.poll(async () => (await read()).length).toBeGreaterThan(0);
+    const data = await read();
     for (const { url, headers } of data) expect([headers['x-bff-target-env-id'], url.searchParams.get('target_env_id')]).toEqual([system, system]);
     const byConsole = witness.seen.filter(({ headers }) => headers['origin'] === console_ || headers['referer']?.startsWith(console_));
     expect(byConsole.filter(({ url, document }) => !document && url.origin !== console_ && url.origin !== gateway.replace('https:', url.protocol)).map(({ url }) => url.origin)).toEqual([]);
@@ -212,7 +214,8 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(await platform.stop()).toBe(0);
     await platform.start();
     expect(platform.output).not.toContain('First start');
-    await ada.goto(envUrl);
+    // Nobody reloads the page: it finds the platform again by itself.
+    await ada.getByRole('status', { name: /Live updates: live/ }).waitFor();
     await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
   });
 

@@ -44,6 +44,22 @@ describe(`messages and their pages, ${MODE}`, () => {
     await followed.close();
   });
 
+  test('the bell tells how much is unread, and what is read is read everywhere', async () => {
+    const bell = ada.getByRole('button', { name: /^Messages, / });
+    await expect.poll(() => bell.getAttribute('aria-label')).toMatch(/^Messages, \d+ unread$/);
+    await bell.click();
+    const dialog = ada.getByRole('dialog', { name: 'Messages' });
+    await dialog.getByText('Reset your password').first().waitFor();
+    await shot('post-bell');
+    await dialog.getByRole('button', { name: 'Mark Reset your password read' }).first().click();
+    await dialog.getByRole('button', { name: 'Mark all read' }).click();
+    await expect.poll(() => bell.getAttribute('aria-label')).toBe('Messages, none unread');
+    await dialog.getByLabel('Unread only').check();
+    await dialog.getByText('Everything is read').waitFor();
+    await ada.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+  });
+
   test('2 NTF-052 a message says what each channel did, and why', async () => {
     await open('messages');
     await row('Reset your password').first().waitFor();

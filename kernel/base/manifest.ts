@@ -1,53 +1,7 @@
 import { Type } from '@platform/sdk';
-import type {
-  Action,
-  AnyContract,
-  AnyRoute,
-  EnvironmentEnd,
-  EventDef,
-  JobDef,
-  KeyDecl,
-  PageDecl,
-  Placement,
-  ProblemDecl,
-  RouteEnv,
-  Subscription,
-  TaskDef,
-  TemplateDecl,
-  TSchema,
-  WorkloadNeeds,
-} from '@platform/sdk';
+import type { AnyContract, Manifest } from '@platform/sdk';
 
-/** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
-export interface Manifest {
-  readonly sdk: 1;
-  readonly id: string;
-  readonly vertical: string;
-  readonly title: string;
-  readonly version: string;
-  readonly family: string;
-  readonly uses: WorkloadNeeds;
-  readonly workloads: Readonly<Record<string, WorkloadNeeds>>;
-  readonly placement: Placement;
-  readonly env: RouteEnv;
-  readonly essential: boolean;
-  readonly config?: TSchema;
-  readonly keys: Readonly<Record<string, KeyDecl>>;
-  readonly actions: Readonly<Record<string, Action>>;
-  readonly problems: Readonly<Record<string, ProblemDecl>>;
-  readonly events: Readonly<Record<string, EventDef>>;
-  readonly consumes: Readonly<Record<string, Subscription>>;
-  readonly jobs: Readonly<Record<string, JobDef>>;
-  readonly tasks: Readonly<Record<string, TaskDef>>;
-  readonly routes: Readonly<Record<string, AnyRoute>>;
-  readonly pages: Readonly<Record<string, PageDecl>>;
-  readonly templates?: Readonly<Record<string, TemplateDecl>>;
-  readonly onEnvironmentDeleted?: EnvironmentEnd;
-  readonly capabilities: readonly string[];
-  readonly waivers: Readonly<Record<string, string>>;
-  readonly aliases: Readonly<Record<string, string>>;
-  readonly hosts: readonly string[];
-}
+export type { Manifest } from '@platform/sdk';
 
 /** Prints a contract as its manifest. Only what survives JSON is in it, so a round trip means the same. */
 export function manifestOf(contract: AnyContract, version: string): Manifest {
@@ -76,6 +30,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     pages: withWorkPage(base),
     templates: base.templates,
     onEnvironmentDeleted: base.onEnvironmentDeleted,
+    inbox: base.inbox,
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},
@@ -105,5 +60,5 @@ export const policyEvent = (service: string): string => `platform:${service}:pol
 /** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */
 function withWorkPage({ jobs = {}, tasks = {}, pages = {} }: AnyContract['base']): Manifest['pages'] {
   if ('work' in pages || Object.keys(jobs).length + Object.keys(tasks).length === 0) return pages;
-  return { ...pages, work: { kind: 'work', title: 'Work', description: 'Queues and jobs of this service', scope: 'platform', nav: 900, refresh: 10 } };
+  return { ...pages, work: { kind: 'work', title: 'Work', icon: 'clock', description: 'Queues and jobs of this service', scope: 'platform', nav: 900, refresh: 10 } };
 }

@@ -6,8 +6,16 @@ import type { BackendLimits } from '../routing/connection-pool.ts';
 /** Everything a process must be told to run services; a child gets it over an inherited pipe, never in its environment or arguments. */
 export interface Bootstrap {
   readonly domain: string;
+  /** Address of this machine, which its listeners are bound to; 127.0.0.1 when absent. */
+  readonly ip?: string;
+  /** Port of the process's listener; any free one when absent. */
+  readonly port?: number;
+  /** Somebody else says whether the process may have work: it only tells that it lives. */
+  readonly supervised?: boolean;
   readonly production: boolean;
   readonly dataDir: string;
+  /** Where the host of this machine says that it lives. */
+  readonly home?: string;
   readonly build: string;
   readonly logLevel: string;
   readonly edgePort: number;
@@ -15,6 +23,10 @@ export interface Bootstrap {
   readonly anchors: TrustAnchors;
   readonly database: DatabaseAddress;
   readonly keyValueUrl: string;
+  /** Sockets that stand open in the process, by the listener door they are for. */
+  readonly listeners?: Readonly<Record<string, number>>;
+  /** How long the process lives on when its host is gone, until another one takes it over; for as long as it takes where it is 0. */
+  readonly orphanMs?: number;
   /** What may be under way at once between services; the defaults where nothing is said. */
   readonly backends?: BackendLimits;
   /** Every platform manifest, and those of the process's own vertical: who may do what, and the catalog. */
@@ -37,14 +49,18 @@ export const platformHost = (label: string, domain: string): string => `${label}
 /** The one place that writes the origin a browser or client sees: with the port unless it is 443 (day-one, Ports). */
 export const publicOrigin = (host: string, port: number): string => `https://${host}${port === 443 ? '' : `:${port}`}`;
 
-/** The host's own workload until the supervisor takes over: it registers workloads and spawns processes. */
-export const HOST_WORKLOAD = 'captain';
+/** Address of a machine that nobody gave one. */
+export const LOOPBACK = '127.0.0.1';
+
+/** The host's own workload: it says who the verticals are that it starts, and runs the commands of its machine. */
+export const HOST_WORKLOAD = 'host';
 /** What the host may do at other services. */
 export const HOST_NEEDS = {
-  acme: ['acme:clientcert:issue'],
+  acme: ['acme:clientcert:issue', 'acme:admin'],
   auth: ['auth:membership:read', 'auth:membership:write'],
   sys: ['sys:read', 'sys:verticals:write', 'audit:read'],
   bus: ['bus:contracts:write'],
+  captain: ['captain:admin'],
 } as const;
 /** What every service needs from others because the kernel in it does: closures, events, audit, registration, renewals. */
 export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store', 'sys:environments:read'] } as const;

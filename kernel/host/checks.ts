@@ -36,6 +36,9 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
   const growth = manifest.placement?.heap_growth;
   if (growth !== undefined && !(Number.isInteger(growth) && growth >= 20 && growth <= 400))
     add('E010', 'placement.heap_growth', `${String(growth)} is no share of the heap.`, 'Use a percentage from 20 to 400, or leave it out.');
+  const memory = manifest.placement?.memory_mb;
+  if (memory !== undefined && !(Number.isInteger(memory) && memory >= 64 && memory <= 4_096))
+    add('E010', 'placement.memory_mb', `${String(memory)} is no size of a heap.`, 'Use 64 to 4096 whole megabytes, or leave it out.');
   const poll = manifest.placement?.outbox_poll_s;
   if (poll !== undefined && !(Number.isInteger(poll) && poll >= 1 && poll <= 60))
     add('E010', 'placement.outbox_poll_s', `${String(poll)} is no pace of an outbox.`, 'Use 1 to 60 whole seconds, or leave it out.');

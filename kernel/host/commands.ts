@@ -1,21 +1,22 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printRoles } from '../storage/service-schema.ts';
-import { runChild } from './child-main.ts';
 import { checkManifest, formatFinding } from './checks.ts';
 import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import { Host } from './host.ts';
 import { explainKeys } from './keys/key-settings.ts';
 import { readPlugin } from './loader.ts';
+import { migrateAll } from './migrate-all.ts';
 import { hostOptions } from './options.ts';
 import { reasonOf } from './reason.ts';
+import { takeSteps, thisMachine, trustSteps } from './trust-install.ts';
 
 type Command = (args: readonly string[]) => Promise<void>;
 const out = (text: string) => process.stdout.write(`${text}\n`);
 
 /** The commands of `platform`, each of which ends by itself or on a signal. */
 export const commands: Readonly<Record<string, Command>> = {
-  run: args => (args.includes('--child') ? runChild(args) : runHost(args)),
+  run: args => runHost(args),
 
   check: async ([directory = '.']) => {
     const { manifest } = await readPlugin(directory);
@@ -48,14 +49,22 @@ export const commands: Readonly<Record<string, Command>> = {
   migrate: async args => {
     const manifests = await platformManifests();
     if (args.includes('--print-roles')) return void out(printRoles([...manifests.keys()]));
-    const host = await startOrExit(args);
-    out('Every schema is up to date.');
-    await host.stop();
+    const services = await migrateAll(hostOptions(args, process.env, out));
+    out(`Every schema is up to date: ${services.join(', ')}.`);
   },
 
   trust: async args => {
     const { dataDir } = hostOptions(args, process.env, () => undefined);
-    out(howToTrust(join(dataDir, 'ca', 'classical', 'root.crt')));
+    const root = join(dataDir, 'ca', 'classical', 'root.crt');
+    if (!existsSync(root)) return void out(`There is no ${root} yet: start the platform once.`);
+    const steps = trustSteps(root, thisMachine());
+    if (args.includes('--print') || steps.length === 0) {
+      for (const { command } of steps) out(command.join(' '));
+      return void out(howToTrust(root));
+    }
+    const outcomes = takeSteps(steps);
+    for (const { store, done, why } of outcomes) out(done ? `  ${store}  trusts it` : `x ${store}  ${why}`);
+    if (!outcomes.every(({ done }) => done)) out(howToTrust(root));
   },
 };
 
@@ -68,7 +77,8 @@ async function platformManifests() {
 
 async function runHost(args: readonly string[]): Promise<void> {
   const stopped = stopSignal();
-  const host = await startOrExit(args);
+  const left = Promise.withResolvers<void>();
+  const host = await startOrExit(args, left.resolve);
   if (host.firstStart) {
     out('');
     out('First start. Sign in once with this account; you will choose your own password:');
@@ -80,7 +90,7 @@ async function runHost(args: readonly string[]): Promise<void> {
   }
   out(`Console: ${host.ready.console}`);
   out(`ready ${JSON.stringify(host.ready)}`);
-  await stopped;
+  await Promise.race([stopped, left.promise]);
   out('Stopping: finishing what is under way …');
   await host.stop().catch(error => {
     process.stderr.write(`Something did not stop in order: ${reasonOf(error)}\n`);
@@ -91,11 +101,11 @@ async function runHost(args: readonly string[]): Promise<void> {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-async function startOrExit(args: readonly string[]): Promise<Host> {
+async function startOrExit(args: readonly string[], leave?: () => void): Promise<Host> {
   const startedAt = performance.now();
   const progress = (text: string) => out(`${`${((performance.now() - startedAt) / 1_000).toFixed(1)} s`.padStart(7)}  ${text}`);
   try {
-    return await Host.start(hostOptions(args, process.env, progress));
+    return await Host.start(hostOptions(args, process.env, progress), leave);
   } catch (error) {
     const lines: string[] = [];
     for (let at: unknown = error; at instanceof Error && lines.length < 6; at = at.cause) lines.push(at.message);

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from '@platform/sdk';
 import { Validator } from '../http/schema.ts';
+import { LOOPBACK } from './bootstrap.ts';
 import { DEFAULT_LIMITS } from '../routing/connection-pool.ts';
 
 type Setting = TSchema & { env?: string; default?: unknown; description?: string; secret?: boolean; type?: string };
@@ -30,6 +31,12 @@ export const EXIT_CONFIG = 78;
 export const KERNEL_CONFIG = Type.Object({
   domain: Type.String({ env: 'PLATFORM_DOMAIN', default: 'localhost', pattern: '^[a-z0-9.-]{1,200}$', description: 'Base domain; services answer on {label}.ops.sys.{domain}' }),
   environment: Type.Union([Type.Literal('development'), Type.Literal('production')], { env: 'PLATFORM_ENV', default: 'development', description: 'production refuses every development default' }),
+  ip: Type.String({
+    env: 'PLATFORM_CAPTAIN_IP',
+    default: LOOPBACK,
+    pattern: '^[0-9a-f.:]{2,45}$',
+    description: 'Address of this machine in the fleet; its services are reached there',
+  }),
   databaseUrl: Type.Optional(Type.String({ env: 'PLATFORM_DB_URL', description: 'Postgres to use instead of the embedded one' })),
   keyValueUrl: Type.Optional(Type.String({ env: 'PLATFORM_KV_URL', description: 'Redis-protocol store to use instead of the embedded one' })),
   dataDir: Type.Optional(
@@ -49,13 +56,23 @@ export const KERNEL_CONFIG = Type.Object({
     default: 'strict',
     description: 'Key exchange between services: X25519MLKEM768 only, or classical groups too',
   }),
-  lastResortS: Type.Integer({
-    env: 'PLATFORM_CAPTAIN_LAST_RESORT_RESPAWN_S',
-    default: 300,
+  rootDays: Type.Integer({ env: 'PLATFORM_ACME_ROOT_DAYS', default: 3_650, minimum: 1, maximum: 36_500, description: 'Days the root certificates are valid, when they are made' }),
+  intermediateDays: Type.Integer({
+    env: 'PLATFORM_ACME_INTERMEDIATE_DAYS',
+    default: 1_825,
+    minimum: 1,
+    maximum: 36_500,
+    description: 'Days the intermediate certificates are valid, when they are made',
+  }),
+  services: Type.Optional(Type.String({ env: 'PLATFORM_SERVICES', description: 'Services to start at boot, by id, separated by commas; those of the distribution when unset' })),
+  orphanS: Type.Integer({
+    env: 'PLATFORM_CAPTAIN_ORPHAN_S',
+    default: 900,
     minimum: 0,
     maximum: 86_400,
-    description: 'Pace in seconds of attempts to start a service that was given up on; 0 makes none',
+    description: 'Seconds that a service lives on when its supervisor is gone and no other one takes it over; 0 sets no end',
   }),
+  releasesDir: Type.Optional(Type.String({ env: 'PLATFORM_RELEASES_DIR', description: 'Folder of releases as `platform release` packs them; a service can be upgraded to each by its name' })),
   backendConnections: Type.Integer({
     env: 'PLATFORM_BACKEND_CONNECTIONS',
     default: DEFAULT_LIMITS.connections,

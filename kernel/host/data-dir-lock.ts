@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isAlive, readRecord, recordOf, writeRecord } from '../storage/process-record.ts';
@@ -26,8 +26,11 @@ export function lockDataDir(dataDir: string): Disposable {
     process.umask(umask);
   }
   writeRecord(recordIn(dataDir), recordOf(process.pid));
+  const beat = setInterval(() => touch(recordIn(dataDir)), BEAT_MS);
+  beat.unref();
   return {
     [Symbol.dispose]: () => {
+      clearInterval(beat);
       if (!file.isOpen) return;
       rmSync(recordIn(dataDir), { force: true });
       file.close();
@@ -36,6 +39,30 @@ export function lockDataDir(dataDir: string): Disposable {
 }
 
 const SQLITE_BUSY = 5;
+const BEAT_MS = 2_000;
+const SILENT_MS = 10_000;
+
+function touch(path: string): void {
+  const now = new Date();
+  try {
+    utimesSync(path, now, now);
+  } catch {
+    // The folder is being taken away.
+  }
+}
+
+/**
+ * Whether a host says that it lives, to a process that may look at nothing but this one file: it is touched every two seconds. `undefined` where
+ * the folder is gone.
+ */
+export function hostBeats(dataDir: string): boolean | undefined {
+  const stat = statSync(recordIn(dataDir), { throwIfNoEntry: false });
+  if (stat) return Date.now() - stat.mtimeMs < SILENT_MS;
+  return existsSync(join(dataDir, 'run')) ? false : undefined;
+}
+
+/** The file a process may look at for that. */
+export const hostRecord = recordIn;
 
 /** Whether a host runs on this data directory. */
 export function isRunning(dataDir: string): boolean {

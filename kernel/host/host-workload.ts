@@ -28,7 +28,7 @@ export class HostWorkload implements AsyncDisposable {
     this.#owned = parts.owned;
   }
 
-  static async open({ bootstrap, authority, log: telemetry }: { bootstrap: Bootstrap; authority: Authority; log: Telemetry | undefined }): Promise<HostWorkload> {
+  static async open({ bootstrap, authority, log: telemetry }: { bootstrap: Bootstrap; authority: Authority | undefined; log: Telemetry | undefined }): Promise<HostWorkload> {
     const owned = new DisposalStack();
     const opened = telemetry ?? openLog({ level: bootstrap.logLevel, directory: `${bootstrap.dataDir}/logs`, build: bootstrap.build, pretty: false, process: 'host' });
     const log = opened.logger('host');
@@ -43,7 +43,7 @@ export class HostWorkload implements AsyncDisposable {
       pqMode: bootstrap.pqMode,
       hostnames: [],
       kinds: ['client'],
-      mint: mintFor({ bootstrap, authority, directory }),
+      mint: mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) }),
     });
     return new HostWorkload({ log, kv, caller: new ServiceCaller(pools), workload, owned });
   }
@@ -71,6 +71,11 @@ export class HostWorkload implements AsyncDisposable {
         { params: { service: id }, body: { service: id, vertical, version, events: schemas } },
       )
       .catch(error => this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'));
+  }
+
+  /** What a look at a service is sent with. */
+  clientTls(): ReturnType<Workload['clientTls']> {
+    return this.#workload.clientTls();
   }
 
   /** A request to a service by its wire path. */

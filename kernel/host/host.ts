@@ -4,21 +4,21 @@ import { join } from 'node:path';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import type { PqMode } from '../identity/tls.ts';
-import { anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import { openAuthority } from '../identity/trust-anchors.ts';
 import type { BackendLimits } from '../routing/connection-pool.ts';
 import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { buildHash } from './build.ts';
 import { lockDataDir } from './data-dir-lock.ts';
+import { joinGround, openGround } from './ground.ts';
 import { HostWorkload } from './host-workload.ts';
+import type { Invitation } from './invitation.ts';
 import type { FoundPlugin } from './loader.ts';
 import { PlatformProcess } from './platform-process.ts';
-import type { SupervisedProcess } from './process/supervised-process.ts';
+import type { LocalProcessHost } from './process/local-process-host.ts';
+import { machineOf, verticalService } from './process/machine.ts';
 import { PluginWatch } from './plugin/plugin-watch.ts';
-import { type FailedPlugin, importAll, readAll, readAllSettings } from './plugin-intake.ts';
-import { reasonOf } from './reason.ts';
-import { startSplit, stopAll, verticalProcess } from './service-fleet.ts';
-import { openStores } from './stores.ts';
+import { type FailedPlugin, importAll, readAll, readAllSettings, refuseUnknownSettings } from './plugin-intake.ts';
 
 export interface HostOptions {
   readonly domain: string;
@@ -27,8 +27,15 @@ export interface HostOptions {
   readonly edgePort: number;
   readonly logLevel: string;
   readonly pqMode: PqMode;
-  /** Pace of attempts to start a service that was given up on; 0 makes none. */
-  readonly lastResortMs: number;
+  /** Address of this machine in the fleet. */
+  readonly ip: string;
+  /** How long a process lives on whose host is gone, until another host takes it over; 0 for as long as it takes. */
+  readonly orphanMs: number;
+  readonly releasesDir: string | undefined;
+  /** The fleet that invited this machine; its own where there is none. */
+  readonly join?: Invitation;
+  /** Days of the authority's certificates, when they are made; the usual ones where nothing is said. */
+  readonly validity?: { readonly rootDays: number; readonly intermediateDays: number };
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly backends?: BackendLimits;
@@ -40,6 +47,8 @@ export interface HostOptions {
   /** Runs verticals in the host process; development only. */
   readonly trustVerticals: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What the distribution sets; every name of it must be a setting of something. */
+  readonly shipped?: Readonly<Record<string, string>>;
   readonly pretty: boolean;
   readonly preferKeyValue?: 'wasm' | 'path';
   readonly progress: (text: string) => void;
@@ -60,141 +69,140 @@ export interface ReadyLine {
   readonly plugins: readonly string[];
 }
 
+interface HostParts {
+  readonly ready: ReadyLine;
+  readonly firstStart: { email: string; password: string } | undefined;
+  readonly failed: FailedPlugin[];
+  readonly main: PlatformProcess;
+  readonly machine: LocalProcessHost;
+}
+
 /** The whole platform on one machine: authority, stores, platform services, verticals. `stop` drains, then takes everything down. */
 export class Host {
   readonly ready: ReadyLine;
   /** E-mail and one-time password of the administrator; only on the first start, shown once. */
   readonly firstStart: { email: string; password: string } | undefined;
   readonly failed: FailedPlugin[];
-  readonly main: PlatformProcess | undefined;
+  readonly main: PlatformProcess;
+  readonly #machine: LocalProcessHost;
   readonly #owned: DisposalStack;
-  readonly #verticals: DisposalStack;
 
-  private constructor(parts: { ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined; owned: DisposalStack; verticals: DisposalStack }) {
+  private constructor(parts: HostParts & { owned: DisposalStack }) {
     this.ready = parts.ready;
     this.firstStart = parts.firstStart;
     this.failed = parts.failed;
     this.main = parts.main;
+    this.#machine = parts.machine;
     this.#owned = parts.owned;
-    this.#verticals = parts.verticals;
   }
 
-  static async start(asked: HostOptions): Promise<Host> {
+  /** `leave` is called when the supervisor was told to end the host (SUP-099). */
+  static async start(asked: HostOptions, leave: () => void = () => undefined): Promise<Host> {
     const owned = new DisposalStack();
     try {
       // As root the database runs as another user, who must be able to pass through.
       mkdirSync(asked.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
       owned.own(lockDataDir(asked.dataDir));
       const options = await withEdgePort(asked);
-      const verticals = owned.own(new DisposalStack());
-      const parts = await bringUp(owned, verticals, options);
-      return new Host({ ...parts, owned, verticals });
+      const parts = await bringUp(owned, options, leave);
+      return new Host({ ...parts, owned });
     } catch (error) {
       await owned[Symbol.asyncDispose]().catch(() => undefined);
       throw error;
     }
   }
 
-  /** Verticals first, while what they use still answers; then everything of the platform drains, and only then stops. */
+  /** The processes of others first, while what they use still answers; then everything of the platform drains, and only then stops. */
   async stop(): Promise<void> {
-    await this.#verticals[Symbol.asyncDispose]();
-    await this.main?.drain();
+    await this.#machine.stop();
+    await this.main.drain();
     await this.#owned[Symbol.asyncDispose]();
   }
 }
 
-async function bringUp(
-  owned: DisposalStack,
-  verticalStack: DisposalStack,
-  options: HostOptions,
-): Promise<{ ready: ReadyLine; firstStart: Host['firstStart']; failed: FailedPlugin[]; main: PlatformProcess | undefined }> {
+async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => void): Promise<HostParts> {
   const { dataDir, progress, domain } = options;
   const failed: FailedPlugin[] = [];
-  progress('Opening the certificate authority');
-  const authority = await openAuthority(dataDir);
-  const found = await readAll(options, failed);
-  const platform = found.filter(({ manifest }) => manifest.vertical === 'platform');
-  const verticals = found.filter(({ manifest }) => manifest.vertical !== 'platform');
-  const firstPassword = prepareBootstrapPassword(dataDir);
+  if (!options.join) progress('Opening the certificate authority');
+  const authority = options.join ? undefined : await openAuthority(dataDir, options.validity);
+  // Every machine knows all services of the fleet, whichever of them it starts.
+  const { platform, others, verticals } = await readAll({ ...options, services: options.join?.fleet_services ?? options.services }, failed);
+  refuseUnknownSettings(options.shipped ?? {}, [...platform, ...others]);
+  const firstPassword = options.join ? undefined : prepareBootstrapPassword(dataDir);
   const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...options.environment };
-  const settings = readAllSettings(found, { environment, production: options.production });
+  const settings = readAllSettings([...platform, ...verticals], { environment, production: options.production });
   // After everything that can be refused without them: what a refused start opened would have to be closed again.
-  const stores = await openStores(owned, { ...options, authority });
+  const { anchors, stores, enrollment } = authority ? await openGround(owned, options, authority) : await joinGround(owned, options);
 
-  const build = buildHash();
-  const manifests = platform.map(({ manifest }) => manifest);
+  const inside = insideOf(options, { platform, verticals });
   const base: Bootstrap = {
     domain,
+    ip: options.ip,
     production: options.production,
     dataDir,
-    build,
+    home: dataDir,
+    build: buildHash(),
     logLevel: options.logLevel,
     edgePort: options.edgePort,
     pqMode: options.pqMode,
-    anchors: anchorsOf(authority),
+    anchors,
     database: stores.database,
     keyValueUrl: stores.keyValueUrl,
+    orphanMs: options.orphanMs,
     ...(options.backends ? { backends: options.backends } : {}),
-    manifests,
-    enrollment: {},
+    manifests: platform.map(({ manifest }) => manifest),
+    enrollment: enrollment(inside.flatMap(({ manifest: { id, workloads } }) => [id, ...Object.keys(workloads).map(name => `${id}-${name}`)])),
   };
   progress('Preparing databases');
-  for (const { manifest } of found) await stores.ensureService(manifest.id);
+  for (const { manifest } of [...platform, ...verticals]) await stores.ensureService(manifest.id);
 
-  const running = new Map<string, SupervisedProcess>();
-  verticalStack.defer(() => stopAll(running.values()));
-  let main: PlatformProcess | undefined;
-  if (options.split) await startSplit(owned, options, { base, found: platform, environment, stores });
-  else {
-    const trusted = options.trustVerticals ? found : platform;
-    const services = await importAll(trusted, settings, failed);
-    main = await PlatformProcess.start({
-      bootstrap: { ...base, manifests: trusted.map(({ manifest }) => manifest) },
-      services,
-      authority,
-      processName: 'platform',
-      pretty: options.pretty,
-      environment,
-      failedPlugins: () => failed.filter(({ plugin }) => running.get(plugin)?.life.phase !== 'running'),
-      progress,
-    });
-    owned.own(main);
-  }
-  const host = owned.own(await HostWorkload.open({ bootstrap: base, authority, log: main?.telemetry }));
-  const startVertical = async (plugin: FoundPlugin) => {
-    if (running.has(plugin.manifest.id)) return;
-    const process = verticalProcess(plugin, { base, options, environment, stores, host, siblings: verticals });
-    running.set(plugin.manifest.id, process);
-    await process.start();
-  };
+  const host = owned.own(await HostWorkload.open({ bootstrap: base, authority, log: undefined }));
+  const machine = owned.own(machineOf(options, { base, platform, others, verticals, inside, environment, stores, host, leave }));
+  const services = await importAll(inside, settings, failed);
+  const main = await PlatformProcess.start({
+    bootstrap: { ...base, manifests: [...new Set([...platform, ...inside])].map(({ manifest }) => manifest) },
+    services,
+    ...(authority ? { authority } : {}),
+    processes: machine,
+    processName: options.split ? 'host' : 'platform',
+    pretty: options.pretty,
+    environment,
+    failedPlugins: () => failed,
+    progress,
+  });
+  owned.own(main);
+  await machine.boot(progress);
   if (!options.trustVerticals) {
-    for (const plugin of verticals) {
-      progress(`Starting ${plugin.manifest.title}`);
-      await startVertical(plugin).catch(error => failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) }));
-    }
-    verticalStack.own(new PluginWatch({ directories: options.pluginDirs, known: found, failed, start: startVertical, log: host.log, progress }));
+    const start = async (plugin: FoundPlugin) => machine.add(verticalService(plugin));
+    owned.own(new PluginWatch({ directories: options.pluginDirs, known: [...platform, ...verticals], failed, start, log: host.log, progress }));
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);
 
   const firstStart = firstPassword ? { email: options.environment['PLATFORM_AUTH_BOOTSTRAP_EMAIL'] ?? `admin@ops.sys.${domain}`, password: firstPassword } : undefined;
   // It is in the identity service now, hashed; the file must not outlive the one time it is shown.
   if (firstPassword) rmSync(join(dataDir, 'keys', BOOTSTRAP_PASSWORD), { force: true });
-  const origin = (label: string) => publicOrigin(platformHost(label, domain), options.edgePort);
+  const plugins = [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id));
+  return { main, machine, failed, firstStart, ready: readyLine(options, base.build, plugins) };
+}
+
+/** What runs in the host's own process: all of the platform, or with a process for each service only who watches over them. */
+function insideOf({ split, join, trustVerticals }: HostOptions, { platform, verticals }: { platform: readonly FoundPlugin[]; verticals: readonly FoundPlugin[] }): readonly FoundPlugin[] {
+  const ours = split || join ? platform.filter(({ manifest }) => manifest.capabilities.includes('processes')) : platform;
+  return trustVerticals && !split ? [...ours, ...verticals] : ours;
+}
+
+function readyLine({ domain, edgePort, dataDir }: HostOptions, build: string, plugins: readonly string[]): ReadyLine {
+  const origin = (label: string) => publicOrigin(platformHost(label, domain), edgePort);
   return {
-    main,
-    failed,
-    firstStart,
-    ready: {
-      console: origin('console'),
-      auth: origin('auth'),
-      gateway: origin('bff.console'),
-      issuer: origin('auth'),
-      data_dir: dataDir,
-      pid: process.pid,
-      ca_root: join(dataDir, 'ca', 'classical', 'root.crt'),
-      build,
-      plugins: [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id)),
-    },
+    console: origin('console'),
+    auth: origin('auth'),
+    gateway: origin('bff.console'),
+    issuer: origin('auth'),
+    data_dir: dataDir,
+    pid: process.pid,
+    ca_root: join(dataDir, 'ca', 'classical', 'root.crt'),
+    build,
+    plugins,
   };
 }
 

@@ -15,6 +15,9 @@ export interface KernelRouteParts {
   readonly build: string;
   readonly startedAt: number;
   readonly active: () => number;
+  readonly totals: () => { readonly requests: number; readonly server_errors: number };
+  /** What the service says of its own health beside. */
+  readonly health: () => Promise<Readonly<Record<string, unknown>>>;
   readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
   /** Plugins that are not running, and services whose process was given up on. */
   readonly failedPlugins: () => Failed | Promise<Failed>;
@@ -33,18 +36,24 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   const { manifest, build } = parts;
   const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
   const routes: Record<string, MountedRoute> = {
-    health: mounted(get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }), async () => {
-      const failed = await parts.failedPlugins();
-      return {
-        status: failed.length > 0 ? 'degraded' : 'ok',
-        service: manifest.id,
-        version: `${manifest.version}.${build}`,
-        build,
-        uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
-        active_connections: Math.max(0, parts.active() - 1),
-        ...(failed.length > 0 ? { failed_plugins: failed } : {}),
-      };
-    }),
+    health: mounted(
+      get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }),
+      async ({ peer }) => {
+        const failed = await parts.failedPlugins();
+        return {
+          status: failed.length > 0 ? 'degraded' : 'ok',
+          service: manifest.id,
+          version: `${manifest.version}.${build}`,
+          build,
+          uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
+          active_connections: Math.max(0, parts.active() - 1),
+          // How busy it is, is for the platform's own workloads.
+          ...(peer ? parts.totals() : {}),
+          ...(failed.length > 0 ? { failed_plugins: failed } : {}),
+          ...(await parts.health()),
+        };
+      },
+    ),
     readiness: mounted(get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }), async () => {
       const checks = await parts.readiness();
       const ready = Object.values(checks).every(({ ok }) => ok);
@@ -69,18 +78,18 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
   };
   const gates = pageGates(manifest);
   if (Object.keys(manifest.pages).length > 0 && gates.length > 0) {
-    routes['adminUi'] = mounted(
-      get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }),
-      async ({ params, caller }) => {
-        const name = (params as { page: string }).page;
-        const definition = pageDefinition(manifest, name);
-        if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
-        const needed = gatesOfPage(manifest, name);
-        if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed)))
-          throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
-        return definition;
-      },
-    );
+    const define = async ({ params, caller }: Request) => {
+      const name = (params as { page: string }).page;
+      const definition = pageDefinition(manifest, name);
+      if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
+      const needed = gatesOfPage(manifest, name);
+      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed))) throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
+      return definition;
+    };
+    routes['adminUi'] = mounted(get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }), define);
+    // The same, for whoever sends its parameters in a body (G-CAP-12).
+    const Params = Type.Object({ params: Type.Optional(Type.Object({}, { additionalProperties: true })) });
+    routes['adminUiPost'] = mounted(post('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, body: Params, env: 'any', status: 200, hidden: true }), define);
   }
   return routes;
 }

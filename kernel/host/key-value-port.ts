@@ -73,6 +73,7 @@ class Subscriptions implements AsyncDisposable {
 
 export const directoryStore = (kv: KeyValue): DirectoryStore => ({
   hashValues: async key => (await kv.call('HVALS', key)) as string[],
+  hashGet: async (key, field) => (await kv.call('HGET', key, field)) as string | null,
   hashSet: async (key, field, value) => void (await kv.call('HSET', key, field, value)),
   hashDelete: async (key, field) => void (await kv.call('HDEL', key, field)),
   publish: async (channel, message) => void (await kv.call('PUBLISH', channel, message)),

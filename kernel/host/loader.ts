@@ -5,11 +5,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { AnyContract, AnyPlugin } from '@platform/sdk';
 import { type Manifest, manifestOf } from '../base/manifest.ts';
 
-/** A plugin on disk, its contract read, its code not yet imported. */
+/** A plugin on disk: what its contract says, and where its code begins, which is not imported yet. */
 export interface FoundPlugin {
   readonly directory: string;
   readonly manifest: Manifest;
-  readonly contract: AnyContract;
   readonly entry: string;
 }
 
@@ -21,8 +20,6 @@ interface PackageJson {
 
 const require = createRequire(import.meta.url);
 const hostRoot = fileURLToPath(new URL('../../', import.meta.url));
-/** Carried from a module to those it imports from its own folder. */
-const READING = 'reading';
 let hooked = false;
 
 /** `@platform/*` of every plugin, wherever it lives, resolves to the host's own copy: one SDK identity (day-one, Plugins). */
@@ -33,12 +30,7 @@ export function shareHostPackages(): void {
     resolve(specifier, context, next) {
       const foreign = context.parentURL?.startsWith('file:') && !fileURLToPath(context.parentURL).startsWith(hostRoot);
       if (foreign && specifier.startsWith('@platform/')) return next(pathToFileURL(require.resolve(specifier)).href, context);
-      const found = next(specifier, context);
-      const reading = foreign && specifier.startsWith('.') ? new URL(context.parentURL as string).searchParams.get(READING) : null;
-      if (reading === null) return found;
-      const url = new URL(found.url);
-      url.searchParams.set(READING, reading);
-      return { ...found, url: url.href };
+      return next(specifier, context);
     },
   });
 }
@@ -68,21 +60,23 @@ function mayBePlugin(directory: string): boolean {
   }
 }
 
-/**
- * Imports a plugin's contract, which has no side effect, and prints its manifest. Throws with what is wrong with the folder. A folder that is
- * read again after a change is given another `reading`: modules are kept by their address, and so are their faults.
- */
-export async function readPlugin(directory: string, reading?: number): Promise<FoundPlugin> {
+/** Where a plugin's code begins, as its package.json says. Throws with what is wrong with that. */
+export function entryOf(directory: string): string {
+  const { contract, plugin } = packageOf(directory)?.platform ?? {};
+  if (!contract || !plugin) throw new Error(`${directory}/package.json has no "platform": { "contract", "plugin" }`);
+  return join(directory, plugin);
+}
+
+/** Imports a plugin's contract, which runs its code: somebody else's is read behind walls. Throws with what is wrong with the folder. */
+export async function readPlugin(directory: string): Promise<FoundPlugin & { readonly contract: AnyContract }> {
   shareHostPackages();
+  const entry = entryOf(directory);
   const described = packageOf(directory);
-  const { contract: contractPath, plugin: pluginPath } = described?.platform ?? {};
-  if (!contractPath || !pluginPath) throw new Error(`${directory}/package.json has no "platform": { "contract", "plugin" }`);
-  const address = pathToFileURL(join(directory, contractPath));
-  if (reading !== undefined) address.searchParams.set(READING, String(reading));
-  const module = (await import(address.href)) as Record<string, unknown>;
+  const contractPath = join(directory, described?.platform?.contract ?? '');
+  const module = (await import(pathToFileURL(contractPath).href)) as Record<string, unknown>;
   const contract = Object.values(module).find(isContract);
-  if (!contract) throw new Error(`${join(directory, contractPath)} exports no contract`);
-  return { directory, contract, manifest: manifestOf(contract, described?.version ?? '0.0.0'), entry: join(directory, pluginPath) };
+  if (!contract) throw new Error(`${contractPath} exports no contract`);
+  return { directory, contract, manifest: manifestOf(contract, described?.version ?? '0.0.0'), entry };
 }
 
 /** Imports the plugin's code and requires that it speaks of the very contract that was checked (E001, drift). */

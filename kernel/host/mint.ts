@@ -22,6 +22,7 @@ export function mintFor({ bootstrap, authority, directory }: { bootstrap: Bootst
       days: kind === 'listener' ? LISTENER_DAYS : CLIENT_DAYS,
       csr,
     });
+    authority.note(leaf);
     return leaf.chain;
   };
 }

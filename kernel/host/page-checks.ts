@@ -8,6 +8,12 @@ type Part = BoardSection | RecordTab | PageDecl;
 
 /** Checks what pages name: routes, members of rows, events, other pages. A page that passes opens in a browser. */
 export function checkPages(manifest: Manifest, add: Add): void {
+  const { inbox } = manifest;
+  if (inbox) {
+    for (const member of ['list', 'unread', 'read', 'readAll'] as const)
+      if (!(inbox[member] in manifest.routes)) add('E055', `inbox.${member}`, `No route '${inbox[member]}'.`, `Use one of: ${Object.keys(manifest.routes).join(', ')}.`);
+    if (inbox.settings !== undefined && !(inbox.settings in manifest.pages)) add('E055', 'inbox.settings', `No page '${inbox.settings}'.`, `Use one of: ${Object.keys(manifest.pages).join(', ')}.`);
+  }
   for (const [name, page] of Object.entries(manifest.pages)) {
     const where = `pages.${name}`;
     checkPart(manifest, where, page, add);

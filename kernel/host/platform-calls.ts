@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProblem, type Logger } from '@platform/sdk';
+import { type InboxDecl, isProblem, type Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
@@ -152,6 +152,7 @@ function registration(vertical: string, members: readonly Manifest[]): object {
       essential: manifest.essential,
       ...(manifest.onEnvironmentDeleted?.purge ? { purges_environments: true } : {}),
       nav: navigationOf(manifest),
+      ...(manifest.inbox ? { inbox: inboxOf(manifest, manifest.inbox) } : {}),
       pages: Object.keys(manifest.pages),
       actions: operatorActions(manifest),
       stream_families: [...new Set(Object.values(manifest.events).map(({ family }) => family ?? manifest.family))],
@@ -168,4 +169,18 @@ function navigationOf({ pages }: Manifest): object[] {
   return Object.entries(pages).flatMap(([page, { kind, title, icon, nav, scope }], index) =>
     nav === false || kind === 'record' ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env', ...(icon ? { icon } : {}) }],
   );
+}
+
+/** An inbox as the console asks for it: paths in place of the names of routes. */
+function inboxOf({ routes }: Manifest, { list, unread, read, readAll, row, live, settings }: InboxDecl): object {
+  const path = (name: string) => (routes[name]?.path ?? '').replace(/\{[A-Za-z_]+\}/, '{id}');
+  return {
+    list: path(list),
+    unread: path(unread),
+    read: path(read),
+    read_all: path(readAll),
+    row: { id: row.id, title: row.title, at: row.at, read_at: row.readAt, ...(row.links ? { links: row.links } : {}) },
+    live_types: live,
+    ...(settings ? { settings } : {}),
+  };
 }

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { AnyPlugin, Context, KeyValue } from '@platform/sdk';
+import type { AnyPlugin, Context, KeyValue, ProcessHost } from '@platform/sdk';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -14,8 +14,8 @@ import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { PostgresPool } from '../storage/postgres-pool.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
+import { type Bootstrap, LOOPBACK, platformHost, publicOrigin } from './bootstrap.ts';
 import { openOtlp } from '../telemetry/otlp/open-otlp.ts';
-import { type Bootstrap, platformHost, publicOrigin } from './bootstrap.ts';
 import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
 import { keyValuePort } from './key-value-port.ts';
 import { tolerateAbsence } from './tolerate-absence.ts';
@@ -29,7 +29,8 @@ import { ServiceInstance, type ServiceInstanceParts } from './service-instance.t
 import { PARTS, wire } from './wiring.ts';
 
 export interface LoadedService {
-  readonly plugin: AnyPlugin;
+  /** Its code; or how to load it, once this process has its keys. */
+  readonly plugin: AnyPlugin | (() => Promise<AnyPlugin>);
   readonly manifest: Manifest;
   readonly config: Readonly<Record<string, unknown>>;
   /** None where no setting says anything of its keys. */
@@ -40,10 +41,14 @@ export interface PlatformProcessOptions {
   readonly services: readonly LoadedService[];
   /** Only in the process that holds the certificate authority's files. */
   readonly authority?: Authority;
+  /** Only in the process that starts the others. */
+  readonly processes?: ProcessHost;
   readonly clock?: Clock;
   readonly processName: string;
   readonly pretty?: boolean;
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Called when the process has its certificates, before code of a plugin is loaded that is loaded late. */
+  readonly identified?: () => unknown;
   readonly failedPlugins?: () => readonly { plugin: string; reason: string }[];
   readonly progress?: (text: string) => void;
   readonly seen?: (service: string) => NonNullable<ServiceInstanceParts['seen']>;
@@ -124,7 +129,7 @@ export class PlatformProcess implements AsyncDisposable {
 }
 
 async function startIn(owned: DisposalStack, options: PlatformProcessOptions): Promise<PlatformProcess> {
-  const { bootstrap, services, authority, progress = () => undefined, clock = systemClock } = options;
+  const { bootstrap, authority, progress = () => undefined, clock = systemClock } = options;
   const { domain, anchors, pqMode, dataDir, build } = bootstrap;
   const telemetry = openLog({ level: bootstrap.logLevel, directory: `${dataDir}/logs`, build, pretty: options.pretty ?? false, process: options.processName });
   owned.defer(() => telemetry.flush());
@@ -140,6 +145,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const wired = wire({ bootstrap, clock, log, kv, workloads, environment: options.environment ?? process.env, locals: options.locals ?? new Map(), jwks: options.jwks, issuers: options.issuers });
   const directory = wired.resolve(PARTS.directory);
   await directory.start();
+  const revoked = owned.own(wired.resolve(PARTS.revoked));
+  await revoked.start();
   const pools = owned.own(wired.resolve(PARTS.pools));
   owned.own(directory);
 
@@ -147,7 +154,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const mint = mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) });
   const open = (name: string, service: string, extra: readonly string[], kinds: readonly CredentialKind[]) =>
     Workload.open({ name, directory: `${dataDir}/keys`, anchors, pqMode, kinds, mint, hostnames: [service, ...extra].map(label => platformHost(label, domain)) });
-  for (const { manifest } of services) {
+  for (const { manifest } of options.services) {
     workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
     for (const name of Object.keys(manifest.workloads)) workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
   }
@@ -157,6 +164,14 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
     }),
   );
+  // A listener whose certificate was revoked shows another one: its own identity still stands.
+  const renewed = revoked.onRevoked(() => {
+    for (const workload of workloads.values())
+      void workload.renewListener(thumbprint => revoked.has(thumbprint)).catch(error => log.error({ workload: workload.name, err: error }, 'a revoked listener certificate could not be replaced'));
+  });
+  owned.own(renewed);
+  options.identified?.();
+  const services = await Promise.all(options.services.map(async service => ({ ...service, plugin: typeof service.plugin === 'function' ? await service.plugin() : service.plugin })));
   const first = workloads.get(services[0]?.manifest.id ?? '');
   if (!first) throw new Error('a process without services has nothing to run');
   const [caller, verifier, identity, platformGrants, secrets] = [
@@ -186,6 +201,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       clock,
       kv,
       authority: manifest.capabilities.includes('authority') && authority ? signingAuthority(authority) : undefined,
+      listeners: bootstrap.listeners ?? {},
+      processes: manifest.capabilities.includes('processes') ? options.processes : undefined,
       caller,
       pools,
       workload,
@@ -241,9 +258,10 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     key: first.credential('listener').key,
     cert: first.credential('listener').chain,
     platformHost: label => platformHost(label, domain),
+    revoked,
   });
   for (const instance of instances.values()) listener.mount(instance.app);
-  const port = await listener.listen('127.0.0.1');
+  const port = await listener.listen(bootstrap.ip ?? LOOPBACK, bootstrap.port);
   owned.own(listener);
 
   const stopping = new AbortController();
@@ -258,14 +276,15 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
         await instance.start(stopping.signal).catch(cause => {
           throw new Error(`${manifest.id} failed to start`, { cause });
         });
-        await directory.register(instanceRow(manifest, port, build, `${dataDir}/logs/${options.processName}.log`));
+        await directory.register(instanceRow(manifest, { ...bootstrap, port }, `${dataDir}/logs/${options.processName}.log`));
       }),
     );
   }
 
   owned.own(
     new EventConsumer({
-      bus: bus(first),
+      // A service may hear of policies as a workload that can do nothing else (SUP-065).
+      bus: bus(workloads.get(`${first.name}-policy`) ?? first),
       log,
       service: first.name,
       name: 'policy',

@@ -13,6 +13,7 @@ import {
   type KeyValue,
   type Logger,
   ProblemError,
+  type ProcessHost,
   type Request,
   type SigningAuthority,
   type SealedBox,
@@ -75,6 +76,9 @@ export interface PluginContextParts {
   readonly platform: Context<AnyContract>['platform'];
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
+  readonly processes: ProcessHost | undefined;
+  /** Sockets that were handed to this process, by the listener door they are for. */
+  readonly listeners: Readonly<Record<string, number>>;
   readonly owned: DisposalStack;
   readonly bus: ConsumerBus;
   readonly instance: string;
@@ -202,6 +206,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     keys: parts.keys as never,
     secrets: secretsPort(parts.secrets),
     policy: {
+      attributes: (principal, envId) => parts.engine.attributes(principal, envId),
       allows: async (caller, action, resource) =>
         parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),
       explain: inquiry => inquire(inquiry, { load: capability(manifest, 'policy-store', parts.policy).snapshot, log: parts.log, correlationId: correlation() }),
@@ -226,6 +231,16 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
+    listen: async (door, server, { port, address }) => {
+      if (!Object.values(manifest.routes).some(route => route.door === 'listener' && route.path === door)) throw new Error(`${manifest.id} declares no listener ${door}`);
+      const fd = parts.listeners[door];
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(fd === undefined ? { port, host: address } : { fd }, () => resolve());
+      });
+      return fd !== undefined;
+    },
+    processes: capability(manifest, 'processes', parts.processes ?? ({} as ProcessHost)),
     auth: {
       verify: async request => {
         const identity = await parts.verify(request);

@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Manifest } from '../base/manifest.ts';
 import { checkManifest, formatFinding } from './checks.ts';
-import { ConfigError, type ConfigFault, formatFaults } from './configuration.ts';
+import { ConfigError, type ConfigFault, formatFaults, KERNEL_CONFIG } from './configuration.ts';
+import { explainKeys } from './keys/key-settings.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
 import type { LoadedService } from './platform-process.ts';
+import { readBehindWalls } from './plugin/read-behind-walls.ts';
 import { reasonOf } from './reason.ts';
 import { readSettings, type ServiceSettings } from './settings.ts';
 
@@ -17,28 +19,59 @@ export interface FailedPlugin {
   readonly reason: string;
 }
 
-/** Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). */
-export async function readAll({ pluginDirs, services }: { pluginDirs: readonly string[]; services: readonly string[] }, failed: FailedPlugin[]): Promise<FoundPlugin[]> {
-  const catalog = JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: { package: string; service_type: string }[] };
-  const found: FoundPlugin[] = [];
-  for (const { package: name } of catalog.services.filter(({ service_type }) => services.includes(service_type))) found.push(await readPlugin(join(ROOT, 'plugins', name)));
-  const known = new Map<string, Manifest>(found.map(({ manifest }) => [manifest.id, manifest]));
-  for (const { manifest } of found) refuseFindings(manifest, known);
+/** What the distribution says of a service of the platform (catalog/platform.json). */
+export interface ShippedService {
+  readonly package: string;
+  readonly service_type: string;
+  readonly start_priority: number;
+  readonly singleton: boolean;
+  readonly placement: readonly string[];
+  readonly min_instances: number;
+}
+
+/** A plugin with its line of the catalog, where it has one. */
+export type CatalogPlugin = FoundPlugin & { readonly shipped?: ShippedService };
+
+/** Everything that could run here: what was asked for, what else the platform ships, and verticals. */
+export interface AllPlugins {
+  readonly platform: readonly CatalogPlugin[];
+  readonly others: readonly CatalogPlugin[];
+  readonly verticals: readonly FoundPlugin[];
+}
+
+/** Every line of the catalog. */
+export const shippedServices = (): readonly ShippedService[] => (JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: ShippedService[] }).services;
+
+/**
+ * Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). What tier 0 holds
+ * cannot be left out (G-CAP-02).
+ */
+export async function readAll(
+  { pluginDirs, services, without = [] }: { pluginDirs: readonly string[]; services: readonly string[]; without?: readonly string[] },
+  failed: FailedPlugin[],
+): Promise<AllPlugins> {
+  const all: CatalogPlugin[] = [];
+  for (const shipped of shippedServices().filter(({ service_type }) => !without.includes(service_type))) all.push({ ...(await readPlugin(join(ROOT, 'plugins', shipped.package))), shipped });
+  const wanted = ({ shipped }: CatalogPlugin) => shipped?.start_priority === 0 || services.includes(shipped?.service_type ?? '');
+  const platform = all.filter(wanted);
+  const known = new Map<string, Manifest>(platform.map(({ manifest }) => [manifest.id, manifest]));
+  for (const { manifest } of platform) refuseFindings(manifest, known);
+  const verticals: FoundPlugin[] = [];
   for (const directory of findPlugins(pluginDirs)) {
     const plugin = await readVertical(directory, known, failed);
     if (plugin) {
-      found.push(plugin);
+      verticals.push(plugin);
       known.set(plugin.manifest.id, plugin.manifest);
     }
   }
-  return found;
+  return { platform, others: all.filter(plugin => !wanted(plugin)), verticals };
 }
 
 /** Reads one folder from outside; a fault goes into `failed`, in the place of what was said of the folder before. */
-export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[], reading?: number): Promise<FoundPlugin | undefined> {
+export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[]): Promise<FoundPlugin | undefined> {
   forgive(failed, directory);
   try {
-    const plugin = await readPlugin(directory, reading);
+    const plugin = await readBehindWalls(directory);
     refuseFindings(plugin.manifest, known);
     if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
     return plugin;
@@ -54,7 +87,8 @@ export function forgive(failed: FailedPlugin[], plugin: string): void {
   if (at >= 0) failed.splice(at, 1);
 }
 
-function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
+/** Throws with everything that is wrong with a manifest. */
+export function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
   const errors = checkManifest(manifest, known).filter(({ id }) => id.startsWith('E'));
   if (errors.length > 0) throw new Error(errors.map(formatFinding).join('\n'));
 }
@@ -72,6 +106,15 @@ export function readAllSettings(
   }
   if (faults.length > 0) throw new ConfigError(formatFaults(faults));
   return settings;
+}
+
+/** A distribution that sets what nothing reads promises what is not there. */
+export function refuseUnknownSettings(shipped: Readonly<Record<string, string>>, found: readonly FoundPlugin[]): void {
+  const namesOf = (schema: unknown) =>
+    Object.values((schema as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {}).flatMap(({ env }) => (env === undefined ? [] : [env]));
+  const known = new Set([...namesOf(KERNEL_CONFIG), ...found.flatMap(({ manifest }) => [...namesOf(manifest.config), ...explainKeys(manifest).map(({ variable }) => variable)])]);
+  const unknown = Object.keys(shipped).filter(name => !known.has(name));
+  if (unknown.length > 0) throw new ConfigError(`The distribution sets ${unknown.join(', ')}, which nothing reads. Take it out of catalog/distributions, or correct its name.`);
 }
 
 export async function importAll(found: readonly FoundPlugin[], settings: ReadonlyMap<string, ServiceSettings>, failed: FailedPlugin[]): Promise<LoadedService[]> {

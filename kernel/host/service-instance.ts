@@ -1,5 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AnyPlugin, type AnyRoute, type Caller, type Context, isProblem, type KeyValue, type Logger, type PluginBehaviour, type SigningAuthority, SYSTEM, type TokenChecks } from '@platform/sdk';
+import {
+  type AnyPlugin,
+  type AnyRoute,
+  type Caller,
+  type Context,
+  isProblem,
+  type KeyValue,
+  type Logger,
+  type PluginBehaviour,
+  type ProcessHost,
+  type SigningAuthority,
+  SYSTEM,
+  type TokenChecks,
+} from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -15,31 +28,32 @@ import { type Identity, machineCaller, type Verifier } from '../identity/verifie
 import type { Workload } from '../identity/workload.ts';
 import { outsideConsumption } from '../outbox/consumption.ts';
 import type { ConsumerBus } from '../outbox/event-consumer.ts';
-import { OUTBOX_MIGRATIONS } from '../outbox/outbox-schema.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
 import type { PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
-import { migrate } from '../storage/migrations.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { ServiceMetrics } from '../telemetry/service-metrics.ts';
+import { LOOPBACK } from './bootstrap.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import type { JobRunner } from '../work/job-runner.ts';
 import type { TaskRunner } from '../work/task-runner.ts';
-import { WORK_MIGRATIONS } from '../work/work-schema.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
+import { migrateService } from './service-migrations.ts';
 import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
 import { environmentRoutes } from './environment-data.ts';
 import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from './keys/key-settings.ts';
-import { KEY_MIGRATIONS, openKeys } from './keys/service-keys.ts';
+import { openKeys } from './keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
 import { policyAdministration } from './policy-administration.ts';
+
+const TRAFFIC_MS = 10_000;
 
 export interface ServiceInstanceParts {
   readonly plugin: AnyPlugin;
@@ -50,6 +64,10 @@ export interface ServiceInstanceParts {
   readonly clock: Clock;
   readonly kv: KeyValue;
   readonly authority: SigningAuthority | undefined;
+  /** Sockets that were handed to this process, by the listener door they are for. */
+  readonly listeners: Readonly<Record<string, number>>;
+  /** The machine's processes, where this process may start some. */
+  readonly processes: ProcessHost | undefined;
   readonly caller: ServiceCaller;
   readonly pools: BackendPools;
   readonly workload: Workload;
@@ -115,7 +133,7 @@ export class ServiceInstance implements AsyncDisposable {
 
   async migrate(): Promise<void> {
     const { plugin, pool, manifest } = this.#parts;
-    await migrate({ sql: pool, service: manifest.id, builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS, ...WORK_MIGRATIONS], ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
+    await migrateService(plugin, manifest.id, pool);
   }
 
   /** Runs the plugin's `setup` and mounts its doors; they refuse with 503 until `start`. */
@@ -184,14 +202,22 @@ export class ServiceInstance implements AsyncDisposable {
     this.#tasks = this.#owned.own(tasksOf(work));
     await this.#tasks.start();
     this.#owned.own(this.#parts.clock.every(30_000, () => this.#engine.reloadAll()));
+    if (manifest.vertical === 'platform') this.#owned.own(this.#parts.clock.every(TRAFFIC_MS, () => this.#tellTraffic()));
     const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
     this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
   }
 
+  /** Counters for the statistics (CA-089). Nobody may listen, and the store may be away: then they are lost. */
+  async #tellTraffic(): Promise<void> {
+    const traffic = this.#metrics.traffic.take(this.#parts.clock.now());
+    if (traffic) await this.#parts.kv.call('PUBLISH', 'stat:metrics', JSON.stringify(traffic)).catch(() => undefined);
+  }
+
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
-    this.#state = 'draining';
     const late = delay(deadlineMs, undefined, { ref: false });
+    await Promise.race([(this.#behaviour as { drain?: () => Promise<void> } | undefined)?.drain?.(), late]);
+    this.#state = 'draining';
     await Promise.all(this.#consumers.map(consumer => Promise.race([consumer[Symbol.asyncDispose](), late])));
     await Promise.race([Promise.all([this.#jobs?.[Symbol.asyncDispose](), this.#tasks?.drain()]), late]);
     await Promise.race([this.#app?.idle(), late]);
@@ -257,6 +283,8 @@ export class ServiceInstance implements AsyncDisposable {
         build,
         startedAt: this.#startedAt,
         active: () => this.#app?.active ?? 0,
+        totals: () => this.#metrics.totals,
+        health: async () => (await (this.#behaviour as { health?: () => object } | undefined)?.health?.()) as Record<string, unknown>,
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),
@@ -307,7 +335,7 @@ export class ServiceInstance implements AsyncDisposable {
             body: async () => input.body,
             correlationId,
             signal: () => input.signal,
-            ip: '127.0.0.1',
+            ip: LOOPBACK,
             hostname: '',
             tenant: {},
             peer: { workload: from.name, thumbprint: from.thumbprint },

@@ -8,8 +8,7 @@ export function signingAuthority(authority: Authority): SigningAuthority {
     anchors: anchorsOf(authority),
     readCsr: async csr => {
       try {
-        const { hierarchy, commonName, names } = await readCsr(csr);
-        return { hierarchy, commonName, names };
+        return await readCsr(csr);
       } catch (error) {
         if (error instanceof BadCsr) return { refused: error.message };
         throw error;

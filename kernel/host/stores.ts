@@ -73,6 +73,7 @@ async function openPostgres(
     };
   }
   const leaf = await authority.classical.issue({ commonName: SERVER_NAME, names: [`dns:${SERVER_NAME}`, 'ip:127.0.0.1'], usages: ['server'], days: SERVER_DAYS });
+  authority.note(leaf);
   const start = () => startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress });
   const server = await start();
   const { host, port, database } = server;

@@ -12,6 +12,7 @@ import { Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import { deliverTo } from '../outbox/bus-delivery.ts';
 import { Relay } from '../outbox/relay.ts';
+import { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import { BackendPools } from '../routing/backend-pools.ts';
 import { Directory } from '../routing/directory.ts';
 import { type LocalService, ServiceCaller } from '../routing/service-caller.ts';
@@ -39,6 +40,7 @@ export type PlatformGrants = (name: string) => { vertical: string; scopes: Reado
 const token = <T>(name: string) => Symbol(name) as InjectionToken<T>;
 export const PARTS = {
   directory: token<Directory>('directory'),
+  revoked: token<RevokedCertificates>('revoked'),
   pools: token<BackendPools>('pools'),
   caller: token<ServiceCaller>('caller'),
   secrets: token<SecretChain>('secrets'),
@@ -62,7 +64,11 @@ export function wire(parts: WiringParts): DependencyContainer {
   const single = <T>(key: InjectionToken<T>, make: (from: DependencyContainer) => T) => container.register(key, { useFactory: instanceCachingFactory(() => make(container)) });
 
   single(PARTS.directory, () => new Directory(directoryStore(kv), log));
-  single(PARTS.pools, from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends }));
+  single(PARTS.revoked, () => new RevokedCertificates({ kv, log, now: () => clock.now() }));
+  single(
+    PARTS.pools,
+    from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends, revoked: from.resolve(PARTS.revoked) }),
+  );
   single(PARTS.caller, from => {
     const caller = new ServiceCaller(from.resolve(PARTS.pools));
     for (const [service, local] of parts.locals) caller.addLocal(service, local);

@@ -76,7 +76,7 @@ async function handOver({ res, exchange, mounted }: Entering): Promise<void> {
 }
 
 async function answerRaw({ res, exchange, mounted, incoming, signal, engine, manifest }: Entering): Promise<void> {
-  const { req, hostname, ip, correlationId, tenant } = exchange;
+  const { req, hostname, ip, correlationId, tenant, peer } = exchange;
   const { caller, targetEnvId, env } = await (mounted.operation as Operation).open(incoming);
   const response = await (mounted.handler as (exchange: RawExchange) => Promise<Response>)({
     params: incoming.params,
@@ -86,6 +86,7 @@ async function answerRaw({ res, exchange, mounted, incoming, signal, engine, man
     correlationId,
     tenant,
     caller,
+    peer,
     targetEnvId,
     env,
     permits: async action => {

@@ -6,6 +6,7 @@ import type { Logger } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { PqMode } from '../identity/tls.ts';
 import { peerOf } from '../identity/tls.ts';
+import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import { problemResponse } from './problem-response.ts';
 import type { ServiceApp } from './service-app.ts';
 
@@ -23,6 +24,8 @@ export interface InternalListenerOptions {
   readonly key: string;
   readonly cert: string;
   readonly platformHost: (service: string) => string;
+  /** Whoever shows one of these is refused, whatever it asks for, and loses the connections it has. */
+  readonly revoked?: RevokedCertificates;
 }
 
 /** The one post-quantum mutual-TLS listener of a process; the host name picks the service (day-one, Ports). */
@@ -31,6 +34,8 @@ export class InternalListener implements AsyncDisposable {
   readonly #apps = new Map<string, ServiceApp>();
   readonly #hosts = new Map<string, ServiceApp>();
   readonly #options: InternalListenerOptions;
+  readonly #connected = new Map<string, Set<TLSSocket>>();
+  readonly #hearing: Disposable | undefined;
 
   constructor(options: InternalListenerOptions) {
     this.#options = options;
@@ -57,14 +62,34 @@ export class InternalListener implements AsyncDisposable {
       const shown = socket.getPeerX509Certificate?.() !== undefined;
       if (shown && !socket.authorized) socket.destroy();
       socket.setNoDelay(true);
+      if (shown) this.#remember(socket);
     });
     this.#server.on('tlsClientError', error => options.log.debug({ err: error }, 'handshake failed'));
     this.#server.on('request', (req, res) => this.#request(req, res));
+    this.#hearing = options.revoked?.onRevoked(thumbprints => {
+      for (const thumbprint of thumbprints) for (const socket of this.#connected.get(thumbprint) ?? []) socket.destroy();
+    });
     this.#server.on('upgrade', (req, socket, head) => {
-      const app = this.#pick(req);
+      const app = this.#refuses(req) ? undefined : this.#pick(req);
       if (app) void app.upgrade(req, socket, head);
       else socket.end('HTTP/1.1 421 Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     });
+  }
+
+  #remember(socket: TLSSocket): void {
+    const thumbprint = peerOf(socket)?.thumbprint;
+    if (thumbprint === undefined || !this.#options.revoked) return;
+    const sockets = this.#connected.get(thumbprint) ?? new Set();
+    this.#connected.set(thumbprint, sockets.add(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0) this.#connected.delete(thumbprint);
+    });
+  }
+
+  #refuses(req: IncomingMessage): boolean {
+    const peer = peerOf(req.socket as TLSSocket);
+    return peer !== undefined && (this.#options.revoked?.refuses(peer.thumbprint) ?? false);
   }
 
   mount(app: ServiceApp): Disposable {
@@ -89,6 +114,7 @@ export class InternalListener implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hearing?.[Symbol.dispose]();
     this.#server.closeIdleConnections();
     const closed = new Promise<void>(resolve => {
       this.#server.close(() => resolve());
@@ -98,9 +124,11 @@ export class InternalListener implements AsyncDisposable {
   }
 
   #request(req: IncomingMessage, res: ServerResponse): void {
-    const app = this.#pick(req);
+    const revoked = this.#refuses(req);
+    const app = revoked ? undefined : this.#pick(req);
     if (app) return app.handle(req, res);
-    const { status, headers, body } = problemResponse(kernelProblem('misdirected'), { service: 'kernel', correlationId: 'kernel-unrouted', log: this.#options.log });
+    const problem = revoked ? kernelProblem('actor_revoked', { detail: 'The client certificate was revoked.', headers: { connection: 'close' } }) : kernelProblem('misdirected');
+    const { status, headers, body } = problemResponse(problem, { service: 'kernel', correlationId: 'kernel-unrouted', log: this.#options.log });
     res.writeHead(status, headers).end(body);
   }
 

@@ -179,7 +179,7 @@ test('KRN-012 the navigation and the pages a service declares reach the registry
         nav: [
           { page: 'things', label: 'Things', order: 2, scope: 'env' },
           { page: 'figures', label: 'Figures', order: 1, scope: 'platform' },
-          { page: 'work', label: 'Work', order: 900, scope: 'platform' },
+          { page: 'work', label: 'Work', order: 900, scope: 'platform', icon: 'clock' },
         ],
         pages: ['things', 'feed', 'figures', 'detail', 'curve', 'make', 'note', 'both', 'work'],
       },

@@ -1,6 +1,9 @@
 import 'reflect-metadata';
-import { createPrivateKey, createPublicKey, type KeyObject, KeyObject as Keys, randomBytes, X509Certificate } from 'node:crypto';
+import { createPrivateKey, generateKeyPair, hash, type KeyObject, KeyObject as Keys, randomBytes, X509Certificate } from 'node:crypto';
+import { promisify } from 'node:util';
 import * as x509 from '@peculiar/x509';
+import { BadRequest, type CertificateRequest, readCertificateRequest } from './certificate-request.ts';
+import { type Issuer, readIssuer, signLeaf } from './leaf-certificate.ts';
 
 x509.cryptoProvider.set(globalThis.crypto as Crypto);
 
@@ -59,14 +62,15 @@ export interface IssuedLeaf {
 export class Hierarchy {
   readonly name: HierarchyName;
   readonly files: HierarchyFiles;
-  readonly #intermediate: x509.X509Certificate;
-  readonly #signingKey: CryptoKey;
+  readonly #end: Date;
+  readonly #issuer: Issuer;
 
-  private constructor(name: HierarchyName, files: HierarchyFiles, intermediate: x509.X509Certificate, signingKey: CryptoKey) {
+  private constructor(name: HierarchyName, files: HierarchyFiles) {
     this.name = name;
     this.files = files;
-    this.#intermediate = intermediate;
-    this.#signingKey = signingKey;
+    const intermediate = new X509Certificate(files.intermediateCertificate);
+    this.#end = new Date(intermediate.validTo);
+    this.#issuer = { ...readIssuer(intermediate.raw), key: createPrivateKey(files.intermediateKey), algorithm: name === 'pq' ? 'ML-DSA-65' : 'ECDSA' };
   }
 
   static async create(name: HierarchyName, validity: { rootDays: number; intermediateDays: number }): Promise<Hierarchy> {
@@ -109,7 +113,7 @@ export class Hierarchy {
       intermediateCertificate: pem(intermediate),
       intermediateKey: keyPem(keys.privateKey),
     };
-    return new Hierarchy(name, files, intermediate, keys.privateKey);
+    return new Hierarchy(name, files);
   }
 
   static async open(name: HierarchyName, files: HierarchyFiles): Promise<Hierarchy> {
@@ -117,48 +121,28 @@ export class Hierarchy {
     if (!intermediate.checkPrivateKey(key)) throw new Error(`the ${name} intermediate key does not belong to its certificate`);
     if (!root.checkPrivateKey(createPrivateKey(files.rootKey))) throw new Error(`the ${name} root key does not belong to its certificate`);
     if (!intermediate.verify(root.publicKey)) throw new Error(`the ${name} intermediate was not signed by its root`);
-    return new Hierarchy(name, files, new x509.X509Certificate(files.intermediateCertificate), toCryptoKey(key, ALGORITHMS[name].intermediate));
+    return new Hierarchy(name, files);
   }
 
-  /** Signs one leaf. Throws `BadCsr` when the request's own signature is false or its key is of the other hierarchy. */
+  /** Signs one leaf, beside the event loop. Throws `BadCsr` when the request's own signature is false or its key is of the other hierarchy. */
   async issue(request: LeafRequest): Promise<IssuedLeaf> {
-    const { publicKey, key } = request.csr === undefined ? await this.#makeLeafKey() : { publicKey: await acceptCsr(request.csr, this.name), key: undefined };
-    const notBefore = request.notBefore ?? new Date(Date.now() - BACKDATE_MS);
+    const { spki, key } = request.csr === undefined ? await this.#makeLeafKey() : { spki: await acceptCsr(request.csr, this.name), key: undefined };
+    const notBefore = wholeSeconds(request.notBefore ?? new Date(Date.now() - BACKDATE_MS));
     const wanted = request.notAfter ?? new Date(Date.now() + request.days * DAY_MS);
-    const notAfter = wanted < this.#intermediate.notAfter ? wanted : this.#intermediate.notAfter;
-    const leaf = await x509.X509CertificateGenerator.create({
-      serialNumber: serial(),
-      subject: new x509.Name([{ CN: [{ utf8String: request.commonName.slice(0, 64) }] }]).toString(),
-      issuer: this.#intermediate.subject,
-      notBefore,
-      notAfter,
-      publicKey,
-      signingKey: this.#signingKey,
-      signingAlgorithm: ALGORITHMS[this.name].intermediate,
-      extensions: [
-        new x509.BasicConstraintsExtension(false, undefined, true),
-        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-        new x509.ExtendedKeyUsageExtension(request.usages.map(usage => (usage === 'server' ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth))),
-        new x509.SubjectAlternativeNameExtension(request.names.map(generalName)),
-        await x509.SubjectKeyIdentifierExtension.create(publicKey),
-        await x509.AuthorityKeyIdentifierExtension.create(this.#intermediate.publicKey),
-      ],
-    });
-    const certificate = pem(leaf);
-    return {
-      certificate,
-      chain: certificate + this.files.intermediateCertificate,
-      key,
-      serial: leaf.serialNumber.toLowerCase(),
-      thumbprint: thumbprintOf(certificate),
-      notBefore: leaf.notBefore,
-      notAfter: leaf.notAfter,
-    };
+    const notAfter = wholeSeconds(wanted < this.#end ? wanted : this.#end);
+    const number = serial();
+    const { commonName, names, usages } = request;
+    const der = await signLeaf({ serial: Buffer.from(number, 'hex'), notBefore, notAfter, commonName: commonName.slice(0, 64), names, usages, spki }, this.#issuer);
+    const certificate = `-----BEGIN CERTIFICATE-----\n${der
+      .toString('base64')
+      .match(/.{1,64}/g)
+      ?.join('\n')}\n-----END CERTIFICATE-----\n`;
+    return { certificate, chain: certificate + this.files.intermediateCertificate, key, serial: number, thumbprint: hash('sha256', der, 'base64url'), notBefore, notAfter };
   }
 
-  async #makeLeafKey(): Promise<{ publicKey: CryptoKey; key: string }> {
-    const keys = await makeKeys(ALGORITHMS[this.name].leaf);
-    return { publicKey: keys.publicKey, key: keyPem(keys.privateKey) };
+  async #makeLeafKey(): Promise<{ spki: Buffer; key: string }> {
+    const { publicKey, privateKey } = this.name === 'pq' ? await newKeys('ml-dsa-65', {}) : await newKeys('ec', { namedCurve: 'P-256' });
+    return { spki: publicKey.export({ type: 'spki', format: 'der' }), key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string };
   }
 }
 
@@ -185,24 +169,36 @@ export function hierarchyOf(key: KeyObject): HierarchyName | undefined {
 
 /** Reads a CSR without trusting it: its names, its key's hierarchy and subject. Throws `BadCsr`. */
 export async function readCsr(csr: string | Uint8Array): Promise<{ hierarchy: HierarchyName; commonName: string | undefined; names: string[]; publicKeyPem: string }> {
-  let request: x509.Pkcs10CertificateRequest;
-  let key: KeyObject;
-  try {
-    request = new x509.Pkcs10CertificateRequest(csr as string);
-    key = createPublicKey({ key: Buffer.from(request.publicKey.rawData), format: 'der', type: 'spki' });
-  } catch {
-    throw new BadCsr('the CSR is not a PKCS#10 request');
+  const { hierarchy, commonName, names, publicKey } = await judged(csr);
+  return { hierarchy, commonName, names: [...names], publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }) as string };
+}
+
+type Judged = CertificateRequest & { readonly hierarchy: HierarchyName };
+
+/** Requests that were judged just now: who asks what one says has it signed next. */
+const recent = new Map<string, Promise<Judged>>();
+const MOST_RECENT = 64;
+
+function judged(csr: string | Uint8Array): Promise<Judged> {
+  const key = typeof csr === 'string' ? csr : Buffer.from(csr).toString('base64');
+  let known = recent.get(key);
+  if (!known) {
+    known = judge(csr);
+    recent.set(key, known);
+    known.catch(() => recent.delete(key));
+    if (recent.size > MOST_RECENT) recent.delete(recent.keys().next().value as string);
   }
-  const hierarchy = hierarchyOf(key);
+  return known;
+}
+
+async function judge(csr: string | Uint8Array): Promise<Judged> {
+  const request = await readCertificateRequest(csr).catch((error: unknown) => {
+    throw error instanceof BadRequest ? new BadCsr(error.message, { cause: error.cause }) : error;
+  });
+  const hierarchy = hierarchyOf(request.publicKey);
   if (hierarchy === undefined) throw new BadCsr('the key is of a kind or size this authority does not sign');
-  if (!(await request.verify())) throw new BadCsr('the CSR is not signed by the key it carries');
-  const alternative = request.extensions.find(extension => extension instanceof x509.SubjectAlternativeNameExtension);
-  return {
-    hierarchy,
-    commonName: request.subjectName.getField('CN')[0],
-    names: (alternative?.names.items ?? []).map(name => `${name.type}:${name.value}`),
-    publicKeyPem: key.export({ type: 'spki', format: 'pem' }) as string,
-  };
+  if (!request.proven) throw new BadCsr('the CSR is not signed by the key it carries');
+  return { ...request, hierarchy };
 }
 
 /** Makes a key and a CSR for it, PEM, on the requester's side: then no key leaves the machine (hardening H-02). */
@@ -224,12 +220,14 @@ export function thumbprintOf(certificate: string | Buffer | X509Certificate): st
   return Buffer.from(parsed.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
 }
 
-async function acceptCsr(csr: string | Uint8Array, hierarchy: HierarchyName): Promise<x509.PublicKey> {
-  const read = await readCsr(csr);
+async function acceptCsr(csr: string | Uint8Array, hierarchy: HierarchyName): Promise<Buffer> {
+  const read = await judged(csr);
   if (read.hierarchy !== hierarchy) throw new BadCsr(`a key of the ${read.hierarchy} hierarchy cannot be signed by the ${hierarchy} one`);
-  return new x509.PublicKey(x509.PemConverter.decodeFirst(read.publicKeyPem));
+  return read.spki;
 }
 
+const newKeys = promisify(generateKeyPair as never) as unknown as (type: string, options: object) => Promise<{ publicKey: KeyObject; privateKey: KeyObject }>;
+const wholeSeconds = (at: Date) => new Date(Math.floor(at.getTime() / 1_000) * 1_000);
 const serial = () => {
   const bytes = randomBytes(16);
   // A positive INTEGER: the top bit of a DER integer is its sign.
@@ -239,7 +237,6 @@ const serial = () => {
 const makeKeys = (algorithm: Signing) => crypto.subtle.generateKey(algorithm as EcKeyGenParams, true, ['sign', 'verify']) as Promise<CryptoKeyPair>;
 const keyPem = (key: CryptoKey) => Keys.from(key).export({ type: 'pkcs8', format: 'pem' }) as string;
 const pem = (certificate: x509.X509Certificate) => `${certificate.toString('pem')}\n`;
-const toCryptoKey = (key: KeyObject, algorithm: Signing) => key.toCryptoKey(algorithm as never, true, ['sign']) as CryptoKey;
 const generalName = (name: string) => {
   const [kind = '', ...rest] = name.split(':');
   const value = rest.join(':');

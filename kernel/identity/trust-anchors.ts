@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDurably } from '../base/durable-file.ts';
-import { Hierarchy, type HierarchyFiles, type HierarchyName } from './authority.ts';
+import { Hierarchy, type HierarchyFiles, type HierarchyName, type IssuedLeaf } from './authority.ts';
 
 const NAMES = { rootCertificate: 'root.crt', rootKey: 'root.key', intermediateCertificate: 'intermediate.crt', intermediateKey: 'intermediate.key' } as const;
 
@@ -15,6 +15,8 @@ export interface TrustAnchors {
 export interface Authority {
   readonly pq: Hierarchy;
   readonly classical: Hierarchy;
+  /** Writes down what was signed beside the authority's service, which has none of it in its log yet: one line each in `ca/minted.jsonl`. */
+  readonly note: (leaf: Pick<IssuedLeaf, 'chain'>) => void;
 }
 
 const STAGING = 'ca-new-';
@@ -45,7 +47,11 @@ export async function readAuthority(dataDir: string): Promise<Authority> {
   const missing = [...filesOf(home, 'pq'), ...filesOf(home, 'classical')].map(({ path }) => path).filter(path => !existsSync(path));
   if (missing.length > 0)
     throw new Error(`The certificate authority is incomplete: ${missing.join(', ')} missing. Restore it from a backup of ${home}; nothing is made anew beside what is there, and nothing was changed.`);
-  return { pq: await readHierarchy(home, 'pq'), classical: await readHierarchy(home, 'classical') };
+  return {
+    pq: await readHierarchy(home, 'pq'),
+    classical: await readHierarchy(home, 'classical'),
+    note: ({ chain }) => appendFileSync(join(home, 'minted.jsonl'), `${JSON.stringify({ chain })}\n`, { mode: 0o600 }),
+  };
 }
 
 function readHierarchy(home: string, name: HierarchyName): Promise<Hierarchy> {

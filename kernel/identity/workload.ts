@@ -91,6 +91,15 @@ export class Workload {
     return renewed;
   }
 
+  /** Replaces the listener's certificate when it was revoked. */
+  async renewListener(isRevoked: (thumbprint: string) => boolean): Promise<void> {
+    const known = this.#credentials.get('listener');
+    if (!known || !isRevoked(thumbprintOf(known.certificate))) return;
+    this.#credentials.set('listener', await this.#mint('listener'));
+    this.#listenerContext = undefined;
+    for (const listener of this.#renewed) listener('listener');
+  }
+
   #usable(kind: CredentialKind, { certificate, chain }: Credential, now: number): boolean {
     const leaf = new X509Certificate(certificate);
     if (renewalDue(leaf, now)) return false;
@@ -118,9 +127,14 @@ export class Workload {
     const commonName = kind === 'database' ? `svc.${name}` : kind === 'client' ? `m2m-${name}` : (hostnames[0] ?? name);
     const { csr, key } = await makeCsr(hierarchy, commonName, kind === 'listener' ? hostnames.map(host => `dns:${host}`) : []);
     const chain = await mint({ kind, workload: name, hostnames, csr });
-    // Key before chain: a chain without its key would be taken for usable after a crash.
-    writeDurably(this.#path(kind, 'key'), key);
-    writeDurably(this.#path(kind, 'crt'), chain, 0o644);
+    try {
+      // Key before chain: a chain without its key would be taken for usable after a crash.
+      writeDurably(this.#path(kind, 'key'), key);
+      writeDurably(this.#path(kind, 'crt'), chain, 0o644);
+    } catch (error) {
+      // Inside the walls of a vertical the files are given up once they are read: what is renewed lives as long as the process.
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_ACCESS_DENIED') throw error;
+    }
     return { chain, certificate: firstCertificate(chain), key };
   }
 }

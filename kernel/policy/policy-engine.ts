@@ -122,6 +122,12 @@ export class PolicyEngine implements Disposable {
     this.#environments.clear();
   }
 
+  /** The attributes of one principal in an environment; none where they cannot be read and the environment may go without. */
+  async attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>> {
+    const { snapshot } = await this.#environment(envId);
+    return Object.fromEntries(snapshot.attributes.filter(row => row.principal === principal).map(({ key, value }) => [key, value]));
+  }
+
   decisions(): readonly Decision[] {
     return this.#decisions;
   }

@@ -6,6 +6,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { get, isProblem, type Logger, post, Type } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Authority, anchorsOf, openAuthority } from '../identity/trust-anchors.ts';
+import { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import { Workload } from '../identity/workload.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { BackendPools } from './backend-pools.ts';
@@ -58,7 +59,7 @@ async function backend(answer: (socket: TLSSocket, request: string) => void, by:
     for (const socket of sockets) socket.destroy();
     await new Promise(resolve => server.close(resolve));
   });
-  return { port: (server.address() as AddressInfo).port, seen };
+  return { port: (server.address() as AddressInfo).port, seen, thumbprint: leaf.thumbprint };
 }
 /** Pools over fixed addresses, with what the directory was told of them. */
 function poolsTo(given: number | readonly number[] = [], limits: object | number = {}) {
@@ -99,10 +100,27 @@ describe('a client trusts its platform’s root alone', () => {
   });
 });
 
+test('H-02 a backend whose certificate was revoked is not talked to, nor on the connections there are', async () => {
+  let tell: (thumbprint: string) => void = () => undefined;
+  const subscribe = async (_channel: string, listener: (message: string) => void) => {
+    tell = listener;
+    return { [Symbol.asyncDispose]: async () => undefined };
+  };
+  await using revoked = new RevokedCertificates({ kv: { call: async () => null, pipeline: async () => [], subscribe }, log, now: () => new Date() });
+  await revoked.start();
+  const { port, seen, thumbprint } = await backend(socket => socket.write(OK));
+  const directory = { pick: async () => ({ ip: '127.0.0.1', port }), suspect: () => undefined, trust: () => undefined } as unknown as Directory;
+  await using pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, { log, revoked });
+  const ask = async () => codeOf(pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }).then(({ body }) => body.text()));
+  expect(await ask()).toBe('ok');
+  tell(thumbprint);
+  expect([await ask(), seen.length]).toEqual(['backend_unreachable', 1]);
+});
+
 describe('a second try (H-27)', () => {
   const broken = () => backend(socket => socket.destroy());
 
-  test('a POST that may have arrived is not sent again', async () => {
+  test('ING-041 H-27 a POST that may have arrived is not sent again', async () => {
     const { port, seen } = await broken();
     const { pools, told } = poolsTo(port);
     expect(await codeOf(pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
@@ -110,7 +128,7 @@ describe('a second try (H-27)', () => {
     expect(told).toEqual(['suspect 0']);
   });
 
-  test('a GET is, and so is a POST that names its idempotency key, each once and elsewhere', async () => {
+  test('ING-041 ING-042 H-27 a GET is, and so is a POST that names its idempotency key, each once and elsewhere', async () => {
     for (const init of [
       { method: 'GET', path: '/', headers: {} },
       { method: 'POST', path: '/', headers: { 'idempotency-key': 'k' }, body: '{}' },
@@ -190,6 +208,55 @@ describe('F-16 F-17 the connections of a caller', () => {
     const { port } = await backend(socket => socket.write(OK));
     const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
     for (let turn = 0; turn < 5; turn++) expect((await pools.request(caller, 'probe', get)).statusCode).toBe(200);
+  });
+});
+
+describe('a connection to a backend', () => {
+  const get = { method: 'GET', path: '/', headers: {} };
+  const said = async (pools: BackendPools, init: object = get) => (await pools.request(caller, 'probe', init as never)).body.text();
+  /** A backend that numbers its connections, and says on which one it answers. */
+  const counting = async (answer: (socket: TLSSocket, connection: number, request: string) => void) => {
+    const connections = new Map<TLSSocket, number>();
+    return backend((socket, request) => {
+      if (!connections.has(socket)) connections.set(socket, connections.size + 1);
+      answer(socket, connections.get(socket) ?? 0, request);
+    });
+  };
+  const answered = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+
+  test('ING-039 comes from the idle ones of its address and name; another address has its own', async () => {
+    const one = await counting((socket, connection) => socket.write(answered(`one ${connection}`)));
+    const two = await counting((socket, connection) => socket.write(answered(`two ${connection}`)));
+    const { pools } = poolsTo(one.port, two.port);
+    expect([await said(pools), await said(pools), await said(pools), await said(pools)]).toEqual(['one 1', 'two 1', 'one 1', 'two 1']);
+  });
+
+  test('ING-040 serves one request at a time: a second takes another one', async () => {
+    const held: [TLSSocket, number][] = [];
+    const { port } = await counting((socket, connection) => held.push([socket, connection]));
+    const { pools } = poolsTo(port);
+    const both = [said(pools), said(pools)];
+    await expect.poll(() => held.length).toBe(2);
+    for (const [socket, connection] of held) socket.write(answered(String(connection)));
+    expect((await Promise.all(both)).toSorted()).toEqual(['1', '2']);
+  });
+
+  test('ING-041 that went stale fails once; the second try is on a new one, though more idle ones are there', async () => {
+    const held: TLSSocket[] = [];
+    const { port, seen } = await counting((socket, connection, request) => {
+      if (request.includes('/first')) held.push(socket);
+      // The first two are over when they are used again.
+      else if (connection <= 2) socket.destroy();
+      else socket.write(answered(`fresh ${connection}`));
+    });
+    const { pools } = poolsTo(port);
+    const both = [said(pools, { ...get, path: '/first' }), said(pools, { ...get, path: '/first' })];
+    await expect.poll(() => held.length).toBe(2);
+    for (const socket of held) socket.write(answered('ok'));
+    await Promise.all(both);
+    await expect.poll(() => pools.figures['backend_idle']).toBe(2);
+    expect(await said(pools)).toBe('fresh 3');
+    expect(seen).toHaveLength(4);
   });
 });
 

@@ -5,17 +5,16 @@ import { pipeline } from 'node:stream/promises';
 import { type Backends, FairShare, isHopByHop, type Logger } from '@platform/sdk';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
+import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
 import type { Workload } from '../identity/workload.ts';
 import { backendHeaders, isUnsendable, refuseUnsendable } from './backend-request.ts';
+import { CONNECT_MS, dial, PROBE_MS } from './dial.ts';
 import { type BackendLimits, ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
-import type { Directory } from './directory.ts';
+import type { Directory, Instance } from './directory.ts';
 import { Forwarding } from './forwarding.ts';
 
-const CONNECT_MS = 2_000;
 const RESPONSE_MS = 60_000;
 const KEEP_ALIVE_MS = 30_000;
-/** How soon the other end of a quiet socket is asked whether it is still there. */
-const PROBE_MS = 60_000;
 /** Callers inside the platform are bounded together, not one by one. */
 const INSIDE = ' (workload)';
 const MAX_POOLS = 256;
@@ -42,10 +41,14 @@ export interface BackendRequest {
   readonly long?: boolean | undefined;
   /** The address outside that it comes from; the calling workload where there is none. */
   readonly party?: string | undefined;
+  /** This very instance, whatever the directory says. */
+  readonly at?: Address | undefined;
 }
 export interface BackendPoolsOptions {
   readonly log: Logger;
   readonly limits?: Partial<BackendLimits> | undefined;
+  /** Backends that show one of these are not talked to. */
+  readonly revoked?: RevokedCertificates | undefined;
 }
 
 /** Keep-alive connections over mutual TLS, pooled per caller's workload, target service and address. */
@@ -57,13 +60,18 @@ export class BackendPools implements AsyncDisposable {
   readonly #lasting: FairShare;
   readonly #pools = new Map<string, ConnectionPool>();
   readonly #watched = new WeakSet<Workload>();
+  readonly #revoked: RevokedCertificates | undefined;
+  readonly #hearing: Disposable | undefined;
   /** What pools that are gone had counted. */
   #past = { lost: 0, refused: 0 };
 
-  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {} }: BackendPoolsOptions) {
+  constructor(directory: Directory, hostOf: (service: string) => string, { log, limits = {}, revoked }: BackendPoolsOptions) {
     this.#directory = directory;
     this.#hostOf = hostOf;
     this.#log = log;
+    this.#revoked = revoked;
+    // Which connections are to whom is known at their start alone: all are made anew, those in use when they are free.
+    this.#hearing = revoked?.onRevoked(() => [...this.#pools.keys()].forEach(key => this.#drop(key)));
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#lasting = new FairShare({ total: this.#limits.streams, perParty: party => (party.endsWith(INSIDE) ? this.#limits.streams : this.#limits.streamsPerAddress), atBound: 'refuse' });
   }
@@ -101,7 +109,11 @@ export class BackendPools implements AsyncDisposable {
       });
       answered = true;
       free();
-      response.body.once('close', () => pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored));
+      response.body.once('close', () => {
+        // A connection that was never full tells of no room again: the next request must not find this one's listener.
+        lease.client.off('drain', drained);
+        pool.takeBack(lease, !response.body.errored ? 'sound' : init.signal?.aborted ? 'given up' : 'lost', response.body.errored);
+      });
       return response;
     });
   }
@@ -109,7 +121,7 @@ export class BackendPools implements AsyncDisposable {
   /** The face plugins with the `backends` capability see. */
   facade(workloadOf: (name: string | undefined) => Workload): Backends {
     return {
-      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as }) => {
+      fetch: async (service, path, { method, headers, body, signal, hostname, timeoutMs, longPoll, party, as, at }) => {
         const sent =
           body instanceof ReadableStream
             ? Readable.fromWeb(body as never)
@@ -119,9 +131,11 @@ export class BackendPools implements AsyncDisposable {
                 ? null
                 : Buffer.from(await new Response(body).arrayBuffer());
         const long = longPoll === true || headers['accept'] === 'text/event-stream';
-        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party }));
+        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }));
       },
-      addresses: async service => (await this.#directory.instances(service)).map(({ ip, port }) => ({ ip, port })),
+      addresses: async service =>
+        (await this.#directory.instances(service)).map(instance => ({ ...seen(instance), ...this.#of(service, instance), suspect_until: this.#directory.suspectUntil(instance) })),
+      dial: service => dial(this.#directory, service),
       forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
       upgrade: (service, exchange) => this.#upgrade(workloadOf(undefined), service, exchange),
     };
@@ -162,9 +176,9 @@ export class BackendPools implements AsyncDisposable {
       ...(init.signal ? { signal: init.signal } : {}),
     };
     for (let attempt = 0; ; attempt++) {
-      const address = await this.#pick(service);
+      const address = init.at ?? (await this.#pick(service));
       const pool = this.#pool(workload, service, address);
-      const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, signal: init.signal });
+      const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, fresh: attempt > 0, signal: init.signal });
       try {
         const answer = await send({ pool, lease, options });
         this.#directory.trust(address);
@@ -206,9 +220,15 @@ export class BackendPools implements AsyncDisposable {
     await Promise.allSettled([pipeline(upstream, socket), pipeline(socket, upstream)]);
   }
 
+  /** What goes over connections to one instance. */
+  #of(service: string, { ip, port }: Address): { in_flight: number; pool_idle: number } {
+    const own = [...this.#pools].filter(([key]) => key.endsWith(` ${service} ${ip}:${port}`)).map(([, { figures }]) => figures);
+    return { in_flight: own.reduce((sum, { ordinary, lasting }) => sum + ordinary + lasting, 0), pool_idle: own.reduce((sum, { idle }) => sum + idle, 0) };
+  }
+
   #connect(workload: Workload, service: string, { ip, port }: Address): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
-      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), timeout: CONNECT_MS }, () => {
+      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), ...this.#checks(), timeout: CONNECT_MS }, () => {
         socket.setTimeout(0);
         socket.removeAllListeners('timeout');
         socket.setKeepAlive(true, PROBE_MS);
@@ -217,6 +237,10 @@ export class BackendPools implements AsyncDisposable {
       socket.once('timeout', () => socket.destroy(new Error('connect timeout')));
       socket.once('error', cause => reject(kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause })));
     });
+  }
+
+  #checks() {
+    return this.#revoked ? { checkServerIdentity: this.#revoked.checkServer } : {};
   }
 
   async #pick(service: string): Promise<Address> {
@@ -229,7 +253,7 @@ export class BackendPools implements AsyncDisposable {
     const key = `${workload.name} ${service} ${ip}:${port}`;
     let pool = this.#pools.get(key);
     if (!pool) {
-      const connect = buildConnector({ ...workload.clientTls(), servername: this.#hostOf(service), timeout: CONNECT_MS });
+      const connect = buildConnector({ ...workload.clientTls(), ...this.#checks(), servername: this.#hostOf(service), timeout: CONNECT_MS });
       pool = new ConnectionPool({
         name: key,
         connect: () => new Client(`https://${ip}:${port}`, { connect, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS }),
@@ -258,10 +282,13 @@ export class BackendPools implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hearing?.[Symbol.dispose]();
     await Promise.all([...this.#pools.values()].map(pool => pool.destroy()));
     this.#pools.clear();
   }
 }
+
+const seen = ({ ip, port, status, last_health_at }: Instance) => ({ ip, port, status, last_health_at });
 
 function toResponse(response: Dispatcher.ResponseData): Response {
   const headers = new Headers();

@@ -21,6 +21,8 @@ export interface Wanted {
   readonly long: boolean;
   /** Whose it is: an address outside, or the calling workload. */
   readonly party: string;
+  /** A connection that nobody used before: what was idle may be over without our knowing (ING-041). */
+  readonly fresh?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 export interface ConnectionPoolParts {
@@ -128,7 +130,7 @@ export class ConnectionPool {
   }
 
   #lendLasting(wanted: Wanted): Lease {
-    const lease = new Lease(this.#client(), wanted.party, this.#now());
+    const lease = new Lease(this.#client(wanted), wanted.party, this.#now());
     if (this.#makeLasting(lease)) return lease;
     this.#idle.push(lease.client);
     this.#refused += 1;
@@ -136,14 +138,14 @@ export class ConnectionPool {
     throw kernelProblem('too_many_streams', { detail: 'Too many streams, uploads or long polls are under way. End some, or try again later.', headers: { 'retry-after': '5' } });
   }
 
-  #lend({ party }: Wanted): Lease {
-    const lease = new Lease(this.#client(), party, this.#now());
+  #lend(wanted: Wanted): Lease {
+    const lease = new Lease(this.#client(wanted), wanted.party, this.#now());
     this.#ordinary.add(lease);
     return lease;
   }
 
-  #client(): Client {
-    return this.#idle.pop() ?? this.#parts.connect();
+  #client({ fresh }: Wanted): Client {
+    return (fresh ? undefined : this.#idle.pop()) ?? this.#parts.connect();
   }
 
   #makeLasting(lease: Lease): boolean {

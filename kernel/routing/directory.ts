@@ -1,25 +1,12 @@
-import type { Logger } from '@platform/sdk';
+import type { InstanceRegistry, InstanceRow, Logger } from '@platform/sdk';
 
 /** One running instance of a service, as kept in the shared registry (G-CAP-01). */
-export interface Instance {
-  readonly service_type: string;
-  readonly ip: string;
-  readonly port: number;
-  readonly pid: number;
-  status: 'Starting' | 'Active' | 'Inactive' | 'Stopping' | 'Stopped' | 'Killed';
-  readonly version: string;
-  readonly metrics: { cpu_pct: number; mem_mb: number; latency_ms: number; active_connections: number };
-  restarts: number;
-  api_calls: number;
-  readonly started_at: string;
-  last_health_at: string | null;
-  failures: number;
-  readonly log_path: string;
-}
+export type Instance = { -readonly [K in keyof InstanceRow]: InstanceRow[K] };
 
 /** The part of the key-value store the directory needs. */
 export interface DirectoryStore {
   hashValues(key: string): Promise<readonly string[]>;
+  hashGet(key: string, field: string): Promise<string | null>;
   hashSet(key: string, field: string, value: string): Promise<void>;
   hashDelete(key: string, field: string): Promise<void>;
   publish(channel: string, message: string): Promise<void>;
@@ -46,7 +33,8 @@ export class Directory implements AsyncDisposable {
   readonly #suspects = new Map<string, number>();
   #heartbeat: NodeJS.Timeout | undefined;
   #subscription: AsyncDisposable | undefined;
-  #turn = 0;
+  /** Whose turn it is, for each service by itself: a shared count would skip instances of two that are asked in step. */
+  readonly #turns = new Map<string, number>();
 
   constructor(store: DirectoryStore, log: Logger, now: () => number = Date.now) {
     this.#store = store;
@@ -70,9 +58,7 @@ export class Directory implements AsyncDisposable {
 
   async setStatus(service: string, status: Instance['status']): Promise<void> {
     const instance = this.#own.get(service);
-    if (!instance) return;
-    instance.status = status;
-    await this.#write(instance, 'status');
+    if (instance) await this.#write(instance, 'status', status);
   }
 
   async remove(service: string): Promise<void> {
@@ -86,10 +72,7 @@ export class Directory implements AsyncDisposable {
 
   /** Says again that this process's instances live. */
   async beat(): Promise<void> {
-    for (const instance of this.#own.values()) {
-      instance.last_health_at = new Date(this.#now()).toISOString();
-      await this.#store.hashSet(keyOf(instance.service_type), `${instance.ip}:${instance.port}`, JSON.stringify(instance)).catch(error => this.#log.debug({ err: error }, 'instance heartbeat failed'));
-    }
+    for (const instance of this.#own.values()) await this.#say(instance).catch(error => this.#log.debug({ err: error }, 'instance heartbeat failed'));
   }
 
   async instances(service: string): Promise<readonly Instance[]> {
@@ -114,7 +97,9 @@ export class Directory implements AsyncDisposable {
     const now = this.#now();
     const good = instances.filter(({ ip, port }) => (this.#suspects.get(`${ip}:${port}`) ?? 0) <= now);
     const candidates = good.length > 0 ? good : instances;
-    return candidates[this.#turn++ % candidates.length];
+    const turn = this.#turns.get(service) ?? 0;
+    this.#turns.set(service, (turn + 1) % Number.MAX_SAFE_INTEGER);
+    return candidates[turn % candidates.length];
   }
 
   /** One failed request is enough (hardening H-26). */
@@ -122,6 +107,12 @@ export class Directory implements AsyncDisposable {
     this.#suspects.set(`${ip}:${port}`, this.#now() + SUSPECT_MS);
     if (this.#suspects.size > 1_000) this.#suspects.delete(this.#suspects.keys().next().value as string);
     this.#known.clear();
+  }
+
+  /** Until when an address is passed over, in ms; `undefined` where it is not. */
+  suspectUntil({ ip, port }: { ip: string; port: number }): number | undefined {
+    const until = this.#suspects.get(`${ip}:${port}`) ?? 0;
+    return until > this.#now() ? until : undefined;
   }
 
   trust({ ip, port }: { ip: string; port: number }): void {
@@ -134,11 +125,21 @@ export class Directory implements AsyncDisposable {
     await this.#subscription?.[Symbol.asyncDispose]();
   }
 
-  async #write(instance: Instance, change: string): Promise<void> {
+  async #write(instance: Instance, change: string, status?: Instance['status']): Promise<void> {
     this.#known.delete(instance.service_type);
-    instance.last_health_at = new Date(this.#now()).toISOString();
-    await this.#store.hashSet(keyOf(instance.service_type), `${instance.ip}:${instance.port}`, JSON.stringify(instance));
+    await this.#say(instance, status);
     await this.#announce(instance, change);
+  }
+
+  /** A process says that it lives; what the supervisor has seen of it meanwhile, it leaves as it is. */
+  async #say(instance: Instance, status?: Instance['status']): Promise<void> {
+    const [key, field] = [keyOf(instance.service_type), `${instance.ip}:${instance.port}`];
+    const text = await this.#store.hashGet(key, field);
+    const kept = text === null ? undefined : (JSON.parse(text) as Instance);
+    if (kept?.pid === instance.pid) Object.assign(instance, { status: kept.status, metrics: kept.metrics, restarts: kept.restarts, api_calls: kept.api_calls, failures: kept.failures });
+    if (status) instance.status = status;
+    instance.last_health_at = new Date(this.#now()).toISOString();
+    await this.#store.hashSet(key, field, JSON.stringify(instance));
   }
 
   #announce({ service_type, ip, port, status }: Instance, change: string): Promise<void> {
@@ -146,12 +147,34 @@ export class Directory implements AsyncDisposable {
   }
 }
 
-/** Takes back what a process that is gone said of itself. */
-export async function dropInstance(store: DirectoryStore, service: string, pid: number | undefined): Promise<void> {
-  const rows = (await store.hashValues(keyOf(service))).map(row => JSON.parse(row) as Instance).filter(row => row.pid === pid);
-  for (const { ip, port } of rows) {
-    await store.hashDelete(keyOf(service), `${ip}:${port}`);
-    await store.publish(CHANGED, JSON.stringify({ service_type: service, instance: `${ip}:${port}`, change: 'removed', status: 'Killed', at: new Date().toISOString() }));
+/** The registry as the supervisor writes it: rows of processes that are not its own. */
+export function instanceRegistry(store: DirectoryStore, now: () => number = Date.now): InstanceRegistry {
+  const tell = ({ service_type, ip, port }: Pick<Instance, 'service_type' | 'ip' | 'port'>, change: string, status: Instance['status']) =>
+    store.publish(CHANGED, JSON.stringify({ service_type, instance: `${ip}:${port}`, change, status, at: new Date(now()).toISOString() }));
+  return {
+    rows: async services => (await Promise.all(services.map(service => store.hashValues(keyOf(service))))).flat().flatMap(rowOf),
+    write: async (row, telling) => {
+      const [key, field] = [keyOf(row.service_type), `${row.ip}:${row.port}`];
+      const [kept] = row.pid === undefined || row.status === undefined ? rowOf(await store.hashGet(key, field)) : [];
+      const written = { ...kept, ...row };
+      // Half a row would be an instance nobody can judge.
+      if (written.pid === undefined || written.status === undefined) return;
+      await store.hashSet(key, field, JSON.stringify(written));
+      if (telling) await tell(row, 'status', written.status);
+    },
+    remove: async row => {
+      await store.hashDelete(keyOf(row.service_type), `${row.ip}:${row.port}`);
+      await tell(row, 'removed', 'Killed');
+    },
+  };
+}
+
+/** A row that cannot be read is none. */
+function rowOf(text: string | null): Instance[] {
+  try {
+    return text === null ? [] : [JSON.parse(text) as Instance];
+  } catch {
+    return [];
   }
 }
 

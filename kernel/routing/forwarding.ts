@@ -14,6 +14,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #begun = Promise.withResolvers<void>();
+  #finished = false;
   readonly #over = Promise.withResolvers<void>();
 
   constructor(req: IncomingMessage, res: ServerResponse) {
@@ -27,8 +28,8 @@ export class Forwarding implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const gone = () => controller.abort(new Error('the client went away'));
-    if (this.#res.closed) return gone();
-    this.#res.once('close', () => this.#res.writableFinished || gone());
+    if (this.#res.closed || (this.#res as { stream?: { destroyed: boolean } }).stream?.destroyed) return gone();
+    this.#res.once('close', () => this.#finished || gone());
     this.#res.on('drain', () => controller.resume());
   }
 
@@ -38,7 +39,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     const connection = String(headers['connection'] ?? '');
     const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !isHopByHop(name, connection));
     // An unread body would be taken for the next request.
-    const close = this.#req.complete ? {} : { connection: 'close' };
+    const close = this.#req.complete || this.#req.httpVersionMajor > 1 ? {} : { connection: 'close' };
     this.#res.writeHead(status, { ...Object.fromEntries(passed), ...close });
     // A stream may be silent for a while after its head; what has a length follows at once, in one write with it.
     if (headers['content-length'] === undefined) this.#res.flushHeaders();
@@ -50,6 +51,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#finished = true;
     this.#res.end();
     this.#over.resolve();
   }

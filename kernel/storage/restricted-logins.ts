@@ -1,7 +1,29 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { Redis } from 'ioredis';
 
-const COMMANDS = ['get', 'mget', 'exists', 'hvals', 'hset', 'hdel', 'set', 'getdel', 'publish', 'subscribe', 'unsubscribe', 'ping', 'info', 'select', 'client', 'hello', 'auth', 'quit'];
+const COMMANDS = [
+  'get',
+  'mget',
+  'exists',
+  'hvals',
+  'hget',
+  'hset',
+  'hdel',
+  'hincrby',
+  'expire',
+  'set',
+  'getdel',
+  'publish',
+  'subscribe',
+  'unsubscribe',
+  'ping',
+  'info',
+  'select',
+  'client',
+  'hello',
+  'auth',
+  'quit',
+];
 
 /**
  * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row and tickets (H-03, H-06). The store keeps
@@ -16,12 +38,17 @@ export class RestrictedLogins implements AsyncDisposable {
     this.#url = url;
   }
 
-  /** Makes the login of a service and answers the URL that uses it; a second call replaces the password. */
+  /**
+   * Makes the login of a service and answers the URL that uses it. The password follows from the store's own: a vertical that outlives its host
+   * still has the right one when the next host makes the login anew.
+   */
   async add(service: string): Promise<string> {
-    const password = randomBytes(24).toString('base64url');
+    const password = createHmac('sha256', new URL(this.#url).password || this.#url)
+      .update(`vertical-${service}`)
+      .digest('base64url');
     const user = `vertical-${service}`;
-    const keys = ['%R~authz:*', '%R~env-state:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`];
-    this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', ...COMMANDS.map(command => `+${command}`)]);
+    const keys = ['%R~authz:*', '%R~env-state:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`, '~revoked:used:*'];
+    this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', '&revoked:changed', ...COMMANDS.map(command => `+${command}`)]);
     const client = await this.#connected();
     await this.#apply(client, user);
     const restricted = new URL(this.#url);

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { metricsOf } from './otlp/otlp-metrics.ts';
+import { TrafficWindow } from '@platform/sdk';
 
 /** Figures of the process itself, once however many services run in it: event loop, heap, collections, descriptors. */
 const ofProcess = new Registry();
@@ -14,9 +15,14 @@ export class ServiceMetrics {
   readonly #durations: Histogram<'service' | 'operation' | 'status'>;
   readonly #refusals: Counter<'service' | 'code'>;
   readonly #service: string;
+  #requests = 0;
+  #serverErrors = 0;
+  /** Between two tellings to the statistics. */
+  readonly traffic: TrafficWindow;
 
   constructor(service: string) {
     this.#service = service;
+    this.traffic = new TrafficWindow(service);
     this.#durations = new Histogram({
       name: 'platform_request_duration_seconds',
       help: 'Time from a request to its answer, by route and class of status',
@@ -29,7 +35,15 @@ export class ServiceMetrics {
 
   /** One answered request. `operation` is the route's name: paths carry ids. */
   answered(operation: string, status: number, seconds: number): void {
+    this.#requests += 1;
+    if (status >= 500 && status !== 503) this.#serverErrors += 1;
     this.#durations.observe({ service: this.#service, operation, status: `${Math.floor(status / 100)}xx` }, seconds);
+    this.traffic.add(status, seconds * 1_000);
+  }
+
+  /** How many were answered, and how many of them as an error of ours; 503 says that nothing was tried. */
+  get totals(): { readonly requests: number; readonly server_errors: number } {
+    return { requests: this.#requests, server_errors: this.#serverErrors };
   }
 
   /** One refusal; codes are declared, so there are few. */

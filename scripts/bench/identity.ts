@@ -6,7 +6,7 @@ import { KeySet } from '@platform/kernel/identity/key-set';
 import { Verifier } from '@platform/kernel/identity/verifier';
 import { SYSTEM } from '@platform/sdk';
 import { as, TokenMint } from '@platform/testing';
-import { Passwords } from '../../plugins/identity/src/passwords.ts';
+import { Passwords } from '../../plugins/identity/src/people/passwords.ts';
 import { type Answer, IdentityServer } from './identity-server.ts';
 import { median, type Row, type Size } from './row.ts';
 

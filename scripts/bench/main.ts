@@ -7,6 +7,8 @@ import { auditRows } from './audit.ts';
 import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
 import { doorRows } from './doors.ts';
+import { edgeRows } from './edge.ts';
+import { fleetRows } from './fleet.ts';
 import { identityRows } from './identity.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
@@ -28,12 +30,14 @@ const SUITES: Readonly<Record<string, Suite>> = {
   platform: platformRows,
   doors: doorRows,
   signin: signInPageRows,
+  edge: edgeRows,
 };
 /** What the requirements speak of takes long, and is asked for by its own name. */
 const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   'audit-long': { suite: auditRows, about: 'ten million events, about fifteen minutes' },
   'identity-long': { suite: identityRows, about: 'a thousand environments, about five minutes' },
   'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
+  fleet: { suite: fleetRows, about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer' },
   'bus-long': { suite: busRows, about: 'beside NATS, RabbitMQ, pg-boss and graphile-worker, about ten minutes' },
 };
 const HELP = `npm run bench [NAME]

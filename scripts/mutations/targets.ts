@@ -7,8 +7,8 @@ export interface Target {
 const KERNEL_IDENTITY = ['kernel/identity/authentication.test.ts', 'kernel/identity/issuers.test.ts', 'kernel/http/requests.test.ts'];
 
 export const TARGETS: readonly Target[] = [
-  { file: 'kernel/host/process/process-life.ts', tests: ['kernel/host/process/process-life.test.ts'] },
-  { file: 'kernel/host/process/supervised-process.ts', tests: ['kernel/host/process/supervised-process.test.ts', 'kernel/host/child-process.test.ts'] },
+  { file: 'plugins/supervisor/src/life/instance-life.ts', tests: ['plugins/supervisor/test/instance-life.test.ts'] },
+  { file: 'kernel/host/process/local-process-host.ts', tests: ['kernel/host/process/local-process-host.test.ts'] },
   { file: 'kernel/host/data-dir-lock.ts', tests: ['kernel/host/data-dir-lock.test.ts'] },
   { file: 'kernel/host/keys/service-keys.ts', tests: ['kernel/host/keys/service-keys.test.ts'] },
   { file: 'kernel/host/plugin/plugin-watch.ts', tests: ['kernel/host/plugin/plugin-watch.test.ts'] },
@@ -24,9 +24,9 @@ export const TARGETS: readonly Target[] = [
   { file: 'kernel/http/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
   { file: 'plugins/gateway/src/session/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
   { file: 'plugins/gateway/src/proxy/service-proxy.ts', tests: ['plugins/gateway/test/proxy.test.ts'] },
-  { file: 'plugins/identity/src/page-guard.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/sign-in.test.ts'] },
-  { file: 'plugins/identity/src/token-exchange.ts', tests: ['plugins/identity/test/machines.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
-  { file: 'plugins/identity/src/protocol-state.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
+  { file: 'plugins/identity/src/sign-in/page-guard.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/sign-in.test.ts'] },
+  { file: 'plugins/identity/src/protocol/token-exchange.ts', tests: ['plugins/identity/test/machines.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
+  { file: 'plugins/identity/src/protocol/protocol-state.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/given-tokens.test.ts'] },
   {
     file: 'plugins/event-bus/src/inbox/inbox.ts',
     tests: ['plugins/event-bus/test/inbox-group.test.ts', 'plugins/event-bus/test/once-only.test.ts', 'plugins/event-bus/test/produce.test.ts', 'plugins/event-bus/test/retention.test.ts'],

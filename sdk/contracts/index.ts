@@ -6,3 +6,7 @@ export { registry } from '@platform/registry/contract';
 export { ingress } from '@platform/ingress/contract';
 export { web } from '@platform/web/contract';
 export { gateway } from '@platform/gateway/contract';
+export { notification } from '@platform/notification/contract';
+export { storage } from '@platform/storage/contract';
+export { functions } from '@platform/functions/contract';
+export { statistics } from '@platform/statistics/contract';

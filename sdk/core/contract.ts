@@ -1,6 +1,6 @@
 /** What a contract may import: pure data builders, no behaviour (house import law). */
 export { defineContract } from './src/contract.ts';
-export type { AnyContract, Contract, EnvironmentEnd, Placement, WorkloadNeeds } from './src/contract.ts';
+export type { AnyContract, Contract, EnvironmentEnd, InboxDecl, Placement, WorkloadNeeds } from './src/contract.ts';
 export { event, subscribe } from './src/event.ts';
 export type { KeyDecl, KeySeeds } from './src/key.ts';
 export type { EventDef, Subscription } from './src/event.ts';

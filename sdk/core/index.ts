@@ -1,4 +1,5 @@
 export type { Operator, PlatformCommand } from './src/command.ts';
+export { commandOf, readArguments, verbs } from './src/command.ts';
 export * from './contract.ts';
 export { definePlugin } from './src/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/plugin.ts';
@@ -27,7 +28,22 @@ export type { Sql } from './src/sql.ts';
 export type { Cache, CacheOptions } from './src/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/policy-inquiry.ts';
-export type { IssuedCertificate, SigningAuthority } from './src/signing-authority.ts';
+export { StoreAbsent } from './src/process-host.ts';
+export type {
+  ControlAnswer,
+  ControlRequest,
+  HealthAnswer,
+  InstanceRegistry,
+  InstanceRow,
+  KnownProcess,
+  MachineUsage,
+  ProcessHost,
+  ProcessId,
+  ProcessNews,
+  Runnable,
+  SpawnRequest,
+} from './src/process-host.ts';
+export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/signing-authority.ts';
 export { admits } from './src/accept.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
@@ -38,3 +54,5 @@ export { isReply, notModified, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';
 export type { Counted, Limit, LimitOptions } from './src/limit.ts';
+export type { Manifest } from './src/manifest.ts';
+export { type Traffic, TrafficWindow } from './src/traffic-window.ts';

@@ -1,5 +1,5 @@
 import { request as httpsRequest } from 'node:https';
-import { type AnyContract, type AnyPlugin, type Client, isProblem } from '@platform/sdk';
+import { type AnyContract, type AnyPlugin, type Client, isProblem, type ProcessHost } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
@@ -28,6 +28,8 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly beside?: readonly { readonly plugin: object; readonly environment?: Readonly<Record<string, string>> }[];
   /** Services of `uses`, by id, that are not stubbed: another booted host on the same stores serves them over the wire, or nobody does. */
   readonly elsewhere?: readonly string[];
+  /** The machine's processes, for the plugin that watches over them. */
+  readonly processes?: ProcessHost;
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
 }
@@ -39,6 +41,9 @@ export interface SeenEvent {
   readonly idempotency_key: string;
   readonly correlation_id: string;
 }
+
+/** Long beside what an event takes, short beside what a test may. */
+const EVENTS_MS = 20_000;
 
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
 export class BootedHost<C extends AnyContract> implements AsyncDisposable {
@@ -95,6 +100,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       },
       services,
       authority,
+      ...(options.processes ? { processes: options.processes } : {}),
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,
@@ -205,12 +211,21 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     return { cert: leaf.chain, key: leaf.key as string };
   }
 
-  /** Events of one name that reached the bus, waiting for at least `count`. */
+  /** Events of one name that reached the bus, waiting for at least `count`. Fails after a while and says what came instead. */
   async events(name: string, count = 1): Promise<SeenEvent[]> {
-    for (;;) {
-      const found = this.bus.filter(({ event_type }) => event_type === name);
-      if (found.length >= count) return found;
-      await new Promise<void>(resolve => this.#waiting.add(resolve));
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const seen = Object.entries(Object.groupBy(this.bus, ({ event_type }) => event_type)).map(([type, events]) => `${events?.length} × ${type}`);
+      late.reject(new Error(`${count} × ${name} did not reach the bus within ${EVENTS_MS / 1_000} s; what did: ${seen.join(', ') || 'nothing'}`));
+    }, EVENTS_MS);
+    try {
+      for (;;) {
+        const found = this.bus.filter(({ event_type }) => event_type === name);
+        if (found.length >= count) return found;
+        await Promise.race([new Promise<void>(resolve => this.#waiting.add(resolve)), late.promise]);
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 

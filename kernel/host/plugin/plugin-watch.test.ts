@@ -103,8 +103,8 @@ describe('a watched plugin folder', () => {
 test('F-40 a half-written package.json at the start fails its folder alone', async () => {
   write('half/package.json', '{ "name": ');
   whole('whole');
-  const found = await readAll({ pluginDirs: [root], services: [] }, failed);
-  expect([found.map(({ manifest }) => manifest.id), failed]).toEqual([
+  const { verticals } = await readAll({ pluginDirs: [root], services: [] }, failed);
+  expect([verticals.map(({ manifest }) => manifest.id), failed]).toEqual([
     ['whole'],
     [{ plugin: join(root, 'half'), reason: expect.stringContaining(`${join(root, 'half', 'package.json')} cannot be read`) }],
   ]);

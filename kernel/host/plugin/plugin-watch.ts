@@ -34,7 +34,6 @@ export class PluginWatch implements AsyncDisposable {
   readonly #looks = new Map<string, string>();
   readonly #timer: Disposable;
   #looking: Promise<void> = Promise.resolve();
-  #readings = 0;
 
   constructor(options: PluginWatchOptions) {
     this.#options = options;
@@ -70,8 +69,7 @@ export class PluginWatch implements AsyncDisposable {
 
   async #read(directory: string): Promise<void> {
     const { failed, start, log, progress } = this.#options;
-    this.#readings += 1;
-    const plugin = await readVertical(directory, this.#manifests, failed, this.#readings);
+    const plugin = await readVertical(directory, this.#manifests, failed);
     if (!plugin) {
       const reason = failed.find(fault => fault.plugin === directory)?.reason;
       log.error({ plugin: directory, reason }, 'a plugin folder cannot be read; it is read again when it changes');

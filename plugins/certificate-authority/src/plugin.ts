@@ -1,38 +1,47 @@
-import { createHash } from 'node:crypto';
-import { join } from 'node:path';
-import { definePlugin, reply } from '@platform/sdk';
+import { definePlugin } from '@platform/sdk';
 import { certificateAuthority } from '../contract/index.ts';
-import { CertificateStore } from './certificate-store.ts';
-import { Certificates } from './certificates.ts';
-import { Enrollment } from './enrollment.ts';
-import { Mint } from './mint.ts';
+import { openService } from './service.ts';
 
 export default definePlugin(certificateAuthority, {
-  setup(ctx) {
-    const store = new CertificateStore(ctx.platform.dataDir);
-    const certificates = new Certificates(ctx, store);
-    const mint = new Mint(ctx, store, new Enrollment(ctx.kv, ctx.log));
-    const { pq, classical } = ctx.authority.anchors;
-    const pem = (part: 'root' | 'intermediate', alg: 'pq' | 'classical' | undefined) => {
-      const text = alg === 'pq' ? pq[part] : alg === 'classical' ? classical[part] : pq[part] + classical[part];
-      const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
-      return reply(text, { headers: { 'content-type': 'application/x-pem-file', etag, 'cache-control': 'public, max-age=3600' } });
-    };
+  async setup(ctx) {
+    const { acme, anchors, mint, certificates, overview, activity, log, start, tick, forget } = await openService(ctx);
+    const { door, accounts, orders, held } = acme;
     return {
       routes: {
-        rootCertificate: async ({ query }) => pem('root', query.alg) as never,
-        intermediateCertificate: async ({ query }) => pem('intermediate', query.alg) as never,
+        acmeDirectory: door.resource({ get: acme.directory }),
+        acmeNonce: exchange => door.nonce(exchange),
+        acmeNewAccount: door.signed(request => accounts.create(request)),
+        acmeAccount: door.resource({ post: request => accounts.update(request) }),
+        acmeAccountOrders: door.resource({ post: request => accounts.orders(request) }),
+        acmeKeyChange: door.resource({ post: request => accounts.changeKey(request) }),
+        acmeNewOrder: door.resource({ post: request => orders.create(request) }),
+        acmeOrder: door.resource({ get: request => orders.look(request), post: request => orders.lookSigned(request) }),
+        acmeFinalize: door.resource({ post: request => orders.finalize(request) }),
+        acmeAuthorization: door.resource({ get: request => orders.authorization(request), post: request => orders.authorizationSigned(request) }),
+        acmeChallenge: door.resource({ get: request => orders.authorizationOf(request), post: request => orders.challenge(request) }),
+        acmeCertificate: door.resource({ get: request => held.download(request), post: request => held.download(request) }),
+        acmeRevoke: door.signed(request => held.revoke(request)),
+        acmeRenewalInfo: door.resource({ get: request => held.renewalInfo(request) }),
+        challengeAnswer: exchange => acme.challengeAnswer(exchange),
+        rootCertificate: async ({ query }) => anchors('root', query.alg),
+        intermediateCertificate: async ({ query }) => anchors('intermediate', query.alg),
         issueClientCertificate: request => mint.clientCertificate(request),
         fetchCertificate: request => mint.listenerCertificate(request),
         listCertificates: request => certificates.list(request),
+        downloadCertificate: request => certificates.download(request),
+        getCertificate: request => certificates.get(request),
         revokeCertificate: request => certificates.revoke(request),
+        verifyLog: () => log.verify(),
+        listAccounts: request => overview.accounts(request),
+        listOrders: request => overview.orders(request),
+        listHierarchies: async () => overview.hierarchies(),
+        authorityFigures: async () => activity.figures(),
+        authorityMinutes: async () => activity.minutes(),
+        authoritySettings: async () => overview.settings(log.keys),
       },
-      jobs: { publishRevocations: () => certificates.publishRevocations() },
-      ready: async () => {
-        await store.load();
-        await certificates.adopt(join(ctx.platform.dataDir, 'keys'));
-        await certificates.publishRevocations();
-      },
+      jobs: { publishRevocations: tick, forgetOrders: forget },
+      metrics: () => activity.figures(),
+      ready: start,
     };
   },
 });

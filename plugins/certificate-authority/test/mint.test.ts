@@ -5,8 +5,8 @@ import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { Operator } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CertificateStore } from '../src/certificate-store.ts';
-import command from '../src/client-cert-command.ts';
+import { CertificateStore } from '../src/certificates/certificate-store.ts';
+import command from '../src/commands/ca-command.ts';
 import { csrOf, stolenCsr, World } from './fixtures/world.ts';
 
 let world: World;
@@ -67,10 +67,10 @@ describe('who is admitted', () => {
   });
 
   test('F-20 CA-071 a workload that holds the operator scope is admitted to any name, by its bound token and by its certificate alone', async () => {
-    const operator = await world.bound('captain', 'acme:clientcert:issue');
+    const operator = await world.bound('host', 'acme:clientcert:issue');
     expect((await world.mint({ service_name: 'func' }, operator)).status).toBe(201);
-    expect((await world.mint({ service_name: 'stat' }, { workload: 'captain' })).status).toBe(201);
-    const narrowed = await world.bound('captain');
+    expect((await world.mint({ service_name: 'stat' }, { workload: 'host' })).status).toBe(201);
+    const narrowed = await world.bound('host');
     expect(await world.mint({ service_name: 'func' }, narrowed)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
   });
 
@@ -87,10 +87,11 @@ describe('who is admitted', () => {
     const lines: string[] = [];
     const operator: Operator = {
       call: async (_service, method, path, input) => {
-        const answer = await world.host.fetch(path, { method, body: JSON.stringify(input?.body), as: await world.certificateOf('captain') });
+        const answer = await world.host.fetch(path, { method, body: JSON.stringify(input?.body), as: await world.certificateOf('host') });
         if (answer.status !== 201) throw new Error(String(answer.json['code']));
         return answer.json as never;
       },
+      control: async () => undefined as never,
       print: line => void lines.push(line),
       progress: () => undefined,
     };
@@ -123,7 +124,8 @@ describe('who is admitted', () => {
     });
   });
 
-  test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', 'a'.repeat(61)])('CA-090 "%s" is no workload name', async name => {
+  const LONG = 'a'.repeat(61);
+  test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', LONG])('CA-090 "%s" is no workload name', async name => {
     expect(await world.mint({ service_name: name }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'invalid_service_name' } });
   });
 });
@@ -254,12 +256,16 @@ describe('listener certificates', () => {
     expect(answer).toMatchObject({ status: 403, json: { code: 'name_not_owned' } });
   });
 
-  test('CA-083 H-03 a secret admits to the label it was made for; nothing admits nobody', async () => {
+  test('CA-043 CA-050 CA-083 the secret in X-Platform-Bootstrap-Enrollment makes a client certificate, and neither a database login nor a listener', async () => {
     await world.enroll('sky', 'sky-secret');
-    const csr = await csrOf('pq', 'x');
-    expect((await world.listener({ domain: 'sky.ops.sys.localhost', csr }, { secret: 'sky-secret' })).status).toBe(200);
-    expect(await world.listener({ domain: 'auth.ops.sys.localhost', csr }, { secret: 'sky-secret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
-    expect(await world.listener({ domain: 'sky.ops.sys.localhost', csr })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
+    const sent = (path: string, body: object, headers: Record<string, string> = { 'X-Platform-Bootstrap-Enrollment': 'sky-secret' }) =>
+      world.host.fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+    const made = await sent('/v1/client-cert', { service_name: 'sky' });
+    expect([made.status, made.json['cn']]).toEqual([201, 'm2m-sky']);
+    expect(await sent('/v1/client-cert', { service_name: 'sky', csr: await csrOf('classical', 'svc.sky') })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+    expect(await sent('/v1/certificates/fetch', { domain: 'sky.ops.sys.localhost', csr: await csrOf('pq', 'x') })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
+    expect((await world.mint({ service_name: 'sky', csr: await csrOf('classical', 'svc.sky') }, { workload: 'sky' })).json['cn']).toBe('svc.sky');
+    expect((await sent('/v1/client-cert', { service_name: 'sky' }, { 'x-enrollment': 'sky-secret' })).status).toBe(401);
   });
 });
 

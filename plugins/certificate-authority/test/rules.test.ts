@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
 import type { KeyValue } from '@platform/sdk';
-import { describe, expect, test } from 'vitest';
-import { Enrollment } from '../src/enrollment.ts';
-import { Mint } from '../src/mint.ts';
-import { MAX_CONCURRENT_MINTS, MAX_QUEUED_MINTS, MintQueue, MintQueueFull } from '../src/mint-queue.ts';
-import { isLocalName, parseSuffixes } from '../src/name-classification.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Enrollment } from '../src/issuance/enrollment.ts';
+import { Issuance } from '../src/issuance/issuance.ts';
+import { Mint } from '../src/issuance/mint.ts';
+import { MAX_CONCURRENT_MINTS, MAX_QUEUED_MINTS, MintQueue, MintQueueFull } from '../src/issuance/mint-queue.ts';
+import { PlatformNames } from '../src/issuance/platform-names.ts';
+import { isLocalName, parseSuffixes } from '../src/issuance/name-classification.ts';
 
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
@@ -54,10 +56,12 @@ describe('the mint queue', () => {
       auth: { verify: async () => ({ caller: { kind: 'machine', subject: 'func' }, permits: async () => false }) },
       catalog: { manifests: () => [] },
       log: { warn: (line: object) => lines.push(line) },
-      authority: { issue: () => gate.promise, readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }) },
+      clock: { now: () => new Date() },
+      authority: { issue: () => gate.promise, anchors: { pq: { intermediate: '' }, classical: { intermediate: '' } }, readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }) },
       problem: (code: string, more: object) => Object.assign(new Error(code), more),
     };
-    const mint = new Mint(context as never, {} as never, {} as never);
+    const issuance = new Issuance(context as never, {} as never, {} as never);
+    const mint = new Mint(context as never, { issuance, names: new PlatformNames('localhost', () => []), suffixes: [] } as never);
     const request = (body: object) => ({ body, headers: {}, peer: { workload: 'func' }, ip: '127.0.0.1', correlationId: 'c' }) as never;
     const waiting = Array.from({ length: 48 }, () => mint.clientCertificate(request({ service_name: 'func' })));
     await settled();
@@ -68,6 +72,21 @@ describe('the mint queue', () => {
     gate.reject(new Error('over'));
     await Promise.allSettled(waiting);
   });
+});
+
+test('G-ACME-09 nobody waits longer than a minute for a place', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const queue = new MintQueue();
+  const gate = Promise.withResolvers<void>();
+  const running = Array.from({ length: 16 }, () => queue.run(() => gate.promise));
+  const late = expect(queue.run(async () => 'made')).rejects.toBeInstanceOf(MintQueueFull);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await late;
+  expect(queue.figures).toMatchObject({ in_flight: 16, queued: 0, shed: 1 });
+  gate.resolve();
+  await Promise.all(running);
+  expect(await queue.run(async () => 'made')).toBe('made');
 });
 
 describe('which names the platform signs itself', () => {
@@ -138,4 +157,20 @@ test('F-29 an ordinary enrollment is a line of information; one that is refused 
   const line = (level: string) => () => void lines.push(level);
   const enrollment = new Enrollment(kv, { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') });
   expect([await enrollment.admits(secret, 'bus', '127.0.0.1'), await enrollment.admits('t'.repeat(43), 'bus', '127.0.0.1'), lines]).toEqual([true, false, ['info', 'warn']]);
+});
+
+test('H-03 a machine’s secret is good at its address and for the services its record names, and for nothing else', async () => {
+  const secret = 'of-the-machine';
+  const record = JSON.stringify({ sha256: createHash('sha256').update(secret).digest('hex'), ip: '10.0.0.2', services: ['host', 'captain', 'stat'] });
+  const kv = { call: async (_: string, key: string) => (key === 'captain:enrollment:10.0.0.2' ? record : null), pipeline: async () => [1] } as never;
+  const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+  const admits = (given: string, workload: string, ip: string) => new Enrollment(kv, quiet).admits(given, workload, ip);
+  expect([
+    await admits(secret, 'captain', '10.0.0.2'),
+    await admits(secret, 'captain-remote', '10.0.0.2'),
+    await admits(secret, 'stat', '10.0.0.2'),
+    await admits(secret, 'acme', '10.0.0.2'),
+    await admits(secret, 'captain', '10.0.0.3'),
+    await admits('another', 'captain', '10.0.0.2'),
+  ]).toEqual([true, true, true, false, false, false]);
 });

@@ -5,6 +5,7 @@ export const pages = {
   overview: {
     kind: 'stats',
     title: 'Event bus',
+    icon: 'bolt',
     nav: 1,
     refresh: 10,
     source: 'overview',
@@ -21,6 +22,7 @@ export const pages = {
   streams: {
     kind: 'table',
     title: 'Streams',
+    icon: 'layers',
     nav: 2,
     source: 'listStreams',
     key: 'stream_family',
@@ -35,6 +37,7 @@ export const pages = {
   consumers: {
     kind: 'table',
     title: 'Consumers',
+    icon: 'users',
     nav: 3,
     source: 'listGroups',
     key: 'row_id',
@@ -50,6 +53,7 @@ export const pages = {
   dlq: {
     kind: 'table',
     title: 'Dead letters',
+    icon: 'alert',
     nav: 4,
     source: 'listDeadLetters',
     key: 'dlq_id',
@@ -89,6 +93,7 @@ export const pages = {
   metrics: {
     kind: 'stats',
     title: 'Metrics',
+    icon: 'chart',
     nav: 5,
     scope: 'platform',
     refresh: 5,
@@ -105,5 +110,5 @@ export const pages = {
       { field: 'sse_clients', label: 'Event stream clients', as: 'number', history: 'value' },
     ],
   },
-  policy: { kind: 'policy', title: 'Policy', nav: 6 },
+  policy: { kind: 'policy', title: 'Policy', icon: 'shield', nav: 6 },
 } as const satisfies Readonly<Record<string, PageDecl>>;

@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
 const acme = workload('m2m-acme', 'acme');
 const globex = workload('m2m-globex', 'globex');
-const captain = workload('captain');
+const host = workload('host');
 const shop: Manifest = {
   ...manifestOf(registry, '0.1.0'),
   id: 'shop',
@@ -43,7 +43,7 @@ const refusal = (work: Promise<unknown>): Promise<Refusal> =>
 const produce = (as: ReturnType<typeof workload>, event_type: string, payload: object, env = newEnv()) =>
   refusal(bus.call('produce', as, { body: { event_type, env_id: env, stream_family: 'app', payload } }));
 const declare = (events: Record<string, object>, more: object = {}) =>
-  bus.call('keepEventContract', captain, { params: { service: 'lending' }, body: { service: 'lending', vertical: 'acme', version: '1.0.0', events, ...more } });
+  bus.call('keepEventContract', host, { params: { service: 'lending' }, body: { service: 'lending', vertical: 'acme', version: '1.0.0', events, ...more } });
 
 test('BUS-005 an event that does not fit what its service declares is refused with a pointer to each bad member, and nothing is stored', async () => {
   const env = newEnv();

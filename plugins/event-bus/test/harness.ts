@@ -155,6 +155,8 @@ export class BusProcess implements AsyncDisposable {
         build: 'test',
         failedPlugins: () => [],
         authority: undefined,
+        processes: undefined,
+        listeners: {},
       });
       made.#disposals.push(
         () => relay[Symbol.asyncDispose](),

@@ -5,6 +5,7 @@ export const pages = {
   users: {
     kind: 'table',
     title: 'People',
+    icon: 'users',
     source: 'listUsers',
     key: 'user_id',
     live: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted'],
@@ -32,6 +33,7 @@ export const pages = {
   clients: {
     kind: 'table',
     title: 'Sign-in applications',
+    icon: 'grid',
     description: 'What people of this environment sign in to. A secret is shown once, when the application is registered or the secret is changed: copy it then.',
     source: 'listClients',
     key: 'client_id',
@@ -69,6 +71,7 @@ export const pages = {
   sessions: {
     kind: 'table',
     title: 'Sessions',
+    icon: 'layers',
     source: 'listSessions',
     key: 'session_id',
     live: ['platform:auth:session:revoked'],
@@ -83,6 +86,7 @@ export const pages = {
   recoveries: {
     kind: 'table',
     title: 'Account recovery',
+    icon: 'key',
     description: 'People who cannot sign in and have confirmed by mail that they want their account back. Approve only when you know who asks: call them, or meet them.',
     source: 'listRecoveries',
     key: 'recovery_id',
@@ -121,6 +125,7 @@ export const pages = {
   sign_in: {
     kind: 'form',
     title: 'Sign-in settings',
+    icon: 'gear',
     description: 'How the people of this environment sign in. A change counts from the next request on.',
     source: 'signInSettings',
     submit: 'putSignInSettings',
@@ -128,6 +133,7 @@ export const pages = {
   audit: {
     kind: 'table',
     title: 'Recorded here',
+    icon: 'scroll',
     description: 'What identity itself recorded in the last 30 days, newest first. The whole trail is on the page Audit.',
     source: 'listOwnAudit',
     key: 'audit_id',

@@ -1,11 +1,11 @@
-import './known-runtime.ts';
+import './protocol/known-runtime.ts';
 import { notification } from '@platform/notification/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
-import { bumpEveryRealm } from './access-version.ts';
-import { challenging } from './challenges.ts';
+import { bumpEveryRealm } from './access/access-version.ts';
+import { challenging } from './sign-in/challenges.ts';
 import { applicationHandlers } from './clients/application-handlers.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';

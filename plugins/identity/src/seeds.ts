@@ -1,9 +1,9 @@
 import { SYSTEM } from '@platform/sdk';
-import type { AccessModel } from './access-model.ts';
-import { bumpAccess } from './access-version.ts';
+import type { AccessModel } from './access/access-model.ts';
+import { bumpAccess } from './access/access-version.ts';
 import type { Ctx } from './context.ts';
-import { PLATFORM_ADMIN } from './effective-access.ts';
-import type { Passwords } from './passwords.ts';
+import { PLATFORM_ADMIN } from './access/effective-access.ts';
+import type { Passwords } from './people/passwords.ts';
 
 const ADMIN_ROLE = 'platform:sys:admin';
 const CONSOLE_ROLE = 'platform:console:user';

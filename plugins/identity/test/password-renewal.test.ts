@@ -1,6 +1,6 @@
 import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Passwords } from '../src/passwords.ts';
+import { Passwords } from '../src/people/passwords.ts';
 import type { Answer } from './fixtures/world.ts';
 import { CHOSEN, World } from './fixtures/world.ts';
 

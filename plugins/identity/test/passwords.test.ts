@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { Passwords } from '../src/passwords.ts';
+import { Passwords } from '../src/people/passwords.ts';
 
 const verified = vi.hoisted(() => [] as string[]);
 vi.mock('@node-rs/argon2', async original => {

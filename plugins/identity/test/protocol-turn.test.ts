@@ -1,7 +1,7 @@
 import { newId } from '@platform/kernel/base/ids';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ProtocolState } from '../src/protocol-state.ts';
-import { ProtocolTurn } from '../src/protocol-turn.ts';
+import { ProtocolState } from '../src/protocol/protocol-state.ts';
+import { ProtocolTurn } from '../src/protocol/protocol-turn.ts';
 import { World } from './fixtures/world.ts';
 
 let world: World;

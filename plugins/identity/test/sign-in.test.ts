@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Passwords } from '../src/passwords.ts';
+import { Passwords } from '../src/people/passwords.ts';
 import { CHOSEN, World } from './fixtures/world.ts';
 
 let world: World;

@@ -21,6 +21,12 @@ export class BodyRefused extends Error {
   }
 }
 
+/** What came of a body: all of it, or its beginning, which the stream of the whole begins with again. */
+export interface Body {
+  readonly begun: Uint8Array;
+  readonly rest?: Readable;
+}
+
 interface UnderWay {
   /** When it began, or when a streamed one last moved. */
   since: number;
@@ -48,10 +54,10 @@ export class BodyIntake {
     return { bodies: this.#underWay.size, bodies_late_total: this.#late, bodies_ended_total: this.#share.outcomes.ended };
   }
 
-  /** The whole body, its rest as a stream, or null. Throws `BodyRefused` or `ClientGone`. `stalled`: a stream that stopped moving. */
-  take(req: IncomingMessage, party: string, stalled: (refusal: Refusal) => void): Promise<Uint8Array | Readable | null> | null {
+  /** The body, or null where there is none. Throws `BodyRefused` or `ClientGone`. `stalled`: a stream that stopped moving. */
+  take(req: IncomingMessage, party: string, stalled: (refusal: Refusal) => void): Promise<Body | null> | null {
     const { 'content-length': length, 'transfer-encoding': coding } = req.headers;
-    if ((length === undefined && coding === undefined) || (length !== undefined && Number(length) === 0)) return null;
+    if ((length === undefined && coding === undefined && !sendsMore(req)) || (length !== undefined && Number(length) === 0)) return null;
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let size = 0;
@@ -66,9 +72,11 @@ export class BodyIntake {
       const onData = (chunk: Buffer) => {
         chunks.push(chunk);
         size += chunk.length;
-        if (size > WHOLE) settle(() => resolve(this.#streamed(req, Buffer.concat(chunks), stalled)));
+        if (size <= WHOLE) return;
+        const begun = Buffer.concat(chunks);
+        settle(() => resolve({ begun, rest: this.#streamed(req, begun, stalled) }));
       };
-      const onEnd = () => settle(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+      const onEnd = () => settle(() => resolve({ begun: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks) }));
       const onGone = () => settle(() => reject(new ClientGone('the client went away before the end of its body')));
       this.#underWay.add(body);
       req.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
@@ -106,3 +114,6 @@ export class BodyIntake {
     return this.#ctx.clock.now().getTime();
   }
 }
+
+/** Of HTTP/2 alone: a stream that did not end with its headers. */
+const sendsMore = (req: IncomingMessage): boolean => (req as { stream?: { endAfterHeaders?: boolean } }).stream?.endAfterHeaders === false;

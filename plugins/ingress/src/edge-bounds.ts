@@ -26,15 +26,19 @@ export class EdgeBounds {
     return { connections: this.#share.size, connections_refused_total: refused, connections_ended_total: ended };
   }
 
-  /** A new connection, before anything was read of it. */
-  admit(socket: Socket): void {
+  /** A new connection, before anything was read of it. `false`: it is one too many, and cut. */
+  admit(socket: Socket): boolean {
     const place = this.#share.admit(partyOf(socket.remoteAddress), () => socket.destroy());
-    if (!place) return void socket.destroy();
+    if (!place) {
+      socket.destroy();
+      return false;
+    }
     this.#open.add(socket);
     socket.once('close', () => {
       this.#open.delete(socket);
       place[Symbol.dispose]();
     });
+    return true;
   }
 
   /** Cuts what is open, upgraded connections among it. */

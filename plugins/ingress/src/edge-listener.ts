@@ -1,172 +1,221 @@
-import { createServer, type Server } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttp, type Server as HttpServer } from 'node:http';
+import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2';
+import { createServer as createTcp, Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
-import { isProblem } from '@platform/sdk';
-import { BodyIntake, BodyRefused, ClientGone } from './body-intake.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createServer as createTls, type Server as TlsServer } from 'node:tls';
+import type { EdgeCertificates } from './certificates/edge-certificates.ts';
+import { EDGE_TLS } from './certificates/edge-certificates.ts';
+import { type ClientHello, isPostQuantum, isStrict } from './connections/client-hello.ts';
+import { peekHello } from './connections/hello-peek.ts';
+import { isPrivate } from './connections/private-source.ts';
+import { tunnel } from './connections/tunnel.ts';
 import type { Ctx } from './context.ts';
-import { EdgeBounds, partyOf } from './edge-bounds.ts';
-import type { EdgeCertificates } from './edge-certificates.ts';
+import { EdgeBounds } from './edge-bounds.ts';
 import type { HostMappings, Mapping } from './host-mappings.ts';
-import { isRefusal, type Refusal, refuse, refuseSocket } from './refusal.ts';
-import { backendHeaders, correlationOf, refusalOf } from './request-headers.ts';
-import { targetOf } from './request-target.ts';
+import type { EdgeTraffic } from './management/edge-traffic.ts';
+import { type Refusal, refuse, refuseSocket } from './refusal.ts';
+import type { RequestDoor } from './request-door.ts';
 
 const HEADER_BYTES = 65_536;
-const HEADER_TIMEOUT_MS = 10_000;
-const CHECK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 250;
 const KEEP_ALIVE_MS = 65_000;
 /** A connection on which nothing moves for so long, in either direction, is over: a client that stopped reading. */
 const SILENT_MS = 120_000;
 const PROBE_MS = 60_000;
-const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+/** A leaving instance: answers say so for a while, then idle connections are left one more second, and everything has its end. */
+const [TOLD_MS, IDLE_AFTER_MS, SWEEP_MS, LEAVE_MS] = [300, 1_000, 100, 8_000];
+const STREAMS = 100;
+/** HTTP/2 ends a stream beyond this; up to it, what is too much is answered (facts, section 3). */
+const HEADER_PAIRS = 128;
 const TUNNEL: Refusal = { status: 501, code: 'not_implemented', title: 'This server opens no tunnels' };
 
-/** TLS on the edge port: terminated, resolved by host, given the tenant's headers, forwarded over mutual TLS (doc3, ingress). */
+export interface EdgeListenerParts {
+  readonly mappings: HostMappings;
+  readonly certificates: EdgeCertificates;
+  readonly door: RequestDoor;
+  readonly traffic: EdgeTraffic;
+}
+
+/**
+ * The edge port: a bare accept loop (ING-029). Each connection's ClientHello is read whole and put back; names of the platform that a workload
+ * inside asks for are piped to their backend as they are, all else ends here (ING-002, G-PROXY-01) in HTTP/2 or HTTP/1.1 by ALPN.
+ */
 export class EdgeListener implements AsyncDisposable {
   readonly #ctx: Ctx;
-  readonly #mappings: HostMappings;
-  readonly #server: Server;
-  readonly #bodies: BodyIntake;
+  readonly #parts: EdgeListenerParts;
+  readonly #tcp: Server;
+  readonly #tls: TlsServer;
+  readonly #http1: HttpServer;
+  readonly #http2: Http2Server;
   readonly #bounds: EdgeBounds;
-  #active = 0;
+  readonly #headerMs: number;
+  /** Where connections come from whose key exchange is post-quantum: the server's side of TLS does not say. */
+  readonly #postQuantum = new Set<string>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #shared = false;
+  #leaving = false;
 
-  constructor(ctx: Ctx, mappings: HostMappings, certificates: EdgeCertificates) {
+  constructor(ctx: Ctx, parts: EdgeListenerParts) {
     this.#ctx = ctx;
-    this.#mappings = mappings;
-    this.#bodies = new BodyIntake(ctx);
+    this.#parts = parts;
     this.#bounds = new EdgeBounds(ctx);
-    this.#server = createServer({
-      maxHeaderSize: HEADER_BYTES,
-      requireHostHeader: false,
-      headersTimeout: HEADER_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_EVERY_MS,
-      handshakeTimeout: HEADER_TIMEOUT_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAlive: true,
-      keepAliveInitialDelay: PROBE_MS,
+    this.#headerMs = ctx.config.headerTimeoutS * 1_000;
+    this.#http1 = this.#makeHttp1();
+    this.#http2 = this.#makeHttp2();
+    this.#tls = this.#makeTls();
+    this.#tcp = createTcp({ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_MS }, socket => void this.#accept(socket));
+    ctx.own(ctx.every(10_000, () => this.#report()));
+  }
+
+  /** Gauges and counters of the edge's connections. */
+  get figures(): Readonly<Record<string, number>> {
+    return Object.fromEntries(Object.entries(this.#bounds.figures).map(([name, value]) => [`edge_${name}`, value]));
+  }
+
+  async listen(port: number, address: string): Promise<void> {
+    try {
+      this.#shared = await this.#ctx.listen('edge', this.#tcp, { port, address });
+    } catch (error) {
+      throw new Error(`the edge port ${port} cannot be opened: ${(error as Error).message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`, { cause: error });
+    }
+    // Its own deadlines run from here on; it never listens itself.
+    this.#http1.emit('listening');
+  }
+
+  /**
+   * Leaves a shared socket to the next instance and refuses nobody: who asks is told to come again by another connection, then nothing new is
+   * accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on its way.
+   */
+  async leave(): Promise<void> {
+    if (!this.#shared) return;
+    this.#leaving = true;
+    await delay(TOLD_MS);
+    const gone = new Promise<void>(resolve => Server.prototype.close.call(this.#tcp, () => resolve()));
+    // HTTP/2 has a word for it: what is under way ends, and nothing new is begun.
+    for (const session of this.#sessions) session.close();
+    await delay(IDLE_AFTER_MS);
+    const sweep = setInterval(() => this.#http1.closeIdleConnections(), SWEEP_MS);
+    await Promise.race([gone, delay(LEAVE_MS, undefined, { ref: false })]);
+    clearInterval(sweep);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise<void>(resolve => {
+      if (this.#tcp.listening) this.#tcp.close(() => resolve());
+      else resolve();
+    });
+    this.#bounds[Symbol.dispose]();
+    this.#http1.close(() => undefined);
+    await closed;
+  }
+
+  async #accept(socket: Socket): Promise<void> {
+    const { traffic, mappings } = this.#parts;
+    socket.on('error', () => socket.destroy());
+    if (!this.#bounds.admit(socket)) return;
+    traffic.count('connections');
+    const hello = await peekHello(socket, this.#headerMs);
+    if (!hello?.name) return void socket.destroy();
+    const mapping = await mappings.find(hello.name).catch(error => this.#ctx.log.debug({ err: error }, 'a host could not be resolved'));
+    // A name nobody has ends here, before it costs a handshake (ING-031).
+    if (!mapping || socket.destroyed) return void socket.destroy();
+    if (this.#isPiped(socket, hello, mapping)) {
+      traffic.count('piped');
+      return tunnel(this.#ctx, mapping.service, socket);
+    }
+    if (isPostQuantum(hello)) {
+      const from = fromOf(socket);
+      this.#postQuantum.add(from);
+      socket.once('close', () => this.#postQuantum.delete(from));
+    }
+    socket.allowHalfOpen = false;
+    this.#tls.emit('connection', socket);
+  }
+
+  #isPiped({ remoteAddress }: Socket, hello: ClientHello, { source }: Mapping): boolean {
+    const { layer7, piped } = this.#ctx.config;
+    if (!layer7) return true;
+    return source === 'platform' && isPrivate(remoteAddress) && (piped === 'names' || isStrict(hello));
+  }
+
+  #makeTls(): TlsServer {
+    const { mappings, certificates, traffic } = this.#parts;
+    const server = createTls({
+      ...EDGE_TLS,
+      handshakeTimeout: this.#headerMs,
+      ALPNProtocols: ['h2', 'http/1.1'],
       SNICallback: (name, done) => {
-        const host = name.toLowerCase();
         mappings
-          .find(host)
-          .then(mapping => (mapping ? certificates.contextFor(host) : undefined))
+          .find(name.toLowerCase().replace(/\.$/, ''))
+          .then(mapping => mapping && certificates.contextFor(mapping))
           .then(
             context => (context ? done(null, context) : done(new Error('unrecognized_name'))),
             error => done(error as Error),
           );
       },
     });
-    this.#server.maxHeadersCount = 0;
-    this.#server.timeout = SILENT_MS;
-    this.#server.on('connection', socket => this.#bounds.admit(socket));
-    this.#server.on('request', (req, res) => void this.#request(req, res));
-    this.#server.on('upgrade', (req, socket, head) => void this.#upgrade(req, socket, head));
-    this.#server.on('connect', (req, socket) => refuseSocket(socket, TUNNEL, this.#correlationOf(req)));
-    this.#server.on('tlsClientError', error => ctx.log.debug({ err: error }, 'edge handshake failed'));
-    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseSocket(socket, unreadable(error), `proxy-${ctx.platform.newId()}`));
-    ctx.own(ctx.every(10_000, () => this.#report()));
-  }
-
-  /** Gauges and counters of the edge. */
-  get figures(): Readonly<Record<string, number>> {
-    return { edge_requests: this.#active, ...prefixed(this.#bounds.figures), ...prefixed(this.#bodies.figures) };
-  }
-
-  async listen(port: number, address: string): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', error => reject(new Error(`the edge port ${port} cannot be opened: ${error.message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`)));
-      this.#server.listen(port, address, () => resolve());
+    server.on('secureConnection', socket => {
+      traffic.count('handshakes');
+      if (this.#postQuantum.has(fromOf(socket))) traffic.count('handshakes_post_quantum');
+      socket.on('error', () => socket.destroy());
+      (socket.alpnProtocol === 'h2' ? this.#http2 : this.#http1).emit('connection', socket);
     });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = new Promise<void>(resolve => {
-      this.#server.close(() => resolve());
+    server.on('tlsClientError', (error, socket) => {
+      traffic.count('handshakes_failed');
+      socket.destroy();
+      this.#ctx.log.debug({ err: error }, 'edge handshake failed');
     });
-    this.#bounds[Symbol.dispose]();
-    await closed;
+    return server;
   }
 
-  async #request(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const correlationId = this.#correlationOf(req);
-    this.#active += 1;
-    res.once('close', () => {
-      this.#active -= 1;
+  #makeHttp1(): HttpServer {
+    const { door } = this.#parts;
+    const server = createHttp({
+      maxHeaderSize: HEADER_BYTES,
+      requireHostHeader: false,
+      headersTimeout: this.#headerMs,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // Another protocol than WebSocket is an offer that may be ignored (RFC 9110 7.8).
+      shouldUpgradeCallback: req => req.headers.upgrade?.toLowerCase() === 'websocket',
     });
-    try {
-      const refusal = await this.#forward(req, res, correlationId);
-      if (refusal) refuse(res, refusal, correlationId);
-    } catch (error) {
-      if (res.destroyed || error instanceof ClientGone) return void res.destroy();
-      refuse(res, this.#named(error), correlationId);
-    }
-  }
-
-  async #forward(req: IncomingMessage, res: ServerResponse, correlationId: string): Promise<Refusal | undefined> {
-    const mapping = await this.#admit(req);
-    if (isRefusal(mapping)) return mapping;
-    const target = targetOf(req);
-    if (target === 'server') return void res.writeHead(204, { allow: METHODS, 'x-platform-correlation-id': correlationId }).end();
-    if (isRefusal(target)) return target;
-    req.url = target.path;
-    const party = partyOf(req.socket.remoteAddress);
-    const body = await this.#bodies.take(req, party, refusal => {
-      res.once('finish', () => req.destroy());
-      refuse(res, refusal, correlationId);
+    server.maxHeadersCount = 0;
+    server.timeout = SILENT_MS;
+    server.on('request', (req, res) => {
+      if (this.#leaving) res.shouldKeepAlive = false;
+      void door.request(req, res);
     });
-    const headers = backendHeaders(req, mapping, { correlationId, ip: clientIp(req) });
-    // What was read whole has a length, however it came.
-    if (body instanceof Uint8Array) headers['content-length'] = String(body.byteLength);
-    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body, party });
-    return undefined;
+    server.on('upgrade', (req, socket, head) => void door.upgrade(req, socket, head));
+    server.on('connect', (req, socket) => refuseSocket(socket, TUNNEL, door.correlationOf(req)));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseSocket(socket, unreadable(error), `proxy-${this.#ctx.platform.newId()}`));
+    return server;
   }
 
-  async #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const correlationId = this.#correlationOf(req);
-    (req.socket as TLSSocket).setTimeout(0);
-    socket.on('error', () => socket.destroy());
-    try {
-      const mapping = await this.#admit(req);
-      if (isRefusal(mapping)) return refuseSocket(socket, mapping, correlationId);
-      const target = targetOf(req);
-      if (target === 'server') return refuseSocket(socket, { status: 400, code: 'malformed', title: 'A path is needed to upgrade' }, correlationId);
-      if (isRefusal(target)) return refuseSocket(socket, target, correlationId);
-      req.url = target.path;
-      const headers = backendHeaders(req, mapping, { correlationId, ip: clientIp(req), upgrade: true });
-      await this.#ctx.backends.upgrade(mapping.service, { req, socket, head, headers, party: partyOf(req.socket.remoteAddress) });
-    } catch (error) {
-      refuseSocket(socket, this.#named(error), correlationId);
-    }
+  #makeHttp2(): Http2Server {
+    const { door } = this.#parts;
+    const server = createHttp2({ settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HEADER_BYTES }, maxHeaderListPairs: HEADER_PAIRS, maxSessionMemory: 4 });
+    server.on('session', session => this.#bound(session));
+    server.on('request', (req, res) => {
+      req.stream.setTimeout(SILENT_MS, () => req.stream.close(8));
+      void door.request(req as never, res as never);
+    });
+    server.on('connect', ((req: never, res: never) => refuse(res, TUNNEL, door.correlationOf(req))) as never);
+    server.on('sessionError', error => this.#ctx.log.debug({ err: error }, 'an HTTP/2 session ended'));
+    return server;
   }
 
-  async #admit(req: IncomingMessage): Promise<Mapping | Refusal> {
-    const refusal = refusalOf(req);
-    if (refusal) return refusal;
-    const host = (req.headers.host ?? '').toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');
-    const servername = (req.socket as TLSSocket).servername;
-    const misdirected = { status: 421, code: 'misdirected', title: 'This listener does not serve that host' };
-    // One connection, one name: a Host that disagrees with SNI would borrow the other tenant's certificate.
-    if (typeof servername === 'string' && servername !== '' && servername.toLowerCase() !== host) return misdirected;
-    const mapping = await this.#mappings.find(host);
-    if (!mapping) return misdirected;
-    if (mapping.status === 'suspended') return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended' };
-    return mapping;
-  }
-
-  /** The answer to what was thrown on the way. */
-  #named(error: unknown): Refusal {
-    if (error instanceof BodyRefused) return error.refusal;
-    if (!isProblem(error)) {
-      this.#ctx.log.warn({ err: error }, 'forwarding failed');
-      return { status: 502, code: 'backend_unreachable', title: 'The backend did not answer' };
-    }
-    // What the kernel calls unresolved is no backend here (G-PROXY-04).
-    if (error.code === 'backend_unresolved') return { status: 503, code: 'no_backend', title: 'No backend is active', headers: { 'retry-after': '3' } };
-    return { status: error.status, code: error.code, title: error.title, detail: error.detail, headers: error.headers };
-  }
-
-  #correlationOf(req: IncomingMessage): string {
-    return correlationOf(req, () => this.#ctx.platform.newId());
+  /** Node has no deadlines for HTTP/2: one to the first stream, and one of silence (facts, section 3). */
+  #bound(session: ServerHttp2Session): void {
+    const first = setTimeout(() => session.destroy(), this.#headerMs).unref();
+    this.#sessions.add(session);
+    session
+      .once('stream', () => clearTimeout(first))
+      .once('close', () => {
+        clearTimeout(first);
+        this.#sessions.delete(session);
+      });
+    session.setTimeout(SILENT_MS, () => session.destroy());
   }
 
   #reported: Readonly<Record<string, number>> = {};
@@ -180,12 +229,12 @@ export class EdgeListener implements AsyncDisposable {
   }
 }
 
-const clientIp = (req: IncomingMessage) => (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
-const prefixed = (figures: object) => Object.fromEntries(Object.entries(figures).map(([name, value]) => [`edge_${name}`, value as number]));
+const fromOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Bytes that are no request, or not in time. */
 function unreadable({ code }: NodeJS.ErrnoException): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, code: 'headers_too_large', title: 'The request header is too large' };
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return { status: 413, code: 'body_too_large', title: 'The chunk extensions are too large' };
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, code: 'request_timeout', title: 'The request did not come in time' };
   return { status: 400, code: 'malformed', title: 'The request is malformed' };
 }

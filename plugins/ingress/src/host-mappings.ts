@@ -28,7 +28,7 @@ export class HostMappings {
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
     this.#resolved = ctx.cache({ max: LIMIT, ttl: mapping => (mapping ? FRESH_MS : NEGATIVE_MS) });
-    for (const manifest of ctx.catalog.manifests() as readonly { id: string; hosts?: string[]; vertical: string }[]) {
+    for (const manifest of ctx.catalog.manifests()) {
       if (manifest.vertical !== 'platform') continue;
       this.#labels.set(manifest.id, manifest.id);
       for (const host of manifest.hosts ?? []) this.#labels.set(host, manifest.id);

@@ -1,4 +1,5 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Http2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
 
 /** An answer of the ingress itself, in problem form (G-K-01, G-PROXY-04). */
@@ -14,6 +15,12 @@ export interface Refusal {
 
 export const isRefusal = (value: object | string): value is Refusal => typeof value === 'object' && 'code' in value && 'title' in value;
 
+/** The HTTP/2 stream under a response; `undefined` under HTTP/1. */
+export const streamOf = (res: ServerResponse): Http2Stream | undefined => (res as ServerResponse & { stream?: Http2Stream }).stream;
+
+/** A browser that was here once comes by TLS alone, for a year (RFC 6797). */
+export const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const;
+
 /** How long a refused connection may go on sending. */
 const LINGER_MS = 1_000;
 /** Answers a request. A body that was not read whole ends the connection, or it would be taken for the next request. */
@@ -21,7 +28,10 @@ export function refuse(res: ServerResponse, refusal: Refusal, correlationId: str
   if (res.headersSent) return void res.destroy();
   const body = bodyOf(refusal, correlationId);
   const close = refusal.closes === true || !res.req.complete;
-  res.writeHead(refusal.status, { ...headersOf(refusal, body, correlationId), ...(close ? { connection: 'close' } : {}) });
+  const stream = streamOf(res);
+  // Of HTTP/2 the stream alone is over; of a client that cannot be trusted the connection as well.
+  if (stream && close) res.once('finish', () => (refusal.closes === true ? stream.session?.close() : stream.close()));
+  res.writeHead(refusal.status, { ...headersOf(refusal, body, correlationId), ...(close && !stream ? { connection: 'close' } : {}) });
   res.end(body);
 }
 
@@ -43,6 +53,7 @@ function headersOf({ headers }: Refusal, body: string, correlationId: string): R
     'x-platform-correlation-id': correlationId,
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
+    ...HSTS,
     ...headers,
   };
 }

@@ -13,10 +13,16 @@ const DROPPED = new Set(['host', 'expect', 'forwarded', 'x-forwarded-for', 'x-fo
 const UPGRADE = new Set(['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions', 'sec-websocket-protocol']);
 
 /** The headers a backend gets: the client's, less everything it must not say, plus the resolved context. */
-export function backendHeaders(req: IncomingMessage, mapping: Mapping, options: { correlationId: string; ip: string; upgrade?: boolean }): Record<string, string> {
+export function backendHeaders(
+  req: IncomingMessage,
+  mapping: Pick<Mapping, 'hostname' | 'service' | 'env_id' | 'app_instance_id'>,
+  options: { correlationId: string; ip: string; upgrade?: boolean },
+): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(req.headers)) {
     if (value === undefined || DROPPED.has(name) || isHopByHop(name, req.headers.connection)) continue;
+    // Another server may read an underscore as a hyphen.
+    if (name.startsWith(':') || name.includes('_')) continue;
     if (name.startsWith('x-platform-') && !(name === CSRF && mapping.service === 'auth')) continue;
     if (UPGRADE.has(name) && !options.upgrade) continue;
     headers[name] = Array.isArray(value) ? value.join(name === 'cookie' ? '; ' : ', ') : value;
@@ -43,14 +49,35 @@ export function correlationOf(req: IncomingMessage, newId: () => string): string
 }
 
 const MAX_HEADERS = 100;
+const HOST = /^(?:[a-z0-9_](?:[a-z0-9_.-]{0,252})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
+const malformed = (title: string): Refusal => ({ status: 400, code: 'malformed', title, closes: true });
 
-/** Why a request is refused before anything else reads it, or `undefined` (hardening H-14, G-PROXY-04). */
+/** Why a request is refused before anything else reads it, or `undefined` (hardening H-14, G-PROXY-04, facts 3 and 4). HTTP/2's own names are read as what they stand for. */
 export function refusalOf(req: IncomingMessage): Refusal | undefined {
-  const names = req.rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase());
+  const all = req.rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase());
+  const names = all.filter(name => !name.startsWith(':'));
   if (names.length > MAX_HEADERS) return { status: 431, code: 'headers_too_large', title: 'Too many request headers', closes: true };
-  if (names.filter(name => name === 'host').length !== 1) return { status: 400, code: 'malformed', title: 'Exactly one Host header', closes: true };
-  if (names.some(name => name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-')))
-    return { status: 400, code: 'malformed', title: 'Header names are spelt with hyphens', closes: true };
-  if (names.includes('transfer-encoding') && names.includes('content-length')) return { status: 400, code: 'malformed', title: 'Content-Length or Transfer-Encoding, not both', closes: true };
+  const framing = 'stream' in req ? pseudoFault(req, names) : framingFault(req, names);
+  if (framing) return framing;
+  if (!HOST.test(req.headers.host ?? '')) return malformed('The Host header is no host name');
+  if (names.some(name => name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-'))) return malformed('Header names are spelt with hyphens');
+  return undefined;
+}
+
+function framingFault({ httpVersion, headers }: IncomingMessage, names: readonly string[]): Refusal | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('The request line names another protocol');
+  if (names.filter(name => name === 'host').length !== 1) return malformed('Exactly one Host header');
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined) return undefined;
+  if (names.includes('content-length')) return malformed('Content-Length or Transfer-Encoding, not both');
+  return httpVersion === '1.1' && coding.toLowerCase() === 'chunked' ? undefined : malformed('Transfer-Encoding is chunked, and nothing else');
+}
+
+function pseudoFault({ headers, method = '' }: IncomingMessage, names: readonly string[]): Refusal | undefined {
+  const { ':authority': authority, ':scheme': scheme } = headers as Record<string, string | undefined>;
+  if (authority !== undefined && headers.host !== undefined && authority.toLowerCase() !== headers.host.toLowerCase()) return malformed(':authority and Host name different hosts');
+  if (names.filter(name => name === 'host').length > 1) return malformed('At most one Host header');
+  if (scheme !== 'https' || method !== method.toUpperCase()) return malformed('The scheme is https, the method in capitals');
+  headers.host = authority ?? headers.host;
   return undefined;
 }

@@ -19,7 +19,11 @@ const MAPPING: Mapping = {
   expires_at: '',
 };
 const requestOf = (headers: Record<string, string | string[]>) =>
-  ({ headers, rawHeaders: Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(one => [name, one])) }) as unknown as IncomingMessage;
+  ({
+    httpVersion: '1.1',
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    rawHeaders: Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(one => [name, one])),
+  }) as unknown as IncomingMessage;
 const passed = (headers: Record<string, string | string[]>, mapping: Partial<Mapping> = {}, upgrade = false) =>
   backendHeaders(requestOf({ host: MAPPING.hostname, ...headers }), { ...MAPPING, ...mapping }, { correlationId: 'c-1', ip: '10.0.0.9', upgrade });
 

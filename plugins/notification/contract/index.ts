@@ -43,6 +43,15 @@ export const notification = defineContract({
   events,
   waivers: { 'platform:notification:received': 'C4: the name is fixed by doc2' },
   routes: { ...messageRoutes, ...gatewayRoutes, ...templateRoutes, ...upkeepRoutes },
+  inbox: {
+    list: 'listMessages',
+    unread: 'unreadCount',
+    read: 'readMessage',
+    readAll: 'readAll',
+    row: { id: 'notification_id', title: 'title', at: 'created_at', readAt: 'read_at', links: 'resource_refs' },
+    live: ['platform:notification:received', 'platform:post:notification:read'],
+    settings: 'preferences',
+  },
   consumes: {
     accountGone: subscribe('platform:auth:user:deleted', { family: 'identity' }),
   },

@@ -7,6 +7,7 @@ export const pages = {
   applications: {
     kind: 'table',
     title: 'Applications',
+    icon: 'grid',
     description: 'App instances of this environment and where people reach them',
     source: 'applicationRows',
     key: 'app_instance_id',
@@ -36,6 +37,7 @@ export const pages = {
   domains: {
     kind: 'table',
     title: 'Domains',
+    icon: 'globe',
     description: "Domains of the organization outside the platform's own. Each leads here once its DNS shows the value beside it.",
     source: 'domainRows',
     key: 'domain',
@@ -53,6 +55,7 @@ export const pages = {
   access: {
     kind: 'tabs',
     title: 'Access',
+    icon: 'key',
     description: 'Live holdings of people, narrowed by the policies in force.',
     tabs: [
       { label: 'Who can', page: 'who-can' },
@@ -82,6 +85,7 @@ export const pages = {
   'audit-keys': {
     kind: 'table',
     title: 'Audit keys',
+    icon: 'lock',
     description: 'Keys that sign the audit trail. What a retired key signed in its time stays proven.',
     scope: 'platform',
     source: 'auditKeyRows',
@@ -104,6 +108,7 @@ export const pages = {
   unfinished: {
     kind: 'table',
     title: 'Unfinished work',
+    icon: 'alert',
     description: 'Creates that a crash left behind, and clean-ups that wait for another service.',
     scope: 'platform',
     source: 'listUnfinished',

@@ -22,6 +22,7 @@ async function run(at: World, ...args: string[]): Promise<{ code: number; lines:
       if (status !== 200) throw new Error(`${status} ${text}`);
       return json as T;
     },
+    control: async () => undefined as never,
     print: line => void lines.push(line),
     progress: () => undefined,
   };

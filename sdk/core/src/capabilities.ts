@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 
 /** Redis-protocol store for platform services that declare the `key-value` capability. */
@@ -40,6 +41,18 @@ export interface SealedBox {
   fingerprint(purpose: string, value: string): string;
 }
 
+/** An instance in rotation, and what this process has under way there. */
+export interface BackendAddress {
+  readonly ip: string;
+  readonly port: number;
+  readonly status: string;
+  readonly last_health_at: string | null;
+  /** Epoch milliseconds until which it is passed over; `undefined` where it is not. */
+  readonly suspect_until: number | undefined;
+  readonly in_flight: number;
+  readonly pool_idle: number;
+}
+
 /** Streams to other services' internal listeners, for the gateway and the ingress. */
 export interface Backends {
   /** Throws the problem `backend_unresolved` or `backend_unreachable` (502), or `no_backend` (503) when no connection came free in time. The body streams. */
@@ -59,10 +72,14 @@ export interface Backends {
       party?: string;
       /** One of the contract's `workloads`; the service's own when absent. */
       as?: string;
+      /** This very instance, instead of the next one in turn. */
+      at?: { readonly ip: string; readonly port: number };
     },
   ): Promise<Response>;
   /** Addresses of Active instances with fresh health. */
-  addresses(service: string): Promise<readonly { ip: string; port: number }[]>;
+  addresses(service: string): Promise<readonly BackendAddress[]>;
+  /** A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it. */
+  dial(service: string): Promise<Socket>;
   /**
    * Forwards an HTTP exchange, byte for byte. Headers are given whole; `body` is what was read of the request, or the rest of it as a
    * stream. `party` is whose it is: what lasts is bounded for each. Resolves when the head of the answer is written.

@@ -1,6 +1,8 @@
 import type { Limit, LimitOptions } from './limit.ts';
+import type { Manifest } from './manifest.ts';
 import type { Delivery } from './plugin.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from 'node:net';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from './action.ts';
 import type { Cache, CacheOptions } from './cache.ts';
@@ -10,6 +12,7 @@ import type { KeySeeds } from './key.ts';
 import type { FieldFault, ProblemError } from './problem.ts';
 import type { AnyRoute, PathParams } from './route.ts';
 import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
+import type { ProcessHost } from './process-host.ts';
 import type { Reply } from './reply.ts';
 import type { SigningAuthority } from './signing-authority.ts';
 import type { PagePart, PageSpec } from './paging.ts';
@@ -164,6 +167,8 @@ export interface RawExchange {
   readonly correlationId: string;
   readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
   readonly caller: Caller | undefined;
+  /** The verified client certificate of the connection, never a header; on public routes too. */
+  readonly peer: Request['peer'];
   /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
   readonly targetEnvId: string | undefined;
   /** The environment the exchange is about, as the route's `env` says. */
@@ -222,6 +227,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     read(reference: string): Promise<Uint8Array | undefined>;
   };
   readonly policy: {
+    /** What the policy administration says of a principal in an environment: the attributes of this service (G-K-10), as of the last look. */
+    attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>>;
     /** A finer question than the gate's; the decision is logged once with its reason. */
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
     /** What any service would decide for others, and by which policies; records nothing (capability `policy-store`). */
@@ -229,7 +236,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   /** Every loaded manifest, read only. */
   readonly catalog: {
-    manifests(): readonly object[];
+    manifests(): readonly Manifest[];
     actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[];
     /**
      * A check by the schema of a declared event: no fault when the value fits, each with a JSON pointer that begins with `base` when not.
@@ -248,6 +255,13 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */
   readonly authority: SigningAuthority;
+  /**
+   * Has a server listen for a `listener` door. True where the socket is shared with the instance that comes next: leave it by
+   * `net.Server.prototype.close`, which drops nobody who was accepted.
+   */
+  listen(door: string, server: Server, at: { readonly port: number; readonly address: string }): Promise<boolean>;
+  /** Processes of this machine, for the supervisor alone (capability `processes`). */
+  readonly processes: ProcessHost;
   readonly auth: {
     /** Who sent a request, found the way the gate finds it, for doors that admit by more than a gate. `undefined` where nothing was shown; a token bound to a key is refused. */
     verify(request: Pick<Request, 'headers' | 'peer'>): Promise<Sender | undefined>;

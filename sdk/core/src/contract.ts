@@ -16,6 +16,8 @@ export interface Placement {
   readonly anti?: readonly string[];
   /** Seconds between looks at the outbox when nothing was heard of a new event; 2 when absent (CA-087, NTF-010). */
   readonly outbox_poll_s?: number;
+  /** Of a vertical: megabytes that its heap may have, 64 to 4096; 512 when absent. */
+  readonly memory_mb?: number;
   /** In a process of its own: percent by which its heap may outgrow what lived at the last full collection, 20 to 400. The engine decides where nothing is said. */
   readonly heap_growth?: number;
 }
@@ -32,6 +34,23 @@ export interface EnvironmentEnd {
   readonly purge?: Readonly<Record<string, string>>;
   /** Why rows stay, or who takes them away, by table. */
   readonly keep?: Readonly<Record<string, string>>;
+}
+
+/** Routes by which a person reads what a service has for them: the console shows a bell with the unread count, and the list behind it. */
+export interface InboxDecl {
+  /** A listing, newest first; takes `unread`. */
+  readonly list: string;
+  /** Answers `unread_count`. */
+  readonly unread: string;
+  /** Marks one read; its path parameter is the row's `id`. */
+  readonly read: string;
+  readonly readAll: string;
+  /** Members of a row. */
+  readonly row: { readonly id: string; readonly title: string; readonly at: string; readonly readAt: string; readonly links?: string };
+  /** Events that move the count. */
+  readonly live: readonly string[];
+  /** The page on which a person says what is sent out. */
+  readonly settings?: string;
 }
 
 type Actions = Readonly<Record<string, Action>>;
@@ -64,10 +83,11 @@ interface Base {
   readonly pages?: Readonly<Record<string, PageDecl>>;
   /** What its messages say, by name: a message of the template `{id}.{name}` says this unless its environment has words of its own. */
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
+  readonly inbox?: InboxDecl;
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
-  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store')[];
+  readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store' | 'processes')[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
   readonly waivers?: Readonly<Record<string, string>>;
   /** Further paths of the kernel's own endpoints, where a document fixes them (G-K-05): `{ '/readiness': '/v1/readiness' }`. */

@@ -1,7 +1,7 @@
 import { type ProblemError, problemBody } from './problem.ts';
 
 /** Refusals of APIs whose standard fixes another body than RFC 9457 (G-K-01). A route declares its own as `errors`. */
-export type ErrorForm = 'oauth' | 'scim';
+export type ErrorForm = 'oauth' | 'scim' | 'acme';
 
 interface Form {
   readonly type: string;
@@ -13,6 +13,8 @@ const text = { type: 'string' };
 const object = (required: readonly string[], properties: object): object => ({ type: 'object', required, properties });
 
 const SCIM_ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error';
+const ACME_ERROR = 'urn:ietf:params:acme:error:';
+const ACME_ERRORS: Readonly<Record<number, string>> = { 401: 'unauthorized', 403: 'unauthorized', 429: 'rateLimited', 503: 'rateLimited' };
 const OAUTH_ERRORS: Readonly<Record<number, string>> = { 401: 'invalid_client', 403: 'access_denied', 429: 'temporarily_unavailable', 503: 'temporarily_unavailable' };
 
 /** What each standard fixes: media type, members, and how a problem fills them. */
@@ -32,6 +34,19 @@ export const ERROR_FORMS: Readonly<Record<ErrorForm, Form>> = {
       status: String(status),
       ...(scimType ? { scimType } : {}),
       detail: detail ?? title,
+    }),
+  },
+  /** RFC 8555, 6.7: problems whose types are those of ACME. */
+  acme: {
+    type: 'application/problem+json',
+    schema: object(['type', 'status', 'detail'], { type: text, title: text, status: { type: 'integer' }, code: text, detail: text }),
+    body: ({ status, type, title, code, detail, extra }) => ({
+      type: type.startsWith(ACME_ERROR) ? type : ACME_ERROR + (ACME_ERRORS[status] ?? (status < 500 ? 'malformed' : 'serverInternal')),
+      title,
+      status,
+      code,
+      detail: detail ?? title,
+      ...extra,
     }),
   },
 };

@@ -49,8 +49,12 @@ export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly jobs?: C['base'] extends { jobs: infer J } ? { readonly [K in keyof J]: (signal: AbortSignal) => Promise<void> } : undefined;
   /** Runs once before the service is ready: seeds and snapshots. */
   readonly ready?: (signal: AbortSignal) => Promise<void>;
+  /** Runs when the service is told to end, before it refuses work: for listeners of its own, which finish what they have. */
+  readonly drain?: () => Promise<void>;
   /** Further gauges of `/v1/metrics`, by snake_case name. */
   readonly metrics?: () => Readonly<Record<string, number>>;
+  /** Further members of `/v1/health`; one of the kernel's own names replaces its value (G-K health). */
+  readonly health?: () => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
   /** Named checks that readiness reports beside the kernel's own. */
   readonly checks?: Readonly<Record<string, () => Promise<boolean>>>;
 }

@@ -30,6 +30,9 @@ export interface RouteOptions {
   readonly idempotency?: 'own' | 'secret';
   /** Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action. */
   readonly dispatch?: boolean;
+  /** Of a listener: the members of the service's configuration that hold its port and its address. Its instances share the socket, one after the other. */
+  readonly port?: string;
+  readonly address?: string;
   /** Served, but left out of `/openapi.json`. */
   readonly hidden?: boolean;
   /** How a raw or node door refuses, where the standard of its API fixes the body; RFC 9457 when absent (G-K-01). */

@@ -6,6 +6,9 @@ export interface LeafOrder {
   readonly usages: readonly ('server' | 'client')[];
   readonly days: number;
   readonly csr?: string;
+  /** Exact instants instead of `days`, never beyond the issuer's own end. */
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
 }
 export interface IssuedCertificate {
   readonly certificate: string;
@@ -22,6 +25,8 @@ export interface IssuedCertificate {
 export interface SigningAuthority {
   readonly anchors: { readonly pq: { readonly root: string; readonly intermediate: string }; readonly classical: { readonly root: string; readonly intermediate: string } };
   /** Which hierarchy would sign this CSR, and what it names; `undefined` with the reason when it cannot be honoured. */
-  readCsr(csr: string): Promise<{ readonly hierarchy: 'pq' | 'classical'; readonly commonName: string | undefined; readonly names: readonly string[] } | { readonly refused: string }>;
+  readCsr(
+    csr: string,
+  ): Promise<{ readonly hierarchy: 'pq' | 'classical'; readonly commonName: string | undefined; readonly names: readonly string[]; readonly publicKeyPem: string } | { readonly refused: string }>;
   issue(order: LeafOrder): Promise<IssuedCertificate>;
 }

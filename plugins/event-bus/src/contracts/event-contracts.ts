@@ -92,7 +92,7 @@ export class EventContracts {
 
   #know(verticals: readonly Declared[]): void {
     const { catalog } = this.#ctx;
-    const platform = catalog.manifests() as readonly Declared[];
+    const platform = catalog.manifests();
     const checks = new Map<string, Check>();
     for (const { events, trusted } of [...verticals.map(each => ({ ...each, trusted: false })), ...platform.map(each => ({ ...each, trusted: true }))])
       for (const [name, { payload }] of Object.entries(events)) checks.set(name, catalog.checkOf(payload, { base: '/payload', foreign: !trusted }));

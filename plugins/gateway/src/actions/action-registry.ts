@@ -86,7 +86,7 @@ export class ActionRegistry {
   }
 
   #verticalOf(service: string): string | undefined {
-    return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).find(({ id }) => id === service)?.vertical;
+    return this.#ctx.catalog.manifests().find(({ id }) => id === service)?.vertical;
   }
 
   #now(): number {

@@ -1,12 +1,6 @@
-import type { AnyRoute } from '@platform/sdk/contract';
+import type { Manifest } from '@platform/sdk';
 import type { App } from '../apps/apps.ts';
 import type { Ctx } from '../context.ts';
-
-interface Reading {
-  readonly id: string;
-  readonly vertical: string;
-  readonly routes: Readonly<Record<string, AnyRoute>>;
-}
 
 /** Never for an application of a tenant (C12). */
 const BANNED: ReadonlySet<string> = new Set(['auth', 'app', 'sys', 'tls', 'acme', 'proxy', 'captain', 'secrets']);
@@ -36,7 +30,7 @@ export class ProxyRules {
   }
 
   #isClosed(service: string, method: string, path: string): boolean {
-    const manifest = (this.#ctx.catalog.manifests() as readonly Reading[]).find(({ id }) => id === service);
+    const manifest = this.#ctx.catalog.manifests().find(({ id }) => id === service);
     if (manifest?.vertical !== 'platform') return false;
     let decoded: string;
     try {
@@ -50,7 +44,7 @@ export class ProxyRules {
   }
 
   /** Doors of a platform service that change something and ask for no token. */
-  #patterns(manifest: Reading): readonly RegExp[] {
+  #patterns(manifest: Manifest): readonly RegExp[] {
     let patterns = this.#closed.get(manifest.id);
     if (!patterns) {
       patterns = Object.values(manifest.routes)

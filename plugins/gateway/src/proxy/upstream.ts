@@ -47,7 +47,7 @@ export class Upstream {
   }
 
   #isPlatform(service: string): boolean {
-    return (this.#ctx.catalog.manifests() as readonly { id: string; vertical: string }[]).some(({ id, vertical }) => id === service && vertical === 'platform');
+    return this.#ctx.catalog.manifests().some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
   async call({ service, path, method, headers, bearer, correlationId, session, target, hostname, body, signal }: UpstreamCall): Promise<Response> {

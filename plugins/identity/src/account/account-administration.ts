@@ -1,13 +1,13 @@
 import type { RequestOf } from '@platform/sdk';
-import { bumpPeople } from '../access-version.ts';
-import type { Attempts } from '../attempts.ts';
+import { bumpPeople } from '../access/access-version.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import type { LastAdministrator } from '../last-administrator.ts';
+import type { LastAdministrator } from '../access/last-administrator.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
-import type { People, Person } from '../people.ts';
+import type { People, Person } from '../people/people.ts';
 import type { Realms } from '../realms.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 import type { AccountMailbox } from './account-mail.ts';
 import type { StepTokens } from './step-tokens.ts';
 

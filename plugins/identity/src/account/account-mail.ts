@@ -2,7 +2,7 @@ import { isProblem, type TaskRun } from '@platform/sdk';
 import { filled, type Locale, spokenOf } from '../../../../signin/messages.ts';
 import { type Letter, MAIL_WORDS } from '../../contract/mail/mail-words.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
-import { isAddress, type Person } from '../people.ts';
+import { isAddress, type Person } from '../people/people.ts';
 import type { Asked } from './account-requests.ts';
 import type { Realm, Realms } from '../realms.ts';
 

@@ -1,9 +1,9 @@
 import type { Caller } from '@platform/sdk';
-import { forgetPeople } from '../access-version.ts';
+import { forgetPeople } from '../access/access-version.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
-import type { LastAdministrator } from '../last-administrator.ts';
-import type { Person } from '../people.ts';
-import type { Sessions } from '../sessions.ts';
+import type { LastAdministrator } from '../access/last-administrator.ts';
+import type { Person } from '../people/people.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 
 /** The end of an account. What hangs on the person goes by the database's own rules; what only names the person goes here. */
 export class AccountRemoval {

@@ -1,5 +1,5 @@
 import type { Sealed, SealedBox } from '@platform/sdk';
-import type { Headers } from '../browser-session.ts';
+import type { Headers } from '../sign-in/browser-session.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm, Realms } from '../realms.ts';

@@ -1,8 +1,8 @@
-import type { Attempts } from '../attempts.ts';
-import type { BrowserSession, Headers } from '../browser-session.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
+import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
 import type { Ctx } from '../context.ts';
-import type { PageGuard } from '../page-guard.ts';
-import type { People, PersonWithPassword } from '../people.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import type { People, PersonWithPassword } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { PasswordDesk } from './password-desk.ts';
 

@@ -1,9 +1,9 @@
 import { reply } from '@platform/sdk';
-import type { AuthorizationSteps, Interaction } from '../authorization-steps.ts';
-import type { BrowserSession, Headers } from '../browser-session.ts';
+import type { AuthorizationSteps, Interaction } from '../protocol/authorization-steps.ts';
+import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
 import type { Ctx } from '../context.ts';
 import { methodsOf } from '../mfa/second-factor.ts';
-import { isAddress, type PersonWithPassword } from '../people.ts';
+import { isAddress, type PersonWithPassword } from '../people/people.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm } from '../realms.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';

@@ -1,6 +1,6 @@
 import { isProblem, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { People } from '../people.ts';
+import type { People } from '../people/people.ts';
 import type { Realm } from '../realms.ts';
 
 const ANSWER_MS = 2_000;

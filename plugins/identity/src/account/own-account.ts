@@ -1,7 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 import type { AccountVisit } from './account-visit.ts';
 import type { Arrival } from './arrival.ts';
 import type { PasswordChange } from './password-change.ts';

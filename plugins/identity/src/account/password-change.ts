@@ -1,7 +1,7 @@
 import type { Ctx, IdentityTx } from '../context.ts';
-import type { Person, PersonWithPassword } from '../people.ts';
+import type { Person, PersonWithPassword } from '../people/people.ts';
 import type { Realm } from '../realms.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 import type { AccountMailbox, Notice } from './account-mail.ts';
 import type { StepTokens } from './step-tokens.ts';
 

@@ -1,5 +1,5 @@
 import type { Ctx } from '../context.ts';
-import { HashingBusy, type Passwords } from '../passwords.ts';
+import { HashingBusy, type Passwords } from '../people/passwords.ts';
 
 /** Passwords as requests meet them: refused with a reason for the field, and 503 rather than a queue without end. */
 export class PasswordDesk {

@@ -1,9 +1,9 @@
 import type { RequestOf } from '@platform/sdk';
-import type { Attempts } from '../attempts.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { pageLanguage } from '../mail/page-language.ts';
-import type { PageGuard } from '../page-guard.ts';
-import type { People } from '../people.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import type { People } from '../people/people.ts';
 import type { Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
 import { type AccountRequests, type Answer, askedBy } from './account-requests.ts';

@@ -1,12 +1,12 @@
 import { type RequestOf, reply } from '@platform/sdk';
-import { realmOf } from '../access-model.ts';
-import { bumpAccess } from '../access-version.ts';
-import type { Attempts } from '../attempts.ts';
+import { realmOf } from '../access/access-model.ts';
+import { bumpAccess } from '../access/access-version.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import type { PageGuard } from '../page-guard.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { Invited } from './invited.ts';
 import type { PasswordDesk } from './password-desk.ts';
-import type { People, Person } from '../people.ts';
+import type { People, Person } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';
 import { type AccountRequests, type Answer, type Asked, askedBy } from './account-requests.ts';

@@ -1,9 +1,9 @@
 import type { RequestOf } from '@platform/sdk';
 import type Provider from 'oidc-provider';
-import type { BrowserSession } from '../browser-session.ts';
-import type { ClientDirectory } from '../client-directory.ts';
+import type { BrowserSession } from '../sign-in/browser-session.ts';
+import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { Protocol } from '../protocol.ts';
+import type { Protocol } from '../protocol/protocol.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { AccountSource } from './account-source.ts';
 

@@ -1,7 +1,7 @@
 import type { RegisteredClient } from '../clients/registered-clients.ts';
 import type { Ctx } from '../context.ts';
 import { fetchOutside } from '../outside.ts';
-import type { SigningKeys } from '../signing-keys.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
 
 const MOST = 200;
 const ASSERTION_S = 60;

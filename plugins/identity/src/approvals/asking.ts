@@ -1,5 +1,5 @@
 import type { Ctx } from '../context.ts';
-import { canonicalScope } from '../scope-name.ts';
+import { canonicalScope } from '../access/scope-name.ts';
 
 /** What the scopes of OpenID mean to the person who is asked. */
 const OPENID: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import type { AccountMailbox } from '../account/account-mail.ts';
-import type { Attempts } from '../attempts.ts';
-import type { ClientDirectory } from '../client-directory.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
+import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Ctx } from '../context.ts';
-import type { People } from '../people.ts';
+import type { People } from '../people/people.ts';
 import type { Realm } from '../realms.ts';
 
 interface Waiting {

@@ -1,7 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import { type ClientDirectory, CONSOLE_CLIENT } from '../client-directory.ts';
+import { type ClientDirectory, CONSOLE_CLIENT } from '../clients/client-directory.ts';
 import type { RegisteredClient } from '../clients/registered-clients.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';

@@ -1,11 +1,11 @@
 import type { RequestOf } from '@platform/sdk';
 import type Provider from 'oidc-provider';
-import type { Attempts } from '../attempts.ts';
-import type { BrowserSession, Headers } from '../browser-session.ts';
-import type { ClientDirectory } from '../client-directory.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
+import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
+import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { PageGuard } from '../page-guard.ts';
-import type { Protocol } from '../protocol.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import type { Protocol } from '../protocol/protocol.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { titlesOf } from './asking.ts';
 import { API, addScopes, type Consents } from './consents.ts';

@@ -2,7 +2,7 @@ import type { RequestOf } from '@platform/sdk';
 import type { AccountVisit } from '../account/account-visit.ts';
 import type { RegisteredClients } from '../clients/registered-clients.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 import { titlesOf } from './asking.ts';
 
 interface Given {

@@ -1,4 +1,4 @@
-import { canonicalScope } from '../scope-name.ts';
+import { canonicalScope } from '../access/scope-name.ts';
 import { CIBA, type ClientMetadata, DEVICE_CODE } from './registered-clients.ts';
 
 /** A refusal in the words of RFC 7591 3.2.2. */

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Caller, type RequestOf, reply } from '@platform/sdk';
-import { realmOf } from '../access-model.ts';
+import { realmOf } from '../access/access-model.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { Realms } from '../realms.ts';
 import type { VerticalHomes } from './applications.ts';
-import { canonicalScope } from '../scope-name.ts';
-import type { Sessions } from '../sessions.ts';
+import { canonicalScope } from '../access/scope-name.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 import { acceptMetadata, MetadataRefused, SECRET_METHODS, widens } from './client-metadata.ts';
 import type { ClientMetadata, RegisteredClient, RegisteredClients } from './registered-clients.ts';
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeExchange, TokenClaims } from '@platform/sdk';
-import type { Attempts } from '../attempts.ts';
-import type { ClientDirectory } from '../client-directory.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
+import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
-import { scopeList } from '../scope-name.ts';
-import type { TokenVerifier } from '../token-verifier.ts';
-import type { Workloads } from '../workloads.ts';
+import { scopeList } from '../access/scope-name.ts';
+import type { TokenVerifier } from '../protocol/token-verifier.ts';
+import type { Workloads } from '../access/workloads.ts';
 import type { VerticalHomes } from './applications.ts';
 import { MetadataRefused } from './client-metadata.ts';
 import { type ClientRegistration, type Registrar, hashOf, matches, registrationOf } from './client-registration.ts';

@@ -1,7 +1,7 @@
 import type { directoryRoutes } from '../../contract/routes/directory-routes.ts';
 import type { AccountRemoval } from '../account/account-removal.ts';
 import type { Handlers } from '../context.ts';
-import type { People } from '../people.ts';
+import type { People } from '../people/people.ts';
 import type { ScimService } from '../scim/scim-service.ts';
 import type { OwnAudit } from './own-audit.ts';
 

@@ -1,7 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import type { AccountMailbox, Notice } from '../account/account-mail.ts';
 import type { AccountVisit, Visit } from '../account/account-visit.ts';
-import type { Attempts } from '../attempts.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import { qrCode } from './qr-code.ts';
 import type { SecondFactor } from './second-factor.ts';

@@ -2,10 +2,10 @@ import type { RequestOf } from '@platform/sdk';
 import { verifyAuthenticationResponse } from '@simplewebauthn/server';
 import type { AccountMailbox, Recipient } from '../account/account-mail.ts';
 import type { Arrival } from '../account/arrival.ts';
-import type { Attempts } from '../attempts.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { PageGuard } from '../page-guard.ts';
-import type { People } from '../people.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import type { People } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { CHALLENGE_S, type PasskeyChallenges } from './passkey-challenges.ts';
 

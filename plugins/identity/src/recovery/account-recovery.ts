@@ -3,13 +3,13 @@ import { type AccountRequests, type Answer, askedBy } from '../account/account-r
 import { deviceOf } from '../account/device.ts';
 import type { PasswordChange } from '../account/password-change.ts';
 import type { PasswordDesk } from '../account/password-desk.ts';
-import type { Attempts } from '../attempts.ts';
-import type { Headers } from '../browser-session.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
+import type { Headers } from '../sign-in/browser-session.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';
-import type { PageGuard } from '../page-guard.ts';
-import { isAddress, type People } from '../people.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import { isAddress, type People } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { Recoveries } from './recoveries.ts';
 import { ruleOf, rulesOf } from './recovery-rule.ts';

@@ -4,7 +4,7 @@ import type { AccountMailbox } from '../account/account-mail.ts';
 import { hashOf } from '../account/step-tokens.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { Letter } from '../../contract/mail/mail-words.ts';
-import type { Person } from '../people.ts';
+import type { Person } from '../people/people.ts';
 import type { Realm } from '../realms.ts';
 import { type RecoveryRule, ruleOf } from './recovery-rule.ts';
 

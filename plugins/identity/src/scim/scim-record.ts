@@ -1,6 +1,6 @@
 import type { Sql } from '@platform/sdk';
 import { spokenOf } from '../../../../signin/messages.ts';
-import { isAddress, type Person } from '../people.ts';
+import { isAddress, type Person } from '../people/people.ts';
 import { isDocument, type Json, type ScimDocument } from './scim-document.ts';
 import { ENTERPRISE, USER } from './scim-user-schema.ts';
 

@@ -3,11 +3,11 @@ import { type RequestOf, reply, type Sealed, type SealedBox } from '@platform/sd
 import type { JWTPayload } from 'jose';
 import type { Arrival } from '../account/arrival.ts';
 import { hashOf, type OAuthContext } from '../account/step-tokens.ts';
-import type { Attempts } from '../attempts.ts';
-import { cookieOf } from '../browser-session.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
+import { cookieOf } from '../sign-in/browser-session.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import type { PageGuard } from '../page-guard.ts';
-import type { People } from '../people.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import type { People } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
 import { redirectUriOf, type UpstreamProvider, type UpstreamProviders } from './upstream-providers.ts';

@@ -2,7 +2,7 @@ import type { RequestOf } from '@platform/sdk';
 import type { AccountMailbox, Notice } from '../account/account-mail.ts';
 import type { SignInMeans } from '../account/sign-in-means.ts';
 import type { AccountVisit, Visit } from '../account/account-visit.ts';
-import type { Attempts } from '../attempts.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { Realm } from '../realms.ts';
 import { checksummed, readAddress } from './ethereum-address.ts';

@@ -1,9 +1,9 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Arrival } from '../account/arrival.ts';
-import type { Attempts } from '../attempts.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { PageGuard } from '../page-guard.ts';
-import type { People } from '../people.ts';
+import type { PageGuard } from '../sign-in/page-guard.ts';
+import type { People } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { checksummed } from './ethereum-address.ts';
 import type { WalletChallenges } from './wallet-challenges.ts';

@@ -25,6 +25,17 @@ const ScopeEntry = Type.Object({
   machine_only: Type.Optional(Type.Boolean()),
   grants: Type.Optional(Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')])),
 });
+const path = Type.String({ pattern: '^/[A-Za-z0-9/_{}.-]{1,200}$' });
+const member = Type.String({ pattern: '^[A-Za-z0-9_.]{1,100}$' });
+const Inbox = Type.Object({
+  list: path,
+  unread: path,
+  read: path,
+  read_all: path,
+  row: Type.Object({ id: member, title: member, at: member, read_at: member, links: Type.Optional(member) }),
+  live_types: Type.Array(Type.String(), { maxItems: 20 }),
+  settings: Type.Optional(Type.String()),
+});
 const ServiceEntry = Type.Object({
   service: Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$' }),
   label: Type.String(),
@@ -33,6 +44,8 @@ const ServiceEntry = Type.Object({
   essential: Type.Optional(Type.Boolean()),
   /** It counts and deletes what it holds of environments when asked. */
   purges_environments: Type.Optional(Type.Boolean()),
+  /** Where a person reads what the service has for them. */
+  inbox: Type.Optional(Inbox),
   nav: Type.Array(Nav, { maxItems: 100 }),
   pages: Type.Array(Type.String(), { maxItems: 200 }),
   actions: Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 500 }),

@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import type { Operator, PlatformCommand } from '@platform/sdk';
+import { commandOf, type Operator, readArguments } from '@platform/sdk';
 import type { AuditKeyEntry, Verification } from '../../contract/schema/audit.ts';
 import { type KeyEntry, succession } from './key-succession.ts';
 import { readReceipt, type Receipt, saveReceipt } from './receipt-file.ts';
@@ -28,15 +27,15 @@ const USAGE = `platform audit verify [--env ID] [--since FILE] [--save FILE]
   The first line names the key that signs the trail: keep it, and see that it stays the same until you rotate it.`;
 
 /** `platform audit verify`: walks every chain of the running platform, step by step. */
-const command: PlatformCommand = {
+const command = commandOf<Asked>({
   usage: USAGE,
 
-  async run(args, operator) {
-    const asked = read(args);
-    if (!asked) {
-      operator.print(USAGE);
-      return 64;
-    }
+  read(args) {
+    const { options, rest } = readArguments(args, ['env', 'since', 'save']);
+    return rest.join() === 'verify' ? { env: options.env, since: options.since, save: options.save } : undefined;
+  },
+
+  async run(asked, operator) {
     const key = await operator.call<{ algorithm: string; key_id: string; keys: readonly AuditKeyEntry[]; witness_since: string }>('sys', 'GET', '/v1/audit/key');
     const keys = succession(key.keys.map(entryOf));
     if (!keys) {
@@ -53,18 +52,8 @@ const command: PlatformCommand = {
     }
     return broken === 0 ? 0 : 1;
   },
-};
+});
 export default command;
-
-function read(args: readonly string[]): Asked | undefined {
-  const option = { type: 'string' } as const;
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options: { env: option, since: option, save: option }, allowPositionals: true });
-    return positionals.join() === 'verify' ? { env: values.env, since: values.since, save: values.save } : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 const entryOf = ({ seq, key_id, public_key, since, by_previous, by_itself }: AuditKeyEntry): KeyEntry => ({
   seq,

@@ -7,7 +7,7 @@ export class ServiceLabels {
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
-    const manifests = ctx.catalog.manifests() as readonly { id: string; hosts?: readonly string[] }[];
+    const manifests = ctx.catalog.manifests();
     this.#own = new Map(manifests.flatMap(({ id, hosts }) => [[id, id], ...(hosts ?? []).map(host => [host, id])] as [string, string][]));
   }
 

@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { ProcessId, ProcessNews } from '@platform/sdk';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../../storage/fixtures/eventually.ts';
+import type { KeyValue } from '../../storage/key-value.ts';
+import { startedAt } from '../../storage/process-record.ts';
+import { ProcessWorld, startReady } from '../fixtures/process-world.ts';
+import { childEnvironment } from './child-environment.ts';
+import type { LocalProcessHost } from './local-process-host.ts';
+
+const CHANNEL_CHILD = fileURLToPath(new URL('../fixtures/channel-child.ts', import.meta.url));
+let world: ProcessWorld;
+let store: KeyValue;
+let machine: LocalProcessHost;
+let process1: ProcessId;
+const heard: ProcessNews[] = [];
+const port = 24_000 + (process.pid % 5_000);
+
+beforeAll(async () => {
+  world = await ProcessWorld.open();
+  store = world.store;
+  await world.vertical('tiny');
+  machine = await world.host();
+  process1 = await startReady(machine, 'tiny', port, heard);
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+const rows = () => machine.instances.rows(['tiny']);
+
+test('SUP-002 SUP-003 SUP-069 SUP-070 SUP-071 SUP-072 a service runs in a process group of its own, at the port it was given, and tells the registry', async () => {
+  expect(process.kill(-process1.pid, 0)).toBe(true);
+  expect(await store.client.hkeys('captain:svc:tiny')).toEqual([`127.0.0.1:${port}`]);
+  expect(await rows()).toMatchObject([{ service_type: 'tiny', ip: '127.0.0.1', port, pid: process1.pid, status: 'Starting', version: '1.0.0.test', restarts: 0, api_calls: 0, failures: 0 }]);
+});
+
+test('SUP-004 its health, its CPU time and its memory are seen from outside', async () => {
+  expect(await machine.health('tiny', port, 2_000)).toMatchObject({ ok: true, latency_ms: expect.any(Number), active_connections: 0 });
+  expect(machine.usage(process1)).toMatchObject({ cpu_ms: expect.any(Number), rss_bytes: expect.any(Number) });
+  expect(machine.usage(process1)?.rss_bytes).toBeGreaterThan(10_000_000);
+});
+
+test('SUP-034 nothing that listens is a sign of warming up', async () => {
+  expect(await machine.health('tiny', port + 1, 2_000)).toMatchObject({ ok: false, warming: true });
+});
+
+test('SUP-003 SUP-075 what the supervisor has seen of an instance stands beside what the process says of itself, and routers hear of it', async () => {
+  const told: string[] = [];
+  const subscriber = await store.duplicate();
+  await subscriber.subscribe('captain:changed');
+  subscriber.on('message', (_, message: string) => void told.push(message));
+  await machine.instances.write({ service_type: 'tiny', ip: '127.0.0.1', port, status: 'Active', restarts: 2 }, true);
+  expect(await rows()).toMatchObject([{ pid: process1.pid, status: 'Active', restarts: 2 }]);
+  await eventually(() => told.map(message => JSON.parse(message) as object)).toMatchObject([{ service_type: 'tiny', instance: `127.0.0.1:${port}`, status: 'Active' }]);
+  subscriber.disconnect();
+});
+
+test('a host that comes after it finds the process by pid and start time, and knows one that was told other things', async () => {
+  const next = await world.host();
+  expect(next.survivors()).toEqual([{ ...process1, service_type: 'tiny', port, release: '', build: 'test', outdated: false }]);
+  expect((await world.host({ told: 'other addresses' })).survivors()).toMatchObject([{ pid: process1.pid, outdated: true }]);
+  expect(next.isAlive({ ...process1, started: 'another time' })).toBe(false);
+});
+
+test('F-02 F-04 a process behind walls lives on when its channel to the host ends', async () => {
+  const child = spawn(process.execPath, ['--permission', '--allow-fs-read=*', CHANNEL_CHILD], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  let said = '';
+  child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await once(child, 'message');
+  child.disconnect();
+  await eventually(() => said).toContain('still here');
+  child.kill('SIGKILL');
+});
+
+test('F-15 one that is killed is known to have ended, and its note is gone', async () => {
+  expect(machine.signal({ ...process1, started: 'another time' }, 'SIGKILL')).toBe(false);
+  expect(machine.signal(process1, 'SIGKILL')).toBe(true);
+  await eventually(() => heard.at(-1)).toEqual({ type: 'exited', reason: 'ended (SIGKILL)' });
+  expect([startedAt(process1.pid), machine.survivors()]).toEqual([null, []]);
+});
+
+test('F-02 what still runs ends with the host', async () => {
+  const make = await machine.prepare({ service_type: 'tiny', port });
+  const { pid } = make(() => undefined);
+  await machine[Symbol.asyncDispose]();
+  expect(startedAt(pid)).toBeNull();
+});
+
+test('SUP-067 it signals neither itself nor a process that took the number of another', async () => {
+  expect(machine.signal({ pid: process.pid, started: startedAt(process.pid) as string }, 'SIGTERM')).toBe(false);
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
+  expect(machine.signal({ pid: other.pid as number, started: 'earlier' }, 'SIGKILL')).toBe(false);
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+});
+
+test('SUP-068 a child inherits what its contract names, never a path to a key of the authority', () => {
+  const manifest = { id: 'tiny', vertical: 'platform', keys: {}, config: { properties: { a: { env: 'PLATFORM_TINY_A' }, b: { env: 'PLATFORM_TINY_B' } } } } as never;
+  const environment = {
+    PATH: '/bin',
+    PLATFORM_DOMAIN: 'x',
+    PLATFORM_TINY_A: 'env://TINY_SECRET',
+    PLATFORM_TINY_B: '/data/ca/pq/root.key',
+    TINY_SECRET: 's',
+    PLATFORM_ACME_CA_KEY: '/k',
+    PLATFORM_OTHER: 'y',
+    AWS_SECRET_ACCESS_KEY: 'z',
+  };
+  expect(childEnvironment(manifest, environment, '/data')).toEqual({ PATH: '/bin', PLATFORM_DOMAIN: 'x', PLATFORM_TINY_A: 'env://TINY_SECRET', TINY_SECRET: 's' });
+});

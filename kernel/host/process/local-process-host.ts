@@ -1,0 +1,383 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdirSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  type ControlAnswer,
+  type ControlRequest,
+  type HealthAnswer,
+  type InstanceRegistry,
+  type KeyValue,
+  type KnownProcess,
+  type Logger,
+  type MachineUsage,
+  type ProcessHost,
+  type ProcessId,
+  type ProcessNews,
+  type Runnable,
+  type SpawnRequest,
+  StoreAbsent,
+} from '@platform/sdk';
+import type { Manifest } from '../../base/manifest.ts';
+import { instanceRegistry } from '../../routing/directory.ts';
+import { openLog } from '../../storage/log-file.ts';
+import { isAlive, recordOf } from '../../storage/process-record.ts';
+import { isUnavailable } from '../../storage/unavailable.ts';
+import type { Bootstrap } from '../bootstrap.ts';
+import { publishEnrollment } from '../enrollment.ts';
+import { directoryStore } from '../key-value-port.ts';
+import { hostRecord } from '../data-dir-lock.ts';
+import { processFlags } from '../process-flags.ts';
+import { reasonOf } from '../reason.ts';
+import { childEnvironment } from './child-environment.ts';
+import { ControlSocket } from './control-socket.ts';
+import type { HealthLook } from './health-look.ts';
+import { ListenerSockets } from './listener-sockets.ts';
+import { ProcessNotes } from './process-notes.ts';
+import { MachineLoad, processUsage } from './process-usage.ts';
+import type { Releases } from './releases.ts';
+import { wallFlags } from './walls.ts';
+
+/** A service that this machine can run, and where its code lies. */
+export interface RunnableService {
+  readonly manifest: Manifest;
+  readonly directory: string;
+  readonly wanted: boolean;
+  readonly within: boolean;
+  readonly placement: readonly string[];
+  readonly singleton: boolean;
+  readonly minInstances: number;
+}
+
+export interface LocalProcessHostOptions {
+  readonly ip: string;
+  readonly dataDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly services: readonly RunnableService[];
+  /** What a process of the service is told, made anew for every start: enrollment secrets live 120 s. Fails while a store is away. */
+  readonly bootstrap: (service: RunnableService) => Promise<Bootstrap>;
+  /** Of what every process is told. One that was told something else is not kept by the next host. */
+  readonly told: string;
+  readonly build: () => string;
+  readonly releases: Releases;
+  readonly health: HealthLook;
+  readonly kv: KeyValue;
+  readonly log: Logger;
+  readonly leave: () => void;
+  /** What the machine at an address must know to join. */
+  readonly invite: (ip: string, services: readonly string[]) => Promise<object>;
+  /** Reads the folder of a plugin from outside, behind walls. */
+  readonly read: (directory: string) => Promise<RunnableService>;
+  /** So long without a sign of life, and a process is ended; 10 s when absent. */
+  readonly silentMs?: number;
+}
+
+interface Living extends ProcessId {
+  readonly child: ChildProcess;
+}
+
+/** Where operators of this machine find the supervisor. */
+export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: string; readonly environment: Readonly<Record<string, string | undefined>> }): string =>
+  join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
+
+const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
+const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
+const TAIL_BYTES = 262_144;
+const STOP_MS = 10_000;
+const SILENT_MS = 10_000;
+/** Behind input, output, errors, what it is told, and the channel. */
+const FIRST_SOCKET = 5;
+
+/** Processes of this machine as children of this one, each the leader of a group of its own, and those that an earlier host left behind. */
+export class LocalProcessHost implements ProcessHost, AsyncDisposable {
+  readonly ip: string;
+  readonly instances: InstanceRegistry;
+  readonly #options: LocalProcessHostOptions;
+  readonly #services = new Map<string, RunnableService>();
+  readonly #heard = new Set<(service: Runnable) => void>();
+  readonly #living = new Map<number, Living>();
+  readonly #notes: ProcessNotes;
+  readonly #load = new MachineLoad();
+  readonly #sockets: ListenerSockets;
+  #rule: Parameters<ProcessHost['govern']>[0] | undefined;
+  #leaving = false;
+  readonly #atExit = () => this.#killAtExit();
+
+  constructor(options: LocalProcessHostOptions) {
+    this.#options = options;
+    this.ip = options.ip;
+    this.instances = instanceRegistry(directoryStore(options.kv));
+    this.#sockets = new ListenerSockets(options.log);
+    this.#notes = new ProcessNotes(options.dataDir);
+    for (const service of options.services) this.#services.set(service.manifest.id, service);
+    process.once('exit', this.#atExit);
+  }
+
+  get build(): string {
+    return this.#options.build();
+  }
+
+  runnable(): readonly Runnable[] {
+    return [...this.#services.values()].map(runnableOf);
+  }
+
+  onRunnable(listener: (service: Runnable) => void): Disposable {
+    this.#heard.add(listener);
+    return { [Symbol.dispose]: () => void this.#heard.delete(listener) };
+  }
+
+  /** A service that came to be known after the start. */
+  add(service: RunnableService): void {
+    this.#services.set(service.manifest.id, service);
+    for (const listener of this.#heard) listener(runnableOf(service));
+  }
+
+  async load(directory: string): Promise<void> {
+    this.add(await this.#options.read(directory));
+  }
+
+  govern(rule: Parameters<ProcessHost['govern']>[0]): void {
+    this.#rule = rule;
+  }
+
+  async boot(progress: (text: string) => void): Promise<void> {
+    if (!this.#rule) throw new Error('nobody watches over the processes of this machine: the distribution has no service with the capability `processes`');
+    await this.#rule.boot(progress);
+  }
+
+  async stop(): Promise<void> {
+    this.#leaving = true;
+    await this.#rule?.stop();
+  }
+
+  leave(): void {
+    this.#options.leave();
+  }
+
+  async isFree(port: number): Promise<boolean> {
+    const server = createServer();
+    try {
+      server.listen(port, this.ip);
+      await once(server, 'listening');
+      return true;
+    } catch {
+      return false;
+    } finally {
+      server.close();
+    }
+  }
+
+  async prepare(request: SpawnRequest): Promise<(news: (news: ProcessNews) => void) => ProcessId> {
+    const service = this.#services.get(request.service_type);
+    if (!service || service.within) throw new Error(`${request.service_type} has no process of its own here`);
+    const { main, directory } = this.#codeOf(service, request.release);
+    try {
+      await this.#inherit(service);
+      const bootstrap = await this.#options.bootstrap(service);
+      const told = { ...bootstrap, ip: this.ip, port: request.port, supervised: true, build: request.release ?? bootstrap.build };
+      return news => this.#spawn(service, request, { main, directory, told }, news);
+    } catch (error) {
+      if (isUnavailable(error)) throw new StoreAbsent(reasonOf(error), { cause: error });
+      throw error;
+    }
+  }
+
+  survivors(): readonly KnownProcess[] {
+    return this.#notes.living().map(({ told, ...note }) => ({ ...note, outdated: told !== this.#options.told }));
+  }
+
+  signal(id: ProcessId, signal: 'SIGTERM' | 'SIGKILL'): boolean {
+    if (id.pid === process.pid || !isAlive(id)) return false;
+    try {
+      // Asked to end, it brings its own children along; by force, the whole group goes.
+      process.kill(signal === 'SIGKILL' ? -id.pid : id.pid, signal);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  isAlive(id: ProcessId): boolean {
+    const alive = isAlive(id);
+    if (!alive) this.#notes.drop(id);
+    return alive;
+  }
+
+  usage(id: ProcessId): { cpu_ms: number; rss_bytes: number } | undefined {
+    return processUsage(id);
+  }
+
+  machine(telemetry: 'host' | 'cgroup'): MachineUsage {
+    return this.#load.look(telemetry);
+  }
+
+  health(service: string, port: number, timeoutMs: number): Promise<HealthAnswer> {
+    return this.#options.health.look(service, { ip: this.ip, port }, timeoutMs);
+  }
+
+  logPath(service: string): string {
+    return join(this.#dataDirOf(service), 'logs', `${service}.log`);
+  }
+
+  async logTail(service: string, lines: number): Promise<readonly string[]> {
+    const [log, output] = await Promise.all([tail(this.logPath(service)), tail(join(this.#options.dataDir, 'logs', `${service}.out`))]);
+    // What it said last on its error output tells why it ended; it stands behind what it logged.
+    const last = output.slice(-Math.ceil(lines / 4));
+    return [...log.slice(-(lines - last.length)), ...last];
+  }
+
+  async publishEnrollment(services: readonly string[], secret: Uint8Array): Promise<void> {
+    await publishEnrollment(this.#options.kv, { ip: this.ip, services, secret });
+  }
+
+  async invite(ip: string, services: readonly string[]): Promise<string> {
+    return JSON.stringify(await this.#options.invite(ip, services));
+  }
+
+  hostCommand(invitation: string): { file: string; args: readonly string[] } {
+    return { file: process.execPath, args: [...process.execArgv, HOST_MAIN, 'run', '--join', invitation] };
+  }
+
+  controlSocket(handle: (request: ControlRequest) => Promise<ControlAnswer>): Promise<AsyncDisposable> {
+    return ControlSocket.open(controlSocketPath(this.#options), handle, this.#options.log);
+  }
+
+  releases(): readonly string[] {
+    return this.#options.releases.names();
+  }
+
+  /** Ends what is still there in order: whoever watched over it is gone already, or never came. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    process.off('exit', this.#atExit);
+    const living = [...this.#living.values()];
+    await Promise.all(
+      living.map(async ({ child, ...id }) => {
+        const gone = once(child, 'exit');
+        if (!this.signal(id, 'SIGTERM')) return;
+        const late = setTimeout(() => this.signal(id, 'SIGKILL'), STOP_MS);
+        await gone;
+        clearTimeout(late);
+      }),
+    );
+    this.#sockets[Symbol.dispose]();
+  }
+
+  #codeOf(service: RunnableService, release: string | undefined): { main: string; directory: string } {
+    if (release === undefined) return { main: MAIN, directory: service.directory };
+    return this.#options.releases.codeOf(release, service.directory);
+  }
+
+  #spawn(service: RunnableService, request: SpawnRequest, { main, directory, told }: { main: string; directory: string; told: Bootstrap }, news: (news: ProcessNews) => void): ProcessId {
+    const { manifest } = service;
+    const { dataDir, environment } = this.#options;
+    const sockets = Object.entries(this.#sockets.of(manifest, environment));
+    const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
+    const flags = manifest.vertical === 'platform' ? [] : this.#walls(service, directory);
+    const child = spawn(process.execPath, [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory], {
+      env: childEnvironment(manifest, environment, dataDir),
+      // Files, not pipes: it must be able to go on writing when this process is gone.
+      stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
+      detached: true,
+    });
+    closeSync(output.fd);
+    const { pid } = child;
+    if (pid === undefined) {
+      child.on('error', error => news({ type: 'exited', reason: reasonOf(error) }));
+      return { pid: 0, started: 'never' };
+    }
+    const id = recordOf(pid);
+    this.#living.set(pid, { ...id, child });
+    this.#notes.keep({ ...id, service_type: manifest.id, port: request.port, release: request.release ?? '', build: told.build, told: this.#options.told });
+    const pipe = child.stdio[3] as NodeJS.WritableStream;
+    pipe.on('error', () => undefined);
+    pipe.end(JSON.stringify({ ...told, listeners: Object.fromEntries(sockets.map(([door], at) => [door, FIRST_SOCKET + at])) }));
+    const { silentMs = SILENT_MS } = this.#options;
+    const watch = new Heartbeat(silentMs, () => news({ type: 'failed', reason: `gave no sign of life for ${silentMs / 1_000} s`, absent: false }));
+    child.once('exit', (code, signal) => {
+      watch.end();
+      this.#living.delete(pid);
+      this.#notes.drop(id);
+      news({ type: 'exited', reason: `ended (${code ?? signal})` });
+    });
+    child.on('error', () => undefined);
+    child.on('message', message => {
+      if (message === 'beat') watch.beat();
+      else if (message === 'ready') news({ type: 'ready' });
+      else if (isFailure(message)) news({ type: 'failed', reason: String(message.failed), absent: message.absent === true });
+    });
+    return id;
+  }
+
+  /** What a kept instance listens on is what the next one must listen on. */
+  async #inherit({ manifest }: RunnableService): Promise<void> {
+    const kept = this.#notes.living().find(note => note.service_type === manifest.id && !this.#living.has(note.pid));
+    if (kept && Object.values(manifest.routes).some(({ door }) => door === 'listener')) await this.#sockets.inherit(manifest, kept.pid, FIRST_SOCKET);
+  }
+
+  /** Its own folder is all that somebody else's code may write, and it holds nothing of the platform's. */
+  #walls({ manifest }: RunnableService, directory: string): string[] {
+    const { dataDir } = this.#options;
+    const home = this.#dataDirOf(manifest.id);
+    const folders = ['keys', 'logs', 'files'].map(name => join(home, name));
+    for (const folder of folders) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return wallFlags({ directory, read: [hostRecord(dataDir)], write: folders, memoryMb: manifest.placement.memory_mb });
+  }
+
+  #dataDirOf(service: string): string {
+    const { dataDir } = this.#options;
+    const { manifest } = this.#services.get(service) ?? {};
+    return manifest === undefined || manifest.vertical === 'platform' ? dataDir : join(dataDir, 'verticals', service);
+  }
+
+  /** Somebody who asked twice to end wants all of it gone. A host that dies of itself leaves its processes to the next one (SUP-037). */
+  #killAtExit(): void {
+    if (this.#leaving) for (const id of this.#living.values()) this.signal(id, 'SIGKILL');
+  }
+}
+
+/** Ends the patience with a process that has begun to give signs of life and gives none any more. */
+class Heartbeat {
+  readonly #ms: number;
+  readonly #silent: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ms: number, silent: () => void) {
+    this.#ms = ms;
+    this.#silent = silent;
+  }
+
+  beat(): void {
+    if (this.#timer) this.#timer.refresh();
+    else this.#timer = setTimeout(this.#silent, this.#ms).unref();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+function runnableOf({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
+  const { id, title, vertical, version } = manifest;
+  return { service_type: id, title, vertical, version, start_priority: manifest.placement.tier, placement, singleton, min_instances: minInstances, wanted, within };
+}
+
+const isFailure = (message: unknown): message is { failed: unknown; absent?: unknown } => typeof message === 'object' && message !== null && 'failed' in message;
+
+/** The last lines of a file, oldest first; none where it is not there. */
+async function tail(path: string): Promise<string[]> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (!file) return [];
+  try {
+    const { size } = await file.stat();
+    const length = Math.min(size, TAIL_BYTES);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    const lines = buffer.toString('utf8').split('\n');
+    // The first one may have been cut.
+    return lines.slice(size > length ? 1 : 0).filter(Boolean);
+  } finally {
+    await file.close();
+  }
+}

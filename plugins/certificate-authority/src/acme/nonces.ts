@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+
+const LIFE_MS = 3_600_000;
+const LIMIT = 100_000;
+
+/** Replay nonces: single use, in memory, one hour, at most a hundred thousand of which the oldest goes first (CA-062, G-ACME-04). */
+export class Nonces {
+  readonly #made = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#made.size;
+  }
+
+  make(): string {
+    const nonce = randomBytes(18).toString('base64url');
+    this.#made.set(nonce, this.#now());
+    if (this.#made.size > LIMIT) this.#made.delete(this.#made.keys().next().value as string);
+    return nonce;
+  }
+
+  /** Whether it was ours, is not too old and was not used before. */
+  use(nonce: string): boolean {
+    const at = this.#made.get(nonce);
+    this.#made.delete(nonce);
+    return at !== undefined && this.#now() - at <= LIFE_MS;
+  }
+}

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readFile, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { replaceFile } from '../store/record-folder.ts';
+import type { LogKeys } from './log-keys.ts';
+
+/** What the log says of one act: a certificate was issued, taken over from the kernel's own start, or revoked. */
+export interface LogFacts {
+  readonly action: 'issued' | 'adopted' | 'revoked';
+  readonly certificate_id: string;
+  readonly serial: string;
+  readonly thumbprint: string;
+  readonly domain: string;
+  readonly kind: string;
+  readonly source: string;
+  readonly not_after: string;
+  /** The account, channel or person it came by. */
+  readonly by: string;
+}
+export interface LogEntry extends LogFacts {
+  readonly seq: number;
+  readonly at: string;
+  readonly prev: string;
+  readonly hash: string;
+}
+export interface LogHead {
+  readonly seq: number;
+  readonly hash: string;
+  readonly at: string;
+  readonly key_id: string;
+  readonly signature: string;
+}
+
+export const GENESIS = '0'.repeat(64);
+const ROOM = 10_000;
+const SIGN_EVERY_MS = 250;
+
+/** What makes an entry's place in the chain: everything it says, and the entry before it. */
+export const entryHash = ({ hash: _hash, ...said }: LogEntry): string =>
+  createHash('sha256')
+    .update(JSON.stringify(said, Object.keys(said).sort()))
+    .digest('hex');
+export const headText = ({ seq, hash, at }: Pick<LogHead, 'seq' | 'hash' | 'at'>): Buffer => Buffer.from(`platform:acme:log:1\n${seq}\n${hash}\n${at}\n`);
+
+interface Waiting {
+  readonly facts: LogFacts;
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Everything the authority ever signed or revoked, `issued/log.jsonl`: each line is chained by SHA-256 to the one before it, and the head is signed by a
+ * key that is none of the authority's own. A certificate is handed out when its line is on disk. Lines that wait share one write.
+ */
+export class IssuanceLog implements AsyncDisposable {
+  readonly #directory: string;
+  readonly #now: () => Date;
+  readonly #keys: LogKeys;
+  readonly #waiting: Waiting[] = [];
+  #seq = 0;
+  #hash = GENESIS;
+  #writing: Promise<void> | undefined;
+  #signing: Promise<void> | undefined;
+  #hurry = Promise.withResolvers<void>();
+  #signed = 0;
+  #signedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(dataDir: string, keys: LogKeys, now: () => Date) {
+    this.#directory = join(dataDir, 'issued');
+    this.#keys = keys;
+    this.#now = now;
+  }
+
+  get path(): string {
+    return join(this.#directory, 'log.jsonl');
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** Finds the end. A line that a crash left half was told to nobody, and goes. */
+  async open(): Promise<void> {
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const text = await readFile(this.path).catch(() => Buffer.alloc(0));
+    const whole = text.lastIndexOf(0x0a) + 1;
+    if (whole < text.length) await truncate(this.path, whole);
+    if (whole === 0) return;
+    const last = JSON.parse(text.subarray(text.lastIndexOf(0x0a, whole - 2) + 1, whole).toString('utf8')) as LogEntry;
+    [this.#seq, this.#hash] = [last.seq, last.hash];
+    await this.#sign();
+    this.#signed = this.#seq;
+  }
+
+  /** Resolves when the entry is on disk. Throws when it cannot be: then nothing may be handed out. */
+  add(facts: LogFacts): Promise<void> {
+    if (this.#waiting.length >= ROOM) throw new Error('the log of issued certificates cannot keep up');
+    return new Promise((done, failed) => {
+      this.#waiting.push({ facts, done, failed });
+      this.#writing ??= this.#write().finally(() => {
+        this.#writing = undefined;
+      });
+    });
+  }
+
+  async head(): Promise<LogHead | undefined> {
+    const text = await readFile(join(this.#directory, 'head.json'), 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as LogHead);
+  }
+
+  /** Ends when everything that was added is written and signed. */
+  async settled(): Promise<void> {
+    await this.#writing;
+    this.#hurry.resolve();
+    await this.#signing;
+    this.#hurry = Promise.withResolvers();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.settled();
+  }
+
+  async #write(): Promise<void> {
+    // What comes in this turn goes in one write.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0);
+      try {
+        await this.#append(batch.map(({ facts }) => facts));
+        for (const { done } of batch) done();
+      } catch (error) {
+        for (const { failed } of batch) failed(error);
+        continue;
+      }
+    }
+    this.#signing ??= this.#signSoon().finally(() => {
+      this.#signing = undefined;
+    });
+  }
+
+  /** At once after a pause, and at most four times a second: a signature costs as much as a certificate. */
+  async #signSoon(): Promise<void> {
+    const wait = this.#signedAt + SIGN_EVERY_MS - performance.now();
+    if (wait > 0) await Promise.race([delay(wait, undefined, { ref: false }), this.#hurry.promise]);
+    while (this.#signed !== this.#seq) {
+      this.#signed = this.#seq;
+      // A head that could not be written is behind its log; the next one is not.
+      await this.#sign().catch(() => undefined);
+    }
+    this.#signedAt = performance.now();
+  }
+
+  async #append(batch: readonly LogFacts[]): Promise<void> {
+    const at = this.#now().toISOString();
+    let [seq, prev] = [this.#seq, this.#hash];
+    const lines = batch.map(facts => {
+      seq += 1;
+      const entry: LogEntry = { seq, at, ...facts, prev, hash: '' };
+      prev = entryHash(entry);
+      return `${JSON.stringify({ ...entry, hash: prev })}\n`;
+    });
+    const file = await open(this.path, 'a', 0o600);
+    try {
+      await file.appendFile(lines.join(''));
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    [this.#seq, this.#hash] = [seq, prev];
+  }
+
+  async #sign(): Promise<void> {
+    const head = { seq: this.#seq, hash: this.#hash, at: this.#now().toISOString() };
+    await replaceFile(join(this.#directory, 'head.json'), JSON.stringify({ ...head, ...(await this.#keys.sign(headText(head))) }));
+  }
+}

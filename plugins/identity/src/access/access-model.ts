@@ -1,0 +1,174 @@
+import type { RequestOf } from '@platform/sdk';
+import { bumpAccess } from './access-version.ts';
+import type { Contract, Ctx, IdentityTx } from '../context.ts';
+import { isId } from '../ids.ts';
+
+type HeaderRequest = { readonly headers: Readonly<Record<string, string | undefined>> };
+const NAME = /^[a-z0-9:_.-]{1,200}$/;
+
+/** The membership verbs: roles, nesting, groups, members. Each may be repeated without effect; a realm is an environment (G-AUTH-01). */
+export class AccessModel {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  async putRole({ params, body, headers }: RequestOf<Contract, 'putRole'>) {
+    const envId = this.#realm({ headers });
+    this.#named(params.role);
+    const created = await this.#change(envId, tx => this.writeRole(tx, envId, params.role, body.scopes, body.description));
+    return { name: params.role, env_id: envId, scopes: [...body.scopes], created };
+  }
+
+  async nestRole({ params, headers }: RequestOf<Contract, 'nestRole'>) {
+    const envId = this.#realm({ headers });
+    await this.#change(envId, tx => this.writeNesting(tx, envId, params.role, params.child));
+    return { role: params.role, child: params.child };
+  }
+
+  async putGroup({ params, body, headers }: RequestOf<Contract, 'putGroup'>) {
+    const envId = this.#realm({ headers });
+    this.#named(params.group);
+    return this.#change(envId, tx => this.writeGroup(tx, envId, params.group, body.description));
+  }
+
+  async putGroupRole({ params, headers }: RequestOf<Contract, 'putGroupRole'>) {
+    const envId = this.#realm({ headers });
+    await this.#change(envId, async tx => {
+      await this.#requireGroup(tx, envId, params.group);
+      await this.#requireRole(tx, envId, params.role);
+      await tx.sql`insert into group_roles ${tx.sql.row({ env_id: envId, group_name: params.group, role: params.role })} on conflict do nothing`;
+    });
+    return { group: params.group, role: params.role };
+  }
+
+  async putGroupMember({ params, headers }: RequestOf<Contract, 'putGroupMember'>) {
+    const envId = this.#realm({ headers });
+    const touched = await this.#ctx.db.tx(async tx => {
+      await this.#requireGroup(tx, envId, params.group);
+      await this.#requireUser(tx, params.user_id);
+      await tx.sql`insert into group_members ${tx.sql.row({ env_id: envId, group_name: params.group, user_id: params.user_id })} on conflict do nothing`;
+      return realmsReachedFrom(tx, envId, params.group);
+    });
+    await bumpAccess(this.#ctx, touched);
+    return { group: params.group, user_id: params.user_id };
+  }
+
+  async deleteGroupMember({ params, headers }: RequestOf<Contract, 'deleteGroupMember'>): Promise<void> {
+    const envId = this.#realm({ headers });
+    if (!isId(params.user_id)) return;
+    const touched = await this.#ctx.db.tx(async tx => {
+      await tx.sql`delete from group_members where env_id = ${envId} and group_name = ${params.group} and user_id = ${params.user_id}`;
+      return realmsReachedFrom(tx, envId, params.group);
+    });
+    await bumpAccess(this.#ctx, touched);
+  }
+
+  /** Everything below a name at once: groups of an organization and of its environments are of many realms. */
+  async leaveGroups({ params, body }: RequestOf<Contract, 'leaveGroups'>) {
+    if (!isId(params.user_id)) return { left: [] };
+    const { left, touched } = await this.#ctx.db.tx(async tx => {
+      const rows = await tx.sql<{ name: string; env_id: string }[]>`
+        delete from group_members where user_id = ${params.user_id} and group_name ^@ any(${[...body.prefixes]}::text[]) returning group_name as name, env_id`;
+      const reached = new Set<string>();
+      for (const { name, env_id } of rows) for (const realm of await realmsReachedFrom(tx, env_id, name)) reached.add(realm);
+      return { left: [...rows], touched: reached };
+    });
+    await bumpAccess(this.#ctx, touched);
+    return { left };
+  }
+
+  async putUserRole({ params, headers }: RequestOf<Contract, 'putUserRole'>) {
+    const envId = this.#realm({ headers });
+    await this.#change(envId, async tx => {
+      await this.#requireUser(tx, params.user_id);
+      await this.#requireRole(tx, envId, params.role);
+      await tx.sql`insert into user_roles ${tx.sql.row({ env_id: envId, user_id: params.user_id, role: params.role })} on conflict do nothing`;
+    });
+    return { user_id: params.user_id, role: params.role };
+  }
+
+  async deleteUserRole({ params, headers }: RequestOf<Contract, 'deleteUserRole'>): Promise<void> {
+    const envId = this.#realm({ headers });
+    if (!isId(params.user_id)) return;
+    await this.#change(envId, async tx => void (await tx.sql`delete from user_roles where env_id = ${envId} and user_id = ${params.user_id} and role = ${params.role}`));
+  }
+
+  /** @returns whether the role is new. */
+  async writeRole(tx: IdentityTx, envId: string, role: string, scopes: readonly string[], description?: string): Promise<boolean> {
+    const [row] = await tx.sql<{ created: boolean }[]>`
+      insert into roles (env_id, name, description) values (${envId}, ${role}, ${description ?? null})
+      on conflict (env_id, name) do update set description = coalesce(excluded.description, roles.description) returning (xmax = 0) as created`;
+    await tx.sql`delete from role_scopes where env_id = ${envId} and role = ${role} and not (scope = any(${[...scopes]}::text[]))`;
+    await tx.sql`insert into role_scopes (env_id, role, scope) select ${envId}, ${role}, unnest(${[...scopes]}::text[]) on conflict do nothing`;
+    return row?.created ?? false;
+  }
+
+  /** Refuses a nesting by which a role would contain itself. */
+  async writeNesting(tx: IdentityTx, envId: string, role: string, child: string): Promise<void> {
+    await this.#requireRole(tx, envId, role);
+    await this.#requireRole(tx, envId, child);
+    // One nesting at a time per realm: two halves of a cycle must not pass each other.
+    await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`platform:auth:nesting:${envId}`}, 0))`;
+    const [cycle] = await tx.sql<object[]>`
+      with recursive below(role) as (
+        select ${child}::text union select n.child from role_nesting n join below on n.role = below.role where n.env_id = ${envId})
+      select 1 from below where role = ${role}`;
+    if (cycle) throw this.#ctx.problem('role_cycle', { detail: `${child} already contains ${role}.` });
+    await tx.sql`insert into role_nesting ${tx.sql.row({ env_id: envId, role, child })} on conflict do nothing`;
+  }
+
+  async writeGroup(tx: IdentityTx, envId: string, name: string, description?: string) {
+    const [row] = await tx.sql<[{ group_id: string; created: boolean }]>`
+      insert into user_groups (group_id, env_id, name, description) values (${this.#ctx.platform.newId()}, ${envId}, ${name}, ${description ?? null})
+      on conflict (env_id, name) do update set description = coalesce(excluded.description, user_groups.description) returning group_id, (xmax = 0) as created`;
+    return { group_id: row.group_id, name, env_id: envId, created: row.created };
+  }
+
+  async #change<T>(envId: string, work: (tx: IdentityTx) => Promise<T>): Promise<T> {
+    const result = await this.#ctx.db.tx(work);
+    await bumpAccess(this.#ctx, [envId]);
+    return result;
+  }
+
+  #realm(request: HeaderRequest): string {
+    return realmOf(this.#ctx, request);
+  }
+
+  #named(name: string): void {
+    if (!NAME.test(name)) throw this.#ctx.problem('name_invalid', { detail: `${JSON.stringify(name.slice(0, 50))} is no name of a role or group.` });
+  }
+
+  async #requireRole(tx: IdentityTx, envId: string, role: string): Promise<void> {
+    const [found] = await tx.sql<object[]>`select 1 from roles where env_id = ${envId} and name = ${role}`;
+    if (!found) throw this.#ctx.problem('role_not_found', { detail: `No role ${role} in this realm.` });
+  }
+
+  async #requireGroup(tx: IdentityTx, envId: string, group: string): Promise<void> {
+    const [found] = await tx.sql<object[]>`select 1 from user_groups where env_id = ${envId} and name = ${group}`;
+    if (!found) throw this.#ctx.problem('group_not_found', { detail: `No group ${group} in this realm.` });
+  }
+
+  async #requireUser(tx: IdentityTx, userId: string): Promise<void> {
+    const [found] = isId(userId) ? await tx.sql<object[]>`select 1 from users where user_id = ${userId}` : [];
+    if (!found) throw this.#ctx.problem('user_not_found', { detail: `No person ${userId}.` });
+  }
+}
+
+/** The realm a caller names (G-AUTH-01). */
+export function realmOf(ctx: Ctx, { headers }: HeaderRequest): string {
+  const envId = headers['x-platform-target-env-id'];
+  if (!isId(envId)) throw ctx.problem('target_env_missing', { detail: 'Name the realm in X-Platform-Target-Env-Id.' });
+  return envId;
+}
+
+/** Realms in which membership of a group counts: its own, and those of every group it is nested into. `offset 0` keeps every step an index look-up, even where the planner has no statistics yet. */
+export async function realmsReachedFrom(tx: IdentityTx, envId: string, group: string): Promise<string[]> {
+  const rows = await tx.sql<{ env_id: string }[]>`
+    with recursive up(env_id, group_name) as (
+      select ${envId}::uuid, ${group}::text
+      union select n.env_id, n.group_name from up cross join lateral (select env_id, group_name from group_nesting where child_env_id = up.env_id and child_group = up.group_name offset 0) n)
+    select distinct env_id from up`;
+  return rows.map(row => row.env_id);
+}

@@ -1,0 +1,75 @@
+import { type RequestOf, SYSTEM, type Manifest } from '@platform/sdk';
+import { bumpAccess } from './access-version.ts';
+import type { Contract, Ctx } from '../context.ts';
+import { canonicalScope } from './scope-name.ts';
+
+/** Who holds these can make anybody anything. */
+const NEVER_GRANTED = new Set(['auth:membership:write', 'acme:clientcert:issue', 'sys:invitations:join', 'scim:read', 'scim:write']);
+
+export interface WorkloadGrant {
+  readonly name: string;
+  readonly vertical: string;
+  readonly scopes: readonly string[];
+}
+
+/** Workloads and what they may do: platform ones from their contracts, those of verticals as the host registered them (day-one, Plugins). */
+export class Workloads {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  async get({ params }: RequestOf<Contract, 'getWorkload'>) {
+    const found = await this.find(params.name);
+    if (!found) throw this.#ctx.problem('workload_not_found', { detail: `No workload ${params.name} is registered.` });
+    return { ...found, scopes: [...found.scopes] };
+  }
+
+  async put({ params, body }: RequestOf<Contract, 'putWorkload'>) {
+    const [service = ''] = params.name.split('-');
+    // A caller's own service is its name up to the first hyphen: nobody may be called like a part of the platform (G-K-09).
+    if (body.vertical === 'platform' || this.#manifests().some(({ id }) => id === service)) throw this.#ctx.problem('workload_reserved', { detail: `${params.name} would speak for the platform.` });
+    const scopes = [...new Set(body.scopes.map(canonicalScope))];
+    const beyond = scopes.find(scope => NEVER_GRANTED.has(scope));
+    if (beyond) throw this.#ctx.problem('workload_reserved', { detail: `${beyond} is not for workloads of verticals.` });
+    const row = { name: params.name, vertical: body.vertical, scopes };
+    const { sql } = this.#ctx.db;
+    await sql`insert into workloads (name, vertical, scopes) values (${row.name}, ${row.vertical}, ${row.scopes}::text[])
+      on conflict (name) do update set vertical = excluded.vertical, scopes = excluded.scopes`;
+    await bumpAccess(this.#ctx, [SYSTEM.envId]);
+    return row;
+  }
+
+  async putGrants({ params, body }: RequestOf<Contract, 'putGrants'>) {
+    const foreign = body.scopes.find(({ scope }) => !scope.startsWith(`${params.vertical}:`));
+    if (params.vertical === 'platform' || foreign) throw this.#ctx.problem('scope_foreign', { detail: `${foreign?.scope ?? 'platform'} is not a vertical's own scope.` });
+    const envs = await this.#ctx.db.tx(async tx => {
+      await tx.sql`delete from vertical_grants where vertical = ${params.vertical}`;
+      for (const { scope, grants } of body.scopes) await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
+      return tx.sql<{ env_id: string }[]>`select env_id from realms`;
+    });
+    await bumpAccess(
+      this.#ctx,
+      envs.map(({ env_id }) => env_id),
+    );
+    return { vertical: params.vertical, scopes: body.scopes.length };
+  }
+
+  async find(name: string): Promise<WorkloadGrant | undefined> {
+    for (const { id, vertical, uses, workloads } of this.#manifests()) {
+      if (name === id) return { name, vertical, scopes: this.#scopesOf(uses) };
+      for (const [extra, needs] of Object.entries(workloads)) if (name === `${id}-${extra}`) return { name, vertical, scopes: this.#scopesOf(needs) };
+    }
+    const [row] = await this.#ctx.db.sql<WorkloadGrant[]>`select name, vertical, scopes from workloads where name = ${name}`;
+    return row;
+  }
+
+  #manifests(): readonly Manifest[] {
+    return this.#ctx.catalog.manifests().filter(({ vertical }) => vertical === 'platform');
+  }
+
+  #scopesOf(needs: Readonly<Record<string, readonly string[]>>): readonly string[] {
+    return [...new Set(Object.values(needs).flat().map(canonicalScope))];
+  }
+}

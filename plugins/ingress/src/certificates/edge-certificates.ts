@@ -1,0 +1,171 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import * as x509 from '@peculiar/x509';
+import { isProblem } from '@platform/sdk';
+import type { Ctx } from '../context.ts';
+import type { Mapping } from '../host-mappings.ts';
+import { bootstrapCertificate, edgeKey } from './bootstrap-certificate.ts';
+
+interface Held {
+  readonly context: SecureContext;
+  readonly thumbprint: string;
+  readonly renewAt: number;
+  readonly expiresAt: number;
+  readonly source: Mapping['source'];
+}
+type Asked = Pick<Mapping, 'hostname' | 'source'>;
+
+/** A name the authority refused is not asked for again so soon, nor one it works on, nor anything while it is away. */
+const [REFUSED_MS, RUNNING_MS, AWAY_MS] = [30_000, 1_000, 1_000];
+const RENEW_EVERY_MS = 60_000;
+const LOOK_EVERY_MS = 4_000;
+const LIMIT = 1_000;
+/** As many as the authority signs and lets wait (G-K-23). */
+const BUDGET = 48;
+export const EDGE_TLS = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768:X25519:P-256' } as const;
+
+/**
+ * Browser-facing leafs, P-256 by name: one fetch per name at a time and a budget for all, refreshed at two thirds of life, refusals
+ * remembered (G-K-23, H-04). Until the authority has answered once, a self-signed certificate stands in (ING-014); the next handshake after
+ * that has the issued one (ING-015). What was revoked is dropped. Held in memory alone.
+ */
+export class EdgeCertificates {
+  readonly #ctx: Ctx;
+  readonly #own: string;
+  readonly #held = new Map<string, Held>();
+  readonly #fetching = new Map<string, Promise<SecureContext | undefined>>();
+  readonly #later = new Map<string, number>();
+  #bootstrap: { context: SecureContext; expiresAt: number } | undefined;
+  /** The authority has answered: from then on a missing certificate is an error, not a beginning. */
+  #healthy = false;
+  #awaySaid = false;
+  #revokedAt = '';
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+    this.#own = `proxy.ops.sys.${ctx.platform.domain}`;
+  }
+
+  /** Begins to ask for the own certificate, to renew, and to hear of what is revoked. */
+  async start(): Promise<void> {
+    const { ctx } = { ctx: this.#ctx };
+    ctx.own(await ctx.kv.subscribe('revoked:changed', thumbprint => this.#drop(new Set([thumbprint]))));
+    ctx.own(ctx.every(LOOK_EVERY_MS, () => this.#look()));
+    ctx.own(ctx.every(RENEW_EVERY_MS, () => this.#renew()));
+    const asking = ctx.every(AWAY_MS, async () => {
+      if (this.#healthy) asking[Symbol.dispose]();
+      else await this.contextFor({ hostname: this.#own, source: 'platform' });
+    });
+    ctx.own(asking);
+  }
+
+  get figures(): Readonly<Record<string, number>> {
+    return { edge_certificates: this.#held.size, edge_certificates_fetching: this.#fetching.size, edge_bootstrap: this.#healthy ? 0 : 1 };
+  }
+
+  async contextFor({ hostname, source }: Asked): Promise<SecureContext | undefined> {
+    const now = this.#now();
+    const held = this.#held.get(hostname);
+    const living = held && held.expiresAt > now ? held : undefined;
+    if (living && living.renewAt > now) return living.context;
+    if ((this.#later.get(hostname) ?? 0) > now) return living?.context ?? this.#standIn();
+    let fetching = this.#fetching.get(hostname);
+    if (!fetching) {
+      if (this.#fetching.size >= BUDGET) return living?.context;
+      fetching = this.#fetch({ hostname, source }).finally(() => this.#fetching.delete(hostname));
+      this.#fetching.set(hostname, fetching);
+    }
+    // An old certificate serves while its successor is on the way.
+    return living?.context ?? (await fetching) ?? this.#standIn();
+  }
+
+  async #fetch(asked: Asked): Promise<SecureContext | undefined> {
+    const { hostname } = asked;
+    try {
+      const answer = await this.#ask(asked);
+      this.#healthy = true;
+      this.#awaySaid = false;
+      if (!answer) return void this.#wait(hostname, RUNNING_MS);
+      const now = this.#now();
+      const context = createSecureContext({ key: answer.key, cert: answer.chain, ...EDGE_TLS });
+      const expiresAt = Date.parse(answer.notAfter);
+      const thumbprint = Buffer.from(new X509Certificate(answer.chain).fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
+      this.#held.set(hostname, { context, thumbprint, expiresAt, renewAt: now + ((expiresAt - now) * 2) / 3, source: asked.source });
+      if (this.#held.size > LIMIT) this.#held.delete(this.#held.keys().next().value as string);
+      this.#later.delete(hostname);
+      return context;
+    } catch (error) {
+      const refused = isProblem(error) && error.status >= 400 && error.status < 500;
+      // While the authority is away it is asked every second: one line says so.
+      if (refused || !this.#awaySaid) this.#ctx.log.warn({ host: hostname, err: error }, 'no certificate for a host');
+      this.#awaySaid = !refused;
+      if (refused) this.#healthy = true;
+      this.#wait(hostname, refused ? REFUSED_MS : AWAY_MS);
+      return undefined;
+    }
+  }
+
+  /** A name of a customer is the authority's to have proven elsewhere: it brings the key along. One that it signs itself wants a request. */
+  async #ask({ hostname, source }: Asked): Promise<{ key: string; chain: string; notAfter: string } | undefined> {
+    const { authority } = this.#ctx.services;
+    if (source === 'custom') {
+      try {
+        const answer = await authority.fetchCertificate({ body: { domain: hostname } });
+        // 202: the order is running.
+        if (!answer?.key_pem) return undefined;
+        return { key: answer.key_pem, chain: answer.chain_pem, notAfter: answer.not_after };
+      } catch (error) {
+        if (!isProblem(error) || error.code !== 'bad_csr') throw error;
+      }
+    }
+    const { pem, pair, algorithm } = await edgeKey();
+    const csr = await x509.Pkcs10CertificateRequestGenerator.create({ name: `CN=${hostname.slice(0, 64)}`, keys: pair, signingAlgorithm: algorithm });
+    const { chain_pem: chain, not_after: notAfter } = await authority.fetchCertificate({ body: { domain: hostname, csr: csr.toString('pem') } });
+    return { key: pem, chain, notAfter };
+  }
+
+  async #standIn(): Promise<SecureContext | undefined> {
+    if (this.#healthy) return undefined;
+    const now = this.#now();
+    if (!this.#bootstrap || this.#bootstrap.expiresAt - now < 3_600_000) {
+      const { key, cert, notAfter } = await bootstrapCertificate(this.#own, new Date(now));
+      this.#bootstrap = { context: createSecureContext({ key, cert, ...EDGE_TLS }), expiresAt: notAfter.getTime() };
+    }
+    return this.#bootstrap.context;
+  }
+
+  async #renew(): Promise<void> {
+    const now = this.#now();
+    const due = [...this.#held].filter(([, { renewAt }]) => renewAt <= now);
+    // A few at a time: nobody waits for them.
+    for (const [hostname, { source, expiresAt }] of due.slice(0, 8)) {
+      if (expiresAt <= now) this.#held.delete(hostname);
+      else await this.contextFor({ hostname, source });
+    }
+  }
+
+  /** Behind the word of it: what is revoked, whenever that list changed. */
+  async #look(): Promise<void> {
+    try {
+      const stamp = String((await this.#ctx.kv.call('GET', 'revoked:certs:stamp')) ?? '');
+      if (stamp === this.#revokedAt) return;
+      this.#drop(new Set(String((await this.#ctx.kv.call('GET', 'revoked:certs')) ?? '').split(' ')));
+      this.#revokedAt = stamp;
+    } catch (error) {
+      this.#ctx.log.debug({ err: error }, 'revoked certificates could not be read; asked again');
+    }
+  }
+
+  #drop(thumbprints: ReadonlySet<string>): void {
+    for (const [hostname, { thumbprint }] of this.#held) if (thumbprints.has(thumbprint)) this.#held.delete(hostname);
+  }
+
+  #wait(hostname: string, ms: number): void {
+    this.#later.set(hostname, this.#now() + ms);
+    if (this.#later.size > LIMIT) this.#later.delete(this.#later.keys().next().value as string);
+  }
+
+  #now(): number {
+    return this.#ctx.clock.now().getTime();
+  }
+}

@@ -1,0 +1,47 @@
+import type { Cache } from '@platform/sdk';
+import type { Ctx } from '../context.ts';
+
+export type WafMode = 'off' | 'detect' | 'block';
+/** What the edge does for the hosts of one environment (decisions 12, numbers). */
+export interface Settings {
+  readonly waf: WafMode;
+  readonly limited: boolean;
+  readonly rps: number;
+}
+
+/** Whose attributes these are in the policy administration of the ingress (`/v1/admin/attributes`). */
+export const SETTINGS_OF = 'workload:proxy';
+const FRESH_MS = 1_000;
+const MOST = 10_000;
+const MODES: Readonly<Record<string, WafMode>> = { off: 'off', detect: 'detect', block: 'block', on: 'block', true: 'block', false: 'off' };
+
+/** Switches per environment over the platform's defaults: the attributes `waf_mode` (or `waf_enabled`), `rate_limit_enabled` and `rate_limit_rps`. */
+export class EdgeSettings {
+  readonly #ctx: Ctx;
+  readonly #known: Cache<Settings>;
+  readonly #defaults: Settings;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+    this.#known = ctx.cache({ max: MOST, ttl: FRESH_MS });
+    this.#defaults = { waf: MODES[ctx.config.waf] ?? 'off', limited: ctx.config.rateLimit, rps: ctx.config.rateLimitRps };
+  }
+
+  /** Never fails: while the administration cannot be read, the platform's defaults hold. */
+  of(envId: string | null): Promise<Settings> {
+    return envId === null ? Promise.resolve(this.#defaults) : this.#known.get(envId, () => this.#read(envId));
+  }
+
+  async #read(envId: string): Promise<Settings> {
+    const set = await this.#ctx.policy.attributes(SETTINGS_OF, envId).catch(error => {
+      this.#ctx.log.debug({ env_id: envId, err: error }, 'settings of an environment could not be read; the defaults hold');
+      return {} as Readonly<Record<string, unknown>>;
+    });
+    const rps = set['rate_limit_rps'];
+    return {
+      waf: MODES[String(set['waf_mode'] ?? set['waf_enabled'])] ?? this.#defaults.waf,
+      limited: typeof set['rate_limit_enabled'] === 'boolean' ? set['rate_limit_enabled'] : this.#defaults.limited,
+      rps: typeof rps === 'number' && rps >= 1 && rps <= 1_000_000 ? rps : this.#defaults.rps,
+    };
+  }
+}

@@ -1,0 +1,167 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { isProblem } from '@platform/sdk';
+import { type BodyIntake, BodyRefused, ClientGone } from './body-intake.ts';
+import type { Ctx } from './context.ts';
+import { partyOf } from './edge-bounds.ts';
+import type { HostMappings, Mapping } from './host-mappings.ts';
+import type { EdgeTraffic } from './management/edge-traffic.ts';
+import type { EdgeSettings } from './policy/edge-settings.ts';
+import { rateHeaders, type RequestRates } from './policy/request-rates.ts';
+import { HSTS, isRefusal, type Refusal, refuse, refuseSocket, streamOf } from './refusal.ts';
+import { backendHeaders, correlationOf, refusalOf } from './request-headers.ts';
+import { targetOf } from './request-target.ts';
+import type { Findings } from './screening/findings.ts';
+import { screen } from './screening/screen.ts';
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+const BLOCKED: Refusal = { status: 403, code: 'waf_blocked', title: 'The request was refused by screening' };
+
+export interface RequestDoorParts {
+  readonly mappings: HostMappings;
+  readonly bodies: BodyIntake;
+  readonly settings: EdgeSettings;
+  readonly rates: RequestRates;
+  readonly findings: Findings;
+  readonly traffic: EdgeTraffic;
+}
+interface Admitted {
+  readonly mapping: Mapping;
+  /** Says why a request is refused by what is in it; records what was found either way. */
+  readonly screened: (body: Uint8Array | undefined) => Refusal | undefined;
+}
+
+/** Layer 7: each request judged, resolved by host, limited and screened as its environment says, given the context and forwarded (ING-004). */
+export class RequestDoor {
+  readonly #ctx: Ctx;
+  readonly #parts: RequestDoorParts;
+  #active = 0;
+
+  constructor(ctx: Ctx, parts: RequestDoorParts) {
+    this.#ctx = ctx;
+    this.#parts = parts;
+  }
+
+  /** Requests and upgraded connections under way: the drain signal (ING-024). */
+  get active(): number {
+    return this.#active;
+  }
+
+  async request(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const correlationId = this.correlationOf(req);
+    const since = performance.now();
+    this.#active += 1;
+    if (streamOf(res)) this.#parts.traffic.count('requests_http2');
+    res.once('close', () => {
+      this.#active -= 1;
+      this.#parts.traffic.answered(res.statusCode, performance.now() - since);
+    });
+    try {
+      const refusal = await this.#forward(req, res, correlationId);
+      if (refusal) refuse(res, refusal, correlationId);
+    } catch (error) {
+      if (res.destroyed || error instanceof ClientGone) return void (streamOf(res)?.close(8) ?? res.destroy());
+      refuse(res, this.#named(error), correlationId);
+    }
+  }
+
+  async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const correlationId = this.correlationOf(req);
+    (req.socket as TLSSocket).setTimeout(0);
+    socket.on('error', () => socket.destroy());
+    this.#active += 1;
+    try {
+      const admitted = await this.#admit(req, correlationId);
+      if (isRefusal(admitted)) return refuseSocket(socket, admitted, correlationId);
+      const target = targetOf(req);
+      if (target === 'server') return refuseSocket(socket, { status: 400, code: 'malformed', title: 'A path is needed to upgrade' }, correlationId);
+      const refusal = isRefusal(target) ? target : admitted.screened(undefined);
+      if (refusal) return refuseSocket(socket, refusal, correlationId);
+      req.url = (target as { path: string }).path;
+      const headers = backendHeaders(req, admitted.mapping, { correlationId, ip: ipOf(req), upgrade: true });
+      await this.#ctx.backends.upgrade(admitted.mapping.service, { req, socket, head, headers, party: partyOf(req.socket.remoteAddress) });
+    } catch (error) {
+      refuseSocket(socket, this.#named(error), correlationId);
+    } finally {
+      this.#active -= 1;
+    }
+  }
+
+  correlationOf(req: IncomingMessage): string {
+    return correlationOf(req, () => this.#ctx.platform.newId());
+  }
+
+  async #forward(req: IncomingMessage, res: ServerResponse, correlationId: string): Promise<Refusal | undefined> {
+    const admitted = await this.#admit(req, correlationId);
+    if (isRefusal(admitted)) return admitted;
+    const { mapping } = admitted;
+    const target = targetOf(req);
+    if (target === 'server') return void res.writeHead(204, { allow: METHODS, 'x-platform-correlation-id': correlationId, ...HSTS }).end();
+    if (isRefusal(target)) return target;
+    req.url = target.path;
+    const party = partyOf(req.socket.remoteAddress);
+    const body = await this.#parts.bodies.take(req, party, refusal => {
+      res.once('finish', () => req.destroy());
+      refuse(res, refusal, correlationId);
+    });
+    const refusal = admitted.screened(body?.begun);
+    if (refusal) return refusal;
+    const headers = backendHeaders(req, mapping, { correlationId, ip: ipOf(req) });
+    // What was read whole has a length, however it came.
+    if (body && !body.rest) headers['content-length'] = String(body.begun.byteLength);
+    for (const [name, value] of Object.entries(HSTS)) res.setHeader(name, value);
+    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (body.rest ?? body.begun), party });
+    return undefined;
+  }
+
+  async #admit(req: IncomingMessage, correlationId: string): Promise<Admitted | Refusal> {
+    const refusal = refusalOf(req);
+    if (refusal) return refusal;
+    const host = (req.headers.host ?? '').toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');
+    const { servername } = req.socket as TLSSocket;
+    const misdirected = { status: 421, code: 'misdirected', title: 'This listener does not serve that host' };
+    // One connection, one name: a Host that disagrees with SNI would borrow the other tenant's certificate.
+    if (typeof servername === 'string' && servername !== '' && servername.toLowerCase().replace(/\.$/, '') !== host) return misdirected;
+    const mapping = await this.#parts.mappings.find(host);
+    if (!mapping) return misdirected;
+    if (mapping.status === 'suspended') return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended' };
+    const { waf, limited, rps } = await this.#parts.settings.of(mapping.env_id);
+    if (limited && !this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, rps, this.#ctx.clock.now().getTime()))
+      return { status: 429, code: 'rate_limited', title: 'Too many requests from this address', headers: rateHeaders(rps) };
+    return { mapping, screened: body => (waf === 'off' ? undefined : this.#screened(req, mapping, { body, blocks: waf === 'block', correlationId })) };
+  }
+
+  #screened(req: IncomingMessage, mapping: Mapping, { body, blocks, correlationId }: { body: Uint8Array | undefined; blocks: boolean; correlationId: string }): Refusal | undefined {
+    const finding = screen({ target: req.url ?? '/', headers: plain(req.headers), ...(body ? { body } : {}) });
+    if (!finding) return undefined;
+    const { threat, place, reason } = finding;
+    const outcome = blocks ? 'blocked' : 'passed';
+    this.#parts.findings.add(finding, mapping, {
+      finding_id: this.#ctx.platform.newId(),
+      at: this.#ctx.clock.now().toISOString(),
+      ip: ipOf(req),
+      method: req.method ?? '',
+      outcome,
+      correlation_id: correlationId,
+    });
+    this.#ctx.log.warn({ threat, place, reason, outcome, host: mapping.hostname, env_id: mapping.env_id, correlation_id: correlationId }, 'screening found something');
+    return blocks ? BLOCKED : undefined;
+  }
+
+  /** The answer to what was thrown on the way. */
+  #named(error: unknown): Refusal {
+    if (error instanceof BodyRefused) return error.refusal;
+    if (!isProblem(error)) {
+      this.#ctx.log.warn({ err: error }, 'forwarding failed');
+      return { status: 502, code: 'backend_unreachable', title: 'The backend did not answer' };
+    }
+    // What the kernel calls unresolved is no backend here (G-PROXY-04).
+    if (error.code === 'backend_unresolved') return { status: 503, code: 'no_backend', title: 'No backend is active', headers: { 'retry-after': '3' } };
+    return { status: error.status, code: error.code, title: error.title, detail: error.detail, headers: error.headers };
+  }
+}
+
+const ipOf = (req: IncomingMessage) => (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+/** Without HTTP/2's own names, which the target and the host stand for. */
+const plain = (headers: IncomingMessage['headers']) => Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));

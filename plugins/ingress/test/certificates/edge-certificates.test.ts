@@ -1,0 +1,67 @@
+import 'reflect-metadata';
+import { ManualClock } from '@platform/kernel/base/clock';
+import { ProblemError } from '@platform/sdk';
+import { expect, test } from 'vitest';
+import { bootstrapCertificate } from '../../src/certificates/bootstrap-certificate.ts';
+import { EdgeCertificates } from '../../src/certificates/edge-certificates.ts';
+
+/** Certificates over an authority that says what it is told to, with a key of its own for each name. */
+function certificatesOf(answer: (name: string) => Promise<'issued' | 'running'>) {
+  const clock = new ManualClock();
+  const asked: string[] = [];
+  const certificates = new EdgeCertificates({
+    platform: { domain: 'localhost' },
+    clock,
+    log: { warn: () => undefined },
+    services: {
+      authority: {
+        fetchCertificate: async ({ body: { domain } }: { body: { domain: string } }) => {
+          asked.push(domain);
+          if ((await answer(domain)) === 'running') return undefined;
+          const { key, cert } = await bootstrapCertificate(domain, clock.now());
+          return { key_pem: key, chain_pem: cert, not_after: new Date(clock.now().getTime() + 90 * 86_400_000).toISOString() };
+        },
+      },
+    },
+  } as never);
+  return { clock, asked, get: (hostname: string) => certificates.contextFor({ hostname, source: 'custom' }) };
+}
+const issued = async () => 'issued' as const;
+
+test('G-K-23 at two thirds of its life a certificate is asked for anew, while the old one serves; one that is over serves no more', async () => {
+  const { clock, asked, get } = certificatesOf(issued);
+  const first = await get('shop.example');
+  await clock.leap('59d');
+  expect([await get('shop.example'), asked.length]).toEqual([first, 1]);
+  await clock.leap('2d');
+  expect([(await get('shop.example')) === first, asked.length]).toEqual([true, 2]);
+  await expect.poll(async () => (await get('shop.example')) === first).toBe(false);
+  const second = await get('shop.example');
+  await clock.leap('91d');
+  expect([(await get('shop.example')) === second, asked.length]).toEqual([false, 3]);
+});
+
+test('H-04 a name that was refused is asked for again after thirty seconds, one that is being got after one', async () => {
+  let running = true;
+  const { clock, asked, get } = certificatesOf(async name => {
+    if (name === 'no.example') throw new ProblemError('acme', 'name_not_owned', { status: 403, title: 'no', retry: 'never' });
+    return running ? 'running' : 'issued';
+  });
+  for (const _ of [1, 2, 3]) expect([await get('soon.example'), await get('no.example')]).toEqual([undefined, undefined]);
+  expect(asked).toEqual(['soon.example', 'no.example']);
+  running = false;
+  await clock.leap('1s');
+  expect([(await get('soon.example')) === undefined, await get('no.example')]).toEqual([false, undefined]);
+  await clock.leap('29s');
+  await get('no.example');
+  expect(asked).toEqual(['soon.example', 'no.example', 'soon.example', 'no.example']);
+});
+
+test('G-K-23 no more than the authority takes are asked for at once', async () => {
+  const gate = Promise.withResolvers<void>();
+  const { asked, get } = certificatesOf(async () => (await gate.promise, 'issued'));
+  const all = Array.from({ length: 100 }, (_, index) => get(`n${index}.example`));
+  await expect.poll(() => asked.length).toBe(48);
+  gate.resolve();
+  expect((await Promise.all(all)).filter(context => context !== undefined)).toHaveLength(48);
+});

@@ -1,0 +1,89 @@
+import type { Caller, RequestOf } from '@platform/sdk';
+import type { supervisor } from '../../contract/index.ts';
+import { isPlacementKey } from '../fleet/placement-gate.ts';
+import type { Machines } from '../machines/machines.ts';
+import type { Supervisor } from '../supervisor.ts';
+import type { Asker } from './control-gate.ts';
+import type { ActionName, Operations } from './operations.ts';
+import type { Views } from './views.ts';
+
+type Asked<R extends keyof (typeof supervisor)['routes']> = RequestOf<typeof supervisor, R>;
+
+const LOG_LINES = 200;
+const POST_MORTEMS = 20;
+
+/** Who sends a request: whoever the kernel verified, or the user that the control socket saw. */
+export const askerOf = ({ caller, ip, socketUid }: { readonly caller: Caller | undefined; readonly ip: string; readonly socketUid?: number }): Asker =>
+  socketUid === undefined ? { channel: 'network', caller: caller as Caller, ip } : { channel: 'socket', uid: socketUid };
+
+/** Handlers of everything operators ask. */
+export function controlHandlers({ watch, views, operations, machines }: { watch: Supervisor; views: Views; operations: Operations; machines: Machines }) {
+  const { ctx } = watch;
+  const act =
+    (action: ActionName) =>
+    ({ params, body, ...request }: { params: { instance_key: string }; body?: unknown; caller: Caller | undefined; ip: string }) =>
+      operations.act(action, params.instance_key, askerOf(request), (body ?? {}) as { force?: boolean; version?: string });
+  return {
+    services: async ({ query }: Asked<'services'>) => ({ items: await views.services(query) }),
+    service: async ({ params }: Asked<'service'>) => {
+      const found = (await views.services({})).find(({ instance_key }) => instance_key === params.instance_key);
+      if (!found) throw ctx.problem('instance_not_found', { detail: `No instance answers at ${params.instance_key}.` });
+      return found;
+    },
+    serviceLog: async ({ params, query }: Asked<'serviceLog'>) => {
+      const row = await operations.row(params.instance_key);
+      if (!row) throw ctx.problem('instance_not_found', { detail: `No instance answers at ${params.instance_key}.` });
+      if (row.ip !== ctx.processes.ip) throw ctx.problem('elsewhere', { detail: `Its log lies on ${row.ip}.` });
+      return { service_type: row.service_type, lines: [...(await ctx.processes.logTail(row.service_type, query.lines ?? LOG_LINES))] };
+    },
+    restart: act('restart'),
+    stop: act('stop'),
+    drain: act('drain'),
+    upgrade: act('upgrade'),
+    abortUpgrade: act('abort-upgrade'),
+    rollback: act('rollback'),
+    unknownAction: async ({ params }: Asked<'unknownAction'>): Promise<void> => {
+      throw ctx.problem('unknown_action', { detail: `'${params.action}' is none of restart, stop, drain, upgrade, abort-upgrade, rollback.` });
+    },
+    upgradeStatus: async ({ query }: Asked<'upgradeStatus'>) => {
+      const rows = await watch.rows();
+      return { items: await watch.upgrades.log.list(query.instance_key, [...new Set([...rows.map(({ ip, port }) => `${ip}:${port}`), ...watch.upgrades.known.map(({ old_key }) => old_key)])]) };
+    },
+    upgradeStream: ({ signal }: Asked<'upgradeStream'>) =>
+      watch.upgrades.stream.read(
+        signal,
+        watch.upgrades.known.map(progress => ({ event: 'progress', data: progress })),
+      ),
+    async *startupStream({ signal }: Asked<'startupStream'>) {
+      const alerts = await watch.alerts.list();
+      yield* watch.startup.read(
+        signal,
+        alerts.map(alert => ({ event: 'alert', data: alert })),
+      );
+    },
+    shutdownStream: ({ signal }: Asked<'shutdownStream'>) => watch.shutdown.read(signal),
+    catalog: async () => ({ items: watch.catalog.entries().map(({ wanted: _, within: __, version: ___, ...entry }) => entry) }),
+    mergeCatalog: async ({ body }: Asked<'mergeCatalog'>) => {
+      const builtin = body.entries.find(({ service_type }) => watch.catalog.isBuiltin(service_type));
+      if (builtin) throw ctx.problem('builtin_entry', { detail: `${builtin.service_type} belongs to the platform.` });
+      const wrong = body.entries.flatMap(({ service_type, placement }) => placement.filter(key => !isPlacementKey(key)).map(key => `${service_type}: ${key}`));
+      if (wrong.length > 0) {
+        ctx.log.error({ alert: 'captain.catalog.invalid', keys: wrong }, 'placement keys that mean nothing were refused');
+        throw ctx.problem('invalid_placement', { detail: `Write pin:{ip}, pin:edge or anti:{service}. Not understood: ${wrong.join(', ')}.` });
+      }
+      const done = body.entries.map(entry => watch.catalog.merge(entry));
+      return { added: done.filter(each => each === 'added').length, updated: done.filter(each => each === 'updated').length };
+    },
+    startServices: ({ body, ...request }: Asked<'startServices'>) => operations.start(body.service_types, 'start-services', askerOf(request)),
+    instances: ({ body, ...request }: Asked<'instances'>) => operations.start(body.service_types, 'instances', askerOf(request)),
+    machines: async () => ({ items: await watch.samples.machines() }),
+    alerts: async () => ({ items: [...(await watch.alerts.list())] }),
+    postMortems: async ({ query }: Asked<'postMortems'>) => ({ items: (await watch.alerts.postMortems(query.service_type, query.limit ?? POST_MORTEMS)) as never }),
+    shutdown: ({ body, ...request }: Asked<'shutdown'>) => operations.shutdown(askerOf(request), body),
+    autoscaler: async () => machines.state(),
+    decide: ({ body, ...request }: Asked<'decide'>) => machines.decide(body.key, body.decision, askerOf(request)),
+    pending: async () => ({ items: (await machines.state()).pending }),
+    approve: ({ params, ...request }: Asked<'approve'>) => machines.decide(params.key, 'approve', askerOf(request)),
+    reject: ({ params, ...request }: Asked<'reject'>) => machines.decide(params.key, 'reject', askerOf(request)),
+  };
+}

@@ -1,0 +1,420 @@
+import { type InstanceRow, type KeyValue, type KnownProcess, type Logger, type ProcessHost, type ProcessId, type ProcessNews, StoreAbsent } from '@platform/sdk';
+import { type FleetEffect, type FleetEvent, type FleetLife, type FleetSettings, NEW_FLEET, runOf, type Slot, stepFleet, type UpgradeRun } from '../life/fleet-life.ts';
+import type { LifeEffect, LifeEvent } from '../life/instance-life.ts';
+import type { UpgradeEffect, UpgradeEvent } from '../life/upgrade-life.ts';
+import type { AlertBook } from './alert-book.ts';
+import { Instance, STATUS } from './instance.ts';
+import type { PlacementRefusal } from './placement-gate.ts';
+import type { PortReservations } from './port-reservations.ts';
+
+const LOOK_MS = 2_000;
+
+export interface FleetParts {
+  readonly machine: ProcessHost;
+  readonly kv: KeyValue;
+  readonly ports: PortReservations;
+  readonly alerts: AlertBook;
+  readonly settings: FleetSettings;
+  readonly log: Logger;
+  readonly now: () => Date;
+  readonly newId: () => string;
+  readonly versionOf: (service: string) => string;
+  /** Why the service may not start here now, asked again before an attempt of the last resort (SUP-031). */
+  readonly refusal: (service: string) => Promise<PlacementRefusal | undefined>;
+  /** Hears how an upgrade goes on. */
+  readonly tell: (progress: { run: UpgradeRun; service: string; phase: string; percent: number; message: string }) => void;
+  /** Something about an instance changed. */
+  readonly changed: (slot: Slot | undefined, instance: Instance) => void;
+}
+
+/** Carries out on this machine what {@link stepFleet} decides of all its instances. */
+export class Fleet {
+  readonly #parts: FleetParts;
+  readonly instances = new Map<string, Instance>();
+  readonly #deadlines = new Map<string, { at: number; attempt: number }>();
+  readonly #runDeadlines = new Map<string, number>();
+  readonly #leaving = new Map<string, { at: number; event: LifeEvent }>();
+  readonly #prepared = new Map<string, { attempt: number; make: (news: (news: ProcessNews) => void) => ProcessId }>();
+  readonly #listeners = new Set<() => void>();
+  readonly #rows = new Map<string, Promise<unknown>>();
+  #life: FleetLife = NEW_FLEET;
+  #slots = 0;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+  }
+
+  get life(): FleetLife {
+    return this.#life;
+  }
+
+  slot(id: string): Slot | undefined {
+    return this.#life.slots[id];
+  }
+
+  slotsOf(service: string): Slot[] {
+    return Object.values(this.#life.slots).filter(slot => slot.service === service);
+  }
+
+  upgradeOf(slot: string): UpgradeRun | undefined {
+    return runOf(this.#life, slot);
+  }
+
+  upgradeOfService(service: string): UpgradeRun | undefined {
+    return this.#life.upgrades[service];
+  }
+
+  /** Begins an instance; its port is taken by the time this answers. */
+  async begin(service: string, release = ''): Promise<Instance> {
+    const instance = this.#newInstance(service);
+    instance.port = await this.#parts.ports.reserve(this.#owner(instance.slot));
+    this.#hear({ type: 'add', slot: instance.slot, service, release });
+    this.tell(instance.slot, { type: 'start' });
+    return instance;
+  }
+
+  /** Takes over a process that another supervisor of this machine started (issue of the fleet: adoption). */
+  adopt(known: KnownProcess, row: InstanceRow | undefined): Instance {
+    const instance = this.#newInstance(known.service_type);
+    instance.port = known.port;
+    instance.build = known.build;
+    instance.begin({ pid: known.pid, started: known.started }, row ? Date.parse(row.started_at) : this.#parts.now().getTime());
+    this.#hear({ type: 'add', slot: instance.slot, service: known.service_type, release: known.release });
+    this.tell(instance.slot, { type: 'adopt' });
+    return instance;
+  }
+
+  /** Begins a rolling upgrade; answers the key of the next instance, or why not. */
+  async upgrade(old: Slot, release: string): Promise<Instance | 'self_target' | 'upgrade_in_progress' | 'unknown_instance'> {
+    if (this.#life.upgrades[old.service]) return 'upgrade_in_progress';
+    const next = this.#newInstance(old.service);
+    next.port = await this.#parts.ports.reserve(this.#owner(next.slot));
+    const refused = this.#hear({ type: 'upgrade', old: old.id, next: next.slot, release }).find(effect => effect.type === 'refused');
+    if (!refused) return next;
+    this.instances.delete(next.slot);
+    return refused.code;
+  }
+
+  tell(slot: string, event: LifeEvent): void {
+    this.#hear({ type: 'slot', slot, event });
+  }
+
+  /** Takes an instance out of turn, and tells it the rest when every router has had time to see that: until then it refuses nobody. */
+  leave(slot: string, event: LifeEvent): void {
+    this.tell(slot, { type: 'drain' });
+    this.#leaving.set(slot, { at: this.#parts.now().getTime() + this.#parts.settings.upgrade.seenMs, event });
+  }
+
+  tellUpgrade(service: string, event: UpgradeEvent): void {
+    this.#hear({ type: 'run', service, event });
+  }
+
+  /** Resolves when `done` says so of the present state, or when the signal ends. */
+  async until(done: () => boolean, signal: AbortSignal): Promise<boolean> {
+    while (!done() && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#listeners.add(resolve);
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      await promise;
+      this.#listeners.delete(resolve);
+    }
+    return done();
+  }
+
+  /** Runs what has fallen due. */
+  turn(): void {
+    const now = this.#parts.now().getTime();
+    for (const [slot, { at, attempt }] of [...this.#deadlines]) {
+      if (at > now) continue;
+      this.#deadlines.delete(slot);
+      this.tell(slot, { type: 'timer', attempt });
+    }
+    for (const [slot, { at, event }] of [...this.#leaving]) {
+      if (at > now) continue;
+      this.#leaving.delete(slot);
+      this.tell(slot, event);
+    }
+    for (const [service, at] of [...this.#runDeadlines]) {
+      if (at > now) continue;
+      this.#runDeadlines.delete(service);
+      this.tellUpgrade(service, { type: 'timer' });
+    }
+  }
+
+  /** First of every tick: processes that ended without our hearing of it (G-CAP-10). */
+  reap(): void {
+    for (const [slot, instance] of [...this.instances]) {
+      const { process } = instance;
+      const life = this.slot(slot)?.life;
+      if (!process || !life || this.#parts.machine.isAlive(process)) continue;
+      this.#ended(instance, life.attempt, 'ended');
+    }
+  }
+
+  /** Then looks at the health of everything that is due. */
+  async look(settleMs: number): Promise<void> {
+    const now = this.#parts.now().getTime();
+    const due = [...this.instances.values()].filter(instance => {
+      const phase = this.slot(instance.slot)?.life.phase;
+      if (phase === 'starting') return instance.said || now - instance.startedAt >= settleMs;
+      return phase === 'running' || phase === 'inactive';
+    });
+    await Promise.all(due.map(instance => this.#look(instance)));
+  }
+
+  /** Last: samples, and rows as they are now. */
+  publish(): void {
+    const now = this.#parts.now().getTime();
+    for (const instance of this.instances.values()) {
+      if (!instance.process) continue;
+      instance.sample(this.#parts.machine.usage(instance.process), now);
+      this.#write(instance, false);
+    }
+  }
+
+  /** Resolves when every row that was to be written is. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#rows.values());
+  }
+
+  #newInstance(service: string): Instance {
+    const instance = new Instance(`${service}#${++this.#slots}`, service);
+    this.instances.set(instance.slot, instance);
+    return instance;
+  }
+
+  #owner(slot: string): string {
+    return `${process.pid} ${slot}`;
+  }
+
+  #hear(event: FleetEvent): readonly FleetEffect[] {
+    const { fleet, effects } = stepFleet(this.#life, event, this.#parts.settings);
+    this.#life = fleet;
+    for (const effect of effects) this.#carryOut(effect);
+    for (const listener of [...this.#listeners]) listener();
+    return effects;
+  }
+
+  #carryOut(effect: FleetEffect): void {
+    if (effect.type === 'slot') {
+      const instance = this.instances.get(effect.slot);
+      if (instance) this.#carryOutOf(instance, effect.effect);
+    } else if (effect.type === 'run') this.#carryOutRun(effect);
+    else if (effect.type === 'gone') this.#forget(effect.slot);
+  }
+
+  #carryOutOf(instance: Instance, effect: LifeEffect): void {
+    const { machine, log, now } = this.#parts;
+    switch (effect.do) {
+      case 'prepare':
+        return void this.#prepare(instance, effect.attempt);
+      case 'spawn':
+        return this.#spawn(instance, effect.attempt);
+      case 'kill':
+        if (instance.process) machine.signal(instance.process, effect.signal);
+        return this.#write(instance, true);
+      case 'arm':
+        return void this.#deadlines.set(instance.slot, { at: now().getTime() + effect.ms, attempt: effect.attempt });
+      case 'disarm':
+        return void this.#deadlines.delete(instance.slot);
+      case 'look':
+        instance.said = true;
+        return void this.#look(instance);
+      case 'up':
+      case 'drained':
+        return this.#write(instance, true);
+      case 'clear':
+        log.info({ service_type: instance.service }, 'service process is back; its alert is over');
+        return void this.#parts.alerts.clear(instance.service);
+      case 'lost':
+        log.error({ service_type: instance.service, reason: effect.reason }, 'an instance of a running upgrade is down');
+        return this.#write(instance, true);
+      case 'down':
+        return this.#down(instance, effect);
+      case 'raise':
+        return this.#raise(instance, effect);
+      default:
+    }
+  }
+
+  #carryOutRun({ service, run, effect }: { service: string; run: UpgradeRun; effect: UpgradeEffect }): void {
+    if (effect.do === 'arm') this.#runDeadlines.set(service, this.#parts.now().getTime() + effect.ms);
+    else if (effect.do === 'disarm') this.#runDeadlines.delete(service);
+    else if (effect.do === 'tell') {
+      const port = this.instances.get(run.next)?.port;
+      // The reservation of the next one's port lasts no shorter than the upgrade does (H-30).
+      if (port !== undefined) void this.#parts.ports.renew(this.#owner(run.next), port).catch(() => undefined);
+      this.#parts.tell({ run, service, phase: effect.phase, percent: effect.percent, message: effect.message });
+    }
+  }
+
+  async #prepare(instance: Instance, attempt: number): Promise<void> {
+    const { machine, ports, refusal } = this.#parts;
+    const { slot, service } = instance;
+    try {
+      const life = this.slot(slot);
+      const refused = life?.life.alert === undefined ? undefined : await refusal(service);
+      if (refused) throw new Error(refused);
+      instance.port = await ports.reserve(this.#owner(slot), instance.port);
+      const release = life?.release ?? '';
+      const make = await machine.prepare({ service_type: service, port: instance.port, ...(release === '' ? {} : { release }) });
+      if (this.slot(slot)?.life.attempt === attempt) this.#prepared.set(slot, { attempt, make });
+      this.tell(slot, { type: 'prepared', attempt });
+    } catch (error) {
+      this.tell(slot, { type: 'failed', attempt, reason: reasonOf(error), absent: error instanceof StoreAbsent || isStoreAway(error) });
+    }
+  }
+
+  #spawn(instance: Instance, attempt: number): void {
+    const prepared = this.#prepared.get(instance.slot);
+    this.#prepared.delete(instance.slot);
+    const { slot } = instance;
+    let process: ProcessId;
+    try {
+      if (prepared?.attempt !== attempt) throw new Error('was not prepared');
+      process = prepared.make(news => {
+        if (news.type === 'ready') this.tell(slot, { type: 'ready', attempt });
+        else if (news.type === 'failed') this.tell(slot, { ...news, attempt });
+        else this.#ended(instance, attempt, news.reason);
+      });
+    } catch (error) {
+      queueMicrotask(() => this.tell(slot, { type: 'exited', attempt, reason: reasonOf(error) }));
+      return;
+    }
+    instance.build = this.slot(slot)?.release || this.#parts.machine.build;
+    instance.begin(process, this.#parts.now().getTime());
+    this.#write(instance, true);
+  }
+
+  #ended(instance: Instance, attempt: number, reason: string): void {
+    if (this.slot(instance.slot)?.life.attempt !== attempt) return;
+    this.tell(instance.slot, { type: 'exited', attempt, reason });
+    const phase = this.slot(instance.slot)?.life.phase;
+    // The next process is made later: what is kept of this one is no longer one.
+    if (phase === undefined || phase === 'waiting' || phase === 'given_up' || phase === 'lost') instance.process = undefined;
+  }
+
+  async #look(instance: Instance): Promise<void> {
+    const { machine, now } = this.#parts;
+    const { slot, service, port } = instance;
+    const attempt = this.slot(slot)?.life.attempt;
+    if (instance.looking || port === undefined || attempt === undefined) return;
+    instance.looking = true;
+    const answer = await machine.health(service, port, LOOK_MS).finally(() => {
+      instance.looking = false;
+    });
+    if (this.slot(slot)?.life.attempt !== attempt) return;
+    instance.saw(answer, now());
+    if (answer.ok) this.tell(slot, { type: 'healthy', attempt });
+    else this.tell(slot, { type: 'unhealthy', attempt, reason: answer.reason, warming: answer.warming, age_ms: now().getTime() - instance.startedAt });
+  }
+
+  #down(instance: Instance, { reason, absent, again_ms }: Extract<LifeEffect, { do: 'down' }>): void {
+    const fields = { service_type: instance.service, reason, restarts: this.slot(instance.slot)?.life.restarts, again_ms };
+    if (absent) this.#parts.log.warn(fields, 'service process waits for a store');
+    else {
+      this.#parts.log.error(fields, 'service process is down');
+      if (/EADDRINUSE|cannot be opened/.test(reason)) this.#parts.log.error({ alert: 'captain.service.bind_failed', ...fields, port: instance.port }, 'a service could not have its port');
+    }
+    if (!absent) this.#keep(instance, reason);
+    this.#write(instance, true);
+  }
+
+  #raise(instance: Instance, { reason, restarts }: Extract<LifeEffect, { do: 'raise' }>): void {
+    const { alerts, log, machine, now, ports } = this.#parts;
+    const { service, port } = instance;
+    log.error({ alert: 'captain.service.failed', service_type: service, restarts, reason }, 'service process was given up; last-resort attempts go on');
+    void alerts.raise({ service_type: service, restarts, reason, log_path: machine.logPath(service), at: now().toISOString() });
+    this.#remove(instance);
+    if (port !== undefined) void ports.free(port).catch(() => undefined);
+    instance.port = undefined;
+  }
+
+  #keep(instance: Instance, reason: string): void {
+    const { alerts, machine, newId, now } = this.#parts;
+    const { service, build, looks } = instance;
+    void alerts.keep({
+      post_mortem_id: newId(),
+      service_type: service,
+      restarts: this.slot(instance.slot)?.life.restarts ?? 0,
+      reason,
+      log_path: machine.logPath(service),
+      at: now().toISOString(),
+      ip: machine.ip,
+      pid: instance.process?.pid ?? null,
+      build,
+      looks: [...looks],
+    });
+  }
+
+  #forget(slot: string): void {
+    const instance = this.instances.get(slot);
+    this.instances.delete(slot);
+    this.#leaving.delete(slot);
+    this.#deadlines.delete(slot);
+    this.#prepared.delete(slot);
+    if (!instance) return;
+    this.#remove(instance);
+    if (instance.port !== undefined) void this.#parts.ports.free(instance.port).catch(() => undefined);
+  }
+
+  #remove(instance: Instance): void {
+    const { machine, log } = this.#parts;
+    const { service, port } = instance;
+    if (port === undefined) return;
+    const row = { service_type: service, ip: machine.ip, port };
+    this.#inTurn(`${service} ${port}`, () => machine.instances.remove(row)).catch(error =>
+      log.warn({ service_type: service, err: error }, 'the row of a process that is gone stays until it is stale'),
+    );
+    this.#parts.changed(undefined, instance);
+  }
+
+  /** Says in the registry what the instance is now. One row is written by one hand at a time. */
+  #write(instance: Instance, tell: boolean): void {
+    const { machine, log, versionOf } = this.#parts;
+    const { service, port, process } = instance;
+    if (port === undefined || !process) return;
+    if (tell) this.#parts.changed(this.slot(instance.slot), instance);
+    this.#inTurn(`${service} ${port}`, async () => {
+      const life = this.slot(instance.slot)?.life;
+      const status = life && STATUS[life.phase];
+      if (!life || !status || instance.port !== port) return;
+      await machine.instances.write(
+        {
+          service_type: service,
+          ip: machine.ip,
+          port,
+          pid: process.pid,
+          status,
+          version: `${versionOf(service)}.${instance.build}`,
+          metrics: instance.metrics,
+          restarts: life.restarts,
+          api_calls: instance.apiCalls,
+          started_at: new Date(instance.startedAt).toISOString(),
+          last_health_at: instance.lastHealthAt,
+          failures: life.failures,
+          log_path: machine.logPath(service),
+        },
+        tell,
+      );
+    }).catch(error => log.warn({ service_type: service, err: error }, 'the registry of instances does not take a row'));
+  }
+
+  #inTurn(key: string, work: () => Promise<void>): Promise<void> {
+    const turn = (this.#rows.get(key) ?? Promise.resolve()).then(work, work);
+    const settled = turn.catch(() => undefined);
+    this.#rows.set(key, settled);
+    void settled.then(() => this.#rows.get(key) === settled && this.#rows.delete(key));
+    return turn;
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  const messages: string[] = [];
+  for (let at = error; at instanceof Error && messages.length < 5; at = at.cause) messages.push(at.message);
+  return messages.join(': ') || String(error);
+};
+
+/** The shared store answers nothing: ports cannot be taken until it is back. */
+const isStoreAway = (error: unknown): boolean =>
+  error instanceof Error && /ECONNREFUSED|ECONNRESET|Connection is closed|MaxRetriesPerRequest|Command timed out|LOADING/.test(`${error.name} ${error.message}`);

@@ -1,0 +1,297 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { InstanceRow, Runnable } from '@platform/sdk';
+import { openTestStores, type TestStores } from '@platform/testing';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ManualClock } from '../../../kernel/base/clock.ts';
+import { keyValuePort } from '../../../kernel/host/key-value-port.ts';
+import { MachineLoad } from '../../../kernel/host/process/process-usage.ts';
+import { connectKeyValue } from '../../../kernel/storage/key-value.ts';
+import type { SupervisorContext } from '../src/context.ts';
+import type { ControlGate } from '../src/control/control-gate.ts';
+import { Catalog } from '../src/fleet/catalog.ts';
+import { variablesOf } from '../src/machines/environment-file.ts';
+import { HostSamples, isSaturated } from '../src/machines/host-samples.ts';
+import { Machines, type Provisioner } from '../src/machines/machines.ts';
+import { ModuleKitProvisioner } from '../src/machines/module-kit-provisioner.ts';
+import type { Supervisor } from '../src/supervisor.ts';
+import { service } from './fixtures/machine-box.ts';
+
+let stores: TestStores;
+let redis: Redis;
+let kv: Awaited<ReturnType<typeof keyValuePort>>;
+let close: () => Promise<void>;
+const scratch = mkdtempSync(join(tmpdir(), 'platform-test-'));
+beforeAll(async () => {
+  stores = await openTestStores();
+  redis = new Redis(stores.stores.keyValueUrl);
+  const store = await connectKeyValue(stores.stores.keyValueUrl);
+  kv = await keyValuePort(store);
+  close = async () => {
+    await kv[Symbol.asyncDispose]();
+    await store.close();
+  };
+});
+beforeEach(() => redis.flushall());
+afterAll(async () => {
+  redis?.disconnect();
+  await close?.();
+  await stores?.[Symbol.asyncDispose]();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+/** A fleet whose machines only say what they need, under the leader that is to be tried; the store is real, and time is advanced. */
+class FleetUnderTest {
+  readonly clock: ManualClock;
+  readonly made: string[] = [];
+  readonly destroyed: string[] = [];
+  readonly asked: { service: string; path: string; as: string | undefined; at: { ip: string } | undefined; body: unknown }[] = [];
+  readonly alerts: { alert: string; reason: string }[] = [];
+  readonly samples = new HostSamples(kv);
+  readonly load = new Map<string, number>();
+  services: Runnable[] = [service('stat', 30)];
+  rows: InstanceRow[] = [];
+  unable: string | undefined;
+  readonly machines: Machines;
+
+  constructor(profile: string, { ip = '10.0.0.1', maxMachines = 3, clock = new ManualClock() }: { ip?: string; maxMachines?: number; clock?: ManualClock } = {}) {
+    this.clock = clock;
+    const line = (fields: object) => {
+      if ('alert' in fields) this.alerts.push(fields as never);
+    };
+    const ctx = {
+      config: { provisionProfile: profile, maxMachines },
+      kv,
+      clock,
+      log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: line },
+      processes: { ip, instances: { rows: async () => this.#supervisors() } },
+      backends: {
+        fetch: async (name: string, path: string, init: { as?: string; at?: { ip: string }; body?: string }) => {
+          this.asked.push({ service: name, path, as: init.as, at: init.at, body: init.body === undefined ? undefined : JSON.parse(init.body) });
+          return new Response(null, { status: 202 });
+        },
+      },
+      problem: (code: string) => Object.assign(new Error(code), { code }),
+    } as unknown as SupervisorContext;
+    const gate = { pass: async (_question: object, _steps: object, work: () => Promise<unknown>) => work() } as unknown as ControlGate;
+    const supervisor = { ctx, samples: this.samples, catalog: new Catalog({ runnable: () => this.services }), rows: async () => this.rows, edgeIp: async () => '10.0.0.1' } as unknown as Supervisor;
+    const provisioner: Provisioner = {
+      kind: 'test',
+      unable: () => this.unable,
+      create: async name => {
+        const made = `10.0.0.${this.made.length + 2}`;
+        this.made.push(name);
+        await this.joins(made);
+        return made;
+      },
+      destroy: async gone => void this.destroyed.push(gone),
+    };
+    this.machines = new Machines(supervisor, gate, provisioner);
+  }
+
+  async joins(ip: string, cpu = 5): Promise<void> {
+    await this.samples.join(ip);
+    this.load.set(ip, cpu);
+  }
+
+  /** Everything says what it needs, and whoever leads looks at it, every three seconds. */
+  async pass(seconds: number): Promise<void> {
+    for (let left = seconds; left > 0; left -= 3) {
+      await this.clock.advance('3s');
+      for (const [ip, cpu_pct] of this.load) {
+        const usage = { cpu_pct, mem_pct: 10, used_mb: 100 };
+        await this.samples.publish({ ip, ...usage, saturated: isSaturated(usage), saturated_service: isSaturated(usage) ? 'stat' : null, sampled_at: this.clock.now().toISOString() });
+      }
+      await this.machines.tick();
+      await this.machines.settled();
+    }
+  }
+
+  #supervisors(): InstanceRow[] {
+    return [...this.load.keys()].map(ip => ({ service_type: 'captain', ip, port: 1, status: 'Active' }) as InstanceRow);
+  }
+}
+
+describe('the machines of the fleet', () => {
+  test('SUP-050 SUP-053 SUP-054 SUP-055 SUP-056 SUP-105 from saturation to a machine, from it to a service on it, and back when all is idle', async () => {
+    const fleet = new FleetUnderTest('auto', { maxMachines: 2 });
+    await fleet.joins('10.0.0.1', 95);
+    await fleet.pass(63);
+    expect([fleet.made, await redis.lrange('captain:provision:order', 0, -1)]).toEqual([['platform-2'], ['10.0.0.1', '10.0.0.2']]);
+    // Still saturated: the machine that is there now takes the service, over the channel that may do nothing else.
+    await fleet.pass(363);
+    expect(fleet.asked).toEqual([{ service: 'captain', path: '/v1/captain/instances', as: 'remote', at: expect.objectContaining({ ip: '10.0.0.2' }), body: { service_types: ['stat'] } }]);
+    fleet.load.set('10.0.0.1', 5);
+    await fleet.pass(603);
+    expect(fleet.asked.at(-1)).toMatchObject({ path: '/v1/captain/shutdown', at: { ip: '10.0.0.2' } });
+    expect([fleet.destroyed, await redis.lrange('captain:provision:order', 0, -1), await redis.exists('captain:host:10.0.0.2')]).toEqual([['10.0.0.2'], ['10.0.0.1'], 0]);
+    fleet.load.delete('10.0.0.2');
+    await fleet.pass(1_300);
+    expect(fleet.destroyed).toEqual(['10.0.0.2']);
+  });
+
+  test('SUP-049 SUP-112 are judged by one leader, whose lock lasts thirty seconds and passes on', async () => {
+    const clock = new ManualClock();
+    const first = new FleetUnderTest('auto', { ip: '10.0.0.1', clock });
+    const second = new FleetUnderTest('auto', { ip: '10.0.0.2', clock });
+    await first.machines.tick();
+    await second.machines.tick();
+    expect([(await second.machines.state()).leader_ip, (await redis.ttl('captain:lock:machines')) > 25, (await redis.ttl('captain:lock:machines')) <= 30]).toEqual(['10.0.0.1', true, true]);
+    await first.machines.leave();
+    await second.machines.tick();
+    expect((await first.machines.state()).leader_ip).toBe('10.0.0.2');
+  });
+
+  test('SUP-051 SUP-076 SUP-100 wait under the profile manual for somebody’s word, for an hour', async () => {
+    const fleet = new FleetUnderTest('manual');
+    await fleet.joins('10.0.0.1', 95);
+    await fleet.pass(63);
+    expect(fleet.made).toEqual([]);
+    expect(await redis.hkeys('captain:provision:pending')).toEqual(['provision:next']);
+    const [pending] = (await fleet.machines.state()).pending;
+    expect(pending).toMatchObject({ key: 'provision:next', kind: 'provision', reason: expect.stringContaining('10.0.0.1 (stat) saturated') });
+    expect(Date.parse(pending!.expires_at) - Date.parse(pending!.created_at)).toBe(3_600_000);
+    const asker = { channel: 'socket', uid: 0 } as const;
+    expect(await fleet.machines.decide('provision:next', 'approve', asker)).toEqual({ key: 'provision:next', decision: 'approve' });
+    await fleet.pass(3);
+    expect(fleet.made).toEqual(['platform-2']);
+    await expect(fleet.machines.decide('provision:next', 'approve', asker)).rejects.toMatchObject({ code: 'pending_not_found' });
+    await fleet.pass(303);
+    fleet.load.set('10.0.0.1', 50);
+    await fleet.clock.advance('61m');
+    expect((await fleet.machines.state()).pending).toEqual([]);
+  });
+
+  test('SUP-052 SUP-108 are not added under never or a word nobody knows, and it is said what would have been', async () => {
+    for (const profile of ['never', 'allways']) {
+      await redis.flushall();
+      const fleet = new FleetUnderTest(profile);
+      await fleet.joins('10.0.0.1', 95);
+      await fleet.pass(63);
+      expect([fleet.made, fleet.alerts.map(({ alert }) => alert), await redis.exists('captain:provision:pending')]).toEqual([[], ['captain.provision.dry_run'], 0]);
+    }
+  });
+
+  test('SUP-108 a fleet that is full, or has nothing to make machines with, says so in one line', async () => {
+    const full = new FleetUnderTest('auto', { maxMachines: 1 });
+    await full.joins('10.0.0.1', 95);
+    await full.pass(63);
+    expect(full.alerts).toMatchObject([{ alert: 'captain.scale.capacity', reason: expect.stringContaining('saturated') }]);
+    await redis.flushall();
+    const without = new FleetUnderTest('auto');
+    without.unable = 'Neither tofu nor terraform is on PATH.';
+    await without.joins('10.0.0.1', 95);
+    await without.pass(63);
+    expect([without.made, without.alerts]).toMatchObject([[], [{ alert: 'captain.scale.capacity', reason: 'Neither tofu nor terraform is on PATH.' }]]);
+  });
+});
+
+describe('a module kit', () => {
+  const SECRET = 'DATABASE_PASSWORD=hunter2-and-more';
+  const kits = fileURLToPath(new URL('../machines/', import.meta.url));
+  const parts = (module: string, dataDir: string) => {
+    mkdirSync(dataDir, { recursive: true });
+    const envFile = join(dataDir, 'machine.env');
+    writeFileSync(envFile, `${SECRET}\n`, { mode: 0o600 });
+    const invite = async () => JSON.stringify({ enrollment: 'join-secret-text' });
+    return {
+      module,
+      machine: { invite, ip: '10.0.0.1' },
+      samples: new HostSamples(kv),
+      dataDir,
+      envFile,
+      log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+    };
+  };
+  const everything = (folder: string): string =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile() && entry.name !== 'machine.env')
+      .map(entry => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+      .join('\n');
+
+  test('SUP-057 is refused in one line where neither program is on PATH, and where the folder is none', () => {
+    expect(new ModuleKitProvisioner({ ...parts(join(kits, 'container'), join(scratch, 'a')), path: scratch }).unable()).toBe(
+      'Neither tofu nor terraform is on PATH: install OpenTofu 1.6 or newer, or set PLATFORM_CAPTAIN_MACHINE_KIT=local.',
+    );
+    expect(new ModuleKitProvisioner(parts('/nowhere', join(scratch, 'a'))).unable()).toContain('/nowhere is no kit and no folder with a main.tf');
+    for (const kit of ['container', 'cloud', 'hypervisor']) for (const file of ['main.tf', 'variables.tf']) expect(existsSync(join(kits, kit, file))).toBe(true);
+  });
+
+  /** A program of the same words as OpenTofu, that notes what it is called with: where there is none, this is what shows what leaves us. */
+  const program = (folder: string): string => {
+    mkdirSync(folder, { recursive: true });
+    const script = `#!/bin/sh
+echo "$@" >> ${folder}/args
+case "$1" in
+  apply) printf '{"secret":"%s"}' "$TF_VAR_env_file" > terraform.tfstate; env | grep -c '^TF_VAR_' >> ${folder}/inputs; printf '%s' "$TF_VAR_env_file" > ${folder}/told;;
+  destroy) [ -s terraform.tfstate ] || exit 3; echo '{}' > terraform.tfstate;;
+  output) echo '{"ip":{"value":"10.0.0.2"},"id":{"value":"m-1"}}';;
+esac
+echo "did $1"
+`.replace('echo "did $1"\n', '[ "$1" = output ] || echo "did $1"\n');
+    writeFileSync(join(folder, 'tofu'), script, { mode: 0o755 });
+    return folder;
+  };
+
+  test('SUP-057 SUP-058 SUP-059 gives inputs by the environment alone, and keeps no secret in clear: in no argument, no log, no state', async () => {
+    const [dataDir, bin] = [join(scratch, 'b'), program(join(scratch, 'bin'))];
+    const provisioner = new ModuleKitProvisioner({ ...parts(join(kits, 'cloud'), dataDir), path: bin });
+    expect(provisioner.unable()).toBeUndefined();
+    expect(await provisioner.create('platform-2')).toBe('10.0.0.2');
+    expect(readFileSync(join(bin, 'told'), 'utf8')).toContain(SECRET);
+    expect(readFileSync(join(bin, 'inputs'), 'utf8').trim()).toBe('5');
+    const kept = everything(dataDir);
+    expect([kept.includes('hunter2'), kept.includes('join-secret-text'), readFileSync(join(bin, 'args'), 'utf8').includes('hunter2')]).toEqual([false, false, false]);
+    expect(statSync(join(dataDir, 'machines', 'platform-2', 'state.sealed')).mode & 0o777).toBe(0o600);
+    await provisioner.destroy('10.0.0.2');
+    expect([existsSync(join(dataDir, 'machines', 'platform-2')), readdirSync(tmpdir()).filter(name => name.startsWith('platform-machine-'))]).toEqual([false, []]);
+    expect(readFileSync(join(bin, 'args'), 'utf8')).not.toContain('-out');
+  });
+
+  test('SUP-059 what a program says of a failure repeats no secret', async () => {
+    const bin = join(scratch, 'failing');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'tofu'), `#!/bin/sh\n[ "$1" = init ] && exit 0\necho "could not: $TF_VAR_env_file" >&2\nexit 1\n`, { mode: 0o755 });
+    const provisioner = new ModuleKitProvisioner({ ...parts(join(kits, 'cloud'), join(scratch, 'c')), path: bin });
+    await expect(provisioner.create('platform-2')).rejects.toThrow(/could not: \[sensitive\]/);
+  });
+
+  test('SUP-058 an environment file is lines of names and values, and one that others can read is refused', async () => {
+    expect(variablesOf('# a comment\nA_B=1\n\nC="two words"\nnot a line\n')).toEqual({ A_B: '1', C: 'two words' });
+    const open = parts(join(kits, 'cloud'), join(scratch, 'd'));
+    writeFileSync(open.envFile, SECRET, { mode: 0o644 });
+    rmSync(open.envFile);
+    writeFileSync(open.envFile, SECRET, { mode: 0o644 });
+    await expect(new ModuleKitProvisioner({ ...open, path: join(scratch, 'bin') }).create('platform-2')).rejects.toThrow('can be read by others');
+  });
+});
+
+test('SUP-060 a container reports its own accounting, by either version of control groups', () => {
+  const [two, one] = [join(scratch, 'v2'), join(scratch, 'v1')];
+  mkdirSync(two);
+  for (const folder of ['cpuacct', 'memory']) mkdirSync(join(one, folder), { recursive: true });
+  let now = 1_000;
+  const write = (usage_us: number) => {
+    writeFileSync(join(two, 'cpu.stat'), `usage_usec ${usage_us}\n`);
+    writeFileSync(join(one, 'cpuacct', 'cpuacct.usage'), String(usage_us * 1_000));
+  };
+  writeFileSync(join(two, 'memory.current'), '104857600\n');
+  writeFileSync(join(two, 'memory.max'), '209715200\n');
+  writeFileSync(join(two, 'cpu.max'), '100000 100000\n');
+  writeFileSync(join(one, 'memory', 'memory.usage_in_bytes'), '104857600');
+  writeFileSync(join(one, 'memory', 'memory.limit_in_bytes'), '209715200');
+  for (const root of [two, one]) {
+    now = 1_000;
+    write(0);
+    const load = new MachineLoad(root, () => now);
+    load.look('cgroup');
+    write(500_000);
+    now += 1_000;
+    expect(load.look('cgroup')).toMatchObject({ mem_pct: 50, used_mb: 100, ...(root === two ? { cpu_pct: 50 } : {}) });
+  }
+  // Where there is no such accounting, the machine's own is better than none.
+  expect(new MachineLoad(join(scratch, 'none')).look('cgroup').used_mb).toBeGreaterThan(0);
+});
