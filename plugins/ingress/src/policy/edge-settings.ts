@@ -27,16 +27,16 @@ export class EdgeSettings {
     this.#defaults = { waf: MODES[ctx.config.waf] ?? 'off', limited: ctx.config.rateLimit, rps: ctx.config.rateLimitRps };
   }
 
-  /** Never fails: while the administration cannot be read, the platform's defaults hold. */
+  /** Never fails: while the administration cannot be read, what was last known holds, or else the platform's defaults. A fault switches no screening off. */
   of(envId: string | null): Promise<Settings> {
     return envId === null ? Promise.resolve(this.#defaults) : this.#known.get(envId, () => this.#read(envId));
   }
 
   async #read(envId: string): Promise<Settings> {
     const set = await this.#ctx.policy.attributes(SETTINGS_OF, envId).catch(error => {
-      this.#ctx.log.debug({ env_id: envId, err: error }, 'settings of an environment could not be read; the defaults hold');
-      return {} as Readonly<Record<string, unknown>>;
+      this.#ctx.log.warn({ env_id: envId, err: error }, 'settings of an environment could not be read; what was last known holds');
     });
+    if (!set) return this.#known.peek(envId) ?? this.#defaults;
     const rps = set['rate_limit_rps'];
     return {
       waf: MODES[String(set['waf_mode'] ?? set['waf_enabled'])] ?? this.#defaults.waf,

@@ -1,0 +1,23 @@
+import type { CacheOptions } from '@platform/sdk';
+import { TimedCache } from '@platform/kernel/base/cache';
+import { expect, test } from 'vitest';
+import { EdgeSettings } from '../../src/policy/edge-settings.ts';
+
+test('an administration that cannot be read switches off no screening that an environment asked for', async () => {
+  let [now, fails] = [0, false];
+  const warned: unknown[] = [];
+  const ctx = {
+    cache: <V>(options: CacheOptions<V>) => new TimedCache(options, () => now),
+    config: { waf: 'off', rateLimit: false, rateLimitRps: 100 },
+    log: { warn: (fields: unknown) => warned.push(fields) },
+    policy: { attributes: async () => (fails ? Promise.reject(new Error('gone')) : { waf_mode: 'block', rate_limit_enabled: true, rate_limit_rps: 5 }) },
+  };
+  const settings = new EdgeSettings(ctx as never);
+  expect(await settings.of('env-1')).toEqual({ waf: 'block', limited: true, rps: 5 });
+  [now, fails] = [60_000, true];
+  expect(await settings.of('env-1')).toEqual({ waf: 'block', limited: true, rps: 5 });
+  expect(await settings.of('env-2')).toEqual({ waf: 'off', limited: false, rps: 100 });
+  expect(warned).toHaveLength(2);
+  [now, fails] = [120_000, false];
+  expect(await settings.of('env-2')).toEqual({ waf: 'block', limited: true, rps: 5 });
+});
