@@ -177,6 +177,8 @@ export class GuestPool implements AsyncDisposable {
     if (this.#closed) return;
     const begin = () => {
       if (this.#closed) return;
+      // Whoever was late while the next process was waited for has replaced this one too.
+      slot.process[Symbol.dispose]();
       slot.begun = performance.now();
       slot.process = this.#process(slot);
       for (const [id, running] of slot.running) this.#start(id, running);

@@ -25,6 +25,7 @@ export class LockedProcess implements Disposable {
   readonly loaded = new Set<string>();
   #said = '';
   #ended = false;
+  #disposed = false;
 
   constructor({ pages, heapMb, heard, died }: LockedProcessOptions) {
     this.#folder = mkdtempSync(join(tmpdir(), 'platform-guest-'));
@@ -56,8 +57,9 @@ export class LockedProcess implements Disposable {
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
-  /** The execution whose guest the process entered last. */
+  /** The execution whose guest the process entered last; 0 for none, and after the process was disposed of. */
   get marked(): number {
+    if (this.#disposed) return 0;
     const buffer = new Float64Array(1);
     return readSync(this.#mark, new Uint8Array(buffer.buffer), 0, 8, 0) === 8 ? (buffer[0] as number) : 0;
   }
@@ -67,6 +69,8 @@ export class LockedProcess implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
     this.#ended = true;
     this.kill();
     closeSync(this.#mark);
