@@ -4,7 +4,7 @@ import type { FieldFault, Request } from '@platform/sdk';
 import { newId } from '../base/ids.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { type Peer, peerOf } from '../identity/tls.ts';
-import { nulFaults } from './schema.ts';
+import { characterFaults } from './schema.ts';
 
 export const CORRELATION_HEADER = 'x-platform-correlation-id';
 const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -91,19 +91,19 @@ export async function readJson(req: IncomingMessage, limit: number): Promise<unk
   } catch {
     throw kernelProblem('malformed', { detail: 'The body is not JSON.' });
   }
-  // The parser takes U+0000 in this form alone, so that most bodies are looked through once.
-  if (text.includes('\\u0000')) refuseNul(nulFaults(value));
+  // The parser takes U+0000 and halves of pairs in these forms alone, so that most bodies are looked through once.
+  if (/\\u(?:0000|d[89a-f])/i.test(text)) refuseCharacters(characterFaults(value));
   return value;
 }
 
 /** Path and query of a request, for doors of every kind. */
 export function refuseNulIn({ pathname, search, searchParams }: URL): void {
-  if (/%00/.test(pathname)) refuseNul([{ pointer: '/path', code: 'nul_character', message: 'contains U+0000' }]);
-  if (/%00/.test(search)) refuseNul(nulFaults(Object.fromEntries(searchParams), '/query'));
+  if (/%00/.test(pathname)) refuseCharacters([{ pointer: '/path', code: 'nul_character', message: 'contains U+0000' }]);
+  if (/%00/.test(search)) refuseCharacters(characterFaults(Object.fromEntries(searchParams), '/query'));
 }
 
-function refuseNul(errors: readonly FieldFault[]): void {
-  if (errors.length > 0) throw kernelProblem('validation_failed', { extra: { errors }, detail: 'Text may hold every character but U+0000; errors says where it is.' });
+function refuseCharacters(errors: readonly FieldFault[]): void {
+  if (errors.length > 0) throw kernelProblem('validation_failed', { extra: { errors }, detail: 'Text may hold every character but U+0000, and no half of a surrogate pair; errors says where it is.' });
 }
 
 /** By its events: an iterator over a request costs as much as the rest of a small one. What comes after the limit is not kept. */

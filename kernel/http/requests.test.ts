@@ -128,11 +128,13 @@ describe('a path and its query', () => {
   test.each<[string, string, string, string | undefined, string[]]>([
     ['a member', 'POST', '/v1/things', '{"name":"a\\u0000b"}', ['/name']],
     ['a member of a member, and the name of another', 'POST', '/v1/things', '{"name":"x","notes":"\\u0000","a\\u0000/b":1}', ['/notes', '/a\uFFFD~1b']],
+    ['a member as half of a surrogate pair', 'POST', '/v1/things', '{"name":"\\uD83D","notes":"\\ude00 x"}', ['/name', '/notes']],
+    ['the name of a member as half of a pair', 'POST', '/v1/things', '{"name":"x","\\ud83d":1}', ['/\uFFFD']],
     ['the query', 'GET', '/v1/things?cursor=a%00', undefined, ['/query/cursor']],
     ['the query of a stream', 'GET', '/v1/ticks?token=%00', undefined, ['/query/token']],
     ['the path', 'GET', '/v1/things/a%00b', undefined, ['/path']],
     ['the path of a door that takes any', 'GET', '/v1/tagged/a/%00', undefined, ['/path']],
-  ])('F-19 U+0000 in %s is refused with its place', async (_, method, path, body, pointers) => {
+  ])('F-19 U+0000, or text no database keeps, in %s is refused with its place', async (_, method, path, body, pointers) => {
     const answer = await host.fetch(path, { method, persona: writer, ...(body === undefined ? {} : { body }) });
     expect([answer.status, answer.json['code']]).toEqual([400, 'validation_failed']);
     expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toEqual(pointers);
@@ -141,6 +143,8 @@ describe('a path and its query', () => {
   test('F-19 what only looks like U+0000 is text like any other', async () => {
     const answer = await host.fetch('/v1/things/one', { method: 'PUT', persona: writer, body: JSON.stringify({ name: 'C:\\u0000' }) });
     expect([answer.status, answer.json['name']]).toEqual([200, 'C:\\u0000']);
+    const whole = await host.fetch('/v1/things/one', { method: 'PUT', persona: writer, body: '{"name":"\\ud83d\\ude00"}' });
+    expect([whole.status, whole.json['name']]).toEqual([200, '😀']);
     expect((await host.fetch('/v1/tagged/%2500')).json).toEqual({ rest: '%00' });
   });
 

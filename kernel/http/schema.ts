@@ -84,26 +84,33 @@ function closeNode(node: SchemaNode): SchemaNode {
 }
 
 /**
- * Where a value carries U+0000, which no database of ours takes as text: each place as a fault with its JSON pointer, up to ten (F-19).
- * Names of members are looked at as well.
+ * Where a value carries U+0000 or half of a surrogate pair, which no database of ours takes as text: each place as a fault with its JSON pointer,
+ * up to ten (F-19). Names of members are looked at as well.
  */
-export function nulFaults(value: unknown, base = ''): FieldFault[] {
+export function characterFaults(value: unknown, base = ''): FieldFault[] {
   const faults: FieldFault[] = [];
   const look = (node: unknown, pointer: string): void => {
     if (faults.length >= MAX_FAULTS) return;
     if (typeof node === 'string') {
-      if (node.includes('\0')) faults.push({ pointer, code: 'nul_character', message: 'contains U+0000' });
+      const fault = characterFault(node);
+      if (fault) faults.push({ pointer, ...fault });
       return;
     }
     if (typeof node !== 'object' || node === null) return;
     for (const [name, child] of Object.entries(node)) {
       const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      if (name.includes('\0')) faults.push({ pointer: at.replaceAll('\0', '\uFFFD'), code: 'nul_character', message: 'contains U+0000' });
+      const fault = characterFault(name);
+      if (fault) faults.push({ pointer: at.replaceAll('\0', '\uFFFD').toWellFormed(), ...fault });
       else look(child, at);
     }
   };
   look(value, base);
   return faults;
+}
+
+function characterFault(text: string): Omit<FieldFault, 'pointer'> | undefined {
+  if (text.includes('\0')) return { code: 'nul_character', message: 'contains U+0000' };
+  return text.isWellFormed() ? undefined : { code: 'lone_surrogate', message: 'contains half of a surrogate pair' };
 }
 
 /** Reads query text into the types its schema names. What does not read stays text, for the validator to refuse by name. */

@@ -13,7 +13,7 @@ beforeEach(() => Object.assign(desk, { asked: [], refuses: false, wait: undefine
 
 /** A guest that gives this text back, whatever it is asked. */
 const says = (text: string) => {
-  const escaped = text.replaceAll('"', '\\22');
+  const escaped = text.replaceAll('\\', '\\5c').replaceAll('"', '\\22');
   return wat(`(data (i32.const 64) "${escaped}") (func (export "hook") (param i32 i32) (result i64) (i64.or (i64.shl (i64.const 64) (i64.const 32)) (i64.const ${text.length})))`);
 };
 const imports = { ask: '/v1/internal/score' };
@@ -46,6 +46,15 @@ test('FUN-019 FUN-023 the hook protocol carries accept or reject with reason and
   const seen = await run(host, 'malformed', { context: { a: 1 } });
   expect(seen.result).toEqual({ a: 1 });
   expect(await refusal(run(host, 'malformed', { protocol: 'hook' }))).toMatchObject({ status: 422, code: 'trap', detail: 'hook_protocol' });
+});
+
+test('a result that the database cannot keep is a trap, and no execution is left running', async () => {
+  for (const [product, said] of Object.entries({ half: '{"a":"\\ud800"}', nul: '["\\u0000"]' })) {
+    await published(host, says(said), { product });
+    expect(await refusal(run(host, product))).toMatchObject({ status: 422, code: 'trap', detail: 'The result has a character U+0000 or half of a surrogate pair.' });
+  }
+  await published(host, says('"\\\\u0000 and \\ud83d\\ude00"'), { product: 'whole' });
+  expect((await run(host, 'whole')).result).toBe('\\u0000 and 😀');
 });
 
 test('FUN-011 FUN-012 an execution has a key: a replay gets what was recorded, also while it runs, and nothing runs twice', async () => {

@@ -50,7 +50,7 @@ export class HostCalls {
     target: CallTarget,
     { name, number, body, signal }: { name: string; number: number; body: Uint8Array; signal: AbortSignal },
   ): Promise<{ record: CallRecord; body?: Uint8Array; fuel: number }> {
-    const path = target.imports[name];
+    const path = Object.hasOwn(target.imports, name) ? target.imports[name] : undefined;
     const begun = performance.now();
     const record = (status: number): CallRecord => ({ name, path: path ?? '', status, ms: Math.round((performance.now() - begun) * 10) / 10 });
     if (path === undefined) return { record: record(0), fuel: CALL_FUEL };

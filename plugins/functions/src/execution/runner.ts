@@ -29,6 +29,8 @@ export interface Attempt {
 /** So often a module may break the engine in ten minutes before it is refused. */
 const MAX_BREAKS = 3;
 const BREAK_MS = 600_000;
+/** Characters that JSON can write and the database cannot keep. What is written is escaped only where it must be. */
+const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** Runs a module's hook once, in the pool, within the limits of its environment. */
 export class Runner {
@@ -85,6 +87,7 @@ export class Runner {
 
   #blame(hash: string): void {
     const now = this.#ctx.clock.now().getTime();
+    for (const [known, times] of this.#broke) if ((times.at(-1) ?? 0) <= now - BREAK_MS) this.#broke.delete(known);
     this.#broke.set(hash, [...(this.#broke.get(hash) ?? []).filter(at => at > now - BREAK_MS), now]);
     this.#ctx.log.warn({ module: hash }, 'a module broke the engine');
   }
@@ -106,7 +109,7 @@ export class Runner {
     try {
       const text = new TextDecoder('utf-8', { fatal: true }).decode(output);
       result = JSON.parse(text);
-      if (text.includes('\\u0000')) return wrong('The result has a character U+0000.');
+      if (UNKEPT.test(JSON.stringify(result))) return wrong('The result has a character U+0000 or half of a surrogate pair.');
     } catch {
       return wrong(hooked ? 'hook_protocol' : 'The result is no JSON.');
     }
