@@ -62,7 +62,7 @@ export const pages = {
       {
         kind: 'text',
         title: 'Trust',
-        text: 'Browsers need to trust the classical root. On the machine of the platform, `npm run platform -- trust` puts it into the stores of the system and of the browsers it finds, and says what it could not do; `npm run platform -- trust --print` only shows the commands. Elsewhere, fetch it from /v1/ca/root.crt?alg=classical of this service, compare its SHA-256 with the one under Hierarchies, and import it. The post-quantum root is for services alone.',
+        text: 'Browsers need to trust the classical root. On the machine of the platform, npm run platform -- trust puts it into the stores of the system and of the browsers it finds, and says what it could not do; npm run platform -- trust --print only shows the commands. Elsewhere, fetch it from /v1/ca/root.crt?alg=classical of this service, compare its SHA-256 with the one under Hierarchies, and import it. The post-quantum root is for services alone.',
       },
     ],
   },

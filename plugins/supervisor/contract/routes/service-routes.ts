@@ -15,7 +15,7 @@ export const serviceRoutes = {
   services: get('/v1/captain/services', {
     summary: 'Instances of services',
     gate,
-    query: { service_type: Type.Optional(Type.String({ maxLength: 31 })), status: Type.Optional(Type.String({ maxLength: 20 })), q: Type.Optional(Type.String({ maxLength: 100 })) },
+    query: { service_type: Type.Optional(Type.String({ maxLength: 31 })), status: Type.Optional(Type.String({ maxLength: 20 })), q: Type.Optional(Type.String({ maxLength: 100, title: 'Search' })) },
     returns: Type.Object({ items: Type.Array(Instance) }),
   }),
   service: get('/v1/captain/services/{instance_key}', { summary: 'One instance', gate, returns: Instance, problems: ['instance_not_found'] }),
