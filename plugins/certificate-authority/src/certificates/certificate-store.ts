@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readOptional } from '../store/optional-file.ts';
 import { replaceFile, replaceFiles } from '../store/record-folder.ts';
 
 /** Metadata of one issued certificate (CA-045); the key of a client certificate is never kept. */
@@ -79,16 +80,16 @@ export class CertificateStore {
 
   /** Leaf first, root left out. */
   chain(id: string): Promise<string | undefined> {
-    return this.#index.has(id) ? readFile(join(this.#directory, id, 'cert.pem'), 'utf8').catch(() => undefined) : Promise.resolve(undefined);
+    return this.#index.has(id) ? readOptional(join(this.#directory, id, 'cert.pem')) : Promise.resolve(undefined);
   }
 
   key(id: string): Promise<string | undefined> {
-    return this.#index.get(id)?.source === 'upstream' ? readFile(join(this.#directory, id, 'key.pem'), 'utf8').catch(() => undefined) : Promise.resolve(undefined);
+    return this.#index.get(id)?.source === 'upstream' ? readOptional(join(this.#directory, id, 'key.pem')) : Promise.resolve(undefined);
   }
 
   /** The key of an upstream order whose certificate is not there yet. */
   pendingKey(orderId: string): Promise<string | undefined> {
-    return readFile(join(this.#directory, `${orderId}.key.pem`), 'utf8').catch(() => undefined);
+    return readOptional(join(this.#directory, `${orderId}.key.pem`));
   }
 
   keepPendingKey(orderId: string, key: string): Promise<void> {

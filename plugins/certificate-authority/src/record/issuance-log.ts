@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, truncate } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readOptional } from '../store/optional-file.ts';
 import { replaceFile } from '../store/record-folder.ts';
 import type { LogKeys } from './log-keys.ts';
 
@@ -32,6 +33,8 @@ export interface LogHead {
   readonly signature: string;
 }
 
+const NEWLINE = 0x0a;
+const TAIL_BYTES = 65_536;
 export const GENESIS = '0'.repeat(64);
 const ROOM = 10_000;
 const SIGN_EVERY_MS = 250;
@@ -83,11 +86,8 @@ export class IssuanceLog implements AsyncDisposable {
   /** Finds the end. A line that a crash left half was told to nobody, and goes. */
   async open(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const text = await readFile(this.path).catch(() => Buffer.alloc(0));
-    const whole = text.lastIndexOf(0x0a) + 1;
-    if (whole < text.length) await truncate(this.path, whole);
-    if (whole === 0) return;
-    const last = JSON.parse(text.subarray(text.lastIndexOf(0x0a, whole - 2) + 1, whole).toString('utf8')) as LogEntry;
+    const last = await this.#lastEntry();
+    if (!last) return;
     [this.#seq, this.#hash] = [last.seq, last.hash];
     await this.#sign();
     this.#signed = this.#seq;
@@ -98,14 +98,12 @@ export class IssuanceLog implements AsyncDisposable {
     if (this.#waiting.length >= ROOM) throw new Error('the log of issued certificates cannot keep up');
     return new Promise((done, failed) => {
       this.#waiting.push({ facts, done, failed });
-      this.#writing ??= this.#write().finally(() => {
-        this.#writing = undefined;
-      });
+      this.#writing ??= this.#write();
     });
   }
 
   async head(): Promise<LogHead | undefined> {
-    const text = await readFile(join(this.#directory, 'head.json'), 'utf8').catch(() => undefined);
+    const text = await readOptional(join(this.#directory, 'head.json'));
     return text === undefined ? undefined : (JSON.parse(text) as LogHead);
   }
 
@@ -121,6 +119,25 @@ export class IssuanceLog implements AsyncDisposable {
     await this.settled();
   }
 
+  /** Read from the end of the file, which grows for ever. One that is there and cannot be read is an error: a log begun anew would fork the chain. */
+  async #lastEntry(): Promise<LogEntry | undefined> {
+    await using file = await open(this.path, 'a+', 0o600);
+    let from = (await file.stat()).size;
+    let text = Buffer.alloc(0);
+    const lineEnds = () => text.filter(byte => byte === NEWLINE).length;
+    while (from > 0 && lineEnds() < 2) {
+      const length = Math.min(TAIL_BYTES, from);
+      from -= length;
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, from);
+      if (bytesRead < length) throw new Error('the log of issued certificates became shorter while it was read');
+      text = Buffer.concat([buffer, text]);
+    }
+    const whole = text.lastIndexOf(NEWLINE) + 1;
+    if (whole < text.length) await file.truncate(from + whole);
+    const line = text.subarray(0, whole).toString('utf8').trimEnd().split('\n').at(-1);
+    return line ? (JSON.parse(line) as LogEntry) : undefined;
+  }
+
   async #write(): Promise<void> {
     // What comes in this turn goes in one write.
     await Promise.resolve();
@@ -134,9 +151,9 @@ export class IssuanceLog implements AsyncDisposable {
         continue;
       }
     }
-    this.#signing ??= this.#signSoon().finally(() => {
-      this.#signing = undefined;
-    });
+    // In the same turn as the last look: who adds in the next one must find that nobody writes.
+    this.#writing = undefined;
+    if (this.#signed !== this.#seq) this.#signing ??= this.#signSoon();
   }
 
   /** At once after a pause, and at most four times a second: a signature costs as much as a certificate. */
@@ -149,6 +166,7 @@ export class IssuanceLog implements AsyncDisposable {
       await this.#sign().catch(() => undefined);
     }
     this.#signedAt = performance.now();
+    this.#signing = undefined;
   }
 
   async #append(batch: readonly LogFacts[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readOptional } from './optional-file.ts';
 
 const ID = /^[0-9a-f-]{36}$/;
 const AT_ONCE = 32;
@@ -43,10 +44,7 @@ export class RecordFolder<T extends object> {
   }
 
   async #read(id: string): Promise<T | undefined> {
-    const text = await readFile(join(this.#directory, `${id}.json`), 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
+    const text = await readOptional(join(this.#directory, `${id}.json`));
     if (text === undefined) return undefined;
     try {
       const record = JSON.parse(text) as T;

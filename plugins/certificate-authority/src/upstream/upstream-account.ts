@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { replaceFile } from '../store/record-folder.ts';
+import { readOptional } from '../store/optional-file.ts';
 
 interface Kept {
   readonly directory: string;
@@ -30,10 +30,7 @@ export class UpstreamAccount {
   /** The account of this directory; the key is made once and on disk before anybody hears of it. */
   static async open(dataDir: string, directory: string): Promise<UpstreamAccount> {
     const path = join(dataDir, 'upstream-account.json');
-    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
+    const text = await readOptional(path);
     let kept = text === undefined ? undefined : (JSON.parse(text) as Kept);
     if (kept?.directory !== directory) {
       const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }) as JWK;
