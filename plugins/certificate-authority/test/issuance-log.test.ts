@@ -30,7 +30,10 @@ test('a log that is longer than what is read of it at once goes on after its las
     expect(log.seq).toBe(40);
     await log.add(facts(40));
   }
-  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n').map(line => JSON.parse(line) as LogEntry);
+  const lines = (await readFile(path, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as LogEntry);
   expect(lines.map(({ seq }) => seq)).toEqual(Array.from({ length: 41 }, (_, n) => n + 1));
   expect(lines[40]?.prev).toBe(lines[39]?.hash);
 });

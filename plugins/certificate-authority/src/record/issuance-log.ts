@@ -148,7 +148,6 @@ export class IssuanceLog implements AsyncDisposable {
         for (const { done } of batch) done();
       } catch (error) {
         for (const { failed } of batch) failed(error);
-        continue;
       }
     }
     // In the same turn as the last look: who adds in the next one must find that nobody writes.
