@@ -46,9 +46,7 @@ export class Leaseholder implements Disposable {
   ack(entry: StreamEntry): Promise<void> {
     this.#held.delete(keyOf(entry));
     this.#done.push(entry);
-    return (this.#telling ??= this.#tell().finally(() => {
-      this.#telling = undefined;
-    }));
+    return (this.#telling ??= this.#tell());
   }
 
   async nack(entry: StreamEntry, refusal: Refusal): Promise<void> {
@@ -64,20 +62,18 @@ export class Leaseholder implements Disposable {
   async #tell(): Promise<void> {
     // What is acknowledged in this very turn goes along.
     await undefined;
-    while (this.#done.length > 0) {
-      for (const entries of byStream(this.#done.splice(0))) {
-        const [first] = entries as [StreamEntry, ...StreamEntry[]];
-        this.#told(
-          first,
-          await this.#parts.bus.ack(
-            this.#where(
-              first,
-              entries.map(({ message_id }) => message_id),
-            ),
-          ),
-        );
-      }
+    try {
+      while (this.#done.length > 0) for (const entries of byStream(this.#done.splice(0))) await this.#tellOf(entries);
+    } finally {
+      // In the same turn as the last look: who acknowledges in the next one begins anew.
+      this.#telling = undefined;
     }
+  }
+
+  async #tellOf(entries: readonly StreamEntry[]): Promise<void> {
+    const [first] = entries as [StreamEntry, ...StreamEntry[]];
+    const message_ids = entries.map(({ message_id }) => message_id);
+    this.#told(first, await this.#parts.bus.ack(this.#where(first, message_ids)));
   }
 
   /** A lost lease does no harm where the effect is marked; that it happened is worth a line. */

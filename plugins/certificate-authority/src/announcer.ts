@@ -26,9 +26,7 @@ export class Announcer implements AsyncDisposable {
     // Under the correlation id of the request that it comes from.
     const own = AsyncLocalStorage.snapshot();
     this.#waiting.push({ event, write: tx => own(() => write(tx)) });
-    this.#underWay ??= this.#send().finally(() => {
-      this.#underWay = undefined;
-    });
+    this.#underWay ??= this.#send();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -46,5 +44,7 @@ export class Announcer implements AsyncDisposable {
         for (const { event } of batch) this.#ctx.log.warn({ err: error, event_type: event }, 'event dropped');
       });
     }
+    // In the same turn as the last look: what is told in the next one begins anew.
+    this.#underWay = undefined;
   }
 }

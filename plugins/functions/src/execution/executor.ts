@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Caller, RequestOf, TaskRun } from '@platform/sdk';
+import { type Caller, isProblem, type RequestOf, type TaskRun } from '@platform/sdk';
 import type { functions } from '../../contract/index.ts';
 import type { Execute, Executed, ExecutionDetail, Module } from '../../contract/schema.ts';
 import { type FuncContext, nameOf } from '../context.ts';
@@ -141,7 +141,10 @@ export class Executor {
   }
 
   async #again(row: Row): Promise<Row> {
-    const module = await this.#parts.modules.get(row.env_id, row.module_id).catch(() => undefined);
+    const module = await this.#parts.modules.get(row.env_id, row.module_id).catch(error => {
+      if (isProblem(error) && error.code === 'module_not_found') return undefined;
+      throw error;
+    });
     if (module) return this.#attempt(row, module);
     const gone: Attempt = { ok: false, result: null, code: 'trap', detail: 'Its module is gone.', fuelUsed: 0, memoryBytes: 0, durationMs: 0, logs: [], calls: [] };
     return this.#parts.records.finish(row, gone);

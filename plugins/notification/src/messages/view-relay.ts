@@ -47,21 +47,21 @@ export class ViewRelay {
   /** Delivers what waits. Asked for again while it does, it looks again. */
   look(signal?: AbortSignal): Promise<void> {
     this.#again = true;
-    this.#looking ??= this.#drain(signal).finally(() => {
-      this.#looking = undefined;
-    });
-    return this.#looking;
+    return (this.#looking ??= this.#drain(signal));
   }
 
   async #drain(signal: AbortSignal | undefined): Promise<void> {
-    while (this.#again && !signal?.aborted) {
-      this.#again = false;
-      try {
+    await undefined;
+    try {
+      while (this.#again && !signal?.aborted) {
+        this.#again = false;
         while ((await this.pass()) === BATCH && !signal?.aborted);
-      } catch (error) {
-        this.#ctx.log.warn({ err: error }, 'messages could not be put into inboxes; the next look tries');
-        return;
       }
+    } catch (error) {
+      this.#ctx.log.warn({ err: error }, 'messages could not be put into inboxes; the next look tries');
+    } finally {
+      // In the same turn as the last look: who asks in the next one begins anew.
+      this.#looking = undefined;
     }
   }
 
