@@ -72,12 +72,11 @@ export class AccountRequests implements AsyncDisposable {
 
   #wake(): void {
     this.#again = true;
-    this.#passing ??= this.#pass().finally(() => {
-      this.#passing = undefined;
-    });
+    this.#passing ??= this.#pass();
   }
 
   async #pass(): Promise<void> {
+    await undefined;
     try {
       while (this.#again && !this.#stopping.signal.aborted) {
         this.#again = false;
@@ -85,6 +84,9 @@ export class AccountRequests implements AsyncDisposable {
       }
     } catch (error) {
       this.#ctx.log.warn({ err: error }, 'requests of the sign-in pages wait for the next pass');
+    } finally {
+      // In the same turn as the last look: who asks in the next one begins anew.
+      this.#passing = undefined;
     }
   }
 
