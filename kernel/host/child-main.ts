@@ -1,13 +1,12 @@
+import { isUnavailable, reasonOf } from '@platform/sdk';
 import { closeSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAuthority } from '../identity/trust-anchors.ts';
-import { isUnavailable } from '../storage/unavailable.ts';
 import type { Bootstrap } from './bootstrap.ts';
 import { hostBeats } from './data-dir-lock.ts';
 import { importPlugin, readPlugin } from './loader.ts';
 import { type LoadedService, PlatformProcess } from './platform-process.ts';
 import { takeChannel } from './process/child-channel.ts';
-import { reasonOf } from './reason.ts';
 import { readSettings } from './settings.ts';
 
 const BEAT_MS = 1_000;

@@ -1,3 +1,4 @@
+import { reasonOf } from '@platform/sdk';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printRoles } from '../storage/service-schema.ts';
@@ -8,7 +9,6 @@ import { explainKeys } from './keys/key-settings.ts';
 import { readPlugin } from './loader.ts';
 import { migrateAll } from './migrate-all.ts';
 import { hostOptions } from './options.ts';
-import { reasonOf } from './reason.ts';
 import { takeSteps, thisMachine, trustSteps } from './trust-install.ts';
 
 type Command = (args: readonly string[]) => Promise<void>;

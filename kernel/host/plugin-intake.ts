@@ -1,3 +1,4 @@
+import { reasonOf } from '@platform/sdk';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,6 @@ import { explainKeys } from './keys/key-settings.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
 import type { LoadedService } from './platform-process.ts';
 import { readBehindWalls } from './plugin/read-behind-walls.ts';
-import { reasonOf } from './reason.ts';
 import { readSettings, type ServiceSettings } from './settings.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,5 +1,4 @@
-import type { Logger } from '@platform/sdk';
-import { isUnavailable } from '../storage/unavailable.ts';
+import { type Logger, isUnavailable } from '@platform/sdk';
 
 /**
  * What a driver leaves unheard when its store is away is a line in the log: `postgres` 3.4.9 asks for types on its own account when it

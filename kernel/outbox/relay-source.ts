@@ -1,6 +1,6 @@
+import { isUnavailable } from '@platform/sdk';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
 import { outboxChannel } from '../storage/service-schema.ts';
-import { isUnavailable } from '../storage/unavailable.ts';
 import { ANY } from './outbox.ts';
 import { type DeliveryResult, type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
 import { dueRows, type Head, heads, type OutboxState, stateOf, stepDown, sweep } from './outbox-store.ts';

@@ -1,3 +1,4 @@
+import { isUnavailable } from '@platform/sdk';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
@@ -9,7 +10,6 @@ import { type EmbeddedValkey, startEmbeddedValkey } from './embedded-valkey.ts';
 import { killedLauncher } from './fixtures/killed-launcher.ts';
 import { connectKeyValue, type KeyValue } from './key-value.ts';
 import { isAlive, recordOf } from './process-record.ts';
-import { isUnavailable } from './unavailable.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 

@@ -1,9 +1,9 @@
+import { isUnavailable } from '@platform/sdk';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventually } from './fixtures/eventually.ts';
 import { TestCluster } from './fixtures/test-cluster.ts';
 import { PostgresPool } from './postgres-pool.ts';
 import { ensureServiceSchema, printRoles } from './service-schema.ts';
-import { isUnavailable } from './unavailable.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 

@@ -1,10 +1,10 @@
+import { isUnavailable } from '@platform/sdk';
 import type postgres from 'postgres';
 import { driver } from './postgres-driver.ts';
 import { TYPES } from './postgres-types.ts';
 import { guardedTransaction } from './guarded-transaction.ts';
 import { RenewedDriver } from './renewed-driver.ts';
 import { type Sql, toSql } from './sql.ts';
-import { isUnavailable } from './unavailable.ts';
 
 /** The client's side of a certificate login; getters are read at every connect, so a renewed certificate is used at once. */
 export interface PoolTls {

@@ -50,6 +50,8 @@ export { FairShare, type FairShareOptions } from './src/fair-share.ts';
 export { isHopByHop } from './src/hop-by-hop.ts';
 export { isProblem, ProblemError, problemBody } from './src/problem.ts';
 export type { FieldFault, ProblemBody } from './src/problem.ts';
+export { reasonOf } from './src/reason.ts';
+export { isUnavailable } from './src/unavailable.ts';
 export { isReply, notModified, reply, type Reply } from './src/reply.ts';
 export { SYSTEM } from './src/system.ts';
 export type { Delivery, StreamItem } from './src/plugin.ts';

@@ -1,11 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Logger } from '@platform/sdk';
+import { type Logger, reasonOf } from '@platform/sdk';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { findPlugins, type FoundPlugin } from '../loader.ts';
 import { type FailedPlugin, forgive, readVertical } from '../plugin-intake.ts';
-import { reasonOf } from '../reason.ts';
 
 const LOOK_MS = 1_000;
 /** A folder of more is looked at by its first ones. */

@@ -107,5 +107,9 @@ test('SUP-068 a child inherits what its contract names, never a path to a key of
     PLATFORM_OTHER: 'y',
     AWS_SECRET_ACCESS_KEY: 'z',
   };
-  expect(childEnvironment(manifest, environment, '/data')).toEqual({ PATH: '/bin', PLATFORM_DOMAIN: 'x', PLATFORM_TINY_A: 'env://TINY_SECRET', TINY_SECRET: 's' });
+  const inherited = { PATH: '/bin', PLATFORM_DOMAIN: 'x', PLATFORM_TINY_A: 'env://TINY_SECRET', TINY_SECRET: 's' };
+  expect(childEnvironment(manifest, environment, { dataDir: '/data' })).toEqual(inherited);
+  // What the operator's catalog allows comes besides; of the authority's keys nothing does, whoever allows it.
+  const allowed = ['PLATFORM_OTHER', 'PLATFORM_ACME_CA_KEY', 'PLATFORM_TINY_B', 'NOT_SET'];
+  expect(childEnvironment(manifest, environment, { dataDir: '/data', allowed })).toEqual({ ...inherited, PLATFORM_OTHER: 'y' });
 });

@@ -20,18 +20,18 @@ import {
   type Runnable,
   type SpawnRequest,
   StoreAbsent,
+  isUnavailable,
+  reasonOf,
 } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { instanceRegistry } from '../../routing/directory.ts';
 import { openLog } from '../../storage/log-file.ts';
 import { isAlive, recordOf } from '../../storage/process-record.ts';
-import { isUnavailable } from '../../storage/unavailable.ts';
 import type { Bootstrap } from '../bootstrap.ts';
 import { publishEnrollment } from '../enrollment.ts';
 import { directoryStore } from '../key-value-port.ts';
 import { hostRecord } from '../data-dir-lock.ts';
 import { processFlags } from '../process-flags.ts';
-import { reasonOf } from '../reason.ts';
 import { childEnvironment } from './child-environment.ts';
 import { ControlSocket } from './control-socket.ts';
 import type { HealthLook } from './health-look.ts';
@@ -50,6 +50,8 @@ export interface RunnableService {
   readonly placement: readonly string[];
   readonly singleton: boolean;
   readonly minInstances: number;
+  /** Variables that the operator lets its process inherit besides what its contract names. */
+  readonly variables?: readonly string[];
 }
 
 export interface LocalProcessHostOptions {
@@ -135,8 +137,8 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     for (const listener of this.#heard) listener(runnableOf(service));
   }
 
-  async load(directory: string): Promise<void> {
-    this.add(await this.#options.read(directory));
+  async load(directory: string, variables: readonly string[] = []): Promise<void> {
+    this.add({ ...(await this.#options.read(directory)), variables });
   }
 
   govern(rule: Parameters<ProcessHost['govern']>[0]): void {
@@ -277,7 +279,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
     const flags = manifest.vertical === 'platform' ? [] : this.#walls(service, directory);
     const child = spawn(process.execPath, [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory], {
-      env: childEnvironment(manifest, environment, dataDir),
+      env: childEnvironment(manifest, environment, { dataDir, allowed: service.variables }),
       // Files, not pipes: it must be able to go on writing when this process is gone.
       stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
       detached: true,

@@ -182,9 +182,9 @@ export class Supervisor {
   async #loadCatalog(progress: (text: string) => void): Promise<void> {
     const { config, catalog, log, processes: machine } = this.ctx;
     const entries = this.catalog.readFiles(config.catalogPaths.split(':').filter(Boolean), { check: catalog.checkOf(CatalogFileEntry), log });
-    for (const { service_type, entry } of entries) {
+    for (const { service_type, entry, env_allow } of entries) {
       if (entry === undefined) continue;
-      await machine.load(entry).catch(error => {
+      await machine.load(entry, env_allow).catch(error => {
         log.error({ service_type, entry, err: error, alert: 'captain.catalog.invalid' }, 'a plugin of the catalog cannot be read');
         progress(`! ${service_type} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
       });

@@ -84,7 +84,12 @@ describe('further lines of the catalog', () => {
     const [first, second] = [join(scratch, 'first.json'), join(scratch, 'second.json')];
     writeFileSync(
       first,
-      JSON.stringify([entry('extra', { entry: '/plugins/extra' }), entry('auth', { placement: ['pin:10.0.0.9'] }), entry('wrong', { placement: ['pni:1.2.3.4'] }), { service_type: 'half' }]),
+      JSON.stringify([
+        entry('extra', { entry: '/plugins/extra', env_allow: ['EXTRA_REGION'] }),
+        entry('auth', { placement: ['pin:10.0.0.9'] }),
+        entry('wrong', { placement: ['pni:1.2.3.4'] }),
+        { service_type: 'half' },
+      ]),
     );
     writeFileSync(second, JSON.stringify({ services: [entry('extra', { start_priority: 70 })] }));
     world = await World.open(stores, [service('auth', 10)], { environment: { PLATFORM_CAPTAIN_CATALOG_PATHS: `${first}:${join(scratch, 'absent.json')}:${second}` } });
@@ -95,7 +100,7 @@ describe('further lines of the catalog', () => {
       ['auth', 10],
       ['extra', 70],
     ]);
-    expect([world.box.loaded, items.find(({ service_type }) => service_type === 'auth')?.placement]).toEqual([['/plugins/extra'], []]);
+    expect([world.box.loaded, items.find(({ service_type }) => service_type === 'auth')?.placement]).toEqual([[{ directory: '/plugins/extra', variables: ['EXTRA_REGION'] }], []]);
     await eventually(() => logged().filter(({ alert }) => alert === 'captain.catalog.invalid').length).toBe(2);
   });
 });

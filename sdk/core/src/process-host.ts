@@ -115,8 +115,8 @@ export interface ProcessHost {
   runnable(): readonly Runnable[];
   /** Hears of services that came to be known later: a vertical's folder was put there. */
   onRunnable(listener: (service: Runnable) => void): Disposable;
-  /** Reads a plugin's folder and makes it one of those that can run here. Rejects with what is wrong with it. */
-  load(directory: string): Promise<void>;
+  /** Reads a plugin's folder and makes it one of those that can run here; its process inherits the variables named besides. Rejects with what is wrong with it. */
+  load(directory: string, variables?: readonly string[]): Promise<void>;
   /** Whether nobody listens on the port. */
   isFree(port: number): Promise<boolean>;
   /** Makes ready what a start needs, and answers how to make the process. Rejects with {@link StoreAbsent} while a store is away. */

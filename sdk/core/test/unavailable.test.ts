@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUnavailable } from './unavailable.ts';
+import { isUnavailable } from '../src/unavailable.ts';
 
 test.each([
   ['a cluster whose server is being replaced', new Error('Too many Cluster redirections. Last error: ReplyError: MOVED 13520 127.0.0.1:31733'), true],

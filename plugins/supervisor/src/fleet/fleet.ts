@@ -1,9 +1,11 @@
-import { type InstanceRow, type KeyValue, type KnownProcess, type Logger, type ProcessHost, type ProcessId, type ProcessNews, StoreAbsent } from '@platform/sdk';
+import { type InstanceRow, isUnavailable, type KeyValue, type KnownProcess, type Logger, type ProcessHost, type ProcessId, type ProcessNews, reasonOf, StoreAbsent } from '@platform/sdk';
 import { type FleetEffect, type FleetEvent, type FleetLife, type FleetSettings, NEW_FLEET, runOf, type Slot, stepFleet, type UpgradeRun } from '../life/fleet-life.ts';
 import type { LifeEffect, LifeEvent } from '../life/instance-life.ts';
 import type { UpgradeEffect, UpgradeEvent } from '../life/upgrade-life.ts';
 import type { AlertBook } from './alert-book.ts';
-import { Instance, STATUS } from './instance.ts';
+import { Deadlines } from './deadlines.ts';
+import { Instance } from './instance.ts';
+import { InstanceRows } from './instance-rows.ts';
 import type { PlacementRefusal } from './placement-gate.ts';
 import type { PortReservations } from './port-reservations.ts';
 
@@ -31,17 +33,21 @@ export interface FleetParts {
 export class Fleet {
   readonly #parts: FleetParts;
   readonly instances = new Map<string, Instance>();
-  readonly #deadlines = new Map<string, { at: number; attempt: number }>();
-  readonly #runDeadlines = new Map<string, number>();
-  readonly #leaving = new Map<string, { at: number; event: LifeEvent }>();
+  /** By slot: the attempt that a timer is for. */
+  readonly #deadlines = new Deadlines<number>();
+  /** By service, of its upgrade. */
+  readonly #runDeadlines = new Deadlines<undefined>();
+  /** By slot: what an instance out of turn is told. */
+  readonly #leaving = new Deadlines<LifeEvent>();
   readonly #prepared = new Map<string, { attempt: number; make: (news: (news: ProcessNews) => void) => ProcessId }>();
   readonly #listeners = new Set<() => void>();
-  readonly #rows = new Map<string, Promise<unknown>>();
+  readonly #rows: InstanceRows;
   #life: FleetLife = NEW_FLEET;
   #slots = 0;
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
+    this.#rows = new InstanceRows({ machine: parts.machine, log: parts.log, versionOf: parts.versionOf, slot: id => this.slot(id) });
   }
 
   get life(): FleetLife {
@@ -73,7 +79,7 @@ export class Fleet {
     return instance;
   }
 
-  /** Takes over a process that another supervisor of this machine started (issue of the fleet: adoption). */
+  /** Takes over a process that another supervisor of this machine started. */
   adopt(known: KnownProcess, row: InstanceRow | undefined): Instance {
     const instance = this.#newInstance(known.service_type);
     instance.port = known.port;
@@ -92,6 +98,7 @@ export class Fleet {
     const refused = this.#hear({ type: 'upgrade', old: old.id, next: next.slot, release }).find(effect => effect.type === 'refused');
     if (!refused) return next;
     this.instances.delete(next.slot);
+    this.#free(next);
     return refused.code;
   }
 
@@ -102,7 +109,7 @@ export class Fleet {
   /** Takes an instance out of turn, and tells it the rest when every router has had time to see that: until then it refuses nobody. */
   leave(slot: string, event: LifeEvent): void {
     this.tell(slot, { type: 'drain' });
-    this.#leaving.set(slot, { at: this.#parts.now().getTime() + this.#parts.settings.upgrade.seenMs, event });
+    this.#leaving.set(slot, this.#parts.now().getTime() + this.#parts.settings.upgrade.seenMs, event);
   }
 
   tellUpgrade(service: string, event: UpgradeEvent): void {
@@ -114,8 +121,10 @@ export class Fleet {
     while (!done() && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#listeners.add(resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
+      const heard = () => resolve();
+      signal.addEventListener('abort', heard, { once: true });
       await promise;
+      signal.removeEventListener('abort', heard);
       this.#listeners.delete(resolve);
     }
     return done();
@@ -124,21 +133,9 @@ export class Fleet {
   /** Runs what has fallen due. */
   turn(): void {
     const now = this.#parts.now().getTime();
-    for (const [slot, { at, attempt }] of [...this.#deadlines]) {
-      if (at > now) continue;
-      this.#deadlines.delete(slot);
-      this.tell(slot, { type: 'timer', attempt });
-    }
-    for (const [slot, { at, event }] of [...this.#leaving]) {
-      if (at > now) continue;
-      this.#leaving.delete(slot);
-      this.tell(slot, event);
-    }
-    for (const [service, at] of [...this.#runDeadlines]) {
-      if (at > now) continue;
-      this.#runDeadlines.delete(service);
-      this.tellUpgrade(service, { type: 'timer' });
-    }
+    this.#deadlines.take(now, (slot, attempt) => this.tell(slot, { type: 'timer', attempt }));
+    this.#leaving.take(now, (slot, event) => this.tell(slot, event));
+    this.#runDeadlines.take(now, service => this.tellUpgrade(service, { type: 'timer' }));
   }
 
   /** First of every tick: processes that ended without our hearing of it (G-CAP-10). */
@@ -174,7 +171,7 @@ export class Fleet {
 
   /** Resolves when every row that was to be written is. */
   async settled(): Promise<void> {
-    await Promise.all(this.#rows.values());
+    await this.#rows.settled();
   }
 
   #newInstance(service: string): Instance {
@@ -214,9 +211,9 @@ export class Fleet {
         if (instance.process) machine.signal(instance.process, effect.signal);
         return this.#write(instance, true);
       case 'arm':
-        return void this.#deadlines.set(instance.slot, { at: now().getTime() + effect.ms, attempt: effect.attempt });
+        return this.#deadlines.set(instance.slot, now().getTime() + effect.ms, effect.attempt);
       case 'disarm':
-        return void this.#deadlines.delete(instance.slot);
+        return this.#deadlines.delete(instance.slot);
       case 'look':
         instance.said = true;
         return void this.#look(instance);
@@ -238,7 +235,7 @@ export class Fleet {
   }
 
   #carryOutRun({ service, run, effect }: { service: string; run: UpgradeRun; effect: UpgradeEffect }): void {
-    if (effect.do === 'arm') this.#runDeadlines.set(service, this.#parts.now().getTime() + effect.ms);
+    if (effect.do === 'arm') this.#runDeadlines.set(service, this.#parts.now().getTime() + effect.ms, undefined);
     else if (effect.do === 'disarm') this.#runDeadlines.delete(service);
     else if (effect.do === 'tell') {
       const port = this.instances.get(run.next)?.port;
@@ -261,7 +258,7 @@ export class Fleet {
       if (this.slot(slot)?.life.attempt === attempt) this.#prepared.set(slot, { attempt, make });
       this.tell(slot, { type: 'prepared', attempt });
     } catch (error) {
-      this.tell(slot, { type: 'failed', attempt, reason: reasonOf(error), absent: error instanceof StoreAbsent || isStoreAway(error) });
+      this.tell(slot, { type: 'failed', attempt, reason: reasonOf(error), absent: error instanceof StoreAbsent || isUnavailable(error) });
     }
   }
 
@@ -321,12 +318,12 @@ export class Fleet {
   }
 
   #raise(instance: Instance, { reason, restarts }: Extract<LifeEffect, { do: 'raise' }>): void {
-    const { alerts, log, machine, now, ports } = this.#parts;
-    const { service, port } = instance;
+    const { alerts, log, machine, now } = this.#parts;
+    const { service } = instance;
     log.error({ alert: 'captain.service.failed', service_type: service, restarts, reason }, 'service process was given up; last-resort attempts go on');
     void alerts.raise({ service_type: service, restarts, reason, log_path: machine.logPath(service), at: now().toISOString() });
     this.#remove(instance);
-    if (port !== undefined) void ports.free(port).catch(() => undefined);
+    this.#free(instance);
     instance.port = undefined;
   }
 
@@ -355,66 +352,22 @@ export class Fleet {
     this.#prepared.delete(slot);
     if (!instance) return;
     this.#remove(instance);
-    if (instance.port !== undefined) void this.#parts.ports.free(instance.port).catch(() => undefined);
+    this.#free(instance);
+  }
+
+  /** A reservation that could not be given back ends by itself within a minute (G-CAP-10). */
+  #free({ port }: Instance): void {
+    if (port !== undefined) void this.#parts.ports.free(port).catch(error => this.#parts.log.debug({ port, err: error }, 'a port stays reserved until its minute is over'));
   }
 
   #remove(instance: Instance): void {
-    const { machine, log } = this.#parts;
-    const { service, port } = instance;
-    if (port === undefined) return;
-    const row = { service_type: service, ip: machine.ip, port };
-    this.#inTurn(`${service} ${port}`, () => machine.instances.remove(row)).catch(error =>
-      log.warn({ service_type: service, err: error }, 'the row of a process that is gone stays until it is stale'),
-    );
-    this.#parts.changed(undefined, instance);
+    this.#rows.remove(instance);
+    if (instance.port !== undefined) this.#parts.changed(undefined, instance);
   }
 
-  /** Says in the registry what the instance is now. One row is written by one hand at a time. */
   #write(instance: Instance, tell: boolean): void {
-    const { machine, log, versionOf } = this.#parts;
-    const { service, port, process } = instance;
-    if (port === undefined || !process) return;
+    if (instance.port === undefined || !instance.process) return;
     if (tell) this.#parts.changed(this.slot(instance.slot), instance);
-    this.#inTurn(`${service} ${port}`, async () => {
-      const life = this.slot(instance.slot)?.life;
-      const status = life && STATUS[life.phase];
-      if (!life || !status || instance.port !== port) return;
-      await machine.instances.write(
-        {
-          service_type: service,
-          ip: machine.ip,
-          port,
-          pid: process.pid,
-          status,
-          version: `${versionOf(service)}.${instance.build}`,
-          metrics: instance.metrics,
-          restarts: life.restarts,
-          api_calls: instance.apiCalls,
-          started_at: new Date(instance.startedAt).toISOString(),
-          last_health_at: instance.lastHealthAt,
-          failures: life.failures,
-          log_path: machine.logPath(service),
-        },
-        tell,
-      );
-    }).catch(error => log.warn({ service_type: service, err: error }, 'the registry of instances does not take a row'));
-  }
-
-  #inTurn(key: string, work: () => Promise<void>): Promise<void> {
-    const turn = (this.#rows.get(key) ?? Promise.resolve()).then(work, work);
-    const settled = turn.catch(() => undefined);
-    this.#rows.set(key, settled);
-    void settled.then(() => this.#rows.get(key) === settled && this.#rows.delete(key));
-    return turn;
+    this.#rows.write(instance, tell);
   }
 }
-
-const reasonOf = (error: unknown): string => {
-  const messages: string[] = [];
-  for (let at = error; at instanceof Error && messages.length < 5; at = at.cause) messages.push(at.message);
-  return messages.join(': ') || String(error);
-};
-
-/** The shared store answers nothing: ports cannot be taken until it is back. */
-const isStoreAway = (error: unknown): boolean =>
-  error instanceof Error && /ECONNREFUSED|ECONNRESET|Connection is closed|MaxRetriesPerRequest|Command timed out|LOADING/.test(`${error.name} ${error.message}`);

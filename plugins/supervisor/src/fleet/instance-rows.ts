@@ -1,0 +1,77 @@
+import type { Logger, ProcessHost } from '@platform/sdk';
+import type { Slot } from '../life/fleet-life.ts';
+import { type Instance, STATUS } from './instance.ts';
+
+export interface InstanceRowsParts {
+  readonly machine: ProcessHost;
+  readonly log: Logger;
+  readonly versionOf: (service: string) => string;
+  readonly slot: (id: string) => Slot | undefined;
+}
+
+/** What the registry says of the instances of this machine. One row is written by one hand at a time, and says what is so when its turn comes. */
+export class InstanceRows {
+  readonly #parts: InstanceRowsParts;
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(parts: InstanceRowsParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when every row that was to be written is. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#turns.values());
+  }
+
+  /** `tell`: whether everybody hears of it at once, or at their next look. */
+  write(instance: Instance, tell: boolean): void {
+    const { machine, log } = this.#parts;
+    const { service, port, process } = instance;
+    if (port === undefined || !process) return;
+    this.#inTurn(`${service} ${port}`, async () => {
+      const row = this.#rowOf(instance, port, process.pid);
+      if (row) await machine.instances.write(row, tell);
+    }).catch(error => log.warn({ service_type: service, err: error }, 'the registry of instances does not take a row'));
+  }
+
+  remove({ service, port }: Instance): void {
+    const { machine, log } = this.#parts;
+    if (port === undefined) return;
+    const row = { service_type: service, ip: machine.ip, port };
+    this.#inTurn(`${service} ${port}`, () => machine.instances.remove(row)).catch(error =>
+      log.warn({ service_type: service, err: error }, 'the row of a process that is gone stays until it is stale'),
+    );
+  }
+
+  /** The process may be gone by now, and its row then says how it went. */
+  #rowOf(instance: Instance, port: number, pid: number) {
+    const { machine, versionOf, slot } = this.#parts;
+    const { service } = instance;
+    const life = slot(instance.slot)?.life;
+    const status = life && STATUS[life.phase];
+    if (!life || !status || instance.port !== port) return undefined;
+    return {
+      service_type: service,
+      ip: machine.ip,
+      port,
+      pid,
+      status,
+      version: `${versionOf(service)}.${instance.build}`,
+      metrics: instance.metrics,
+      restarts: life.restarts,
+      api_calls: instance.apiCalls,
+      started_at: new Date(instance.startedAt).toISOString(),
+      last_health_at: instance.lastHealthAt,
+      failures: life.failures,
+      log_path: machine.logPath(service),
+    };
+  }
+
+  #inTurn(key: string, work: () => Promise<void>): Promise<void> {
+    const turn = (this.#turns.get(key) ?? Promise.resolve()).then(work, work);
+    const settled = turn.catch(() => undefined);
+    this.#turns.set(key, settled);
+    void settled.then(() => this.#turns.get(key) === settled && this.#turns.delete(key));
+    return turn;
+  }
+}
