@@ -13,7 +13,7 @@ afterAll(() => host?.[Symbol.asyncDispose]());
 const hash = `sha256:${createHash('sha256').update(ECHO).digest('hex')}`;
 const stored = async () => (await (await host.sql())<{ n: number }[]>`select count(*)::int as n from modules where env_id = ${ENV}`)[0]?.n;
 
-test('FUN-002 FUN-007 FUN-021 FUN-033 FUN-037 an upload is checked against its hash, stored as an object of this service, then written down', async () => {
+test('FUN-002 FUN-021 FUN-033 FUN-037 an upload is checked against its hash, stored as an object of this service and written down', async () => {
   expect(await refusal(uploaded(host, ECHO, { wasm_hash: `sha256:${'0'.repeat(64)}` }))).toMatchObject({ status: 400, code: 'wasm_hash_mismatch' });
   expect(await stored()).toBe(0);
   const module = await uploaded(host, ECHO, { product: 'first', wasm_hash: hash });
@@ -30,6 +30,28 @@ test('FUN-002 FUN-007 FUN-021 FUN-033 FUN-037 an upload is checked against its h
   expect(module).toMatchObject({ wasm_hash: hash, size_bytes: ECHO.length, owner: ada.id, active: false });
   expect(await storedKeys(host)).toContain(module.storage_key);
   expect((await host.events('platform:func:module:uploaded')).at(-1)).toMatchObject({ env_id: ENV, payload: { module_id: module.module_id, domain: 'credit', product: 'first', wasm_hash: hash } });
+});
+
+test('FUN-007 the object stands under the id of its module before the row does', async () => {
+  const sql = await host.sql();
+  const before = new Set(await storedKeys(host));
+  const added = async () => (await storedKeys(host)).filter(key => !before.has(key));
+  await sql`create table gate (opened boolean)`;
+  // Until the gate is open rows can be read, and none be written.
+  const closed = (async () =>
+    await sql`do $$ begin
+    lock table modules in share row exclusive mode;
+    for each in 1..2000 loop exit when exists (select from gate); perform pg_sleep(0.01); end loop;
+  end $$`)();
+  const locked = () => sql<object[]>`select 1 from pg_locks where relation = 'modules'::regclass and mode = 'ShareRowExclusiveLock' and granted`;
+  await expect.poll(locked, { timeout: 20_000 }).toHaveLength(1);
+  const upload = uploaded(host, ECHO, { product: 'in-order' });
+  await expect.poll(added, { timeout: 20_000 }).toHaveLength(1);
+  expect(await sql`select 1 from modules where product = 'in-order'`).toEqual([]);
+  await sql`insert into gate values (true)`;
+  await closed;
+  expect([(await upload).storage_key]).toEqual(await added());
+  await sql`drop table gate`;
 });
 
 test('FUN-038 the same content again is the version that is there', async () => {
