@@ -35,7 +35,7 @@ export async function openService(ctx: Ctx) {
   const suffixes = parseSuffixes(ctx.config.localDomains);
   const keys = await LogKeys.read(ctx.keys.log);
   const store = new CertificateStore(dataDir);
-  const record = ctx.own(new IssuanceLog(dataDir, keys, now));
+  const record = ctx.own(new IssuanceLog(dataDir, { keys, now, log: ctx.log }));
   const [accounts, orders] = [new Accounts(dataDir), new Orders(dataDir, () => now().getTime())];
   const issuance = new Issuance(ctx, store, record);
   const announcer = ctx.own(new Announcer(ctx));

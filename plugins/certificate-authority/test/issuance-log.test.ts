@@ -12,7 +12,7 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 
 const keys = { sign: async () => ({ key_id: 'k', signature: 's' }) } as never;
 const open = async (at: string) => {
-  const log = new IssuanceLog(at, keys, () => new Date(0));
+  const log = new IssuanceLog(at, { keys, now: () => new Date(0), log: { error: () => undefined } as never });
   await log.open();
   return log;
 };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '@platform/sdk';
 import { readOptional } from '../store/optional-file.ts';
 import { replaceFile } from '../store/record-folder.ts';
 import type { LogKeys } from './log-keys.ts';
@@ -60,6 +61,7 @@ export class IssuanceLog implements AsyncDisposable {
   readonly #directory: string;
   readonly #now: () => Date;
   readonly #keys: LogKeys;
+  readonly #log: Logger;
   readonly #waiting: Waiting[] = [];
   #seq = 0;
   #hash = GENESIS;
@@ -69,7 +71,8 @@ export class IssuanceLog implements AsyncDisposable {
   #signed = 0;
   #signedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(dataDir: string, keys: LogKeys, now: () => Date) {
+  constructor(dataDir: string, { keys, now, log }: { keys: LogKeys; now: () => Date; log: Logger }) {
+    this.#log = log;
     this.#directory = join(dataDir, 'issued');
     this.#keys = keys;
     this.#now = now;
@@ -162,7 +165,7 @@ export class IssuanceLog implements AsyncDisposable {
     while (this.#signed !== this.#seq) {
       this.#signed = this.#seq;
       // A head that could not be written is behind its log; the next one is not.
-      await this.#sign().catch(() => undefined);
+      await this.#sign().catch(error => this.#log.error({ err: error, seq: this.#seq }, 'the head of the log of issued certificates could not be signed'));
     }
     this.#signedAt = performance.now();
     this.#signing = undefined;

@@ -88,7 +88,7 @@ export class Gateways {
   /** A gateway that an environment can use, or 404. */
   async find(sql: Sql, id: string, env: string): Promise<GatewayRow> {
     const [row] = await sql<GatewayRow[]>`select ${gatewayColumns(sql)} from gateways where gateway_id::text = ${id}`;
-    const usable = row && (row.scope === 'sys' || row.env_id === env || (row.scope === 'org' && row.org_id === (await this.#orgOf(env))));
+    const usable = row && (row.scope === 'sys' || row.env_id === env || (row.scope === 'org' && row.org_id === (await this.#tenants.orgOf(env))));
     if (!row || !usable) throw this.#ctx.problem('gateway_not_found', { detail: 'No gateway with this id serves the environment.' });
     return row;
   }
@@ -140,6 +140,9 @@ export class Gateways {
 
   /** Without an answer of the registry, the gateways of the organization are not shown; those of the environment are. */
   async #orgOf(env: string): Promise<string | null> {
-    return this.#tenants.orgOf(env).catch(() => null);
+    return this.#tenants.orgOf(env).catch(error => {
+      this.#ctx.log.warn({ env_id: env, err: error }, 'the gateways of the organization cannot be listed');
+      return null;
+    });
   }
 }
