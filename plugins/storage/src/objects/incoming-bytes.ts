@@ -70,7 +70,8 @@ export class IncomingBytes {
           size += value.length;
           if (size > MAX_BYTES) throw this.#tooLarge();
           hash.update(value);
-          await handle.write(value);
+          // A plain write may take a part and say so.
+          await handle.appendFile(value);
         }
       } catch (error) {
         await reader.cancel(error).catch(() => undefined);
