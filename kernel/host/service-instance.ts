@@ -4,7 +4,6 @@ import {
   type AnyRoute,
   type Caller,
   type Context,
-  isProblem,
   type KeyValue,
   type Logger,
   type PluginBehaviour,
@@ -15,18 +14,14 @@ import {
 } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
-import { newId } from '../base/ids.ts';
-import { kernelProblem } from '../base/kernel-problem.ts';
 import { type Manifest, policyEvent } from '../base/manifest.ts';
-import { asProblem, named } from '../http/problem-response.ts';
 import { pageResources } from '../http/page-resources.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../http/service-app.ts';
 import { ReplayedAnswers } from '../http/replayed-answers.ts';
 import { StreamTickets } from '../http/stream-tickets.ts';
 import type { EnvironmentStates } from '../identity/environment-states.ts';
-import { type Identity, machineCaller, type Verifier } from '../identity/verifier.ts';
+import type { Identity, Verifier } from '../identity/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
-import { outsideConsumption } from '../outbox/consumption.ts';
 import type { ConsumerBus } from '../outbox/event-consumer.ts';
 import type { Relay } from '../outbox/relay.ts';
 import { PolicyEngine } from '../policy/policy-engine.ts';
@@ -35,14 +30,13 @@ import type { BackendPools } from '../routing/backend-pools.ts';
 import type { ServiceCaller } from '../routing/service-caller.ts';
 import type { SecretChain } from '../secrets/secret-chain.ts';
 import type { PostgresPool } from '../storage/postgres-pool.ts';
-import { inScope } from '../telemetry/request-scope.ts';
 import { ServiceMetrics } from '../telemetry/service-metrics.ts';
-import { LOOPBACK } from './bootstrap.ts';
 import { actionsOf } from './catalog-actions.ts';
 import { consumersOf } from './service-consumers.ts';
 import type { JobRunner } from '../work/job-runner.ts';
 import type { TaskRunner } from '../work/task-runner.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
+import { LocalCalls } from './local-calls.ts';
 import { migrateService } from './service-migrations.ts';
 import { tellPolicy } from './policy-events.ts';
 import { workRoutes } from './work-routes.ts';
@@ -109,13 +103,14 @@ export class ServiceInstance implements AsyncDisposable {
   #jobs: JobRunner | undefined;
   #tasks: TaskRunner | undefined;
   readonly #tickets: StreamTickets;
-  readonly #callers = new WeakMap<Workload, Identity>();
+  readonly #local: LocalCalls;
   readonly #metrics: ServiceMetrics;
 
   constructor(parts: ServiceInstanceParts) {
     this.#parts = parts;
     this.manifest = parts.manifest;
     this.#metrics = new ServiceMetrics(parts.manifest.id);
+    this.#local = new LocalCalls({ ...parts, app: () => this.app, accepting: () => this.#state === 'started' });
     this.#engine = new PolicyEngine({
       service: parts.manifest.id,
       log: parts.log,
@@ -192,7 +187,7 @@ export class ServiceInstance implements AsyncDisposable {
   /** Opens the doors, then begins to relay, consume and run jobs. */
   async start(signal: AbortSignal): Promise<void> {
     const { caller, manifest, relay, pool } = this.#parts;
-    this.#owned.own(caller.addLocal(manifest.id, { call: (operation, input, from) => this.#callLocal(operation, input, from) }));
+    this.#owned.own(caller.addLocal(manifest.id, this.#local));
     this.#state = 'started';
     await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
     await relay.attach(manifest.id, pool, { pollMs: (manifest.placement.outbox_poll_s ?? 2) * 1_000 });
@@ -315,50 +310,6 @@ export class ServiceInstance implements AsyncDisposable {
   async #identityOf(caller: Caller): Promise<Identity> {
     if (caller.kind === 'machine') return { caller, principal: 'machine', scopes: await this.#parts.scopesOf({ kind: 'workload', id: caller.subject }, SYSTEM.envId) };
     return { caller, principal: caller.kind, scopes: await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId ?? SYSTEM.envId) };
-  }
-
-  async #callLocal(
-    operation: string,
-    input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal },
-    from: Workload,
-  ): Promise<unknown> {
-    if (this.#state !== 'started') throw named(kernelProblem('not_ready', { headers: { 'retry-after': '1' } }), this.manifest.id);
-    const correlationId = input.headers['x-platform-correlation-id'] ?? newId();
-    try {
-      return await outsideConsumption(() =>
-        inScope({ correlationId, service: this.manifest.id, subject: from.name }, async () => {
-          const outgoing = await this.app.call(operation, {
-            params: input.params,
-            query: input.query,
-            headers: input.headers,
-            identity: async () => this.#localIdentity(from),
-            body: async () => input.body,
-            correlationId,
-            signal: () => input.signal,
-            ip: LOOPBACK,
-            hostname: '',
-            tenant: {},
-            peer: { workload: from.name, thumbprint: from.thumbprint },
-          });
-          return outgoing.value;
-        }),
-      );
-    } catch (error) {
-      const problem = asProblem(error);
-      if (!isProblem(error)) this.#parts.log[problem.level]({ operation, err: error }, 'in-process call failed');
-      throw named(problem, this.manifest.id);
-    }
-  }
-
-  /** The kernel's word for a workload in its own process: the verified value, no header (day-one, Plugins). */
-  #localIdentity(from: Workload): Identity | Promise<Identity> {
-    const known = this.#callers.get(from);
-    if (known) return known;
-    const grants = this.#parts.workloadScopes(from.name);
-    if (!grants) return this.#parts.verifier.workload(from.name, from.thumbprint);
-    const identity: Identity = { principal: 'machine', scopes: grants.scopes, caller: machineCaller(from.name, from.thumbprint, grants.vertical, true) };
-    this.#callers.set(from, identity);
-    return identity;
   }
 }
 

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -25,7 +24,7 @@ import {
 } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { instanceRegistry } from '../../routing/directory.ts';
-import { openLog } from '../../storage/log-file.ts';
+import { linesAtEnd, openLog } from '../../storage/log-file.ts';
 import { isAlive, recordOf } from '../../storage/process-record.ts';
 import type { Bootstrap } from '../bootstrap.ts';
 import { publishEnrollment } from '../enrollment.ts';
@@ -35,6 +34,7 @@ import { processFlags } from '../process-flags.ts';
 import { childEnvironment } from './child-environment.ts';
 import { ControlSocket } from './control-socket.ts';
 import type { HealthLook } from './health-look.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from './process-usage.ts';
@@ -87,7 +87,6 @@ export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: 
 
 const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
 const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
-const TAIL_BYTES = 262_144;
 const STOP_MS = 10_000;
 const SILENT_MS = 10_000;
 /** Behind input, output, errors, what it is told, and the channel. */
@@ -225,7 +224,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   async logTail(service: string, lines: number): Promise<readonly string[]> {
-    const [log, output] = await Promise.all([tail(this.logPath(service)), tail(join(this.#options.dataDir, 'logs', `${service}.out`))]);
+    const [log, output] = await Promise.all([linesAtEnd(this.logPath(service)), linesAtEnd(join(this.#options.dataDir, 'logs', `${service}.out`))]);
     // What it said last on its error output tells why it ended; it stands behind what it logged.
     const last = output.slice(-Math.ceil(lines / 4));
     return [...log.slice(-(lines - last.length)), ...last];
@@ -340,46 +339,9 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 }
 
-/** Ends the patience with a process that has begun to give signs of life and gives none any more. */
-class Heartbeat {
-  readonly #ms: number;
-  readonly #silent: () => void;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(ms: number, silent: () => void) {
-    this.#ms = ms;
-    this.#silent = silent;
-  }
-
-  beat(): void {
-    if (this.#timer) this.#timer.refresh();
-    else this.#timer = setTimeout(this.#silent, this.#ms).unref();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-  }
-}
-
 function runnableOf({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
   const { id, title, vertical, version } = manifest;
   return { service_type: id, title, vertical, version, start_priority: manifest.placement.tier, placement, singleton, min_instances: minInstances, wanted, within };
 }
 
 const isFailure = (message: unknown): message is { failed: unknown; absent?: unknown } => typeof message === 'object' && message !== null && 'failed' in message;
-
-/** The last lines of a file, oldest first; none where it is not there. */
-async function tail(path: string): Promise<string[]> {
-  const file = await open(path, 'r').catch(() => undefined);
-  if (!file) return [];
-  try {
-    const { size } = await file.stat();
-    const length = Math.min(size, TAIL_BYTES);
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    const lines = buffer.toString('utf8').split('\n');
-    // The first one may have been cut.
-    return lines.slice(size > length ? 1 : 0).filter(Boolean);
-  } finally {
-    await file.close();
-  }
-}
