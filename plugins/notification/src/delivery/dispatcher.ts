@@ -145,7 +145,8 @@ export class Dispatcher {
       values (${id}, ${row.delivery_id}, ${row.notification_id}, ${row.env_id}, ${row.channel}, ${reason}, ${attempts}, ${sql.json(history)}, ${now.toISOString()})`;
     await tx.emit('platform:post:deadletter:added', row.env_id, { dead_letter_id: id, notification_id: row.notification_id, channel: row.channel, error: reason });
     this.#ctx.log.warn(
-      { delivery_id: row.delivery_id, channel: row.channel, attempts, reason, correlation_id: row.correlation_id, code: 'dead_letter' },
+      // Not the reason: a server's words name the address, and are with the dead letter.
+      { delivery_id: row.delivery_id, channel: row.channel, attempts, correlation_id: row.correlation_id, code: 'dead_letter' },
       'a message could not be delivered; it lies with the dead letters',
     );
     return false;
