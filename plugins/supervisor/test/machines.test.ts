@@ -48,6 +48,8 @@ class FleetUnderTest {
   readonly clock: ManualClock;
   readonly made: string[] = [];
   readonly destroyed: string[] = [];
+  /** Names by address, of those that are there. */
+  readonly there = new Map<string, string>();
   readonly asked: { service: string; path: string; as: string | undefined; at: { ip: string } | undefined; body: unknown }[] = [];
   readonly alerts: { alert: string; reason: string }[] = [];
   readonly samples = new HostSamples(kv);
@@ -84,10 +86,15 @@ class FleetUnderTest {
       create: async name => {
         const made = `10.0.0.${this.made.length + 2}`;
         this.made.push(name);
+        this.there.set(made, name);
         await this.joins(made);
         return made;
       },
-      destroy: async gone => void this.destroyed.push(gone),
+      destroy: async gone => {
+        this.destroyed.push(gone);
+        this.there.delete(gone);
+      },
+      names: () => [...this.there.values()],
     };
     this.machines = new Machines(supervisor, gate, provisioner);
   }
@@ -163,6 +170,27 @@ describe('the machines of the fleet', () => {
     fleet.load.set('10.0.0.1', 50);
     await fleet.clock.advance('61m');
     expect((await fleet.machines.state()).pending).toEqual([]);
+  });
+
+  test('a new machine never gets the name of one that is there, whichever was taken away', async () => {
+    const fleet = new FleetUnderTest('manual', { maxMachines: 4 });
+    await fleet.joins('10.0.0.1', 95);
+    const asker = { channel: 'socket', uid: 0 } as const;
+    const grown = async () => {
+      const before = fleet.made.length;
+      for (let minutes = 0; minutes < 30 && !(await redis.hexists('captain:provision:pending', 'provision:next')); minutes++) await fleet.pass(60);
+      await fleet.machines.decide('provision:next', 'approve', asker);
+      await fleet.pass(3);
+      expect(fleet.made).toHaveLength(before + 1);
+      for (const ip of fleet.load.keys()) fleet.load.set(ip, 95);
+    };
+    await grown();
+    await grown();
+    await fleet.samples.leave('10.0.0.2');
+    fleet.load.delete('10.0.0.2');
+    fleet.there.delete('10.0.0.2');
+    await grown();
+    expect(fleet.made).toEqual(['platform-2', 'platform-3', 'platform-2']);
   });
 
   test('SUP-052 SUP-108 are not added under never or a word nobody knows, and it is said what would have been', async () => {

@@ -36,6 +36,10 @@ export class LocalProvisioner implements Provisioner {
     return this.#machine.ip.startsWith('127.') ? undefined : 'The machine kit `local` makes machines on loopback addresses, and this one is not on one.';
   }
 
+  names(): string[] {
+    return this.#known().map(({ name }) => name);
+  }
+
   async create(name: string): Promise<string> {
     const taken = new Set([...(await this.#samples.order()), ...this.#known().map(({ ip }) => ip)]);
     const ip = Array.from({ length: 253 }, (_, at) => `127.0.0.${at + 2}`).find(each => !taken.has(each));
@@ -58,7 +62,9 @@ export class LocalProvisioner implements Provisioner {
     writeFileSync(join(home, 'machine.json'), JSON.stringify({ name, ip, pid: child.pid } satisfies LocalMachine), { mode: 0o600 });
     const joined = () => this.#samples.machines().then(machines => machines.some(machine => machine.ip === ip));
     if (await within(JOIN_MS, async () => (await joined()) || child.exitCode !== null)) if (await joined()) return ip;
-    throw new Error(`the machine at ${ip} did not join: ${tail(join(home, 'machine.log'))}`);
+    const said = tail(join(home, 'machine.log'));
+    await this.destroy(ip);
+    throw new Error(`the machine at ${ip} did not join: ${said}`);
   }
 
   async destroy(ip: string): Promise<void> {

@@ -19,6 +19,8 @@ export interface Provisioner {
   unable(): string | undefined;
   /** Makes the next machine, which joins the fleet by itself. Answers its address. */
   create(name: string): Promise<string>;
+  /** Names of the machines that it made and that are there. */
+  names(): readonly string[];
   destroy(ip: string): Promise<void>;
 }
 
@@ -140,7 +142,7 @@ export class Machines {
     const { log, config } = this.#ctx;
     const order = await this.#supervisor.samples.order();
     if (!this.#provisioner || order.length >= config.maxMachines) return;
-    const ip = await this.#provisioner.create(`platform-${order.length + 1}`);
+    const ip = await this.#provisioner.create(freeName(this.#provisioner.names()));
     log.info({ ip, reason, kit: this.#provisioner.kind }, 'a machine was added');
   }
 
@@ -178,4 +180,11 @@ export class Machines {
     const text = (await this.#ctx.kv.call('GET', MEMORY)) as string | null;
     return text === null ? NO_MEMORY : (JSON.parse(text) as ScalingMemory);
   }
+}
+
+/** The first number that no machine has: one that was taken away leaves a gap, and a name that is in use would make over the machine that has it. */
+function freeName(taken: readonly string[]): string {
+  let number = 2;
+  while (taken.includes(`platform-${number}`)) number += 1;
+  return `platform-${number}`;
 }

@@ -64,7 +64,7 @@ export class ModuleKitProvisioner implements Provisioner {
   }
 
   async destroy(ip: string): Promise<void> {
-    const name = this.#names().find(each => (JSON.parse(readFileSync(join(this.#home, each, 'module.json'), 'utf8')) as { ip: string }).ip === ip);
+    const name = this.names().find(each => (JSON.parse(readFileSync(join(this.#home, each, 'module.json'), 'utf8')) as { ip: string }).ip === ip);
     if (name === undefined) return;
     // What it was told does not matter any more, but every input must be there.
     await this.#run(name, { name, ip_hint: ip, image: 'platform', env_file: '', join: '' }, 'destroy');
@@ -122,7 +122,8 @@ export class ModuleKitProvisioner implements Provisioner {
     return `${head}${Math.min(254, Number(last) + 1)}`;
   }
 
-  #names(): string[] {
+  /** Of those that were made to the end: one that was not is gone on with, under its name. */
+  names(): string[] {
     return existsSync(this.#home) ? readdirSync(this.#home).filter(name => existsSync(join(this.#home, name, 'module.json'))) : [];
   }
 }
