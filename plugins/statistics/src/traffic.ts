@@ -32,6 +32,8 @@ interface Sum {
 export class Traffic {
   readonly #ctx: Ctx;
   readonly #minutes = new Map<number, Map<string, Sum>>();
+  /** The last day that was looked at. */
+  #day = 0;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -64,7 +66,11 @@ export class Traffic {
       await this.#write(minute, services);
       this.#minutes.delete(minute);
     }
-    await this.#day(Math.floor(now / DAY) * DAY - DAY);
+    // Its last minutes are written a little later than it ends.
+    const over = Math.floor((now - KEPT_MINUTES * MINUTE) / DAY) * DAY - DAY;
+    if (over === this.#day) return;
+    await this.#writeDay(over);
+    this.#day = over;
   }
 
   async figures() {
@@ -107,7 +113,7 @@ export class Traffic {
   }
 
   /** Once for each day, from its minutes. */
-  async #day(day: number): Promise<void> {
+  async #writeDay(day: number): Promise<void> {
     const [from, to] = [new Date(day).toISOString(), new Date(day + DAY).toISOString()];
     const rows = await this.#ctx.db.sql<{ service: string; requests: number; errors: number; statuses: Record<string, number>; p50_ms: number; p95_ms: number; p99_ms: number }[]>`
       insert into traffic (period, at, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms)

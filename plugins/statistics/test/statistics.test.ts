@@ -132,10 +132,13 @@ describe('traffic', () => {
     await using days = await heard('stat:rollups:day');
     await host.clock.leap('1d');
     await expect
-      .poll(async () => {
-        await host.clock.advance('20s');
-        return days.messages.map(({ service, counts, statuses }) => ({ service, counts, statuses })).toSorted((left, right) => String(left.service).localeCompare(String(right.service)));
-      })
+      .poll(
+        async () => {
+          await host.clock.advance('20s');
+          return days.messages.map(({ service, counts, statuses }) => ({ service, counts, statuses })).toSorted((left, right) => String(left.service).localeCompare(String(right.service)));
+        },
+        { timeout: 20_000 },
+      )
       .toEqual([
         { service: 'proxy', counts: { requests: 60 }, statuses: { '2xx': 60 } },
         { service: 'sys', counts: { requests: 40 }, statuses: { '2xx': 38, '5xx': 2 } },

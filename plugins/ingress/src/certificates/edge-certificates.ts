@@ -48,7 +48,7 @@ export class EdgeCertificates {
 
   /** Begins to ask for the own certificate, to renew, and to hear of what is revoked. */
   async start(): Promise<void> {
-    const { ctx } = { ctx: this.#ctx };
+    const ctx = this.#ctx;
     ctx.own(await ctx.kv.subscribe('revoked:changed', thumbprint => this.#drop(new Set([thumbprint]))));
     ctx.own(ctx.every(LOOK_EVERY_MS, () => this.#look()));
     ctx.own(ctx.every(RENEW_EVERY_MS, () => this.#renew()));
