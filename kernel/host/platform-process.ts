@@ -185,7 +185,8 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const relay = owned.own(wired.resolve(PARTS.relay));
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
-  const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
+  const ip = bootstrap.ip ?? LOOPBACK;
+  const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, ip, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
   const alerts = new ServiceAlerts(kv, log);
   const instances = new Map<string, ServiceInstance>();
   for (const { plugin, manifest, config, keys = {} } of services) {
@@ -261,7 +262,7 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     revoked,
   });
   for (const instance of instances.values()) listener.mount(instance.app);
-  const port = await listener.listen(bootstrap.ip ?? LOOPBACK, bootstrap.port);
+  const port = await listener.listen(ip, bootstrap.port);
   owned.own(listener);
 
   const stopping = new AbortController();

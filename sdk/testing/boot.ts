@@ -285,10 +285,10 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       [...ids].map(id => [
         id,
         {
-          call: async (operation, input) => {
-            const stub = byId.get(id)?.[operation] ?? kernel[id]?.[operation];
+          call: async (operation, input, { name: caller }) => {
+            const stub = (byId.get(id) ?? (stubs[id] as Record<string, (input: unknown) => Promise<unknown>> | undefined))?.[operation] ?? kernel[id]?.[operation];
             if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
-            return stub(input as never);
+            return stub({ ...input, caller } as never);
           },
         } satisfies LocalService,
       ]),

@@ -69,7 +69,7 @@ export async function openService(ctx: Ctx) {
       },
     },
     anchors: anchorsOf(ctx),
-    mint: new Mint(ctx, { issuance, enrollment: new Enrollment(ctx.kv, ctx.log), announcer, names, suffixes, upstream: upstream?.listeners }),
+    mint: new Mint(ctx, { issuance, enrollment: new Enrollment(ctx), announcer, names, suffixes, upstream: upstream?.listeners }),
     certificates: new Certificates(ctx, store, revocation),
     overview: new Overview(ctx, { accounts, orders }),
     activity,

@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openAuthority } from '@platform/kernel/identity/trust-anchors';
-import type { Operator } from '@platform/sdk';
+import { EnrollmentSecret, type Operator } from '@platform/sdk';
 import { as } from '@platform/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { CertificateStore } from '../src/certificates/certificate-store.ts';
 import command from '../src/commands/ca-command.ts';
 import { csrOf, stolenCsr, World } from './fixtures/world.ts';
@@ -25,6 +25,30 @@ describe('who is admitted', () => {
     await world.enroll('func', 's3cret');
     expect((await world.mint({ service_name: 'func' }, { secret: 's3cret' })).status).toBe(201);
     expect(await world.mint({ service_name: 'stat' }, { secret: 's3cret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+  });
+
+  test('CA-044 H-03 the secret that this machine sealed is looked at first, and the live records of the fleet after it', async () => {
+    const { dataDir } = world.stores;
+    const own = new EnrollmentSecret(dataDir, () => world.host.clock.now().getTime());
+    const secret = Buffer.from(own.value).toString('base64url');
+    const reads: string[] = [];
+    const ask = async (service_name: string, given: string) => {
+      const [call, before] = [vi.spyOn(world.kv, 'call'), reads.length];
+      call.mockImplementation((command, ...args) => (reads.push(`${command} ${args[0]}`), Promise.resolve(null)));
+      try {
+        return [(await world.mint({ service_name }, { secret: given })).status, reads.slice(before).filter(read => read.startsWith('GET captain:enrollment:')).length];
+      } finally {
+        call.mockRestore();
+      }
+    };
+    // The file admits a service of the platform, and no record is read for it; for anybody else, and any other secret, the records decide.
+    expect(await ask('acme', secret)).toEqual([201, 0]);
+    expect(await ask('lending', secret)).toEqual([401, 2]);
+    expect(await ask('acme', 'another')).toEqual([401, 2]);
+    await world.enroll('func', 'of-the-record');
+    expect((await world.mint({ service_name: 'func' }, { secret: 'of-the-record' })).status).toBe(201);
+    own.clear();
+    expect(await ask('acme', secret)).toEqual([401, 2]);
   });
 
   test('F-28 whoever brings no credential, or a wrong one, is told how to bring one', async () => {

@@ -150,12 +150,16 @@ test.each(['root.key', 'classical/root.key', 'intermediate.key'])('G-ACME-01 a m
   }
 });
 
+/** On a machine that has sealed no secret of its own. */
+const enrollmentOver = (kv: KeyValue, log: object): Enrollment =>
+  new Enrollment({ kv, log, clock: { now: () => new Date() }, platform: { dataDir: '/nonexistent', ip: '127.0.0.1' }, catalog: { manifests: () => [] } } as never);
+
 test('F-29 an ordinary enrollment is a line of information; one that is refused is a warning', async () => {
   const [secret, lines] = ['s'.repeat(43), [] as string[]];
   const record = JSON.stringify({ sha256: createHash('sha256').update(secret).digest('hex'), workload: 'bus' });
   const kv = { call: async () => record, pipeline: async () => [1, 1] } as unknown as KeyValue;
   const line = (level: string) => () => void lines.push(level);
-  const enrollment = new Enrollment(kv, { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') });
+  const enrollment = enrollmentOver(kv, { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') });
   expect([await enrollment.admits(secret, 'bus', '127.0.0.1'), await enrollment.admits('t'.repeat(43), 'bus', '127.0.0.1'), lines]).toEqual([true, false, ['info', 'warn']]);
 });
 
@@ -164,7 +168,7 @@ test('H-03 a machine’s secret is good at its address and for the services its 
   const record = JSON.stringify({ sha256: createHash('sha256').update(secret).digest('hex'), ip: '10.0.0.2', services: ['host', 'captain', 'stat'] });
   const kv = { call: async (_: string, key: string) => (key === 'captain:enrollment:10.0.0.2' ? record : null), pipeline: async () => [1] } as never;
   const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-  const admits = (given: string, workload: string, ip: string) => new Enrollment(kv, quiet).admits(given, workload, ip);
+  const admits = (given: string, workload: string, ip: string) => enrollmentOver(kv, quiet).admits(given, workload, ip);
   expect([
     await admits(secret, 'captain', '10.0.0.2'),
     await admits(secret, 'captain-remote', '10.0.0.2'),

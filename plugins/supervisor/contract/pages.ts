@@ -40,6 +40,8 @@ export const pages = {
       { field: 'metrics.cpu_pct', label: 'CPU %', as: 'number' },
       { field: 'metrics.mem_mb', label: 'Memory MB', as: 'number' },
       { field: 'metrics.latency_ms', label: 'Answers in ms', as: 'number' },
+      { field: 'today.requests', label: 'Requests today', as: 'number' },
+      { field: 'today.errors', label: 'Errors today', as: 'number' },
       { field: 'restarts', label: 'Restarts', as: 'number' },
     ],
     rowDetail: [
@@ -49,7 +51,7 @@ export const pages = {
       { field: 'last_health_at', label: 'Last seen healthy', as: 'datetime' },
       { field: 'failures', label: 'Failed looks in a row', as: 'number' },
       { field: 'metrics.active_connections', label: 'Requests under way', as: 'number' },
-      { field: 'api_calls', label: 'Requests answered', as: 'number' },
+      { field: 'api_calls', label: 'Answered by this instance', as: 'number' },
       { field: 'log_path', label: 'Log', as: 'code' },
     ],
     rowActions: [

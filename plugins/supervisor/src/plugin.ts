@@ -37,6 +37,7 @@ export default definePlugin(supervisor, {
       routes,
       ready: async () => {
         ctx.own(await ctx.processes.controlSocket(request => channel.answer(request)));
+        for (const heard of await watch.today.listen(ctx.kv)) ctx.own(heard);
         watch.begin();
       },
     };

@@ -1,9 +1,9 @@
-import type { InstanceRow, KnownProcess } from '@platform/sdk';
+import { EnrollmentSecret, type InstanceRow, type KnownProcess } from '@platform/sdk';
 import { CatalogFileEntry } from '../contract/schema/catalog.ts';
 import type { SupervisorContext } from './context.ts';
-import { EnrollmentSecret } from './enrollment-secret.ts';
 import { AlertBook } from './fleet/alert-book.ts';
 import { Catalog, type Entry } from './fleet/catalog.ts';
+import { DayTraffic } from './fleet/day-traffic.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Instance } from './fleet/instance.ts';
 import { type PlacementRefusal, placementRefusal } from './fleet/placement-gate.ts';
@@ -31,6 +31,7 @@ export class Supervisor {
   readonly alerts: AlertBook;
   readonly samples: HostSamples;
   readonly upgrades: UpgradeWatch;
+  readonly today: DayTraffic;
   readonly startup = new ProgressStream();
   readonly shutdown = new ProgressStream();
   readonly #enrollment: EnrollmentSecret;
@@ -46,6 +47,7 @@ export class Supervisor {
     this.catalog = new Catalog(machine);
     this.alerts = new AlertBook({ kv, sql: ctx.db.sql, machine, log });
     this.samples = new HostSamples(kv);
+    this.today = new DayTraffic(log, now);
     this.upgrades = new UpgradeWatch(new UpgradeLog(kv, log), { now, newId: () => ctx.platform.newId(), keyOf: slot => this.fleet.instances.get(slot)?.key(machine.ip) });
     this.#enrollment = new EnrollmentSecret(ctx.platform.dataDir, () => now().getTime());
     this.fleet = new Fleet({

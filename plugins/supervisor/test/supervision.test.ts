@@ -1,9 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { EnrollmentSecret, sealedEnrollment, SYSTEM } from '@platform/sdk';
 import { as, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
-import { EnrollmentSecret } from '../src/enrollment-secret.ts';
 import { type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
 
@@ -195,8 +195,7 @@ describe('every three seconds', () => {
     let now = 1_000_000;
     const made = new EnrollmentSecret(join(stores.dataDir, 'sealed'), () => now);
     const secret = Buffer.from(made.value).toString('hex');
-    const file = join(stores.dataDir, 'sealed', 'captain', 'enrollment.sealed');
-    const sealedAt = () => (JSON.parse(readFileSync(file, 'utf8')) as { sealed_at: number }).sealed_at;
+    const sealedAt = () => sealedEnrollment(join(stores.dataDir, 'sealed'), now)?.sealedAt;
     now += 19 * 3_600_000;
     made.refresh();
     expect(sealedAt()).toBe(1_000_000);
@@ -204,8 +203,88 @@ describe('every three seconds', () => {
     made.refresh();
     expect(sealedAt()).toBe(now);
     expect(Buffer.from(new EnrollmentSecret(join(stores.dataDir, 'sealed'), () => now).value).toString('hex')).toBe(secret);
+    const file = join(stores.dataDir, 'sealed', 'captain', 'enrollment.sealed');
+    const whole = readFileSync(file);
+    for (const at of [0, 10, 25, whole.length - 1]) {
+      const changed = Buffer.from(whole);
+      changed[at] = (changed[at] as number) ^ 1;
+      writeFileSync(file, changed);
+      expect(sealedAt()).toBeUndefined();
+    }
+    writeFileSync(file, whole);
+    expect(sealedAt()).toBe(now);
     now += 25 * 3_600_000;
     expect(Buffer.from(new EnrollmentSecret(join(stores.dataDir, 'sealed'), () => now).value).toString('hex')).not.toBe(secret);
+  });
+});
+
+describe('what others tell it', () => {
+  test('SUP-110 what services answered is counted for the day, until the statistics have summed that day up', async () => {
+    await open([service('auth', 10)]);
+    await world.box.boot();
+    const at = (hours: number) => new Date(world.host.clock.now().getTime() + hours * 3_600_000).toISOString();
+    const flush = (requests: number, errors: number, when = at(0), name = 'auth') =>
+      JSON.stringify({ service: name, at: when, counts: { requests }, statuses: { '2xx': requests - errors, '5xx': errors }, latency_ms: { p50: 1, p95: 2, p99: 3 } });
+    const today = async () => (await world.by.services({ query: {} })).items.find(({ service_type }) => service_type === 'auth')?.today;
+    await eventually(today).toEqual({ requests: 0, errors: 0 });
+    for (const nonsense of ['no flush', '{}', JSON.stringify({ service: 'auth', at: at(0), counts: { requests: -1 } }), flush(9, 9, at(100))]) await world.kv.publish('stat:metrics', nonsense);
+    await world.kv.publish('stat:metrics', flush(10, 1));
+    await world.kv.publish('stat:metrics:tls', flush(5, 2));
+    await world.kv.publish('stat:metrics', flush(100, 0, at(0), 'sys'));
+    await eventually(today).toEqual({ requests: 15, errors: 3 });
+    // After midnight a new day has begun when the one before is summed up.
+    await world.kv.publish('stat:metrics', flush(4, 0, at(24)));
+    await eventually(today).toEqual({ requests: 19, errors: 3 });
+    await world.kv.publish('stat:rollups:day', flush(15, 3, at(0)));
+    await eventually(today).toEqual({ requests: 4, errors: 0 });
+  });
+
+  test('SUP-065 a policy that changed is heard of on the event bus, by a workload that may do nothing else, and holds from then on', async () => {
+    const [asked, sets] = [[] as unknown[], [] as object[]];
+    const heard = Promise.withResolvers<object>();
+    let sent = false;
+    const consume = ({ caller, body, signal }: { caller: string; body: { stream_family: string }; signal: AbortSignal }) => {
+      asked.push([caller, body.stream_family]);
+      const idle = new Promise(resolve => signal.addEventListener('abort', () => resolve({ entries: [] }), { once: true }));
+      if (sent || body.stream_family !== 'policy') return idle;
+      sent = true;
+      return heard.promise;
+    };
+    const settled = Promise.withResolvers<unknown>();
+    const stubs = {
+      sys: { policySnapshot: () => ({ sets, relations: [], attributes: [] }) },
+      bus: { consume, ack: ({ caller }: { caller: string }) => (settled.resolve(caller), { acked: 1, lost: [] }) },
+    };
+    await open([service('auth', 10)], { stubs });
+    await world.by.services({ query: {} });
+    sets.push({
+      policy_set_id: 'set-1',
+      env_id: SYSTEM.envId,
+      service: 'captain',
+      name: 'nobody looks',
+      origin: 'tenant',
+      mode: 'enforced',
+      version: 1,
+      policies: 'forbid(principal, action == Action::"captain:admin", resource);',
+      created_at: '',
+      updated_at: '',
+      updated_by: 'test',
+    });
+    await world.by.services({ query: {} });
+    const event = {
+      message_id: '1-0',
+      stream_family: 'policy',
+      event_type: 'platform:sys:policy:updated',
+      env_id: SYSTEM.envId,
+      correlation_id: 'c',
+      idempotency_key: 'k',
+      payload: { service: 'captain' },
+    };
+    heard.resolve({ entries: [event] });
+    expect(await settled.promise).toBe('captain-policy');
+    expect(asked).toContainEqual(['captain-policy', 'policy']);
+    expect(world.host.process.instances.get('captain')).toBeDefined();
+    expect(await refusal(world.by.services({ query: {} }))).toMatchObject({ status: 403, code: 'policy_denied' });
   });
 });
 

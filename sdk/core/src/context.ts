@@ -244,7 +244,17 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
      */
     checkOf(schema: object, options?: { base?: string; foreign?: boolean }): (value: unknown) => readonly FieldFault[];
   };
-  readonly platform: { readonly domain: string; readonly build: string; readonly dataDir: string; readonly production: boolean; publicOrigin(host: string): string /** A UUIDv7. */; newId(): string };
+  readonly platform: {
+    readonly domain: string;
+    readonly build: string;
+    readonly dataDir: string;
+    readonly production: boolean;
+    /** The address of this machine in the fleet. */
+    readonly ip: string;
+    publicOrigin(host: string): string;
+    /** A UUIDv7. */
+    newId(): string;
+  };
   /** A cache of answers of somebody else, on this clock: bounded, by time, one question at a time for a key. */
   cache<V>(options: CacheOptions<V>): Cache<V>;
   /** A limit on how often something is done, counted for all processes of the service together. */

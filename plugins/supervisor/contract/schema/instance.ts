@@ -16,6 +16,7 @@ export const Instance = Type.Object({
   metrics: Type.Object({ cpu_pct: Type.Number(), mem_mb: Type.Number(), latency_ms: Type.Number(), active_connections: Type.Number() }),
   restarts: Type.Integer(),
   api_calls: Type.Integer(),
+  today: Type.Object({ requests: Type.Integer(), errors: Type.Integer() }, { description: 'What all instances of the service answered since its day was last summed up' }),
   started_at: Type.String(),
   last_health_at: Type.Union([Type.String(), Type.Null()]),
   failures: Type.Integer(),

@@ -2,12 +2,10 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import type { Logger, ProcessHost } from '@platform/sdk';
-import { machineKey } from '../enrollment-secret.ts';
+import { type Logger, type ProcessHost, SealedFile } from '@platform/sdk';
 import { contentOf } from './environment-file.ts';
 import type { HostSamples } from './host-samples.ts';
 import type { Provisioner } from './machines.ts';
-import { SealedState } from './sealed-state.ts';
 
 const RUN_MS = 900_000;
 const STATE = 'terraform.tfstate';
@@ -73,12 +71,13 @@ export class ModuleKitProvisioner implements Provisioner {
 
   /** One run in a private folder that is gone afterwards; the state goes back sealed, whatever became of the run. */
   async #run(name: string, inputs: Readonly<Record<string, string>>, what: 'apply' | 'destroy'): Promise<Outputs> {
-    const state = new SealedState(join(this.#home, name, 'state.sealed'), machineKey(this.#parts.dataDir));
+    // It holds what the program was told, so it lies in clear only while the program runs (SUP-059).
+    const state = new SealedFile(join(this.#home, name, 'state.sealed'), { dataDir: this.#parts.dataDir, use: 'machine-state' });
     const folder = mkdtempSync(join(tmpdir(), 'platform-machine-'));
     try {
       cpSync(this.#parts.module, folder, { recursive: true });
       const before = state.read();
-      if (before) writeFileSync(join(folder, STATE), before, { mode: 0o600 });
+      if (before) writeFileSync(join(folder, STATE), before.content, { mode: 0o600 });
       const environment = { ...ofSystem(), TF_IN_AUTOMATION: '1', TF_INPUT: '0', ...Object.fromEntries(Object.entries(inputs).map(([key, value]) => [`TF_VAR_${key}`, value])) };
       try {
         await this.#call(folder, environment, ['init', '-input=false', '-no-color']);
@@ -86,7 +85,7 @@ export class ModuleKitProvisioner implements Provisioner {
         await this.#call(folder, environment, [what, '-auto-approve', '-input=false', '-no-color', '-lock-timeout=60s']);
         return what === 'apply' ? (JSON.parse(await this.#call(folder, environment, ['output', '-json'])) as Outputs) : { ip: { value: '' }, id: { value: '' } };
       } finally {
-        if (existsSync(join(folder, STATE))) state.write(readFileSync(join(folder, STATE)));
+        if (existsSync(join(folder, STATE))) state.write(readFileSync(join(folder, STATE)), Date.now());
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });
