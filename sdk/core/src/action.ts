@@ -10,6 +10,11 @@ export interface Action {
   readonly principals?: readonly Principal[];
   /** Only with a certificate-bound identity (RFC 8705): whoever asks, or workloads alone. */
   readonly bound?: boolean | 'machine';
+  /**
+   * Workloads of the platform that are given it, for services that call others which they know only at run time: `['workflow']` may call whoever
+   * answers steps, `['cron']` whoever has schedules.
+   */
+  readonly callers?: readonly string[];
 }
 
 /**

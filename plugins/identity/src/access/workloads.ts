@@ -58,7 +58,7 @@ export class Workloads {
 
   async find(name: string): Promise<WorkloadGrant | undefined> {
     for (const { id, vertical, uses, workloads } of this.#manifests()) {
-      if (name === id) return { name, vertical, scopes: this.#scopesOf(uses) };
+      if (name === id) return { name, vertical, scopes: [...this.#scopesOf(uses), ...this.#offeredTo(name)] };
       for (const [extra, needs] of Object.entries(workloads)) if (name === `${id}-${extra}`) return { name, vertical, scopes: this.#scopesOf(needs) };
     }
     const [row] = await this.#ctx.db.sql<WorkloadGrant[]>`select name, vertical, scopes from workloads where name = ${name}`;
@@ -67,6 +67,11 @@ export class Workloads {
 
   #manifests(): readonly Manifest[] {
     return this.#ctx.catalog.manifests().filter(({ vertical }) => vertical === 'platform');
+  }
+
+  /** What services of the platform give to those that call them without naming them. */
+  #offeredTo(name: string): readonly string[] {
+    return this.#manifests().flatMap(({ actions }) => Object.entries(actions).flatMap(([action, { callers }]) => (callers?.includes(name) ? [canonicalScope(action)] : [])));
   }
 
   #scopesOf(needs: Readonly<Record<string, readonly string[]>>): readonly string[] {
