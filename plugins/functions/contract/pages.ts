@@ -69,7 +69,7 @@ export const pages = {
     filters: ['domain', 'product', 'status'],
     create: 'uploadModule',
     live: changes,
-    empty: 'No module was uploaded yet. Upload a core WebAssembly module, a .wasm file that exports its memory, alloc and its hooks.',
+    empty: 'No module was uploaded yet. Upload a .wasm file: a module that exports its memory, alloc and its hooks, or a component that exports its hooks.',
     rowActions: [
       { route: 'validateModule', label: 'Validate', then: 'show' },
       { route: 'activateModule', label: 'Activate', tone: 'ok', confirm: 'Make {version_label} the active version of {product}?' },

@@ -37,7 +37,7 @@ export const routes = {
     ...writes,
     body: Trial,
     returns: Validation,
-    problems: ['func_disabled', 'module_not_found', 'object_unreachable', 'owner_required'],
+    problems: ['func_disabled', 'module_not_found', 'object_unreachable', 'owner_required', 'too_many_executions'],
     emits: ['platform:func:module:validated'],
   }),
   activateModule: post('/v1/modules/{module_id}/activate', {

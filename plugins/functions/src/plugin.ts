@@ -10,7 +10,7 @@ export default definePlugin(functions, {
   migrations: new URL('../migrations/', import.meta.url),
 
   setup(ctx) {
-    const { enablement, executor, limits, modules, objects, pool, records, validation } = servicesOf(ctx);
+    const { enablement, executor, limits, modules, objects, pools, records, validation } = servicesOf(ctx);
     return {
       routes: {
         uploadModule: async request => {
@@ -43,7 +43,10 @@ export default definePlugin(functions, {
         recover: () => records.recover(),
         forget: () => records.forget(),
       },
-      metrics: () => ({ ...executor.totals, guest_processes: pool.figures.processes, guest_processes_replaced_total: pool.figures.respawned }),
+      metrics: () => {
+        const [core, component] = [pools.core.figures, pools.component.figures];
+        return { ...executor.totals, guest_processes: core.processes + component.processes, guest_processes_replaced_total: core.respawned + component.respawned };
+      },
     };
   },
 });

@@ -1,3 +1,4 @@
+import { Transpiler } from './components/transpiler.ts';
 import type { FuncContext } from './context.ts';
 import { Enablement } from './enablement.ts';
 import { ExecutionRecords } from './execution/execution-records.ts';
@@ -9,20 +10,23 @@ import { GuestPool } from './isolation/guest-pool.ts';
 import { CEILING_PAGES } from './modules/inspection.ts';
 import { ModuleObjects } from './modules/module-objects.ts';
 import { Modules } from './modules/modules.ts';
+import { Programs } from './modules/programs.ts';
 import { ModuleValidation } from './modules/validation.ts';
 
 const HEAP_MB = 128;
 
 /** The parts of the service, put together. */
 export function servicesOf(ctx: FuncContext) {
-  const pool = ctx.own(new GuestPool({ processes: ctx.config.processes, pages: CEILING_PAGES, heapMb: HEAP_MB, log: (fields, message) => ctx.log.warn(fields, message) }));
+  const pool = () => ctx.own(new GuestPool({ processes: ctx.config.processes, pages: CEILING_PAGES, heapMb: HEAP_MB, log: (fields, message) => ctx.log.warn(fields, message) }));
+  const pools = { core: pool(), component: pool() };
+  const programs = new Programs(ctx.own(new Transpiler()));
   const enablement = new Enablement(ctx);
   const objects = new ModuleObjects(ctx);
   const modules = new Modules(ctx, objects, enablement);
   const limits = new EnvironmentLimits(ctx);
   const records = new ExecutionRecords(ctx);
   const calls = new HostCalls(ctx);
-  const runner = new Runner(ctx, { objects, calls, pool });
+  const runner = new Runner(ctx, { objects, calls, programs, pools });
   const executor = new Executor(ctx, { modules, records, runner, calls, limits, enablement });
-  return { enablement, executor, limits, modules, objects, pool, records, validation: new ModuleValidation(ctx, { modules, objects, limits }) };
+  return { enablement, executor, limits, modules, objects, pools, records, validation: new ModuleValidation(ctx, { modules, objects, limits, programs }) };
 }

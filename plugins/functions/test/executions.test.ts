@@ -1,6 +1,7 @@
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { desk } from './fixtures/credit.ts';
+import { asks } from './fixtures/components.ts';
 import { ASK, ECHO, SPIN, TRAP, wat } from './fixtures/guests.ts';
 import { ada, admin, ENV, type Host, published, refusal, run, uploaded, world } from './fixtures/world.ts';
 
@@ -165,6 +166,24 @@ test('FUN-003 fifty run at once in one environment, the next are refused, and an
   expect(await run(host, 'many', { imports })).toMatchObject({ status: 'completed' });
   const figures = await host.by(ada).figures();
   expect(figures.products.find(({ product }) => product === 'many')?.executions).toBe(51);
+});
+
+test('FUN-001 FUN-019 a component is uploaded, validated and run as a module is, with the hook protocol and calls of its own', async () => {
+  const made = await asks();
+  const module = await uploaded(host, made, { product: 'component', hooks: ['on-apply'] });
+  const id = { params: { module_id: module.module_id } };
+  expect(await host.by(ada).validateModule({ ...id, body: {} })).toMatchObject({
+    valid: true,
+    exports: ['on-apply'],
+    imports: ['ask', 'log'],
+    diagnostics: [{ severity: 'info', code: 'calls_host' }],
+  });
+  await host.by(ada).activateModule(id);
+  const body = { hook: 'on-apply', context: { who: 'x' }, idempotency_key: 'raw', imports };
+  expect(await host.by(ada).executeProduct({ params: { product_id: 'component' }, body })).toMatchObject({ result: { score: 700, asked: { who: 'x' } } });
+  const hooked = await refusal(host.by(ada).executeProduct({ params: { product_id: 'component' }, body: { ...body, idempotency_key: 'hook', protocol: 'hook' } }));
+  expect(hooked).toMatchObject({ code: 'trap', detail: 'hook_protocol' });
+  expect(await refusal(uploaded(host, made, { product: 'component', hooks: ['absent'] }))).toMatchObject({ code: 'invalid_module', extra: { fault: 'export_missing' } });
 });
 
 test('FUN-029 a product of several domains wants the domain named', async () => {

@@ -11,7 +11,7 @@ let number = 0;
 const run = (bytes: Uint8Array, more: Partial<Execution> = {}) =>
   pool.run({
     module: `m${(number += 1)}`,
-    bytes: metered(bytes),
+    program: { kind: 'core', bytes: metered(bytes) },
     hook: 'hook',
     input,
     fuel: 1_000_000,
@@ -66,7 +66,18 @@ test('FUN-003 a call that never comes back ends at the deadline, and the process
 test('a guest that holds the thread past its deadline is killed and named; whoever shared its process begins anew', async () => {
   const before = pool.figures.respawned;
   // Without metering nothing but its death ends it.
-  const hog = pool.run({ module: 'hog', bytes: UNMETERED, hook: 'hook', input, fuel: 1, timeoutMs: 150, maxOutput: 10, maxCalls: 1, pages: 64, call: async () => ({ fuel: 0 }) });
+  const hog = pool.run({
+    module: 'hog',
+    program: { kind: 'core', bytes: UNMETERED },
+    hook: 'hook',
+    input,
+    fuel: 1,
+    timeoutMs: 150,
+    maxOutput: 10,
+    maxCalls: 1,
+    pages: 64,
+    call: async () => ({ fuel: 0 }),
+  });
   const others = await Promise.all(Array.from({ length: 8 }, () => run(ECHO)));
   expect(await hog).toMatchObject({ fault: { code: 'execution_timeout' }, broke: true });
   expect(others.map(({ output }) => text(output))).toEqual(Array.from({ length: 8 }, () => '{"a":1}'));
@@ -89,6 +100,16 @@ test('FUN-005 the process of a guest has no file system, network, children or co
 
 test('an execution whose process cannot even start ends with a fault, and so does the next', async () => {
   await using broken = new GuestPool({ processes: 1, pages: 64, heapMb: 1, log: () => undefined });
-  const execution = { bytes: metered(ECHO), hook: 'hook', input, fuel: 1_000, timeoutMs: 300, maxOutput: 1_000, maxCalls: 1, pages: 64, call: async () => ({ fuel: 0 }) };
+  const execution = {
+    program: { kind: 'core' as const, bytes: metered(ECHO) },
+    hook: 'hook',
+    input,
+    fuel: 1_000,
+    timeoutMs: 300,
+    maxOutput: 1_000,
+    maxCalls: 1,
+    pages: 64,
+    call: async () => ({ fuel: 0 }),
+  };
   for (const module of ['one', 'two', 'three']) expect(['execution_timeout', 'trap']).toContain((await broken.run({ ...execution, module })).fault?.code);
 });

@@ -3,9 +3,11 @@ import type { Execute, Limits, Module } from '../../contract/schema.ts';
 import { HookResponse } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
 import type { GuestPool, Outcome } from '../isolation/guest-pool.ts';
+import type { Program } from '../isolation/wire.mts';
 import { METER_VERSION } from '../metering/metered-module.ts';
-import { metered, PAGE_BYTES } from '../modules/inspection.ts';
+import { PAGE_BYTES } from '../modules/inspection.ts';
 import type { ModuleObjects } from '../modules/module-objects.ts';
+import type { Programs } from '../modules/programs.ts';
 import type { CallRecord, HostCalls } from './host-calls.ts';
 import { MAX_BYTES, MAX_CALLS } from './sizes.ts';
 
@@ -26,6 +28,8 @@ export interface Attempt {
   readonly calls: readonly CallRecord[];
 }
 
+/** Components run code that was made of them, and have processes of their own, so that modules need not trust it. */
+export type Pools = Readonly<Record<Program['kind'], GuestPool>>;
 /** So often a module may break the engine in ten minutes before it is refused. */
 const MAX_BREAKS = 3;
 const BREAK_MS = 600_000;
@@ -37,14 +41,15 @@ export class Runner {
   readonly #ctx: FuncContext;
   readonly #objects: ModuleObjects;
   readonly #calls: HostCalls;
-  readonly #pool: GuestPool;
-  readonly #metered: Cache<Uint8Array>;
+  readonly #pools: Pools;
+  readonly #programs: Programs;
+  readonly #made: Cache<Program>;
   readonly #broke = new Map<string, number[]>();
   readonly #responseFaults: (value: unknown) => readonly { message: string }[];
 
-  constructor(ctx: FuncContext, parts: { objects: ModuleObjects; calls: HostCalls; pool: GuestPool }) {
-    [this.#ctx, this.#objects, this.#calls, this.#pool] = [ctx, parts.objects, parts.calls, parts.pool];
-    this.#metered = ctx.cache({ max: 128, ttl: 3_600_000 });
+  constructor(ctx: FuncContext, parts: { objects: ModuleObjects; calls: HostCalls; programs: Programs; pools: Pools }) {
+    [this.#ctx, this.#objects, this.#calls, this.#programs, this.#pools] = [ctx, parts.objects, parts.calls, parts.programs, parts.pools];
+    this.#made = ctx.cache({ max: 128, ttl: 3_600_000 });
     this.#responseFaults = ctx.catalog.checkOf(HookResponse);
   }
 
@@ -60,14 +65,14 @@ export class Runner {
     const calls: CallRecord[] = [];
     const pages = Math.floor((limits.memory_mib * 1_048_576) / PAGE_BYTES);
     const key = `${module.wasm_hash} ${METER_VERSION} ${pages}`;
-    const bytes = await this.#metered.get(key, async () => metered(await this.#objects.get(module.storage_key, module.wasm_hash), pages).bytes);
+    const program = await this.#made.get(key, async () => this.#programs.make(await this.#objects.get(module.storage_key, module.wasm_hash), pages));
     const hooked = request.protocol === 'hook';
     const parameters = { ...module.parameters, ...request.parameters };
     const { env_id, domain, product, module_id } = module;
     const input = hooked ? { protocol: 'hook/1', execution_id: executionId, hook: request.hook, env_id, domain, product, module_id, context: request.context, parameters } : request.context;
-    const outcome = await this.#pool.run({
+    const outcome = await this.#pools[program.kind].run({
       module: key,
-      bytes,
+      program,
       hook: request.hook,
       input: Buffer.from(JSON.stringify(input)),
       fuel: limits.fuel,

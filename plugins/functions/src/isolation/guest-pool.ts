@@ -1,5 +1,5 @@
 import { LockedProcess } from './locked-process.ts';
-import type { Call, Done, FromGuest } from './wire.mts';
+import type { Call, Done, FromGuest, Program } from './wire.mts';
 
 export type Failure = 'fuel_exhausted' | 'memory_exceeded' | 'trap' | 'callback_failed' | 'execution_timeout';
 export interface Outcome {
@@ -13,16 +13,16 @@ export interface Outcome {
   readonly broke?: boolean;
 }
 export interface Execution {
-  /** Names the metered bytes. */
+  /** Names the program. */
   readonly module: string;
-  readonly bytes: Uint8Array;
+  readonly program: Program;
   readonly hook: string;
   readonly input: Uint8Array;
   readonly fuel: number;
   readonly timeoutMs: number;
   readonly maxOutput: number;
   readonly maxCalls: number;
-  /** Pages that its memory may have, as its bytes were metered for. */
+  /** Pages that its memory may have, as its program was metered for. */
   readonly pages: number;
   /** Answers a guest's call; without a body the execution fails. */
   readonly call: (call: { readonly name: string; readonly number: number; readonly body: Uint8Array; readonly signal: AbortSignal }) => Promise<{ body?: Uint8Array; fuel: number }>;
@@ -96,7 +96,7 @@ export class GuestPool implements AsyncDisposable {
     const { process } = slot;
     if (!process.loaded.has(execution.module)) {
       process.loaded.add(execution.module);
-      process.send({ type: 'load', module: execution.module, bytes: execution.bytes });
+      process.send({ type: 'load', module: execution.module, program: execution.program });
     }
     const { module, hook, input, fuel, maxOutput, maxCalls, pages } = execution;
     process.send({ type: 'run', id, module, hook, input, fuel, maxOutput, maxCalls, pages });

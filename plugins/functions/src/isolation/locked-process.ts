@@ -30,7 +30,7 @@ export class LockedProcess implements Disposable {
   constructor({ pages, heapMb, heard, died }: LockedProcessOptions) {
     this.#folder = mkdtempSync(join(tmpdir(), 'platform-guest-'));
     this.#mark = openSync(join(this.#folder, 'mark'), 'w+', 0o600);
-    this.#child = spawn(process.execPath, [...walls(dirname(PROGRAM), { pages, heapMb }), PROGRAM], {
+    this.#child = spawn(process.execPath, [...walls([dirname(PROGRAM)], { pages, heapMb }), PROGRAM], {
       env: {},
       cwd: this.#folder,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', this.#mark],
@@ -78,12 +78,12 @@ export class LockedProcess implements Disposable {
   }
 }
 
-/** What keeps a process from everything but its parent; it may read `folder`, where its own code lies. */
-export const walls = (folder: string, { pages, heapMb }: { pages: number; heapMb: number }): string[] => [
+/** What keeps a process from everything but its parent; it may read `folders`, where its own code lies. */
+export const walls = (folders: readonly string[], { pages, heapMb }: { pages: number; heapMb: number }): string[] => [
   '--disable-warning=ExperimentalWarning',
   '--disable-warning=SecurityWarning',
   '--permission',
-  `--allow-fs-read=${folder}`,
+  ...folders.map(folder => `--allow-fs-read=${folder}`),
   `--max-old-space-size=${heapMb}`,
   `--wasm-max-mem-pages=${pages}`,
   '--disallow-code-generation-from-strings',

@@ -2,7 +2,16 @@
 export interface Load {
   readonly type: 'load';
   readonly module: string;
-  readonly bytes: Uint8Array;
+  readonly program: Program;
+}
+/** A metered module; or a component as code and the metered modules that it names. */
+export type Program = { readonly kind: 'core'; readonly bytes: Uint8Array } | ComponentCode;
+export interface ComponentCode {
+  readonly kind: 'component';
+  readonly glue: string;
+  readonly cores: readonly (readonly [name: string, bytes: Uint8Array])[];
+  /** What is to be offered to it. */
+  readonly imports: readonly string[];
 }
 export interface Run {
   readonly type: 'run';
@@ -64,3 +73,11 @@ export type FromGuest = Done | Call | Missing | Ready;
 
 /** File of the process on which it notes, before it enters a guest, which execution that is. */
 export const MARK_FD = 4;
+
+/** A component to be made a program of, with the names of what goes in and out. */
+export interface TranspileOrder {
+  readonly component: Uint8Array;
+  readonly imports: string[];
+  readonly exports: string[];
+}
+export type Transpiled = { readonly files: [name: string, content: Uint8Array][] } | { readonly fault: string };

@@ -2,6 +2,7 @@ import { ByteReader, joined, leb, ModuleFault, sleb } from './byte-reader.ts';
 import { FunctionMeter } from './function-meter.ts';
 import type { Feature } from './instruction.ts';
 import { type ImportedName, type Limits, ModuleSections, SECTION, type Signature } from './module-sections.ts';
+import { withSharedCounters } from './shared-counters.ts';
 import { CAPS, holdFunction } from './static-caps.ts';
 
 export interface MeterOptions {
@@ -15,6 +16,8 @@ export interface MeterOptions {
   readonly refused?: ReadonlySet<Feature>;
   /** Whether what would be slow to compile is refused. */
   readonly capped?: boolean;
+  /** Whether fuel and depth are imported, as modules have them that pay together. */
+  readonly shared?: boolean;
 }
 export interface Metered {
   readonly bytes: Uint8Array;
@@ -39,8 +42,9 @@ const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 9, 12, 10, 11];
  * the module numbers is numbered anew: what is added stands at the end of its space. Throws {@link ModuleFault}. The engine is to be asked first
  * whether the bytes are valid, for a rewrite may hide a fault.
  */
-export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DEPTH, refused = REFUSED, capped = true }: MeterOptions = {}): Metered {
-  const sections = new ModuleSections(bytes);
+export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DEPTH, refused = REFUSED, capped = true, shared = false }: MeterOptions = {}): Metered {
+  const own = new ModuleSections(bytes);
+  const sections = shared ? new ModuleSections(withSharedCounters(own)) : own;
   const { spans, exports, imports, functions, types } = sections;
   if (capped) {
     if (functions.length > CAPS.functions) throw new ModuleFault('too_complex', `The module has ${functions.length} functions, at most ${CAPS.functions} are taken.`);
@@ -49,7 +53,7 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
   if (exports.some(({ name }) => name.startsWith(RESERVED))) throw new ModuleFault('reserved_export', `Exports that begin with ${RESERVED} are the runtime's own.`);
   const meters = bodiesOf(sections).map(({ from, to }, index) => {
     const signature = types[functions[index] as number] as Signature;
-    return new FunctionMeter(sections, signature, new ByteReader(bytes, from, to));
+    return new FunctionMeter(sections, signature, new ByteReader(sections.bytes, from, to));
   });
   if (capped) {
     let sum = 0;
@@ -61,19 +65,18 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
   }
   for (const feature of sections.features) if (refused.has(feature)) throw new ModuleFault('feature_refused', `The module uses ${feature}, which is not taken here.`);
   const added = new AddedTypes(sections);
-  const globals = { fuel: sections.globals, depth: sections.globals + 1, typeOf: (signature: Signature) => added.numberOf(signature) };
+  const first = shared ? own.importedGlobals : sections.globals;
+  const globals = { fuel: first, depth: first + 1, typeOf: (signature: Signature) => added.numberOf(signature) };
   const code = meters.map(each => each.written(globals));
   const written = new Map<number, Uint8Array>();
-  for (const [id, { from, to }] of spans) written.set(id, bytes.subarray(from, to));
+  for (const [id, { from, to }] of spans) written.set(id, sections.bytes.subarray(from, to));
   if (code.length > 0) written.set(SECTION.code, joined([leb(code.length), ...code]));
   if (added.entries.length > 0) written.set(SECTION.type, extended(sections, SECTION.type, added.entries));
-  written.set(
-    SECTION.global,
-    extended(sections, SECTION.global, [
-      [0x7e, 1, 0x42, ...sleb(fuel), 0x0b],
-      [0x7f, 1, 0x41, ...sleb(depth), 0x0b],
-    ]),
-  );
+  const counters = [
+    [0x7e, 1, 0x42, ...sleb(fuel), 0x0b],
+    [0x7f, 1, 0x41, ...sleb(depth), 0x0b],
+  ];
+  if (!shared) written.set(SECTION.global, extended(sections, SECTION.global, counters));
   written.set(SECTION.export, extended(sections, SECTION.export, addedExports(sections, globals)));
   written.delete(SECTION.start);
   if (pages !== undefined) bound(sections, written, SECTION.memory, sections.ownMemories, pages);
@@ -82,7 +85,7 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
     const content = written.get(id);
     return content === undefined ? [] : [[id, ...leb(content.length)], content];
   });
-  return { bytes: joined([bytes.subarray(0, 8), ...parts]), features: sections.features, imports, exports, starts: sections.start !== undefined };
+  return { bytes: joined([bytes.subarray(0, 8), ...parts]), features: sections.features, imports: own.imports, exports, starts: sections.start !== undefined };
 }
 
 function bodiesOf(sections: ModuleSections): { from: number; to: number }[] {

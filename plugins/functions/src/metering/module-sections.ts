@@ -35,6 +35,7 @@ export class ModuleSections {
   /** Type of each function that is defined here. */
   readonly functions: number[] = [];
   importedFunctions = 0;
+  importedGlobals = 0;
   globals = 0;
   readonly exports: { readonly name: string; readonly kind: number; readonly index: number }[] = [];
   start: number | undefined;
@@ -80,6 +81,7 @@ export class ModuleSections {
       this.ownMemories.push(limits);
       this.wideMemories.push((limits.flags & 4) !== 0);
     });
+    this.importedGlobals = this.globals;
     this.globals += this.reader(SECTION.global)?.u32() ?? 0;
     each(SECTION.export, reader => void this.exports.push({ name: reader.name(), kind: reader.byte(), index: reader.u32() }));
     this.start = this.reader(SECTION.start)?.u32();

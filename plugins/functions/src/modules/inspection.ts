@@ -1,3 +1,4 @@
+import { ComponentSections, isComponent } from '../components/component-sections.ts';
 import { ModuleFault } from '../metering/byte-reader.ts';
 import { meter, type Metered } from '../metering/metered-module.ts';
 
@@ -14,8 +15,19 @@ export interface Inspected {
   readonly exports: readonly string[];
 }
 
-/** Whether bytes are a module that this service takes: valid, metered, with the exports and imports of the protocol (G-FUNC-05). Throws {@link ModuleFault}. */
+/** Whether bytes are a module or a component that this service takes: valid, metered, with the exports and imports of the protocol (G-FUNC-05). Throws {@link ModuleFault}. */
 export function inspect(bytes: Uint8Array<ArrayBuffer>, hooks: readonly string[], pages: number): Inspected {
+  return isComponent(bytes) ? inspectComponent(bytes, hooks, pages) : inspectModule(bytes, hooks, pages);
+}
+
+function inspectComponent(bytes: Uint8Array<ArrayBuffer>, hooks: readonly string[], pages: number): Inspected {
+  const { imports, exports, modules } = new ComponentSections(bytes);
+  for (const module of modules) metered(module.bytes as Uint8Array<ArrayBuffer>, pages, true);
+  for (const hook of hooks) if (!exports.includes(hook)) throw new ModuleFault('export_missing', `The component exports no function ${hook}.`);
+  return { imports, exports };
+}
+
+function inspectModule(bytes: Uint8Array<ArrayBuffer>, hooks: readonly string[], pages: number): Inspected {
   const { imports, exports } = metered(bytes, pages);
   for (const { module, name, kind } of imports) {
     const fits = (module === 'platform' || `${module}.${name}` === ABORT) && kind === 0;
@@ -30,11 +42,11 @@ export function inspect(bytes: Uint8Array<ArrayBuffer>, hooks: readonly string[]
   return { imports: imports.map(({ module, name }) => `${module}.${name}`), exports: exports.map(({ name }) => name) };
 }
 
-/** The module as it is run. The engine is asked first whether it is valid, for a rewrite may hide a fault. */
-export function metered(bytes: Uint8Array<ArrayBuffer>, pages: number): Metered {
+/** The module as it is run; of a component with `shared`. The engine is asked whether it is valid, for a rewrite may hide a fault. */
+export function metered(bytes: Uint8Array<ArrayBuffer>, pages: number, shared = false): Metered {
   const head = bytes.subarray(0, 4);
   if (Buffer.compare(head, Buffer.from('\0asm')) !== 0) throw new ModuleFault('not_wasm', 'The bytes are no WebAssembly module.');
-  const made = meter(bytes, { pages, entries: TABLE_ENTRIES });
+  const made = meter(bytes, { pages, entries: TABLE_ENTRIES, shared });
   if (!WebAssembly.validate(bytes)) throw new ModuleFault('malformed', 'The module is not valid.');
   return made;
 }

@@ -5,15 +5,18 @@ import type { FuncContext } from '../context.ts';
 import type { EnvironmentLimits } from '../execution/limits.ts';
 import { MAX_BYTES } from '../execution/sizes.ts';
 import { GuestPool } from '../isolation/guest-pool.ts';
+import { Crowded, Turns } from '../isolation/turns.ts';
+import type { Program } from '../isolation/wire.mts';
 import { ModuleFault } from '../metering/byte-reader.ts';
-import { inspect, metered, PAGE_BYTES } from './inspection.ts';
+import { inspect, PAGE_BYTES } from './inspection.ts';
 import type { ModuleObjects } from './module-objects.ts';
 import type { Modules } from './modules.ts';
+import type { Programs } from './programs.ts';
 
 /** What the engine may take for a module it sees for the first time. */
 const FIRST_MS = 5_000;
-/** Trials at once in this process, each with a process of its own. */
-const MAX_TRIALS = 4;
+/** Trials at once in this process, each with a process of its own; more wait, and more than these are refused. */
+const [AT_ONCE, WAITING] = [4, 32];
 
 /** A dry run: the module is compiled and its hook tried in a process of its own, which nobody else uses and which is killed when it takes too long (FUN-009). */
 export class ModuleValidation {
@@ -21,11 +24,11 @@ export class ModuleValidation {
   readonly #modules: Modules;
   readonly #objects: ModuleObjects;
   readonly #limits: EnvironmentLimits;
-  #trials = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #programs: Programs;
+  readonly #turns = new Turns(AT_ONCE, WAITING);
 
-  constructor(ctx: FuncContext, parts: { modules: Modules; objects: ModuleObjects; limits: EnvironmentLimits }) {
-    [this.#ctx, this.#modules, this.#objects, this.#limits] = [ctx, parts.modules, parts.objects, parts.limits];
+  constructor(ctx: FuncContext, parts: { modules: Modules; objects: ModuleObjects; limits: EnvironmentLimits; programs: Programs }) {
+    [this.#ctx, this.#modules, this.#objects, this.#limits, this.#programs] = [ctx, parts.modules, parts.objects, parts.limits, parts.programs];
   }
 
   async validate({ env, params, body, caller }: RequestOf<typeof functions, 'validateModule'>): Promise<Validation> {
@@ -35,35 +38,38 @@ export class ModuleValidation {
     const pages = Math.floor((limits.memory_mib * 1_048_576) / PAGE_BYTES);
     const none = { exports: [], imports: [], fuel_used: 0, memory_bytes: 0 };
     let seen: ReturnType<typeof inspect>;
+    let program: Program;
     try {
       seen = inspect(bytes, module.hooks, pages);
+      program = await this.#programs.make(bytes, pages);
     } catch (error) {
+      if (error instanceof Crowded) throw this.#crowded();
       if (!(error instanceof ModuleFault)) throw error;
       return { valid: false, diagnostics: [{ severity: 'error', code: error.code, message: error.message }], ...none };
     }
     const hook = body.hook ?? (module.hooks[0] as string);
     const told = { exports: [...seen.exports], imports: [...seen.imports] };
     if (!module.hooks.includes(hook)) return { valid: false, diagnostics: [{ severity: 'error', code: 'hook_missing', message: `The module has no hook ${hook}.` }], ...none, ...told };
-    const outcome = await this.#trial(metered(bytes, pages).bytes, { hook, pages, fuel: limits.fuel, context: body.context ?? {} });
+    const outcome = await this.#trial(program, { hook, pages, fuel: limits.fuel, context: body.context ?? {} });
     const diagnostics = diagnosticsOf(outcome, body.context !== undefined);
     const valid = diagnostics.every(({ severity }) => severity !== 'error');
     if (valid) await this.#modules.validated(module, caller);
     return { valid, diagnostics, ...told, fuel_used: outcome.fuelUsed, memory_bytes: outcome.memoryBytes };
   }
 
-  async #trial(bytes: Uint8Array, { hook, pages, fuel, context }: { hook: string; pages: number; fuel: number; context: object }) {
-    if (this.#trials >= MAX_TRIALS) await new Promise<void>(resolve => this.#waiting.push(resolve));
-    this.#trials += 1;
-    try {
-      await using pool = new GuestPool({ processes: 1, pages, heapMb: 128, log: (fields, message) => this.#ctx.log.info(fields, message) });
-      const input = Buffer.from(JSON.stringify(context));
-      // Nobody is called in a dry run.
-      const call = async () => ({ fuel: 0 });
-      return await pool.run({ module: 'trial', bytes, hook, input, fuel, timeoutMs: FIRST_MS, maxOutput: MAX_BYTES, maxCalls: 1, pages, call });
-    } finally {
-      this.#trials -= 1;
-      this.#waiting.shift()?.();
-    }
+  async #trial(program: Program, { hook, pages, fuel, context }: { hook: string; pages: number; fuel: number; context: object }) {
+    using _ = await this.#turns.take().catch(() => {
+      throw this.#crowded();
+    });
+    await using pool = new GuestPool({ processes: 1, pages, heapMb: 128, log: (fields, message) => this.#ctx.log.info(fields, message) });
+    const input = Buffer.from(JSON.stringify(context));
+    // Nobody is called in a dry run.
+    const call = async () => ({ fuel: 0 });
+    return await pool.run({ module: 'trial', program, hook, input, fuel, timeoutMs: FIRST_MS, maxOutput: MAX_BYTES, maxCalls: 1, pages, call });
+  }
+
+  #crowded(): Error {
+    return this.#ctx.problem('too_many_executions', { detail: 'Many modules are being tried. Try again in a moment.', headers: { 'retry-after': '5' } });
   }
 }
 
