@@ -77,7 +77,7 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
     if (target.startsWith('kernel/') || target.startsWith('@platform/kernel')) return 'A plugin reaches the kernel through `ctx` only.';
     if (builtin || target === '@platform/sdk' || /^@platform\/[a-z-]+\/contract$/.test(target)) return undefined;
     if (npm && KERNEL_ONLY.includes(npm)) return `${npm} belongs to the kernel; \`ctx\` has what you need.`;
-    if (npm && pluginPackages(second).includes(npm)) return undefined;
+    if (pluginPackages(second).includes(packageOf(target))) return undefined;
     return `${npm ?? target} is not among the dependencies of plugins/${second}/package.json. Add it there with a reason, or do without.`;
   }
   if (top === 'console' || top === 'signin') {

@@ -41,7 +41,7 @@ export async function runPluginCommand({ module }: FoundCommand, args: readonly 
   process.stdout.on('error', () => process.exit(0));
   const say = (text: string) => process.stdout.write(`${text}\n`);
   if (args.includes('--help')) {
-    say(command.usage);
+    say(command.help?.(args.filter(each => each !== '--help')) ?? command.usage);
     return 0;
   }
   const options = hostOptions([], process.env, () => undefined);

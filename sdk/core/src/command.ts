@@ -20,6 +20,8 @@ export interface PlatformCommand {
   readonly offline?: boolean;
   /** What `--help` prints. */
   readonly usage: string;
+  /** What `--help` prints after these other arguments, where that is less than all of it. */
+  help?(args: readonly string[]): string;
   /** Answers the exit code: 0, 1 for a fault that was found, 64 for arguments nobody understands. */
   run(args: readonly string[], operator: Operator): Promise<number>;
 }
@@ -55,10 +57,12 @@ export function verbs(commands: Readonly<Record<string, PlatformCommand>>): Plat
   const usage = Object.values(commands)
     .map(command => command.usage)
     .join('\n\n\n');
+  const named = (verb: string) => (Object.hasOwn(commands, verb) ? commands[verb] : undefined);
   return {
     usage,
+    help: ([verb = '']) => named(verb)?.usage ?? usage,
     async run([verb = '', ...args], operator) {
-      const command = Object.hasOwn(commands, verb) ? commands[verb] : undefined;
+      const command = named(verb);
       if (command) return command.run(args, operator);
       operator.print(usage);
       return MISUNDERSTOOD;

@@ -1,6 +1,6 @@
 import type { Execute, Execution, ExecutionDetail, Figures, Module } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
-import type { Attempt } from './runner.ts';
+import type { Attempt } from './attempt.ts';
 
 export interface Row extends Omit<ExecutionDetail, 'request' | 'calls'> {
   readonly request: Execute;

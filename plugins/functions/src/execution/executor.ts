@@ -8,7 +8,8 @@ import type { Modules } from '../modules/modules.ts';
 import type { ExecutionRecords, Row } from './execution-records.ts';
 import type { HostCalls } from './host-calls.ts';
 import type { EnvironmentLimits } from './limits.ts';
-import type { Attempt, Runner } from './runner.ts';
+import type { Attempt } from './attempt.ts';
+import type { Runner } from './runner.ts';
 import { MAX_BYTES } from './sizes.ts';
 
 type Of<R extends keyof (typeof functions)['routes']> = RequestOf<typeof functions, R>;

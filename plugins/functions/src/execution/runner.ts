@@ -2,39 +2,21 @@ import type { Cache } from '@platform/sdk';
 import type { Execute, Limits, Module } from '../../contract/schema.ts';
 import { HookResponse } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
-import type { GuestPool, Outcome } from '../isolation/guest-pool.ts';
+import type { GuestPool } from '../isolation/guest-pool.ts';
 import type { Program } from '../isolation/wire.mts';
 import { METER_VERSION } from '../metering/metered-module.ts';
 import { PAGE_BYTES } from '../modules/inspection.ts';
 import type { ModuleObjects } from '../modules/module-objects.ts';
 import type { Programs } from '../modules/programs.ts';
+import { type Attempt, attemptOf, inputOf } from './attempt.ts';
 import type { CallRecord, HostCalls } from './host-calls.ts';
 import { MAX_BYTES, MAX_CALLS } from './sizes.ts';
-
-/** How an attempt ended, ready to be written down. */
-export interface Attempt {
-  readonly ok: boolean;
-  readonly result: unknown;
-  readonly decision?: 'accept' | 'reject';
-  readonly rejectReason?: string;
-  readonly directives?: { type: string }[];
-  readonly code?: NonNullable<Outcome['fault']>['code'];
-  readonly detail?: string;
-  readonly callback?: { readonly path: string; readonly status: number };
-  readonly fuelUsed: number;
-  readonly memoryBytes: number;
-  readonly durationMs: number;
-  readonly logs: readonly string[];
-  readonly calls: readonly CallRecord[];
-}
 
 /** Components run code that was made of them, and have processes of their own, so that modules need not trust it. */
 export type Pools = Readonly<Record<Program['kind'], GuestPool>>;
 /** So often a module may break the engine in ten minutes before it is refused. */
 const MAX_BREAKS = 3;
 const BREAK_MS = 600_000;
-/** Characters that JSON can write and the database cannot keep. What is written is escaped only where it must be. */
-const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** Runs a module's hook once, in the pool, within the limits of its environment. */
 export class Runner {
@@ -66,15 +48,13 @@ export class Runner {
     const pages = Math.floor((limits.memory_mib * 1_048_576) / PAGE_BYTES);
     const key = `${module.wasm_hash} ${METER_VERSION} ${pages}`;
     const program = await this.#made.get(key, async () => this.#programs.make(await this.#objects.get(module.storage_key, module.wasm_hash), pages));
-    const hooked = request.protocol === 'hook';
-    const parameters = { ...module.parameters, ...request.parameters };
     const { env_id, domain, product, module_id } = module;
-    const input = hooked ? { protocol: 'hook/1', execution_id: executionId, hook: request.hook, env_id, domain, product, module_id, context: request.context, parameters } : request.context;
+    const parameters = { ...module.parameters, ...request.parameters };
     const outcome = await this.#pools[program.kind].run({
       module: key,
       program,
       hook: request.hook,
-      input: Buffer.from(JSON.stringify(input)),
+      input: inputOf(request, { execution_id: executionId, env_id, domain, product, module_id, parameters }),
       fuel: limits.fuel,
       timeoutMs: limits.timeout_ms,
       maxOutput: MAX_BYTES,
@@ -87,7 +67,7 @@ export class Runner {
       },
     });
     if (outcome.broke) this.#blame(module.wasm_hash);
-    return this.#read(outcome, calls, hooked);
+    return attemptOf(outcome, calls, request.protocol === 'hook' ? value => this.#responseFaults(value).length === 0 : undefined);
   }
 
   #blame(hash: string): void {
@@ -95,39 +75,5 @@ export class Runner {
     for (const [known, times] of this.#broke) if ((times.at(-1) ?? 0) <= now - BREAK_MS) this.#broke.delete(known);
     this.#broke.set(hash, [...(this.#broke.get(hash) ?? []).filter(at => at > now - BREAK_MS), now]);
     this.#ctx.log.warn({ module: hash }, 'a module broke the engine');
-  }
-
-  #read({ output, fault, fuelUsed, memoryBytes, durationMs, logs }: Outcome, calls: readonly CallRecord[], hooked: boolean): Attempt {
-    const told = { fuelUsed, memoryBytes, durationMs: Math.round(durationMs * 100) / 100, logs, calls };
-    const failed = calls.findLast(({ status }) => status < 200 || status > 299);
-    if (fault)
-      return {
-        ok: false,
-        result: null,
-        code: fault.code,
-        detail: fault.detail,
-        ...(fault.code === 'callback_failed' && failed ? { callback: { path: failed.path, status: failed.status } } : {}),
-        ...told,
-      };
-    const wrong = (detail: string): Attempt => ({ ok: false, result: null, code: 'trap', detail, ...told });
-    let result: unknown;
-    try {
-      const text = new TextDecoder('utf-8', { fatal: true }).decode(output);
-      result = JSON.parse(text);
-      if (UNKEPT.test(JSON.stringify(result))) return wrong('The result has a character U+0000 or half of a surrogate pair.');
-    } catch {
-      return wrong(hooked ? 'hook_protocol' : 'The result is no JSON.');
-    }
-    if (!hooked) return { ok: true, result, ...told };
-    if (this.#responseFaults(result).length > 0) return wrong('hook_protocol');
-    const said = result as { decision: 'accept' | 'reject'; reject_reason?: string; directives?: { type: string }[]; result?: unknown };
-    return {
-      ok: true,
-      result: said.result ?? null,
-      decision: said.decision,
-      ...(said.reject_reason === undefined ? {} : { rejectReason: said.reject_reason }),
-      directives: said.directives ?? [],
-      ...told,
-    };
   }
 }
