@@ -2,7 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['e2e/**/*.test.ts'],
+    // The hosted pages are the same in every process mode: what is tried there is tried once.
+    include: process.env['PLATFORM_E2E_MODE'] === 'split' ? ['e2e/journeys/*.test.ts'] : ['e2e/{journeys,sign-in}/*.test.ts'],
     exclude: ['**/node_modules/**'],
     pool: 'forks',
     execArgv: ['--disable-warning=ExperimentalWarning'],

@@ -1,4 +1,5 @@
 import type { GatewayClient } from './gateway-client.ts';
+import { Problem } from './problem.ts';
 import type { Target } from './target.ts';
 
 export interface Org {
@@ -84,6 +85,15 @@ export interface SlugAnswer {
   readonly available: boolean;
   readonly reason: null | 'taken' | 'reserved' | 'invalid';
 }
+export interface Readiness {
+  readonly status: 'ready' | 'not_ready';
+  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail?: string }>>;
+}
+export interface CatalogScope {
+  readonly scope: string;
+  readonly service: string;
+  readonly title: string;
+}
 export interface Page<T> {
   readonly items: readonly T[];
   readonly next_cursor: string | null;
@@ -106,6 +116,26 @@ export class RegistryApi {
 
   bootstrap(target?: Target, signal?: AbortSignal): Promise<Bootstrap> {
     return this.#client.call(this.#service, '/v1/bootstrap', { target, signal });
+  }
+
+  /** Whether it runs, and which build. */
+  health(signal?: AbortSignal): Promise<{ readonly status: string; readonly version?: string }> {
+    return this.#client.call(this.#service, '/v1/health', { signal });
+  }
+
+  /** Whether it can do its work now; one that cannot says so with 503. */
+  async readiness(signal?: AbortSignal): Promise<Readiness> {
+    try {
+      return await this.#client.call<Readiness>(this.#service, '/v1/readiness', { signal });
+    } catch (error) {
+      if (Problem.of(error).status === 503) return { status: 'not_ready', checks: {} };
+      throw error;
+    }
+  }
+
+  /** What every right of the platform is called. */
+  async scopeCatalog(signal?: AbortSignal): Promise<readonly CatalogScope[]> {
+    return (await this.#client.call<{ scopes: readonly CatalogScope[] }>(this.#service, '/v1/scopes/catalog', { signal })).scopes;
   }
 
   async services(): Promise<readonly ServiceEntry[]> {

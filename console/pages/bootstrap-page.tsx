@@ -1,6 +1,9 @@
 import { useConsole } from '../shell/console-context.ts';
+import { useLoaded } from '../shell/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
 import { PageFrame } from '../widgets/page/page-frame.tsx';
+import { LoadedView } from '../widgets/page/page-state.tsx';
+import { StatusBadge } from '../widgets/value/status-badge.tsx';
 
 /** What the operator can reach. */
 export function BootstrapPage({ settle }: { settle?: () => Promise<void> }) {
@@ -41,6 +44,72 @@ export function BootstrapPage({ settle }: { settle?: () => Promise<void> }) {
           </div>
         </dl>
       </Card>
+      <Rights />
+      <RegistryState />
     </PageFrame>
+  );
+}
+
+/** What this session was given, by the names that services give their rights. */
+function Rights() {
+  const { registry, session } = useConsole();
+  const loaded = useLoaded('scopes', signal => registry.scopeCatalog(signal));
+  return (
+    <Card title="What you may do" note="Rights of this sign-in. An organization or an environment may give more, or take some away.">
+      <LoadedView of={loaded}>
+        {catalog => {
+          const held = new Set(session.scopes.map(scope => scope.replace(/^platform:/, '')));
+          const known = catalog.filter(({ scope }) => held.has(scope.replace(/^platform:/, '')));
+          if (known.length === 0) return <p>This account holds no right of its own. What it may do comes from its organizations.</p>;
+          return (
+            <ul className="rights">
+              {known.map(({ scope, title }) => (
+                <li key={scope}>
+                  {title} <code>{scope}</code>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </LoadedView>
+    </Card>
+  );
+}
+
+/** Whether what this page rests on can do its work. */
+function RegistryState() {
+  const { registry } = useConsole();
+  const loaded = useLoaded('registry', async signal => ({ health: await registry.health(signal), readiness: await registry.readiness(signal) }));
+  return (
+    <Card title="Registry">
+      <LoadedView of={loaded}>
+        {({ health, readiness }) => (
+          <dl className="detail">
+            <div>
+              <dt>State</dt>
+              <dd>
+                <StatusBadge status={readiness.status === 'ready' ? 'up' : 'down'} />
+              </dd>
+            </div>
+            {health.version && (
+              <div>
+                <dt>Version</dt>
+                <dd>
+                  <code>{health.version}</code>
+                </dd>
+              </div>
+            )}
+            {Object.entries(readiness.checks)
+              .filter(([, { ok }]) => !ok)
+              .map(([name, { detail }]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{detail ?? 'does not answer'}</dd>
+                </div>
+              ))}
+          </dl>
+        )}
+      </LoadedView>
+    </Card>
   );
 }

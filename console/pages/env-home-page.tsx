@@ -4,6 +4,7 @@ import { Problem } from '../api/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { hrefOf } from '../shell/route.ts';
 import { useLoaded } from '../shell/use-loaded.ts';
+import { BrandingPreview } from '../widgets/branding-preview.tsx';
 import { Card } from '../widgets/card.tsx';
 import { ConfirmDialog } from '../widgets/dialog/confirm-dialog.tsx';
 import { CopyableCode } from '../widgets/value/copyable-code.tsx';
@@ -68,7 +69,28 @@ export function EnvHomePage({ id, env }: { id: string; env: Env | undefined }) {
           </dl>
         </Card>
       )}
+      <Look env={id} />
     </PageFrame>
+  );
+}
+
+/** What people meet when they sign in here, as the registry merges it. */
+function Look({ env }: { env: string }) {
+  const { registry } = useConsole();
+  const loaded = useLoaded(`look ${env}`, signal => registry.mergedBranding(env, signal));
+  return (
+    <Card
+      title="Sign-in look"
+      note={
+        <>
+          What people of this environment meet. <a href={hrefOf('branding', { env })}>Change it</a>
+        </>
+      }
+    >
+      <LoadedView of={loaded} optional>
+        {branding => <BrandingPreview branding={branding} />}
+      </LoadedView>
+    </Card>
   );
 }
 

@@ -20,6 +20,9 @@ export function UserMenu() {
             </span>
           )}
         </p>
+        <a className="menu-item" href="#/bootstrap">
+          Your access
+        </a>
         <a className="menu-item" href="#/sign-out">
           Sign out
         </a>

@@ -210,6 +210,42 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.goto(envUrl);
   });
 
+  test('CON-011 who is signed in, where and with which rights is known to the page alone: its own host is asked for files and told nothing', async () => {
+    const {
+      user,
+      scopes,
+      csrf_token: token,
+      org_id: org,
+    } = await ada.evaluate(
+      async gateway => (await (await fetch(`${gateway}/auth/session`, { credentials: 'include' })).json()) as { user: { user_id: string }; scopes: string[]; csrf_token: string; org_id: string },
+      platform.ready.gateway,
+    );
+    expect([user.user_id.length, scopes.length > 0, token.length > 20, org.length]).toEqual([36, true, true, 36]);
+    // The page has them, and says them to its gateway…
+    expect((await witness.saying(token)).every(({ url, headers }) => url.origin.endsWith(new URL(platform.ready.gateway).host) && headers['x-bff-csrf'] === token)).toBe(true);
+    expect((await witness.saying(token)).length).toBeGreaterThan(0);
+    await ada.goto(`${platform.ready.console}/#/bootstrap`);
+    await ada.getByText('Feature version').waitFor();
+    await ada.getByText(scopes[0] as string).waitFor();
+    // …while the host that the page comes from never hears of them; the cookie is a reference that the gateway alone can read.
+    const own = witness.seen.filter(({ url }) => url.origin === platform.ready.console);
+    expect(own.length).toBeGreaterThan(0);
+    expect(
+      own.filter(
+        ({ method, url, body, headers }) => method !== 'GET' || body !== '' || url.search !== '' || !/^(bff-session=[\w-]+)?$/.test(headers['cookie'] ?? '') || headers['authorization'] !== undefined,
+      ),
+    ).toEqual([]);
+    for (const secret of [token, user.user_id, org]) expect(own.filter(({ url, headers }) => JSON.stringify([url.href, headers]).includes(secret))).toEqual([]);
+    const { local, session, markup } = await witness.kept(ada);
+    for (const kept of [JSON.stringify(local), JSON.stringify(session), markup]) expect(kept).not.toContain(token);
+    // Another visitor's browser gets the same bytes and no state with them.
+    const stranger = await browser.newContext();
+    const [mine, theirs] = await Promise.all([ada, await stranger.newPage()].map(async page => (await page.goto(`${platform.ready.console}/console.json`))?.text()));
+    await stranger.close();
+    expect(theirs).toBe(mine);
+    await ada.goto(envUrl);
+  });
+
   test('8 Ctrl-C stops everything, and the next start has all data', async () => {
     expect(await platform.stop()).toBe(0);
     await platform.start();

@@ -3,6 +3,7 @@ import { SYSTEM } from '@platform/sdk';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
+import { Witness } from '../fixtures/witness.ts';
 
 describe(`a tenant from its look to its end, ${MODE}`, () => {
   const visit = ConsoleVisit.ofSuite();
@@ -10,9 +11,11 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
   let ada: Page;
   let org = '';
   let env = '';
+  let witness: Witness;
 
   beforeAll(() => {
     ada = visit.page;
+    witness = new Witness(ada.context());
   });
 
   const shot = (name: string) => visit.shot(`tenants-${name}`);
@@ -99,6 +102,8 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await expect.poll(() => preview.evaluate(element => getComputedStyle(element).fontFamily)).toContain('Georgia');
     await ada.getByText('this environment', { exact: true }).waitFor();
     await shot('branding');
+    await ada.getByRole('button', { name: 'Save branding' }).click();
+    await ada.getByText('Branding saved').waitFor();
   });
 
   test('4 who can do something here is asked on a page, and unfinished work has one', async () => {
@@ -118,6 +123,48 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await ada.getByRole('button', { name: /verify/i }).click();
     await ada.getByText('Nothing was changed.').waitFor();
     await shot('audit');
+  });
+
+  test('CON-004 organization and environment are renamed in their settings, and members are seen', async () => {
+    for (const [where, from, to] of [
+      [`org=${org}`, 'Harbour', 'Harbour Ltd'],
+      [`env=${env}`, 'Production', 'Live'],
+    ] as const) {
+      await open(`settings?${where}`);
+      const name = ada.getByLabel(/^Name/);
+      await expect.poll(() => name.inputValue()).toBe(from);
+      await name.fill(to);
+      const saved = ada.waitForResponse(response => response.request().method() === 'PUT');
+      await ada.getByRole('button', { name: 'Save name' }).click();
+      expect((await saved).status()).toBe(200);
+      await open(`home?${where}`);
+      await ada.getByRole('heading', { name: to, level: 1 }).waitFor();
+    }
+    await open(`members?org=${org}`);
+    await ada.getByRole('row').filter({ hasText: platform.firstStart.email }).getByText('Owner').waitFor();
+    await shot('members');
+    await open(`env/create?org=${org}`);
+    await ada.getByLabel('Environment name').fill('Trial');
+    await ada.getByText('Available', { exact: true }).waitFor();
+    await ada.getByRole('button', { name: 'Create environment' }).click();
+    await ada.getByRole('heading', { name: 'Trial', level: 1 }).waitFor();
+    const statistics = ada.getByRole('switch', { name: 'Statistics enabled' });
+    await statistics.click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Turn Statistics off' }).click();
+    await expect.poll(() => statistics.isChecked()).toBe(false);
+    await open(ada.url().split('#/')[1]?.replace('home', 'settings') ?? '');
+    await ada.getByRole('button', { name: 'Delete environment' }).click();
+    await ada.getByRole('dialog').getByRole('textbox').fill('trial');
+    await ada.getByRole('dialog').getByRole('button', { name: 'Delete environment' }).click();
+    await ada.getByText('Trial deleted').waitFor();
+  });
+
+  test('what this account may do is told by name, and whether the registry can do its work', async () => {
+    await open('bootstrap');
+
+    await ada.getByText('sys:org:admin', { exact: true }).waitFor();
+    await ada.getByText('Up', { exact: true }).waitFor();
+    await shot('access-of-mine');
   });
 
   test('6 G-SYS-02 suspended it can be read and not changed, and is resumed', async () => {
@@ -142,8 +189,54 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await shot('delete');
     await dialog.getByRole('textbox').fill('harbour');
     await ada.keyboard.press('Enter');
-    await ada.getByText('Harbour deleted').waitFor();
+    await ada.getByText('Harbour Ltd deleted').waitFor();
     await open(`home?org=${org}`);
-    await expect.poll(() => ada.getByRole('heading', { name: 'Harbour', level: 1 }).count()).toBe(0);
+    await expect.poll(() => ada.getByRole('heading', { name: /Harbour/, level: 1 }).count()).toBe(0);
+  });
+
+  test('CON-026 every call to the registry on the way went through the proxy, and each kind was among them', async () => {
+    const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+    const calls = (await witness.saying('/proxy/sys/')).filter(({ method, url }) => method !== 'OPTIONS' && url.pathname.startsWith('/proxy/sys/'));
+    const kinds = new Set(
+      calls.map(
+        ({ method, url }) =>
+          `${method} ${url.pathname
+            .replace('/proxy/sys', '')
+            .replaceAll(uuid, '{id}')
+            .replace(/slug-available\/[^/]+$/, 'slug-available/{slug}')}`,
+      ),
+    );
+    expect([...kinds]).toEqual(
+      expect.arrayContaining([
+        'GET /v1/bootstrap',
+        'POST /v1/o',
+        'GET /v1/o',
+        'GET /v1/org/{id}',
+        'PUT /v1/org/{id}',
+        'DELETE /v1/org/{id}',
+        'POST /v1/e',
+        'GET /v1/env/{id}',
+        'PUT /v1/env/{id}',
+        'GET /v1/env/{id}/services',
+        'GET /v1/org/{id}/memberships',
+        'GET /v1/slug-available/{slug}',
+        'GET /v1/verticals/services',
+        'GET /v1/org/{id}/branding',
+        'PUT /v1/org/{id}/branding',
+        'GET /v1/env/{id}/branding',
+        'PUT /v1/env/{id}/branding',
+        'GET /v1/env/{id}/branding/merged',
+        'GET /v1/audit',
+        'GET /v1/readiness',
+        'GET /v1/health',
+        'GET /v1/scopes/catalog',
+        'GET /v1/e',
+        'DELETE /v1/env/{id}',
+        'PUT /v1/env/{id}/services',
+      ]),
+    );
+    // Never by another way: not at the registry's own host, not at the ingress.
+    const elsewhere = witness.seen.filter(({ url }) => url.hostname.startsWith('sys.') || (/^\/v1\/(o|e|org|env|bootstrap|audit)\b/.test(url.pathname) && !url.hostname.startsWith('auth.')));
+    expect(elsewhere.map(({ url }) => url.href)).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import type { registry } from '../contract/index.ts';
 import { CrashGround, INVITED, type Invitation, type Scenario } from './fixtures/crash-ground.ts';
 
 const AT_ONCE = 3;
-/** Every point; otherwise each third, and the last ten, around the commit. */
+/** Every point; otherwise each fifth, and the last ten, around the commit. */
 const THOROUGH = process.env['PLATFORM_THOROUGH'] === '1';
 const admin = as.user('sys:sys:admin', 'sys:read', 'sys:org:admin', 'sys:env:admin');
 let ground: CrashGround;
@@ -25,7 +25,7 @@ interface Death {
 async function dieEverywhere(scenario: Scenario): Promise<Death[]> {
   const death = async (slug: string): Promise<Death> => ({ slug, owner: await ground.person(), ...(scenario === 'accept' ? { invitation: await ground.invite(survivor, slug) } : {}) });
   const points = (await ground.run(scenario, await death(`${scenario}-lives`))) as number;
-  const chosen = Array.from({ length: points }, (_, index) => index + 1).filter(point => THOROUGH || point % 3 === 0 || point > points - 10);
+  const chosen = Array.from({ length: points }, (_, index) => index + 1).filter(point => THOROUGH || point % 5 === 0 || point > points - 10);
   const deaths = await Promise.all(chosen.map(async killAt => ({ ...(await death(`${scenario}-dies-${killAt}`)), killAt })));
   const waiting = [...deaths];
   await Promise.all(

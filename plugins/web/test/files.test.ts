@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { SYSTEM } from '@platform/sdk';
-import { boot, type BootedHost } from '@platform/testing';
+import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { web } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
@@ -24,6 +24,22 @@ describe("the console's host", () => {
     expect(root).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' } });
     expect(root.text).toContain('<html');
     expect(index.text).toBe(root.text);
+  });
+
+  test('CON-042 one build serves every place of a platform: no name of a platform or a tenant is compiled in, and each part is the same for whoever asks', async () => {
+    const { headers, text } = await host.fetch('/');
+    const paths = [...text.matchAll(/(?:src|href)="\.?(\/?assets\/[^"]+)"/g)].map(([, path = '']) => path.replace(/^\/?/, '/'));
+    const parts = await Promise.all(paths.map(path => host.fetch(path)));
+    expect([paths.length > 0, parts.every(({ status }) => status === 200)]).toEqual([true, true]);
+    const { json, text: config } = await host.fetch('/console.json');
+    // What differs between platforms comes by console.json when the page starts.
+    const names = [json['gateway'] as string, 'ops.sys.', SYSTEM.orgId, SYSTEM.envId];
+    for (const name of names) expect([name, [text, ...parts.map(part => part.text)].some(part => part.includes(name))]).toEqual([name, false]);
+    expect(names.filter(name => !config.includes(name))).toEqual([]);
+    for (const name of ['console.ops.sys.localhost', 'web.ops.sys.localhost']) {
+      const again = await host.fetch('/', { host: name, persona: as.user('sys:read') });
+      expect([name, again.text === text, again.headers['etag'] === headers['etag'], again.headers['vary']]).toEqual([name, true, true, headers['vary']]);
+    }
   });
 
   test('assets are immutable', async () => {
