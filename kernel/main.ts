@@ -32,7 +32,7 @@ function requirePostQuantum(): void {
 enableCompileCache();
 requirePostQuantum();
 const [command = '--help', ...args] = process.argv.slice(2);
-const { pluginCommands, runPluginCommand } = await import('./host/plugin-command.ts');
+const { pluginCommands, runPluginCommand } = await import('./host/plugin/plugin-command.ts');
 const brought = pluginCommands();
 const usage = () => USAGE.replace('\n\n  --help', `${brought.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')}\n\n  --help`);
 const plugin = brought.find(({ name }) => name === command);

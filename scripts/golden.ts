@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KERNEL_PROBLEMS } from '../kernel/base/kernel-problem.ts';
 import type { Manifest } from '../kernel/base/manifest.ts';
-import { KERNEL_CONFIG } from '../kernel/host/configuration.ts';
+import { KERNEL_CONFIG } from '../kernel/host/boot/configuration.ts';
 import { explainKeys } from '../kernel/host/keys/key-settings.ts';
-import { readPlugin } from '../kernel/host/loader.ts';
+import { readPlugin } from '../kernel/host/plugin/loader.ts';
 import { catalogActions } from '../kernel/host/catalog-actions.ts';
 import { openApi } from '../kernel/http/open-api.ts';
 

@@ -25,7 +25,7 @@ interface Fault {
 }
 
 /** Packages that one file loads: it makes sure that the patched one is there. */
-const DRIVERS: Readonly<Record<string, string>> = { postgres: 'kernel/storage/postgres-driver.ts' };
+const DRIVERS: Readonly<Record<string, string>> = { postgres: 'kernel/storage/postgres/postgres-driver.ts' };
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
 const faults: Fault[] = files.flatMap(file => [...importsOf(file).flatMap(imported => judge(file, imported)), ...bareDrivers(file)]);

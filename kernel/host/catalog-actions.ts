@@ -1,5 +1,5 @@
 import type { Manifest } from '../base/manifest.ts';
-import { actionKey } from '../identity/scope-name.ts';
+import { actionKey } from '../identity/tokens/scope-name.ts';
 
 type CatalogAction = ReturnType<typeof read>[number];
 /** A manifest never changes: what it declares is read once. */

@@ -1,15 +1,15 @@
 import { reasonOf } from '@platform/sdk';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { printRoles } from '../storage/service-schema.ts';
-import { checkManifest, formatFinding } from './checks.ts';
-import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './configuration.ts';
+import { printRoles } from '../storage/schema/service-schema.ts';
+import { checkManifest, formatFinding } from './plugin/checks.ts';
+import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './boot/configuration.ts';
 import { Host } from './host.ts';
 import { explainKeys } from './keys/key-settings.ts';
-import { readPlugin } from './loader.ts';
-import { migrateAll } from './migrate-all.ts';
-import { hostOptions } from './options.ts';
-import { takeSteps, thisMachine, trustSteps } from './trust-install.ts';
+import { readPlugin } from './plugin/loader.ts';
+import { migrateAll } from './boot/migrate-all.ts';
+import { hostOptions } from './boot/options.ts';
+import { takeSteps, thisMachine, trustSteps } from './machine/trust-install.ts';
 
 type Command = (args: readonly string[]) => Promise<void>;
 const out = (text: string) => process.stdout.write(`${text}\n`);

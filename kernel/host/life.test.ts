@@ -7,13 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '../base/clock.ts';
 import { newId } from '../base/ids.ts';
 import { eventually } from '../storage/fixtures/eventually.ts';
-import { PostgresPool } from '../storage/postgres-pool.ts';
-import { roleOf, schemaOf } from '../storage/service-schema.ts';
+import { PostgresPool } from '../storage/postgres/postgres-pool.ts';
+import { roleOf, schemaOf } from '../storage/schema/service-schema.ts';
 import { newWorld, type probe, probePlugin } from '../test/probe.ts';
 import { Streams } from '../test/streams.ts';
-import { takeLead } from './consumer-lead.ts';
+import { takeLead } from './service/consumer-lead.ts';
 import { JobRunner } from '../work/job-runner.ts';
-import { findPlugins, importPlugin, readPlugin } from './loader.ts';
+import { findPlugins, importPlugin, readPlugin } from './plugin/loader.ts';
 import { ServiceAlerts } from './process/service-alerts.ts';
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

@@ -1,6 +1,6 @@
 import type { TSchema } from '@platform/sdk';
 import type { Manifest } from '../base/manifest.ts';
-import { actionKey } from '../identity/scope-name.ts';
+import { actionKey } from '../identity/tokens/scope-name.ts';
 
 const PARAMETER = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 

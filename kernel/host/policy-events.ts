@@ -1,7 +1,7 @@
 import { newId } from '../base/ids.ts';
 import { policyEvent } from '../base/manifest.ts';
 import { insertEvents } from '../outbox/outbox.ts';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 
 /**

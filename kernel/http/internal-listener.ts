@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import type { Logger } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
-import type { PqMode } from '../identity/tls.ts';
-import { peerOf } from '../identity/tls.ts';
-import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
+import type { PqMode } from '../identity/certificates/tls.ts';
+import { peerOf } from '../identity/certificates/tls.ts';
+import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
 import { problemResponse } from './problem-response.ts';
 import type { ServiceApp } from './service-app.ts';
 

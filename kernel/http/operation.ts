@@ -1,12 +1,12 @@
 import { type AnyRoute, type Gate, Id, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
-import { actionKey } from '../identity/scope-name.ts';
-import type { Identity } from '../identity/verifier.ts';
+import { actionKey } from '../identity/tokens/scope-name.ts';
+import type { Identity } from '../identity/tokens/verifier.ts';
 import type { PolicyEngine } from '../policy/policy-engine.ts';
 import { traced } from '../telemetry/trace.ts';
 import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
-import { OpenedRequest } from './opened-request.ts';
+import { OpenedRequest } from './doors/opened-request.ts';
 import { keyedRequest, type ReplayedAnswers } from './replayed-answers.ts';
 import { closed, readQuery, Validator } from './schema.ts';
 

@@ -2,7 +2,7 @@ import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../base/ids.ts';
 import { type probe, probePlugin } from '../test/probe.ts';
-import type { Sql } from '../storage/sql.ts';
+import type { Sql } from '../storage/schema/sql.ts';
 import { page } from './paging.ts';
 
 let host: BootedHost<typeof probe>;

@@ -1,6 +1,6 @@
 import type { OrderKind, PagePart, PageSpec } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
-import type { Sql } from '../storage/sql.ts';
+import type { Sql } from '../storage/schema/sql.ts';
 
 const DEFAULT_LIMIT = 50;
 const COLUMN = /^(?:[a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*$/;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Request } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
-import type { Sql } from '../storage/sql.ts';
+import type { Sql } from '../storage/schema/sql.ts';
 import type { KeyedRequest } from '../telemetry/request-scope.ts';
 import type { Outgoing } from './operation.ts';
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { CORRELATION_HEADER } from './exchange.ts';
+import { CORRELATION_HEADER } from './doors/exchange.ts';
 import type { Outgoing } from './operation.ts';
 
 /** Writes what a request door answered: text and bytes as they are where the handler says what they are, everything else as JSON. */

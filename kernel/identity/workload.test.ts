@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Authority, anchorsOf, openAuthority } from './trust-anchors.ts';
+import { type Authority, anchorsOf, openAuthority } from './certificates/trust-anchors.ts';
 import { type CredentialKind, type Mint, Workload } from './workload.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'platform-test-'));

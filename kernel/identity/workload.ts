@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { writeDurably } from '../base/durable-file.ts';
-import { type Credential, makeCsr, thumbprintOf } from './authority.ts';
-import { clientTls, type PqMode, serverContext } from './tls.ts';
-import type { TrustAnchors } from './trust-anchors.ts';
+import { type Credential, makeCsr, thumbprintOf } from './certificates/authority.ts';
+import { clientTls, type PqMode, serverContext } from './certificates/tls.ts';
+import type { TrustAnchors } from './certificates/trust-anchors.ts';
 
 /** The three certificates of a workload: who it is to services, to the database, and the name it answers on. */
 export type CredentialKind = 'client' | 'database' | 'listener';

@@ -1,4 +1,4 @@
-import type { Sql } from '../storage/sql.ts';
+import type { Sql } from '../storage/schema/sql.ts';
 import { announced, insertEvents, type OutboxEvent } from './outbox.ts';
 
 /** Events of one transaction: gathered while its work runs, written in one statement after it, and at once from then on. */

@@ -1,4 +1,4 @@
-import type { Migration } from '../storage/migrations.ts';
+import type { Migration } from '../storage/schema/migrations.ts';
 
 /**
  * The outbox and inbox of a service, in its own schema (G-K-12). `hold` keeps a committed row from the relay; `parked` takes a row that

@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
-import type { OutboxRow, Outcome } from './delivery.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
+import type { OutboxRow, Outcome } from './relay/delivery.ts';
 
 /** How the outbox of one service stands. `pending` counts up to 100,000. */
 export interface OutboxState {

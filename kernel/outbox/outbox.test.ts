@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { eventually } from '../storage/fixtures/eventually.ts';
 import { newId } from '../base/ids.ts';
 import { TestCluster } from '../storage/fixtures/test-cluster.ts';
-import { migrate } from '../storage/migrations.ts';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
-import { once } from './inbox.ts';
+import { migrate } from '../storage/schema/migrations.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
+import { once } from './consumption/inbox.ts';
 import { announced, drop, insertEvent, insertEvents, type OutboxEvent, release } from './outbox.ts';
 import { OUTBOX_MIGRATIONS } from './outbox-schema.ts';
 

@@ -1,4 +1,4 @@
-import type { Sql } from '../storage/sql.ts';
+import type { Sql } from '../storage/schema/sql.ts';
 
 /** An event as the producing service writes it, in the transaction that makes it true. */
 export interface OutboxEvent {

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
-import type { Outcome } from './delivery.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
+import type { Outcome } from './relay/delivery.ts';
 import { record } from './outbox-store.ts';
-import type { RelayClock } from './relay-clock.ts';
+import type { RelayClock } from './relay/relay-clock.ts';
 
 /** Writes what became of rows. Calls that end in one turn, or while others are being written, are written together. */
 export class OutcomeWriter {

@@ -1,8 +1,8 @@
 import type { Caller } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PolicyStore } from '../test/policy-store.ts';
-import { actionKey, canonicalScope, parseScopes } from '../identity/scope-name.ts';
-import type { Identity } from '../identity/verifier.ts';
+import { actionKey, canonicalScope, parseScopes } from '../identity/tokens/scope-name.ts';
+import type { Identity } from '../identity/tokens/verifier.ts';
 import { CedarSet, policyFaults, scopeMirror } from './cedar.ts';
 import type { PolicySet } from './policy-data.ts';
 import { PolicyEngine } from './policy-engine.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { newId } from '../base/ids.ts';
-import type { Identity } from '../identity/verifier.ts';
+import type { Identity } from '../identity/tokens/verifier.ts';
 import { CedarSet, type CedarQuestion } from './cedar.ts';
 import { type Decision, EMPTY_SNAPSHOT, type PolicySet, type PolicySnapshot } from './policy-data.ts';
 

@@ -1,5 +1,5 @@
 import type { Caller, ExplainedDecision, Logger, PolicyInquiry } from '@platform/sdk';
-import { canonicalScope } from '../identity/scope-name.ts';
+import { canonicalScope } from '../identity/tokens/scope-name.ts';
 import type { Decision, PolicySnapshot } from './policy-data.ts';
 import { PolicyEngine } from './policy-engine.ts';
 

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Backends, FairShare, isHopByHop, type Logger } from '@platform/sdk';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
-import type { RevokedCertificates } from '../identity/revoked-certificates.ts';
+import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
 import type { Workload } from '../identity/workload.ts';
 import { backendHeaders, isUnsendable, refuseUnsendable } from './backend-request.ts';
 import { CONNECT_MS, dial, PROBE_MS } from './dial.ts';

@@ -1,4 +1,4 @@
-import type { StreamEntry } from '../outbox/event-consumer.ts';
+import type { StreamEntry } from '../outbox/consumption/event-consumer.ts';
 
 interface Consumed {
   readonly body: { stream_family: string; consumer_group: string; message_ids?: string[]; dead_letter?: boolean; retry_after_secs?: number; reason?: string };

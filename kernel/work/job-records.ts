@@ -1,5 +1,5 @@
 import { isUnavailable } from '@platform/sdk';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { failureReason } from './failure-reason.ts';
 
 export interface JobRecord {

@@ -2,7 +2,7 @@ import type { JobDef, Logger } from '@platform/sdk';
 import { Cron } from 'croner';
 import { type Clock, milliseconds } from '../base/clock.ts';
 import { newId } from '../base/ids.ts';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { JobRecords } from './job-records.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isProblem, type Logger, type TaskDef, type TaskRun, isUnavailable } from '@platform/sdk';
 import { type Clock, milliseconds } from '../base/clock.ts';
-import type { PostgresPool } from '../storage/postgres-pool.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { failureReason } from './failure-reason.ts';
 import { type TakenTask, TaskStore } from './task-store.ts';

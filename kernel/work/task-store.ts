@@ -1,5 +1,5 @@
-import type { PostgresPool } from '../storage/postgres-pool.ts';
-import type { Sql } from '../storage/sql.ts';
+import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
+import type { Sql } from '../storage/schema/sql.ts';
 
 export interface NewTask {
   readonly task_id: string;

@@ -1,4 +1,4 @@
-import type { Migration } from '../storage/migrations.ts';
+import type { Migration } from '../storage/schema/migrations.ts';
 
 /**
  * Tasks and jobs of a service, in its own schema: they share the connection, the role and the transaction of the change with the outbox, which

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { as, boot, type BootedHost } from '@platform/testing';
-import { makeCsr } from '@platform/kernel/identity/authority';
+import { makeCsr } from '@platform/kernel/identity/certificates/authority';
 import type { certificateAuthority } from '@platform/certificate-authority/contract';
 import plugin from '@platform/certificate-authority/plugin';
 import { pebble } from '../../plugins/certificate-authority/test/fixtures/upstream.ts';

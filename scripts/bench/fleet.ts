@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { processUsage } from '@platform/kernel/host/process/process-usage';
+import { processUsage } from '@platform/kernel/host/machine/process-usage';
 import { freePort } from '@platform/kernel/storage/free-port';
 import { recordOf } from '@platform/kernel/storage/process-record';
 import type { Row } from './row.ts';

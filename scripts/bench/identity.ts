@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { hash } from '@node-rs/argon2';
 import { newId } from '@platform/kernel/base/ids';
-import { AccessClosures } from '@platform/kernel/identity/access-closure';
-import { KeySet } from '@platform/kernel/identity/key-set';
-import { Verifier } from '@platform/kernel/identity/verifier';
+import { AccessClosures } from '@platform/kernel/identity/tokens/access-closure';
+import { KeySet } from '@platform/kernel/identity/tokens/key-set';
+import { Verifier } from '@platform/kernel/identity/tokens/verifier';
 import { SYSTEM } from '@platform/sdk';
 import { as, TokenMint } from '@platform/testing';
 import { Passwords } from '../../plugins/identity/src/people/passwords.ts';

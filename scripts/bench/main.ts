@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { keyValueServer } from '@platform/kernel/storage/embedded-valkey';
+import { keyValueServer } from '@platform/kernel/storage/valkey/embedded-valkey';
 import { auditRows } from './audit.ts';
 import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';

@@ -1,5 +1,5 @@
 import { newId } from '../../kernel/base/ids.ts';
-import type { Identity } from '../../kernel/identity/verifier.ts';
+import type { Identity } from '../../kernel/identity/tokens/verifier.ts';
 import type { PolicySet } from '../../kernel/policy/policy-data.ts';
 import { PolicyEngine } from '../../kernel/policy/policy-engine.ts';
 import { microseconds, type Row } from './row.ts';

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { deliverTo } from '@platform/kernel/outbox/bus-delivery';
+import { deliverTo } from '@platform/kernel/outbox/relay/bus-delivery';
 import { insertEvent } from '@platform/kernel/outbox/outbox';
 import { OUTBOX_MIGRATIONS } from '@platform/kernel/outbox/outbox-schema';
-import { Relay } from '@platform/kernel/outbox/relay';
-import { migrate } from '@platform/kernel/storage/migrations';
-import { PostgresPool } from '@platform/kernel/storage/postgres-pool';
-import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
+import { Relay } from '@platform/kernel/outbox/relay/relay';
+import { migrate } from '@platform/kernel/storage/schema/migrations';
+import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
+import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
 import { Pool } from 'undici';
 import type { ShopAsked, ShopOrder, ShopSaid } from './shop-child.ts';
 

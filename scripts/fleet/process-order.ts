@@ -1,6 +1,6 @@
 import { manifestOf } from '@platform/kernel/base/manifest';
-import type { Bootstrap } from '@platform/kernel/host/bootstrap';
-import { type Authority, anchorsOf } from '@platform/kernel/identity/trust-anchors';
+import type { Bootstrap } from '@platform/kernel/host/boot/bootstrap';
+import { type Authority, anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors';
 import type { AnyContract } from '@platform/sdk';
 
 /** What a service in a process of its own is told. */

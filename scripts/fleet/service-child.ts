@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Manifest } from '@platform/kernel/base/manifest';
-import { processFlags } from '@platform/kernel/host/process-flags';
+import { processFlags } from '@platform/kernel/host/boot/process-flags';
 import { Pool } from 'undici';
 import type { ProcessOrder } from './process-order.ts';
 

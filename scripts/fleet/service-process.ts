@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { manifestOf } from '@platform/kernel/base/manifest';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
-import { readSettings } from '@platform/kernel/host/settings';
-import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { readSettings } from '@platform/kernel/host/boot/settings';
+import { openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import type { AnyPlugin } from '@platform/sdk';
 import type { ProcessOrder } from './process-order.ts';

@@ -4,24 +4,27 @@ export interface Target {
   readonly tests: readonly string[];
 }
 
-const KERNEL_IDENTITY = ['kernel/identity/authentication.test.ts', 'kernel/identity/issuers.test.ts', 'kernel/http/requests.test.ts'];
+const KERNEL_IDENTITY = ['kernel/identity/tokens/authentication.test.ts', 'kernel/identity/tokens/issuers.test.ts', 'kernel/http/requests.test.ts'];
 
 export const TARGETS: readonly Target[] = [
   { file: 'plugins/supervisor/src/life/instance-life.ts', tests: ['plugins/supervisor/test/instance-life.test.ts'] },
   { file: 'kernel/host/process/local-process-host.ts', tests: ['kernel/host/process/local-process-host.test.ts'] },
-  { file: 'kernel/host/data-dir-lock.ts', tests: ['kernel/host/data-dir-lock.test.ts'] },
+  { file: 'kernel/host/machine/data-dir-lock.ts', tests: ['kernel/host/machine/data-dir-lock.test.ts'] },
   { file: 'kernel/host/keys/service-keys.ts', tests: ['kernel/host/keys/service-keys.test.ts'] },
   { file: 'kernel/host/plugin/plugin-watch.ts', tests: ['kernel/host/plugin/plugin-watch.test.ts'] },
-  { file: 'kernel/storage/valkey/journal.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/embedded-valkey.test.ts'] },
+  { file: 'kernel/storage/valkey/journal.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'] },
   { file: 'kernel/storage/valkey/whole-commands.ts', tests: ['kernel/storage/valkey/journal.test.ts'] },
-  { file: 'kernel/storage/valkey/write-stream.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/embedded-valkey.test.ts'] },
-  { file: 'kernel/identity/trust-anchors.ts', tests: ['kernel/identity/trust-anchors.test.ts'] },
-  { file: 'kernel/identity/authority.ts', tests: ['kernel/identity/trust-anchors.test.ts', 'kernel/identity/workload.test.ts', 'plugins/certificate-authority/test/mint.test.ts'] },
-  { file: 'kernel/identity/verifier.ts', tests: KERNEL_IDENTITY },
-  { file: 'kernel/identity/signed-token.ts', tests: KERNEL_IDENTITY },
-  { file: 'kernel/identity/dpop-proof.ts', tests: KERNEL_IDENTITY },
-  { file: 'kernel/http/operation.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
-  { file: 'kernel/http/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/authentication.test.ts'] },
+  { file: 'kernel/storage/valkey/write-stream.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'] },
+  { file: 'kernel/identity/certificates/trust-anchors.ts', tests: ['kernel/identity/certificates/trust-anchors.test.ts'] },
+  {
+    file: 'kernel/identity/certificates/authority.ts',
+    tests: ['kernel/identity/certificates/trust-anchors.test.ts', 'kernel/identity/workload.test.ts', 'plugins/certificate-authority/test/mint.test.ts'],
+  },
+  { file: 'kernel/identity/tokens/verifier.ts', tests: KERNEL_IDENTITY },
+  { file: 'kernel/identity/tokens/signed-token.ts', tests: KERNEL_IDENTITY },
+  { file: 'kernel/identity/tokens/dpop-proof.ts', tests: KERNEL_IDENTITY },
+  { file: 'kernel/http/operation.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/tokens/authentication.test.ts'] },
+  { file: 'kernel/http/doors/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/tokens/authentication.test.ts'] },
   { file: 'plugins/gateway/src/session/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
   { file: 'plugins/gateway/src/proxy/service-proxy.ts', tests: ['plugins/gateway/test/proxy.test.ts'] },
   { file: 'plugins/identity/src/sign-in/page-guard.ts', tests: ['plugins/identity/test/authorization.test.ts', 'plugins/identity/test/sign-in.test.ts'] },

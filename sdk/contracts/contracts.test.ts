@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { readPlugin } from '@platform/kernel/host/loader';
+import { readPlugin } from '@platform/kernel/host/plugin/loader';
 import type { AnyContract } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import * as contracts from './index.ts';

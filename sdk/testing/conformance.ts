@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyContract, AnyRoute } from '@platform/sdk';
-import { checkManifest, formatFinding } from '@platform/kernel/host/checks';
+import { checkManifest, formatFinding } from '@platform/kernel/host/plugin/checks';
 import { gateActions } from '@platform/kernel/http/operation';
-import { pageDefinition } from '@platform/kernel/http/page-definition';
+import { pageDefinition } from '@platform/kernel/http/pages/page-definition';
 import { boot, type BootOptions, type BootedHost } from './boot.ts';
 import { as, type Persona } from './persona.ts';
 

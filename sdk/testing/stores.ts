@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
-import { openStores, type Stores } from '@platform/kernel/host/stores';
-import { type Authority, openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { openStores, type Stores } from '@platform/kernel/host/boot/stores';
+import { type Authority, openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 
 export interface TestStores extends AsyncDisposable {
   readonly dataDir: string;

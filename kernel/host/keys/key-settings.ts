@@ -1,6 +1,6 @@
 import type { KeyDecl } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
-import type { ConfigFault } from '../configuration.ts';
+import type { ConfigFault } from '../boot/configuration.ts';
 
 /** What the settings say of one key: the key itself or a secret reference, and those that came before. */
 export interface KeySetting {

@@ -6,9 +6,9 @@ import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Manifest } from '../../base/manifest.ts';
 import { SecretChain } from '../../secrets/secret-chain.ts';
-import { migrate } from '../../storage/migrations.ts';
-import { PostgresPool } from '../../storage/postgres-pool.ts';
-import { roleOf, schemaOf } from '../../storage/service-schema.ts';
+import { migrate } from '../../storage/schema/migrations.ts';
+import { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
+import { roleOf, schemaOf } from '../../storage/schema/service-schema.ts';
 import { readKeySettings } from './key-settings.ts';
 import { KEY_MIGRATIONS, openKeys } from './service-keys.ts';
 

@@ -5,7 +5,7 @@ import type { KeyDecl, KeySeeds, SealedBox as Box, Sql } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { SealedBox } from '../../secrets/sealed-box.ts';
 import { type SecretChain, withSecret } from '../../secrets/secret-chain.ts';
-import type { Migration } from '../../storage/migrations.ts';
+import type { Migration } from '../../storage/schema/migrations.ts';
 import { readOrCreateSecret } from '../../storage/private-file.ts';
 import { type KeySetting, type KeySettings, keyVariables } from './key-settings.ts';
 

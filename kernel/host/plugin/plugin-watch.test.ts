@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../base/clock.ts';
-import { type FailedPlugin, readAll } from '../plugin-intake.ts';
+import { type FailedPlugin, readAll } from './plugin-intake.ts';
 import { PluginWatch } from './plugin-watch.ts';
 
 const described = JSON.stringify({ name: 'x', version: '1.0.0', type: 'module', platform: { contract: 'contract.js', plugin: 'plugin.js' } });

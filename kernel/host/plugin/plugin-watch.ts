@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type Logger, reasonOf } from '@platform/sdk';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Manifest } from '../../base/manifest.ts';
-import { findPlugins, type FoundPlugin } from '../loader.ts';
-import { type FailedPlugin, forgive, readVertical } from '../plugin-intake.ts';
+import { findPlugins, type FoundPlugin } from './loader.ts';
+import { type FailedPlugin, forgive, readVertical } from './plugin-intake.ts';
 
 const LOOK_MS = 1_000;
 /** A folder of more is looked at by its first ones. */

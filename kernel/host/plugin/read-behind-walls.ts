@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Manifest } from '../../base/manifest.ts';
 import { wallFlags } from '../process/walls.ts';
-import { entryOf, type FoundPlugin } from '../loader.ts';
+import { entryOf, type FoundPlugin } from './loader.ts';
 
 const READER = fileURLToPath(new URL('./read-contract.ts', import.meta.url));
 const READ_MS = 20_000;

@@ -1,5 +1,5 @@
 import { reasonOf } from '@platform/sdk';
-import { readPlugin } from '../loader.ts';
+import { readPlugin } from './loader.ts';
 
 /** Entry of a process that reads the contract of somebody else's plugin, inside the walls: prints its manifest, or what is wrong. */
 const [directory = ''] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import net from 'node:net';
 import type { Logger } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
-import { readConfig } from '../configuration.ts';
+import { readConfig } from '../boot/configuration.ts';
 import { takeDescriptor } from './inherited-socket.ts';
 
 interface BoundHandle {

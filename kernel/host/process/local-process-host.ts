@@ -26,19 +26,19 @@ import type { Manifest } from '../../base/manifest.ts';
 import { instanceRegistry } from '../../routing/directory.ts';
 import { linesAtEnd, openLog } from '../../storage/log-file.ts';
 import { isAlive, recordOf } from '../../storage/process-record.ts';
-import type { Bootstrap } from '../bootstrap.ts';
-import { publishEnrollment } from '../enrollment.ts';
-import { directoryStore } from '../key-value-port.ts';
-import { hostRecord } from '../data-dir-lock.ts';
-import { processFlags } from '../process-flags.ts';
+import type { Bootstrap } from '../boot/bootstrap.ts';
+import { publishEnrollment } from '../machine/enrollment.ts';
+import { directoryStore } from '../service/key-value-port.ts';
+import { hostRecord } from '../machine/data-dir-lock.ts';
+import { processFlags } from '../boot/process-flags.ts';
 import { childEnvironment } from './child-environment.ts';
-import { ControlSocket } from './control-socket.ts';
+import { ControlSocket } from '../machine/control-socket.ts';
 import type { HealthLook } from './health-look.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
-import { MachineLoad, processUsage } from './process-usage.ts';
-import type { Releases } from './releases.ts';
+import { MachineLoad, processUsage } from '../machine/process-usage.ts';
+import type { Releases } from '../machine/releases.ts';
 import { wallFlags } from './walls.ts';
 
 /** A service that this machine can run, and where its code lies. */

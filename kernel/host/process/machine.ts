@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Manifest } from '../../base/manifest.ts';
-import { type Bootstrap, platformHost } from '../bootstrap.ts';
-import { buildHash } from '../build.ts';
-import { enrollmentsOf } from '../enrollment.ts';
+import { type Bootstrap, platformHost } from '../boot/bootstrap.ts';
+import { buildHash } from '../boot/build.ts';
+import { enrollmentsOf } from '../machine/enrollment.ts';
 import type { HostOptions } from '../host.ts';
-import type { HostWorkload } from '../host-workload.ts';
-import type { FoundPlugin } from '../loader.ts';
-import { invite } from '../invitation.ts';
+import type { HostWorkload } from '../machine/host-workload.ts';
+import type { FoundPlugin } from '../plugin/loader.ts';
+import { invite } from '../machine/invitation.ts';
 import { readBehindWalls } from '../plugin/read-behind-walls.ts';
-import { type AllPlugins, type CatalogPlugin, refuseFindings } from '../plugin-intake.ts';
-import type { Stores } from '../stores.ts';
+import { type AllPlugins, type CatalogPlugin, refuseFindings } from '../plugin/plugin-intake.ts';
+import type { Stores } from '../boot/stores.ts';
 import { HealthLook } from './health-look.ts';
 import { LocalProcessHost, type RunnableService } from './local-process-host.ts';
-import { Releases } from './releases.ts';
+import { Releases } from '../machine/releases.ts';
 
 interface MachineParts extends AllPlugins {
   readonly base: Bootstrap;

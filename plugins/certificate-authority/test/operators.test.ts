@@ -75,8 +75,8 @@ describe('what is kept', () => {
   });
 
   test('CA-006 CA-007 roots last 3650 days and intermediates 1825 unless the settings say otherwise', async () => {
-    const { openAuthority } = await import('@platform/kernel/identity/trust-anchors');
-    const { hostOptions } = await import('@platform/kernel/host/options');
+    const { openAuthority } = await import('@platform/kernel/identity/certificates/trust-anchors');
+    const { hostOptions } = await import('@platform/kernel/host/boot/options');
     const days = async (settings: Record<string, string>) => {
       const home = mkdtempSync(join(world.stores.dataDir, 'authority-'));
       const made = await openAuthority(home, hostOptions([], settings, () => undefined).validity);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 import type { KeyValue } from '@platform/sdk';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Enrollment } from '../src/issuance/enrollment.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { flattenedVerify } from 'jose';
-import { openAuthority } from '@platform/kernel/identity/trust-anchors';
+import { openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { AcmeAgent, type Answered, csrFor } from './fixtures/acme-agent.ts';
 import { pebble, Upstream } from './fixtures/upstream.ts';

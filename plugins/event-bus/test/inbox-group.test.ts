@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newId } from '../../../kernel/base/ids.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
-import type { PostgresPool } from '../../../kernel/storage/postgres-pool.ts';
+import type { PostgresPool } from '../../../kernel/storage/postgres/postgres-pool.ts';
 import { Counters } from '../src/upkeep/counters.ts';
 import { GroupCommit } from '../src/produce/group-commit.ts';
 import { Inbox } from '../src/inbox/inbox.ts';

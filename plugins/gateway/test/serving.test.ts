@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { manifestOf } from '@platform/kernel/base/manifest';
-import { readSettings } from '@platform/kernel/host/settings';
+import { readSettings } from '@platform/kernel/host/boot/settings';
 import { boot, type BootedHost, describeConformance } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gateway } from '../contract/index.ts';

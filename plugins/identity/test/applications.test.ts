@@ -1,4 +1,4 @@
-import { pageDefinition } from '@platform/kernel/http/page-definition';
+import { pageDefinition } from '@platform/kernel/http/pages/page-definition';
 import { as, type Persona } from '@platform/testing';
 import { calculateJwkThumbprint, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import * as openid from 'openid-client';

@@ -1,6 +1,6 @@
-import { AccessClosures } from '@platform/kernel/identity/access-closure';
-import { KeySet } from '@platform/kernel/identity/key-set';
-import { Verifier } from '@platform/kernel/identity/verifier';
+import { AccessClosures } from '@platform/kernel/identity/tokens/access-closure';
+import { KeySet } from '@platform/kernel/identity/tokens/key-set';
+import { Verifier } from '@platform/kernel/identity/tokens/verifier';
 import { SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';

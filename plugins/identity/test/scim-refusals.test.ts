@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/embedded-postgres';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/postgres/embedded-postgres';
 import { readRecord } from '@platform/kernel/storage/process-record';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Directory, USER } from './fixtures/directory.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { OUTBOX_MIGRATIONS } from '@platform/kernel/outbox/outbox-schema';
-import { migrate } from '@platform/kernel/storage/migrations';
+import { migrate } from '@platform/kernel/storage/schema/migrations';
 import { as, boot, openTestStores } from '@platform/testing';
 import { expect, test } from 'vitest';
 import plugin from '../src/plugin.ts';

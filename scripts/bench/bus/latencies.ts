@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { roleOf, schemaOf } from '@platform/kernel/storage/service-schema';
+import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
 import type { Row } from '../row.ts';
 import type { BusRig } from './bus-rig.ts';
 import { type Latencies, PER_SECOND, type PluginOrder } from './plugin-process.ts';

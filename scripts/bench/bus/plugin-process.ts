@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { deliverTo } from '@platform/kernel/outbox/bus-delivery';
+import { deliverTo } from '@platform/kernel/outbox/relay/bus-delivery';
 import { insertEvent } from '@platform/kernel/outbox/outbox';
 import { OUTBOX_MIGRATIONS } from '@platform/kernel/outbox/outbox-schema';
-import { Relay } from '@platform/kernel/outbox/relay';
+import { Relay } from '@platform/kernel/outbox/relay/relay';
 import { newId } from '@platform/kernel/base/ids';
 import { connectKeyValue } from '@platform/kernel/storage/key-value';
-import { migrate } from '@platform/kernel/storage/migrations';
-import { PostgresPool, type PostgresPoolOptions } from '@platform/kernel/storage/postgres-pool';
+import { migrate } from '@platform/kernel/storage/schema/migrations';
+import { PostgresPool, type PostgresPoolOptions } from '@platform/kernel/storage/postgres/postgres-pool';
 import { streamKey } from '../../../plugins/event-bus/src/stream/names.ts';
 import { median, quantile } from '../row.ts';
 import { ENV, EVENT_TYPE, PAYLOAD } from './bench-event.ts';

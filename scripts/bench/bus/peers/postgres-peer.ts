@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAuthority } from '@platform/kernel/identity/trust-anchors';
-import { startEmbeddedPostgres } from '@platform/kernel/storage/embedded-postgres';
+import { openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
+import { startEmbeddedPostgres } from '@platform/kernel/storage/postgres/embedded-postgres';
 
 /** Of the `pg` client. */
 export interface PostgresLogin {

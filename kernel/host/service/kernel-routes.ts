@@ -1,0 +1,120 @@
+import { type AnyRoute, type Caller, get, post, type Request, reply, Type } from '@platform/sdk';
+import { kernelProblem } from '../../base/kernel-problem.ts';
+import type { Manifest } from '../../base/manifest.ts';
+import { openApi } from '../../http/open-api.ts';
+import { gateActions } from '../../http/operation.ts';
+import { pageDefinition } from '../../http/pages/page-definition.ts';
+import { gatesOfPage, pageGates } from '../../http/pages/page-resources.ts';
+import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
+import type { StreamTickets } from '../../http/doors/stream-tickets.ts';
+
+type Failed = readonly { plugin: string; reason: string }[];
+
+export interface KernelRouteParts {
+  readonly manifest: Manifest;
+  readonly build: string;
+  readonly startedAt: number;
+  readonly active: () => number;
+  readonly totals: () => { readonly requests: number; readonly server_errors: number };
+  /** What the service says of its own health beside. */
+  readonly health: () => Promise<Readonly<Record<string, unknown>>>;
+  readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
+  /** Plugins that are not running, and services whose process was given up on. */
+  readonly failedPlugins: () => Failed | Promise<Failed>;
+  readonly metrics: () => Promise<Readonly<Record<string, number>>>;
+  /** The same with histograms, as Prometheus reads it. */
+  readonly metricsText: (gauges: Readonly<Record<string, number>>) => Promise<string>;
+  /** Whether the caller passes one of a page's gates. */
+  readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
+  readonly described: () => Readonly<Record<string, MountedRoute['route']>>;
+}
+
+const TicketAnswer = Type.Object({ ticket: Type.String(), expires_in: Type.Integer() });
+
+/** Health, readiness, metrics, interface description and page definitions: every service has them, no author writes them. */
+export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRoute> {
+  const { manifest, build } = parts;
+  const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
+  const routes: Record<string, MountedRoute> = {
+    health: mounted(
+      get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }),
+      async ({ peer }) => {
+        const failed = await parts.failedPlugins();
+        return {
+          status: failed.length > 0 ? 'degraded' : 'ok',
+          service: manifest.id,
+          version: `${manifest.version}.${build}`,
+          build,
+          uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
+          active_connections: Math.max(0, parts.active() - 1),
+          // How busy it is, is for the platform's own workloads.
+          ...(peer ? parts.totals() : {}),
+          ...(failed.length > 0 ? { failed_plugins: failed } : {}),
+          ...(await parts.health()),
+        };
+      },
+    ),
+    readiness: mounted(get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }), async () => {
+      const checks = await parts.readiness();
+      const ready = Object.values(checks).every(({ ok }) => ok);
+      return reply({ status: ready ? 'ready' : 'not_ready', checks }, { status: ready ? 200 : 503, headers: ready ? {} : { 'retry-after': '2' } });
+    }),
+    metrics: mounted(
+      get('/v1/metrics', {
+        summary: 'Figures of this service and its process',
+        gate: { workload: 'What scrapes is a service of the platform', or: metricsActions(manifest) },
+        env: 'any',
+        hidden: true,
+      }),
+      async ({ headers }) => {
+        const values = await parts.metrics();
+        if (!headers['accept']?.includes('text/plain')) return values;
+        return reply(await parts.metricsText(values), { headers: { 'content-type': 'text/plain; version=0.0.4' } });
+      },
+    ),
+    openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () =>
+      openApi(manifest, { ...parts.described(), ...pageDoors(manifest) }),
+    ),
+  };
+  const gates = pageGates(manifest);
+  if (Object.keys(manifest.pages).length > 0 && gates.length > 0) {
+    const define = async ({ params, caller }: Request) => {
+      const name = (params as { page: string }).page;
+      const definition = pageDefinition(manifest, name);
+      if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
+      const needed = gatesOfPage(manifest, name);
+      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed))) throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
+      return definition;
+    };
+    routes['adminUi'] = mounted(get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }), define);
+    // The same, for whoever sends its parameters in a body (G-CAP-12).
+    const Params = Type.Object({ params: Type.Optional(Type.Object({}, { additionalProperties: true })) });
+    routes['adminUiPost'] = mounted(post('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, body: Params, env: 'any', status: 200, hidden: true }), define);
+  }
+  return routes;
+}
+
+/** Who may read the figures of a service beside workloads (F-27). */
+export const metricsActions = ({ id, actions }: Manifest): readonly string[] => [`${id}:metrics:read`, ...(`${id}:read` in actions ? [`${id}:read`] : [])];
+
+/** For every gated event stream a mint of tickets, behind the gate of the stream itself (H-06). */
+export function ticketRoutes(own: Readonly<Record<string, MountedRoute>>, tickets: StreamTickets): Record<string, MountedRoute> {
+  const streams = Object.entries(own).filter(([, { route }]) => route.door === 'stream' && gateActions(route.options.gate) !== undefined);
+  return Object.fromEntries(
+    streams.map(([name, { route }]) => {
+      const mint = post(`${route.path}/ticket`, { summary: 'A ticket that opens this event stream once', gate: route.options.gate, returns: TicketAnswer, status: 201, hidden: true });
+      const handler = ({ caller }: Request) => tickets.mint(name, caller as Caller);
+      return [`ticket.${name}`, { route: mint, handler: handler as unknown as RouteHandler }];
+    }),
+  );
+}
+
+/** What the description says of them: one path for the data and mutations of every page, whose routes are described by themselves. */
+function pageDoors(manifest: Manifest): Record<string, AnyRoute> {
+  const gate = { any: pageGates(manifest) };
+  if (gate.any.length === 0) return {};
+  return {
+    adminResource: get('/v1/admin/{resource}', { summary: 'Data of an admin page', gate, env: 'own' }),
+    adminResourceWrite: post('/v1/admin/{resource}', { summary: 'A mutation of an admin page', gate, env: 'own' }),
+  };
+}

@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { admits, type AnyRoute, type Logger, type NodeExchange, type RawExchange, type Request } from '@platform/sdk';
+import type { Clock } from '../../base/clock.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
+import type { Manifest } from '../../base/manifest.ts';
+import { actionKey } from '../../identity/tokens/scope-name.ts';
+import type { PolicyEngine } from '../../policy/policy-engine.ts';
+import { writeEventStream } from './event-stream.ts';
+import { CORRELATION_HEADER, type Exchange } from './exchange.ts';
+import type { Incoming, Operation } from '../operation.ts';
+import { webRequest, writeResponse } from './web-exchange.ts';
+import { writeAnswer } from '../write-answer.ts';
+
+export type RouteHandler = (...input: never[]) => unknown;
+export interface MountedRoute {
+  readonly route: AnyRoute;
+  readonly handler: RouteHandler;
+}
+export interface Mounted extends MountedRoute {
+  readonly name: string;
+  readonly operation: Operation | undefined;
+  readonly idParameter?: string;
+  readonly alias?: true;
+}
+
+/** One request at the door that its path leads to. */
+export interface Entering {
+  readonly res: ServerResponse;
+  readonly exchange: Exchange;
+  readonly mounted: Mounted;
+  readonly incoming: Incoming;
+  readonly signal: () => AbortSignal;
+  readonly manifest: Manifest;
+  readonly engine: PolicyEngine;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const JSON_TYPE = 'application/json';
+
+/** Takes a request through its door. All doors share what comes before (identity, gate, query); they differ in this last step alone. */
+export async function enterDoor(entering: Entering): Promise<void> {
+  const { res, exchange, mounted } = entering;
+  const { door } = mounted.route;
+  // A request door writes its headers in one piece, this one among them.
+  if (door !== 'request') res.setHeader(CORRELATION_HEADER, exchange.correlationId).setHeader('x-content-type-options', 'nosniff');
+  if (door === 'request') return answerRequest(entering);
+  if (door === 'stream') return writeStream(entering);
+  if (door === 'node') return handOver(entering);
+  if (door === 'raw') return answerRaw(entering);
+  throw kernelProblem('not_found', { detail: 'Connect with a WebSocket upgrade.' });
+}
+
+async function answerRequest({ res, exchange, mounted, incoming }: Entering): Promise<void> {
+  const { req } = exchange;
+  requireAcceptable(req, mounted.route);
+  const ran = await (mounted.operation as Operation).run(incoming);
+  // Page mutations always answer 200 with an object (G-K-18).
+  const outgoing = mounted.alias && ran.value === undefined ? { ...ran, status: 200, value: { ok: true } } : ran;
+  if (req.method === 'GET' && outgoing.value !== undefined) requireAdmitted(req, outgoing.headers['content-type'] ?? JSON_TYPE);
+  writeAnswer(res, outgoing, exchange.correlationId);
+}
+
+async function writeStream({ res, exchange: { req }, mounted, incoming, clock, log }: Entering): Promise<void> {
+  requireAdmitted(req, 'text/event-stream');
+  const request = await (mounted.operation as Operation).open(incoming);
+  req.socket.setTimeout(0);
+  const source = (mounted.handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
+  await writeEventStream(res, source, { signal: incoming.signal(), clock }).catch(error => log.warn({ err: error }, 'event stream ended'));
+}
+
+async function handOver({ res, exchange, mounted }: Entering): Promise<void> {
+  const { req, hostname, ip, correlationId, peer } = exchange;
+  const exchanged: NodeExchange = { req, res, hostname, ip, correlationId, peer };
+  await (mounted.handler as (exchange: NodeExchange) => void | Promise<void>)(exchanged);
+}
+
+async function answerRaw({ res, exchange, mounted, incoming, signal, engine, manifest }: Entering): Promise<void> {
+  const { req, hostname, ip, correlationId, tenant, peer } = exchange;
+  const { caller, targetEnvId, env } = await (mounted.operation as Operation).open(incoming);
+  const response = await (mounted.handler as (exchange: RawExchange) => Promise<Response>)({
+    params: incoming.params,
+    request: webRequest(req, exchange, signal()),
+    hostname,
+    ip,
+    correlationId,
+    tenant,
+    caller,
+    peer,
+    targetEnvId,
+    env,
+    permits: async action => {
+      if (caller === undefined) return false;
+      const identity = await incoming.identity();
+      return engine.allows({ identity, action: actionKey(manifest.vertical, action), envId: targetEnvId ?? identity.caller.envId, correlationId });
+    },
+  });
+  await writeResponse(res, response);
+}
+
+/** A change is not made when nobody would read its answer. */
+function requireAcceptable(req: IncomingMessage, { method, options }: AnyRoute): void {
+  if (method !== 'GET' && options.returns !== undefined) requireAdmitted(req, JSON_TYPE);
+}
+
+function requireAdmitted({ headers }: IncomingMessage, type: string): void {
+  if (!admits(headers.accept, type)) throw kernelProblem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
+}

@@ -1,0 +1,187 @@
+import type { AnyRoute, BoardSection, ColumnDecl, PageDecl, RecordTab, RowAction } from '@platform/sdk';
+import type { Manifest } from '../../base/manifest.ts';
+import { bodyFields, field, type Node } from './page-fields.ts';
+import { policySections } from './policy-page.ts';
+import { workSections } from './work-page.ts';
+
+type RecordPage = Extract<PageDecl, { kind: 'record' }>;
+type TablePage = Extract<PageDecl, { kind: 'table' | 'feed' }>;
+/** A table wherever it stands: alone, on a board, on a record. */
+type Table = Pick<TablePage, 'source' | 'key' | 'columns' | 'filters' | 'empty' | 'rowDetail' | 'open' | 'rowActions' | 'bulkActions' | 'update' | 'remove'>;
+
+/** Turns an author's page into the wire form the console draws (G-K-18): labels and schemas resolved, no code, no expression. */
+export function pageDefinition(manifest: Manifest, name: string): object | undefined {
+  const page = manifest.pages[name];
+  if (!page) return undefined;
+  return {
+    schema: 'platform.admin-ui/1',
+    service: manifest.id,
+    page: name,
+    title: page.title,
+    ...(page.description ? { description: page.description } : {}),
+    scope: page.scope ?? 'env',
+    ...(page.kind === 'record' ? { params: [{ name: recordParameter(manifest, page), required: true }] } : {}),
+    ...(page.live ? { live_types: page.live } : {}),
+    ...(page.refresh ? { refresh_s: page.refresh } : {}),
+    sections: sections(manifest, name, page),
+  };
+}
+
+/** The path parameter that names the thing a record shows. */
+export const recordParameter = (manifest: Manifest, { source }: { source: string }): string => /\{([A-Za-z_]+)\}/.exec(manifest.routes[source]?.path ?? '')?.[1] ?? 'id';
+
+function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
+  switch (page.kind) {
+    case 'table':
+    case 'feed':
+      return tablePage(manifest, name, page);
+    case 'record':
+      return recordPage(manifest, name, page);
+    case 'board':
+      return page.sections.map((section, index) => boardSection(manifest, name, section, `${name}-${index}`));
+    case 'detail':
+    case 'stats':
+    case 'chart':
+    case 'text':
+      return [{ id: name, ...figureSection(page, name) }];
+    case 'form':
+      return [
+        {
+          id: name,
+          kind: 'form',
+          ...(page.source ? { source: { resource: `${name}/initial` } } : {}),
+          fields: bodyFields(manifest.routes[page.submit]),
+          submit: { id: 'submit', label: summaryOf(manifest, page.submit, 'Save'), resource: name, then: 'toast' },
+        },
+      ];
+    case 'policy':
+      return [policySections(manifest.id)];
+    case 'work':
+      return workSections(manifest);
+    case 'tabs':
+      return [{ id: name, kind: 'tabs', tabs: page.tabs.map(({ label, page: inner }) => ({ label, sections: manifest.pages[inner] ? sections(manifest, inner, manifest.pages[inner]) : [] })) }];
+  }
+}
+
+function tablePage(manifest: Manifest, name: string, page: TablePage): object[] {
+  const above = [
+    ...(page.create ? [formAction(manifest, page.create, { id: 'create', label: summaryOf(manifest, page.create, 'Create'), resource: name })] : []),
+    ...(page.actions ?? []).map(({ route, ...action }) => {
+      const made = { then: 'reload', ...action, id: route, resource: `${name}/${route}` };
+      return manifest.routes[route]?.options.body ? formAction(manifest, route, made) : made;
+    }),
+  ];
+  return [...(above.length > 0 ? [{ id: `${name}-create`, kind: 'actions', actions: above }] : []), { id: name, ...tableSection(manifest, page, name, { resource: name }) }];
+}
+
+function tableSection(manifest: Manifest, table: Table, page: string, source: { resource: string; query?: Record<string, string> }): object {
+  const listed = manifest.routes[table.source] as AnyRoute;
+  const key = table.key ?? rowKey(manifest, table.source) ?? 'id';
+  const rowActions = (table.rowActions ?? []).map(action => rowAction(manifest, `${page}/{row.${key}}`, action));
+  if (table.update) rowActions.push(formAction(manifest, table.update, { id: 'update', label: 'Edit', resource: `${page}/{row.${key}}/update` }));
+  if (table.remove) rowActions.push({ id: 'delete', label: 'Delete', resource: `${page}/{row.${key}}/delete`, confirm: 'Delete this for good?', tone: 'bad', then: 'reload' });
+  const link = table.open ? linkTo(manifest, table.open, key) : undefined;
+  return {
+    kind: 'table',
+    source: { ...source, paged: 'cursor' in (listed.options.query ?? {}) },
+    row_key: key,
+    columns: table.columns.map((each, index) => ({ ...column(each), ...(index === 0 && link ? { link } : {}) })),
+    filters: (table.filters ?? []).flatMap(filter => {
+      const schema = listed.options.query?.[filter];
+      return schema ? [field(filter, schema as Node, false)] : [];
+    }),
+    row_actions: rowActions,
+    ...(table.bulkActions ? { bulk_actions: table.bulkActions.map(action => rowAction(manifest, `${page}/{row.${key}}`, action)) } : {}),
+    ...(table.rowDetail ? { row_detail: table.rowDetail.map(column) } : {}),
+    empty: table.empty ?? 'Nothing here yet.',
+  };
+}
+
+function linkTo(manifest: Manifest, page: string, key: string): object | undefined {
+  const target = manifest.pages[page];
+  return target?.kind === 'record' ? { page, params: { [recordParameter(manifest, target)]: `{row.${key}}` } } : undefined;
+}
+
+function recordPage(manifest: Manifest, name: string, page: RecordPage): object[] {
+  const id = recordParameter(manifest, page);
+  const base = `${name}/{${id}}`;
+  const head = {
+    id: name,
+    ...(page.heading ? { title: named(page.heading) } : {}),
+    kind: 'detail',
+    source: { resource: base },
+    fields: page.fields.map(column),
+    actions: (page.actions ?? []).map(action => rowAction(manifest, base, action)),
+  };
+  const tabs = (page.tabs ?? []).map((tab, index) => ({ label: tab.label, sections: recordTab(manifest, name, id, tab, `${name}-tab-${index}`) }));
+  return [head, ...(tabs.length > 0 ? [{ id: `${name}-tabs`, kind: 'tabs', tabs }] : [])];
+}
+
+function recordTab(manifest: Manifest, page: string, id: string, tab: RecordTab, at: string): object[] {
+  const base = `${page}/{${id}}`;
+  const source = tab.source === undefined ? { resource: base } : tab.by ? { resource: `${page}/${tab.source}`, query: { [tab.by]: `{${id}}` } } : { resource: `${base}/${tab.source}` };
+  if (tab.kind === 'detail') return [{ id: at, kind: 'detail', source, fields: tab.fields.map(column) }];
+  const above = tab.create ? [{ id: `${at}-create`, kind: 'actions', actions: [rowAction(manifest, base, tab.create)] }] : [];
+  return [...above, { id: at, ...tableSection(manifest, tab, page, source) }];
+}
+
+function boardSection(manifest: Manifest, name: string, section: BoardSection, id: string): object {
+  const titled = { id, ...(section.title ? { title: section.title } : {}) };
+  if (section.kind === 'table') return { ...titled, ...tableSection(manifest, section, name, { resource: `${name}/${section.source}` }) };
+  return { ...titled, ...figureSection(section, 'source' in section ? `${name}/${section.source}` : name) };
+}
+
+function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, resource: string): object {
+  switch (section.kind) {
+    case 'detail':
+      return { kind: 'detail', source: { resource }, fields: section.fields.map(column) };
+    case 'stats':
+      return { kind: 'stats', source: { resource }, items: section.items.map(item => ({ ...column(item), ...(item.history ? { history: item.history } : {}) })) };
+    case 'chart':
+      return {
+        kind: 'chart',
+        chart: section.chart,
+        source: { resource },
+        x: section.x,
+        series: section.series.map(({ field: value, label }) => ({ label, value })),
+        ...(section.unit ? { unit: section.unit } : {}),
+      };
+    case 'text':
+      return { kind: 'notice', tone: 'info', text: section.text };
+  }
+}
+
+function column({ field: value, label, as, tones }: ColumnDecl): object {
+  return { label, value, ...(as ? { format: as === 'status' ? 'badge' : as } : {}), ...(tones ? { tone_map: tones } : {}) };
+}
+
+/** What an author writes as `{name}` is a member of the row. */
+const named = (text: string): string => text.replaceAll(/\{(?!row\.)([a-z_][\w.]*)\}/gi, '{row.$1}');
+
+const summaryOf = (manifest: Manifest, route: string, otherwise = route): string => manifest.routes[route]?.options.summary ?? otherwise;
+
+function rowAction(manifest: Manifest, base: string, declared: string | RowAction): Record<string, unknown> {
+  const action: RowAction = typeof declared === 'string' ? { route: declared, label: summaryOf(manifest, declared) } : declared;
+  const made: Record<string, unknown> = {
+    id: action.route,
+    label: action.label,
+    resource: `${base}/${action.route}`,
+    ...(action.confirm ? { confirm: named(action.confirm) } : {}),
+    ...(action.tone ? { tone: action.tone } : {}),
+    ...(action.when ? { when: { path: action.when.field, op: 'eq', value: action.when.is } } : {}),
+    then: action.then ?? 'reload',
+  };
+  if (action.body) return { ...made, body: action.body };
+  return manifest.routes[action.route]?.options.body ? formAction(manifest, action.route, made) : made;
+}
+
+/** An action whose route has a body opens a form made from its schema (day-one, Plugins). */
+function formAction(manifest: Manifest, route: string, action: Record<string, unknown>): Record<string, unknown> {
+  return { then: 'reload', ...action, form: bodyFields(manifest.routes[route]) };
+}
+
+/** The member of a row that fills the path parameter of its actions: the first required member ending in `_id`. */
+function rowKey(manifest: Manifest, route: string): string | undefined {
+  const items = (manifest.routes[route]?.options.returns as Node | undefined)?.properties?.['items'] as (Node & { items?: Node }) | undefined;
+  return items?.items?.required?.find(name => name.endsWith('_id'));
+}
