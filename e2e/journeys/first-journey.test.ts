@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { Witness } from '../fixtures/witness.ts';
 
+const MAIN = fileURLToPath(new URL('../../kernel/main.ts', import.meta.url));
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const PASSWORD = 'a long walk by the sea 7';
 const shots = process.env['PLATFORM_E2E_SHOTS'];
@@ -174,6 +176,49 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(asked.filter(line => !line.includes('/v1/admin/'))).toEqual([]);
   });
 
+  test('6b FUN-004 FUN-019 FUN-024 an author’s rule is built, uploaded, validated and activated in the console, and from then on decides', async () => {
+    const rule = fileURLToPath(new URL('../functions/credit-rule', import.meta.url));
+    const built = spawnSync(process.execPath, [MAIN, 'func', 'build', rule], { encoding: 'utf8' });
+    expect([built.stderr, built.status]).toEqual(['', 0]);
+    await ada.goto(envUrl);
+    await ada.getByRole('list', { name: 'Functions' }).getByRole('link', { name: 'Modules' }).click();
+    await ada.getByRole('button', { name: 'Upload a module' }).first().click();
+    const upload = ada.getByRole('dialog');
+    await upload.getByLabel('Domain').fill('lending');
+    await upload.getByLabel('Product').fill('credit-rule');
+    await upload.getByLabel('Language').selectOption('assemblyscript');
+    await upload.getByLabel('Module').setInputFiles(join(rule, 'build', 'function.wasm'));
+    await upload.getByLabel('Hooks').fill('["decide"]');
+    await upload.getByLabel('Parameters').fill('{ "largest_minor": 1000000 }');
+    await shot(ada, 'module-upload');
+    await upload.getByRole('button', { name: 'Upload a module' }).click();
+    await ada.getByRole('row').filter({ hasText: 'credit-rule' }).getByRole('link').click();
+    await ada.getByRole('button', { name: 'Validate' }).click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Validate' }).click();
+    await ada.getByText('calls_host').waitFor();
+    await shot(ada, 'module-validated');
+    await ada.keyboard.press('Escape');
+    await ada.getByRole('button', { name: 'Activate' }).click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
+    await ada.getByRole('button', { name: 'Deprecate' }).waitFor();
+    await shot(ada, 'module');
+
+    // Grace owes 250000 already, as the rule hears from the vertical.
+    await ada.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' }).click();
+    await ada.getByRole('button', { name: 'Apply for a loan' }).click();
+    const loan = ada.getByRole('dialog');
+    await loan.getByLabel('Applicant').fill('Grace');
+    await loan.getByLabel('Amount in minor units').fill('900000');
+    await loan.getByRole('button', { name: 'Apply for a loan' }).click();
+    await ada.getByRole('row').filter({ hasText: 'declined' }).getByRole('link').click();
+    await ada.getByText('Nobody owes more than 1000000.').waitFor();
+    await ada.getByRole('list', { name: 'Functions' }).getByRole('link', { name: 'Executions' }).click();
+    await ada.getByRole('row').filter({ hasText: 'credit-rule' }).getByRole('link').click();
+    await ada.getByRole('tab', { name: 'Logs' }).click();
+    await ada.getByText('would owe 1150000 of 1000000').waitFor();
+    await shot(ada, 'execution');
+  });
+
   test('7 disabling the service takes it away everywhere, enabling brings it back, and nothing is restarted', async () => {
     const loans = (page: Page) => page.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' });
     const call = () =>
@@ -277,7 +322,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('button', { name: /Delete environment/ }).click();
     const dialog = ada.getByRole('dialog');
     await dialog.getByText('Of Lending').waitFor();
-    await dialog.getByText('loans: 1').waitFor();
+    await dialog.getByText('loans: 2').waitFor();
     await shot(ada, 'env-delete');
     await dialog.getByRole('textbox').fill('production');
     await dialog.getByRole('button', { name: 'Delete environment' }).click();

@@ -61,7 +61,8 @@ export const pages = {
     kind: 'table',
     icon: 'box',
     title: 'Modules',
-    description: 'Uploaded code. A draft is validated, then activated: it takes the place of the active version of its product',
+    description:
+      'Uploaded .wasm files: modules that export their memory, alloc and hooks, or components that export their hooks. A draft is validated, then activated: it takes the place of the active version of its product',
     nav: 2,
     source: 'listModules',
     key: 'module_id',
@@ -69,7 +70,7 @@ export const pages = {
     filters: ['domain', 'product', 'status'],
     create: 'uploadModule',
     live: changes,
-    empty: 'No module was uploaded yet. Upload a .wasm file: a module that exports its memory, alloc and its hooks, or a component that exports its hooks.',
+    empty: 'No module was uploaded yet.',
     rowActions: [
       { route: 'validateModule', label: 'Validate', then: 'show' },
       { route: 'activateModule', label: 'Activate', tone: 'ok', confirm: 'Make {version_label} the active version of {product}?' },

@@ -5,6 +5,8 @@ const Loan = Type.Object({
   applicant: Type.String(),
   amount_minor: Type.Integer(),
   state: Type.Union([Type.Literal('applied'), Type.Literal('approved'), Type.Literal('declined'), Type.Literal('frozen')]),
+  /** Why the credit rule declined it. */
+  reason: Type.Union([Type.String(), Type.Null()]),
   created_at: Type.String(),
 });
 export type Loan = Static<typeof Loan>;
@@ -23,8 +25,8 @@ export const lending = defineContract({
   vertical: 'acme',
   title: 'Lending',
   placement: { tier: 50 },
-  // It calls nothing there; it hears its events, typed by its contract.
-  uses: { sys: [] },
+  // Of the registry it hears events alone, typed by its contract; the credit rule is a function that each environment uploads.
+  uses: { sys: [], func: ['func:modules:execute'] },
   config: Type.Object({
     largestLoan: Type.Integer({ env: 'ACME_LENDING_LARGEST_LOAN', default: 10_000_000, minimum: 1, description: 'Largest loan that can be applied for, in minor units' }),
   }),
@@ -66,7 +68,15 @@ export const lending = defineContract({
       returns: Loan,
       status: 201,
       problems: ['amount_too_large'],
-      emits: ['acme:lending:loan:applied'],
+      emits: ['acme:lending:loan:applied', 'acme:lending:loan:decided'],
+    }),
+    exposure: post('/v1/internal/exposure', {
+      summary: 'What is lent to somebody',
+      gate: { workload: 'The credit rule asks for it', or: ['lending:read'] },
+      env: 'target',
+      idempotency: 'own',
+      body: Type.Object({ applicant: Type.String({ maxLength: 120 }) }),
+      returns: Type.Object({ approved_minor: Type.Integer() }),
     }),
     decideLoan: post('/v1/loans/{loan_id}/decision', {
       summary: 'Decide',
@@ -118,7 +128,7 @@ export const lending = defineContract({
       title: 'Loan',
       source: 'getLoan',
       heading: 'Loan of {applicant}',
-      fields: [...COLUMNS, { field: 'loan_id', label: 'Number', as: 'code' }],
+      fields: [...COLUMNS, { field: 'reason', label: 'Declined because' }, { field: 'loan_id', label: 'Number', as: 'code' }],
       live: ['acme:lending:loan:decided'],
       actions: [
         { route: 'decideLoan', label: 'Approve', body: { approve: true }, tone: 'ok', confirm: 'Approve the loan of {applicant}?', when: { field: 'state', is: 'applied' } },

@@ -1,23 +1,24 @@
-import { registry } from '@platform/contracts';
+import { functions, registry } from '@platform/contracts';
 import { definePlugin } from '@platform/sdk';
 import { type Loan, lending } from '../contract/index.ts';
+import { CreditRule } from './credit-rule.ts';
 
 export default definePlugin(lending, {
-  uses: { registry },
+  uses: { functions, registry },
   migrations: new URL('../migrations/', import.meta.url),
 
-  setup: ({ config, db, log, page, platform, problem }) => ({
+  setup: ({ config, db, log, page, platform, problem, services }) => ({
     routes: {
       listLoans: ({ query, env }) =>
         page(
           query,
           { list: `loans ${env}`, order: { loan_id: 'id' } },
           ({ where, order, limit }) => db.sql<Loan[]>`
-          select loan_id, applicant, amount_minor, state, created_at from loans where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
+          select loan_id, applicant, amount_minor, state, reason, created_at from loans where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
         ),
 
       getLoan: async ({ params, env }) => {
-        const [loan] = await db.sql<Loan[]>`select loan_id, applicant, amount_minor, state, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`;
+        const [loan] = await db.sql<Loan[]>`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`;
         if (!loan) throw problem('loan_not_found', { detail: 'This environment has no loan of that number.' });
         return loan;
       },
@@ -36,18 +37,35 @@ export default definePlugin(lending, {
 
       applyLoan: async ({ body, caller, env: envId }) => {
         if (body.amount_minor > config.largestLoan) throw problem('amount_too_large', { detail: `At most ${config.largestLoan}.` });
-        return db.tx(async tx => {
+        const loan = await db.tx(async tx => {
           const [loan] = await tx.sql<[Loan]>`
-            insert into loans ${tx.sql.row({ loan_id: platform.newId(), env_id: envId, ...body })} returning loan_id, applicant, amount_minor, state, created_at`;
+            insert into loans ${tx.sql.row({ loan_id: platform.newId(), env_id: envId, ...body })} returning loan_id, applicant, amount_minor, state, reason, created_at`;
           await tx.emit('acme:lending:loan:applied', envId, { loan_id: loan.loan_id, state: loan.state });
           await tx.audit({ action: 'loan.applied', envId, caller, resource: { type: 'loan', id: loan.loan_id } });
           return loan;
         });
+        const reason = await new CreditRule(services.functions, log).rejects(envId, loan);
+        if (reason === undefined) return loan;
+        return db.tx(async tx => {
+          const [declined] = await tx.sql<Loan[]>`
+            update loans set state = 'declined', decided_by = 'credit-rule', reason = ${reason} where loan_id = ${loan.loan_id} and state = 'applied'
+            returning loan_id, applicant, amount_minor, state, reason, created_at`;
+          if (!declined) return loan;
+          await tx.emit('acme:lending:loan:decided', envId, { loan_id: loan.loan_id, state: declined.state });
+          await tx.audit({ action: 'loan.decided', envId, caller, resource: { type: 'loan', id: loan.loan_id }, details: { state: declined.state, by: 'credit-rule' } });
+          return declined;
+        });
+      },
+
+      exposure: async ({ body, env }) => {
+        const [sum] = await db.sql<[{ approved_minor: number }]>`
+          select coalesce(sum(amount_minor), 0)::float8 as approved_minor from loans where env_id = ${env} and applicant = ${body.applicant} and state = 'approved'`;
+        return sum;
       },
 
       decideLoan: async ({ params, body, caller, env: envId }) =>
         db.tx(async tx => {
-          const [loan] = await tx.sql<Loan[]>`select loan_id, applicant, amount_minor, state, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
+          const [loan] = await tx.sql<Loan[]>`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
           if (!loan) throw problem('loan_not_found');
           if (loan.state !== 'applied') throw problem('already_decided');
           const state = body.approve ? ('approved' as const) : ('declined' as const);
