@@ -9,8 +9,8 @@ export const functions = defineContract({
   id: 'func',
   title: 'Functions',
   placement: { tier: 30 },
-  uses: { sys: ['sys:instances:read'], storage: ['storage:objects:read', 'storage:objects:write'] },
-  capabilities: ['backends'],
+  uses: { sys: ['sys:instances:read'], storage: ['storage:objects:read', 'storage:objects:write'], stat: ['stat:measure', 'stat:properties:write'] },
+  capabilities: ['backends', 'key-value'],
   config: Type.Object({
     processes: Type.Integer({ env: 'PLATFORM_FUNC_PROCESSES', default: 2, minimum: 1, maximum: 32, description: 'Locked processes that run functions' }),
     fuel: Type.Integer({ env: 'PLATFORM_FUNC_FUEL', default: 10_000_000, minimum: 10_000, maximum: 100_000_000, description: 'Instructions of one execution, where an environment says nothing' }),
@@ -49,6 +49,7 @@ export const functions = defineContract({
   },
   jobs: {
     recover: { summary: 'Take executions up that their process left', every: '30s', runs: 'fleet' },
+    measure: { summary: 'Tell the statistics what ran', every: '30s', runs: 'process', timeout: '20s' },
     forget: { summary: 'Delete executions past their retention', every: '1h', runs: 'fleet' },
   },
   pages,

@@ -1,16 +1,17 @@
 import { registry } from '@platform/registry/contract';
 import { definePlugin, reply } from '@platform/sdk';
+import { statistics } from '@platform/statistics/contract';
 import { storage } from '@platform/storage/contract';
 import { functions } from '../contract/index.ts';
 import { detailOf } from './execution/executor.ts';
 import { servicesOf } from './services.ts';
 
 export default definePlugin(functions, {
-  uses: { registry, storage },
+  uses: { registry, statistics, storage },
   migrations: new URL('../migrations/', import.meta.url),
 
   setup(ctx) {
-    const { enablement, executor, limits, modules, objects, pools, records, validation } = servicesOf(ctx);
+    const { enablement, executor, limits, measurements, modules, objects, pools, records, validation } = servicesOf(ctx);
     return {
       routes: {
         uploadModule: async request => {
@@ -42,10 +43,11 @@ export default definePlugin(functions, {
       jobs: {
         recover: () => records.recover(),
         forget: () => records.forget(),
+        measure: signal => measurements.tell(signal),
       },
       metrics: () => {
         const [core, component] = [pools.core.figures, pools.component.figures];
-        return { ...executor.totals, guest_processes: core.processes + component.processes, guest_processes_replaced_total: core.respawned + component.respawned };
+        return { ...executor.totals, ...measurements.totals, guest_processes: core.processes + component.processes, guest_processes_replaced_total: core.respawned + component.respawned };
       },
     };
   },

@@ -2,9 +2,11 @@ import { Transpiler } from './components/transpiler.ts';
 import type { FuncContext } from './context.ts';
 import { Enablement } from './enablement.ts';
 import { ExecutionRecords } from './execution/execution-records.ts';
+import { ExecutionSlots } from './execution/execution-slots.ts';
 import { Executor } from './execution/executor.ts';
 import { HostCalls } from './execution/host-calls.ts';
 import { EnvironmentLimits } from './execution/limits.ts';
+import { Measurements } from './execution/measurements.ts';
 import { Runner } from './execution/runner.ts';
 import { GuestPool } from './isolation/guest-pool.ts';
 import { CEILING_PAGES } from './modules/inspection.ts';
@@ -27,6 +29,7 @@ export function servicesOf(ctx: FuncContext) {
   const records = new ExecutionRecords(ctx);
   const calls = new HostCalls(ctx);
   const runner = new Runner(ctx, { objects, calls, programs, pools });
-  const executor = new Executor(ctx, { modules, records, runner, calls, limits, enablement });
-  return { enablement, executor, limits, modules, objects, pools, records, validation: new ModuleValidation(ctx, { modules, objects, limits, programs }) };
+  const measurements = new Measurements(ctx);
+  const executor = new Executor(ctx, { modules, records, runner, calls, limits, enablement, slots: new ExecutionSlots(ctx), measurements });
+  return { enablement, executor, limits, measurements, modules, objects, pools, records, validation: new ModuleValidation(ctx, { modules, objects, limits, programs }) };
 }

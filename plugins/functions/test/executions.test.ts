@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { desk } from './fixtures/credit.ts';
 import { asks } from './fixtures/components.ts';
 import { ASK, ECHO, SPIN, TRAP, wat } from './fixtures/guests.ts';
-import { ada, admin, ENV, type Host, published, refusal, run, uploaded, world } from './fixtures/world.ts';
+import { ada, admin, ENV, type Host, measured, PROPERTY, published, refusal, run, statistics, uploaded, world } from './fixtures/world.ts';
 
 let host: Host;
 beforeAll(async () => {
@@ -166,6 +166,36 @@ test('FUN-003 fifty run at once in one environment, the next are refused, and an
   expect(await run(host, 'many', { imports })).toMatchObject({ status: 'completed' });
   const figures = await host.by(ada).figures();
   expect(figures.products.find(({ product }) => product === 'many')?.executions).toBe(51);
+});
+
+test('FUN-003 the fifty are counted over all processes, and one that died gives its places back when their time is over', async () => {
+  await published(host, ECHO, { product: 'fleet' });
+  const [key, now] = [`func:executions:${ENV}`, Math.floor(Date.now() / 1_000)];
+  const store = (command: string, ...args: (string | number)[]) => host.process.kv.call(command, key, ...args);
+  await store('ZADD', ...Array.from({ length: 50 }, (_, index) => [now + 300, `running${index}`]).flat());
+  expect(await refusal(run(host, 'fleet'))).toMatchObject({ status: 429, code: 'too_many_executions' });
+  await store('ZADD', now - 300, 'running0');
+  expect(await run(host, 'fleet')).toMatchObject({ status: 'completed' });
+  await expect.poll(() => store('ZCARD')).toBe(49);
+  await store('DEL');
+});
+
+test('FUN-035 what ran is told to the statistics, summed up by environment, product, hook and outcome, and what they refuse is told again', async () => {
+  await published(host, ECHO, { product: 'measured' });
+  const done = [await run(host, 'measured'), await run(host, 'measured')];
+  const told = () => measured.filter(({ dimensions }) => dimensions?.['product'] === 'measured').map(({ metric, value }) => [metric, value]);
+  statistics.refuses = true;
+  await host.clock.advance('31s');
+  statistics.refuses = false;
+  const sum = (of: 'fuel_used' | 'duration_ms') => done.reduce((total, each) => total + each[of], 0);
+  await vi.waitFor(async () => {
+    await host.clock.advance('31s');
+    expect(told()).toHaveLength(3);
+  }, 10_000);
+  expect(Object.fromEntries(told())).toEqual({ 'func.executions': 2, 'func.fuel_used': sum('fuel_used'), 'func.duration_ms': expect.closeTo(sum('duration_ms'), 3) });
+  const dimensions = { env_id: ENV, domain: 'credit', product: 'measured', hook: 'hook', outcome: 'completed' };
+  expect(measured.at(-1)).toMatchObject({ property_id: PROPERTY, dimensions: { env_id: ENV } });
+  expect(measured.find(each => each.dimensions?.['product'] === 'measured')).toMatchObject({ dimensions });
 });
 
 test('FUN-001 FUN-019 a component is uploaded, validated and run as a module is, with the hook protocol and calls of its own', async () => {

@@ -6,7 +6,9 @@ import { type FuncContext, nameOf } from '../context.ts';
 import type { Enablement } from '../enablement.ts';
 import type { Modules } from '../modules/modules.ts';
 import type { ExecutionRecords, Row } from './execution-records.ts';
+import type { ExecutionSlots } from './execution-slots.ts';
 import type { HostCalls } from './host-calls.ts';
+import type { Measurements } from './measurements.ts';
 import type { EnvironmentLimits } from './limits.ts';
 import type { Attempt } from './attempt.ts';
 import type { Runner } from './runner.ts';
@@ -20,17 +22,16 @@ export interface ExecutorParts {
   readonly calls: HostCalls;
   readonly limits: EnvironmentLimits;
   readonly enablement: Enablement;
+  readonly slots: ExecutionSlots;
+  readonly measurements: Measurements;
 }
 
-/** Executions of one environment that are under way in this process (G-FUNC-06). */
-const PER_ENVIRONMENT = 50;
 const WAIT_MS = 40_000;
 
 /** Executions over HTTP: what may run, once for each key, and what becomes of it (G-FUNC-03, G-FUNC-04). */
 export class Executor {
   readonly #ctx: FuncContext;
   readonly #parts: ExecutorParts;
-  readonly #busy = new Map<string, number>();
   readonly #running = new Map<string, Promise<Row>>();
   #totals = { executions: 0, failed: 0, fuel: 0, durationMs: 0 };
 
@@ -63,12 +64,12 @@ export class Executor {
   }
 
   async #execute(module: Module, request: Execute, target: string): Promise<Executed> {
-    const { records, runner, calls } = this.#parts;
+    const { records, runner, calls, slots } = this.#parts;
     calls.offer(request, module.domain);
     runner.requireSound(module);
     if (JSON.stringify(request.context).length > MAX_BYTES) throw this.#ctx.problem('context_too_large', { detail: `A context has at most ${MAX_BYTES} bytes.` });
     if (!module.hooks.includes(request.hook)) throw this.#ctx.problem('trap', { detail: `The module has no hook ${request.hook}; it has ${module.hooks.join(', ')}.` });
-    using _ = this.#place(module.env_id);
+    using _ = await slots.take(module.env_id);
     const { row, fresh } = await records.begin(module, request, target);
     if (fresh) return this.#answer(await this.#attempt(row, module), false);
     return this.#answer(row.status === 'running' ? await this.#wait(row) : row, true);
@@ -82,7 +83,7 @@ export class Executor {
   }
 
   async #try(row: Row, module: Module): Promise<Row> {
-    const { runner, records, limits } = this.#parts;
+    const { runner, records, limits, measurements } = this.#parts;
     let attempt: Attempt;
     try {
       attempt = await runner.attempt(module, row.request, { executionId: row.execution_id, limits: await limits.of(row.env_id) });
@@ -94,6 +95,7 @@ export class Executor {
     this.#totals.failed += attempt.ok ? 0 : 1;
     this.#totals.fuel += attempt.fuelUsed;
     this.#totals.durationMs += attempt.durationMs;
+    measurements.add(row, attempt);
     return records.finish(row, attempt);
   }
 
@@ -149,19 +151,6 @@ export class Executor {
     if (module) return this.#attempt(row, module);
     const gone: Attempt = { ok: false, result: null, code: 'trap', detail: 'Its module is gone.', fuelUsed: 0, memoryBytes: 0, durationMs: 0, logs: [], calls: [] };
     return this.#parts.records.finish(row, gone);
-  }
-
-  #place(env: string): Disposable {
-    const busy = this.#busy.get(env) ?? 0;
-    if (busy >= PER_ENVIRONMENT) throw this.#ctx.problem('too_many_executions', { detail: `At most ${PER_ENVIRONMENT} at once in one environment.`, headers: { 'retry-after': '1' } });
-    this.#busy.set(env, busy + 1);
-    return {
-      [Symbol.dispose]: () => {
-        const left = (this.#busy.get(env) ?? 1) - 1;
-        if (left > 0) this.#busy.set(env, left);
-        else this.#busy.delete(env);
-      },
-    };
   }
 }
 
