@@ -153,8 +153,10 @@ export class TaskRunner implements AsyncDisposable {
         this.#again = false;
         const rooms = [...this.#asked];
         this.#asked.clear();
+        // What falls due while it looks was not taken and is not past either: the next look is for it.
+        const began = clock.now();
         for (const room of rooms) while (!this.#stopping && (await this.#take(room)) > 0);
-        if (!this.#stopping) this.#wakeAt(await this.store.nextDue(this.#names, clock.now()));
+        if (!this.#stopping) this.#wakeAt(await this.store.nextDue(this.#names, began));
       }
     } catch (error) {
       // The poll asks again: a database that is away must not be asked without a pause.
