@@ -1,9 +1,10 @@
 import type { JobDef, Logger } from '@platform/sdk';
-import { Cron } from 'croner';
+import type { Cron } from 'croner';
 import { type Clock, milliseconds } from '../base/clock.ts';
 import { newId } from '../base/ids.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
+import { cronOf } from './cron-times.ts';
 import { JobRecords } from './job-records.ts';
 
 export interface Job extends JobDef {
@@ -154,6 +155,3 @@ export class JobRunner implements AsyncDisposable {
     this.#overdue.set(name, settled);
   }
 }
-
-/** Throws on an expression or a zone that does not exist, which the checks say before a start. */
-export const cronOf = ({ cron = '', timezone = 'UTC' }: Pick<JobDef, 'cron' | 'timezone'>): Cron => new Cron(cron, { timezone, paused: true, mode: '5-part' });

@@ -9,5 +9,7 @@ export { gateway } from '@platform/gateway/contract';
 export { notification } from '@platform/notification/contract';
 export { storage } from '@platform/storage/contract';
 export { functions } from '@platform/functions/contract';
+export { scheduler } from '@platform/scheduler/contract';
+export { workflow } from '@platform/workflow/contract';
 export { statistics } from '@platform/statistics/contract';
 export { supervisor } from '@platform/supervisor/contract';

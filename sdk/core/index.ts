@@ -45,6 +45,9 @@ export type {
 } from './src/process-host.ts';
 export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/signing-authority.ts';
 export { admits } from './src/accept.ts';
+export { boundedBytes, callBack } from './src/call-back.ts';
+export type { CallBack, CalledBack } from './src/call-back.ts';
+export type { CronTimes } from './src/cron-times.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
 export { isHopByHop } from './src/hop-by-hop.ts';

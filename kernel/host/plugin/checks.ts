@@ -2,7 +2,7 @@ import type { AnyRoute, JobDef } from '@platform/sdk';
 import { milliseconds } from '../../base/clock.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { gateActions } from '../../http/operation.ts';
-import { cronOf } from '../../work/job-runner.ts';
+import { cronOf } from '../../work/cron-times.ts';
 import { brokenSubscriptions } from '../service/event-promises.ts';
 import { checkPages } from './page-checks.ts';
 

@@ -40,6 +40,7 @@ import { once } from '../../outbox/consumption/inbox.ts';
 import type { ConsumerBus } from '../../outbox/consumption/event-consumer.ts';
 import { EventBatch } from '../../outbox/event-batch.ts';
 import { drop, release } from '../../outbox/outbox.ts';
+import { cronTimes } from '../../work/cron-times.ts';
 import { sealedTask } from '../../work/sealed-task.ts';
 import { cancelTask, enqueueTask, type NewTask } from '../../work/task-store.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
@@ -196,6 +197,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     },
     clock: parts.clock,
     every: (ms, work) => parts.clock.every(ms, work),
+    cron: cronTimes,
     services: Object.fromEntries(
       Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
         name,

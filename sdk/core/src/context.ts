@@ -8,6 +8,7 @@ import type { Action } from './action.ts';
 import type { Cache, CacheOptions } from './cache.ts';
 import type { Backends, KeyValue, Sealed, SealedBox } from './capabilities.ts';
 import type { AnyContract } from './contract.ts';
+import type { CronTimes } from './cron-times.ts';
 import type { KeySeeds } from './key.ts';
 import type { FieldFault, ProblemError } from './problem.ts';
 import type { AnyRoute, PathParams } from './route.ts';
@@ -210,6 +211,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly clock: { now(): Date };
   /** Repeats `work` on the clock until it is disposed, one run at a time: for what lasts as long as a request. Anything longer is a job. */
   every(ms: number, work: () => Promise<void> | void): Disposable;
+  /** The times of five fields of minute, hour, day, month and weekday in an IANA zone; undefined where either cannot be read. */
+  cron(expression: string, timezone: string): CronTimes | undefined;
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
   readonly events: {
     /**

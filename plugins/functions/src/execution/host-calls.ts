@@ -1,3 +1,4 @@
+import { boundedBytes } from '@platform/sdk';
 import type { Execute } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
 import { MAX_BYTES } from './sizes.ts';
@@ -69,7 +70,7 @@ export class HostCalls {
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
         party: target.envId,
       });
-      const bytes = await bounded(answer);
+      const bytes = await boundedBytes(answer, MAX_BYTES);
       if (!answer.ok || !bytes) return { record: record(answer.status), fuel: CALL_FUEL };
       return { record: record(answer.status), body: bytes, fuel: CALL_FUEL + ((body.length + bytes.length) >> 4) };
     } catch (err) {
@@ -77,16 +78,4 @@ export class HostCalls {
       return { record: record(0), fuel: CALL_FUEL };
     }
   }
-}
-
-async function bounded(answer: Response): Promise<Uint8Array | undefined> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += piece.length;
-    // The rest is not read: leaving the loop ends the stream.
-    if (size > MAX_BYTES) return undefined;
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
 }
