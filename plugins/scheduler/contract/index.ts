@@ -24,7 +24,7 @@ export const scheduler = defineContract({
     timezone_unknown: { status: 400, title: 'There is no such time zone', retry: 'never' },
     target_foreign: { status: 403, title: 'A service schedules calls of itself', retry: 'never' },
     schedule_taken: { status: 409, title: 'Another service has a schedule of this name', retry: 'never' },
-    too_many_schedules: { status: 429, title: 'The service has too many schedules', retry: 'never' },
+    too_many_schedules: { status: 409, title: 'The service has too many schedules', retry: 'never' },
     schedule_not_found: { status: 404, title: 'No such schedule', retry: 'never' },
   },
   events: {},
@@ -57,7 +57,7 @@ export const scheduler = defineContract({
     }),
     pauseSchedule: post('/v1/schedules/{name}/pause', { summary: 'Let it rest', ...operates }),
     resumeSchedule: post('/v1/schedules/{name}/resume', { summary: 'Let it go on, from its next time', ...operates }),
-    runSchedule: post('/v1/schedules/{name}/run', { summary: 'Run it at once', ...operates, status: 202 }),
+    runSchedule: post('/v1/schedules/{name}/run', { summary: 'Run it at once', ...operates }),
   },
   onEnvironmentDeleted: { purge: { schedules: 'schedules' } },
   tasks: {

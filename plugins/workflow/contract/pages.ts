@@ -79,7 +79,7 @@ export const pages = {
       },
     ],
   },
-  decisions: {
+  waiting: {
     kind: 'table',
     icon: 'check',
     title: 'To decide',

@@ -49,7 +49,7 @@ export const routes = {
   decide: post('/v1/workflows/runs/{run_id}/steps/{step_id}/decision', { summary: 'Decide about a step that waits', body: NewDecision, ...decides }),
   listDecisions: get('/v1/workflows/decisions', {
     summary: 'Steps that wait for a decision: those of the caller’s groups, all of them for who may make any',
-    gate: { any: ['workflow:decisions:write', 'workflow:decisions:take', 'workflow:runs:read'] },
+    gate: { any: ['workflow:decisions:write', 'workflow:decisions:take'] },
     env: 'own',
     query: PageQuery,
     returns: Page(Waiting),
