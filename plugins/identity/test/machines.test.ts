@@ -1,14 +1,26 @@
+import { defineContract } from '@platform/sdk';
 import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimsOf, World } from './fixtures/world.ts';
+
+/** A service that lets the registry call it without being named by it. */
+const answering = defineContract({
+  id: 'desk',
+  title: 'Desk',
+  placement: { tier: 40 },
+  actions: { 'desk:steps:execute': { title: 'Answer', principals: ['machine'], callers: ['sys'] }, 'desk:read': { title: 'Read' } },
+  problems: {},
+  events: {},
+  routes: {},
+});
 
 let world: World;
 let owner: string;
 let ownerToken: string;
 let tenant: string;
 beforeAll(async () => {
-  world = await World.start();
+  world = await World.start({ contracts: [answering] });
   owner = await world.person('owner@example.org');
   tenant = await world.environment('auth.prod.acme.localhost');
   await world.registry.provisionAccess({ body: { template: 'org', org_id: world.org, owner } });
@@ -75,6 +87,13 @@ describe('a workload', () => {
       headers: { 'x-platform-service': 'auth', 'x-platform-hostname': 'auth.prod.acme.localhost', host: world.authHost },
     });
     expect([answer.status, answer.json['error']]).toEqual([401, 'invalid_client']);
+  });
+
+  test('of a workload of the platform holds what other services give it by the callers of an action, and nothing else of theirs', async () => {
+    const { scopes } = await world.registry.getWorkload({ params: { name: 'sys' } });
+    expect(scopes.filter(scope => scope.startsWith('desk:'))).toEqual(['desk:steps:execute']);
+    expect((await world.registry.getWorkload({ params: { name: 'bff' } })).scopes.filter(scope => scope.startsWith('desk:'))).toEqual([]);
+    expect((claimsOf(await world.machineToken('sys'))['scope'] as string).split(' ')).toContain('desk:steps:execute');
   });
 
   test('of a vertical is what the host registered, and can not be named like a part of the platform', async () => {
