@@ -71,6 +71,7 @@ export class Operation {
   readonly #returns: Validator | undefined;
   readonly #gates: readonly OpenGate[] | undefined;
   readonly #signedIn: boolean;
+  readonly #authenticated: boolean;
   readonly #workloads: boolean;
   readonly #env: RouteEnv;
   /** The gates that a kind of caller may pass at all. */
@@ -87,6 +88,7 @@ export class Operation {
     this.#returns = returns && new Validator(returns);
     this.#workloads = typeof gate === 'object' && 'workload' in gate;
     this.#signedIn = typeof gate === 'object' && 'signedIn' in gate;
+    this.#authenticated = typeof gate === 'object' && 'authenticated' in gate;
     this.#env = route.options.env ?? (gateActions(gate) ? host.env : 'any');
     this.#gates = gateActions(gate)?.map(action => ({
       key: actionKey(host.vertical, action),
@@ -156,7 +158,7 @@ export class Operation {
   /** The gate alone: principal kind, certificate binding, policy decision. */
   async admit(identity: Identity, targetEnvId: string | undefined, correlationId: string): Promise<void> {
     const gates = this.#gates;
-    if (!gates) return;
+    if (!gates || this.#authenticated) return;
     if (this.#signedIn) {
       if (identity.principal !== 'user') throw kernelProblem('user_required');
       return;
@@ -172,9 +174,11 @@ export class Operation {
 
   #target({ query, headers }: Incoming, identity: Identity | undefined): string | undefined {
     const header = headers['x-bff-target-env-id'] ?? headers['x-platform-target-env-id'];
-    const inQuery = query instanceof URLSearchParams ? (query.get('target_env_id') ?? undefined) : (query['target_env_id'] as string | undefined);
-    if (header !== undefined && inQuery !== undefined && header !== inQuery) throw kernelProblem('target_mismatch');
-    const target = inQuery ?? header;
+    const said = (member: string) => (query instanceof URLSearchParams ? (query.get(member) ?? undefined) : (query[member] as string | undefined));
+    // A document spells it `envId` on some listings (G-K-03); it is the same question, with the same checks.
+    const named = [header, said('target_env_id'), 'envId' in (this.route.options.query ?? {}) ? said('envId') : undefined].filter(each => each !== undefined);
+    if (new Set(named).size > 1) throw kernelProblem('target_mismatch');
+    const target = named[0];
     if (target === undefined) {
       if (this.#env === 'target') throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
       return undefined;
@@ -227,12 +231,12 @@ export class Operation {
   }
 }
 
-/** The actions of a gate: none where any signed-in person will do, `undefined` for a public one. */
+/** The actions of a gate: none where any signed-in person or any valid credential will do, `undefined` for a public one. */
 export function gateActions(gate: Gate): readonly string[] | undefined {
   if (typeof gate === 'string') return [gate];
   if ('any' in gate) return gate.any;
   if ('workload' in gate) return gate.or;
-  return 'signedIn' in gate ? [] : undefined;
+  return 'signedIn' in gate || 'authenticated' in gate ? [] : undefined;
 }
 
 function etagOf(value: unknown): Record<string, string> {

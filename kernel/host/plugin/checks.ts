@@ -83,6 +83,8 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     if (typeof gate === 'object' && 'public' in gate && gate.public.trim().length < 8) add('E032', `${where}.gate`, 'A public route needs a reason.', 'Write why nobody is asked.');
     if (typeof gate === 'object' && 'signedIn' in gate && gate.signedIn.trim().length < 8)
       add('E032', `${where}.gate`, 'A route for every signed-in person needs a reason.', 'Write why no action is asked.');
+    if (typeof gate === 'object' && 'authenticated' in gate && gate.authenticated.trim().length < 8)
+      add('E032', `${where}.gate`, 'A route for every valid credential needs a reason.', 'Write why no action is asked.');
     for (const code of options.problems ?? []) if (!(code in manifest.problems)) add('E033', `${where}.problems`, `No problem '${code}'.`, 'Declare it under `problems`.');
     for (const event of options.emits ?? []) if (!(event in manifest.events)) add('E034', `${where}.emits`, `No event '${event}'.`, 'Declare it under `events`.');
     if (options.dispatch && (door !== 'request' || typeof gate !== 'string'))

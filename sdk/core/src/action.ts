@@ -18,12 +18,13 @@ export interface Action {
 }
 
 /**
- * The action a caller needs, several of which any one is enough, or a written reason why any workload or any signed-in person will do, or why nobody is
- * asked. With `workload` a person passes with one of `or`.
+ * The action a caller needs, several of which any one is enough, or a written reason why any workload, any signed-in person or anybody with a valid credential will do,
+ * or why nobody is asked. With `workload` a person passes with one of `or`.
  */
 export type Gate<A extends string = string> =
   | A
   | { readonly any: readonly A[] }
   | { readonly workload: string; readonly or: readonly A[] }
   | { readonly signedIn: string }
+  | { readonly authenticated: string }
   | { readonly public: string };
