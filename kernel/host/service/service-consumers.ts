@@ -10,7 +10,7 @@ type Parts = Pick<ServiceInstanceParts, 'manifest' | 'bus' | 'log' | 'instance' 
 
 /** One consumer for every subscription of the contract, running from now on. Throws when one has no handler. */
 export function consumersOf({ manifest, bus, log, instance, pool, clock }: Parts, handlers: Readonly<Record<string, (delivery: object) => Promise<void>>>): (EventConsumer | OrderedConsumer)[] {
-  return Object.entries(manifest.consumes).map(([name, { event, family, ordered, concurrency = 1, delivery = 'fleet' }]) => {
+  return Object.entries(manifest.consumes).map(([name, { event, family, ordered, concurrency = 1, delivery = 'fleet', reconnect_s }]) => {
     const handler = handlers[name];
     if (!handler) throw new Error(`${manifest.id} consumes ${name} and gives it no handler`);
     const options = {
@@ -26,6 +26,7 @@ export function consumersOf({ manifest, bus, log, instance, pool, clock }: Parts
       clock,
       handle: (entry: StreamEntry) => handler(deliveryOf(entry)),
       mark: (from: string, key: string) => once(pool.sql, from, key),
+      ...(reconnect_s === undefined ? {} : { reconnectMs: reconnect_s * 1_000 }),
     };
     if (ordered === undefined) return new EventConsumer(options);
     if (delivery === 'process') throw new Error(`${manifest.id} consumes ${name} in every process and in order: order needs one process of the fleet`);

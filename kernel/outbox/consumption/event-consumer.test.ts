@@ -122,3 +122,32 @@ test('a consumer of one event asks the bus for that type alone', async () => {
   await using _consumer = consumer;
   await eventually(async () => bus.asked).toMatchObject([{ types: ['platform:shop:order:created'] }]);
 });
+
+test('APP-023 a consumer that says its pause asks a bus it could not reach again after just that: two seconds, however often it failed', async () => {
+  const asked: number[] = [];
+  const clock = new ManualClock();
+  const { promise: reached, resolve } = Promise.withResolvers<void>();
+  const bus = new HandBus();
+  const failing = {
+    ack: bus.ack.bind(bus),
+    nack: bus.nack.bind(bus),
+    extend: bus.extend.bind(bus),
+    close: bus.close.bind(bus),
+    consume: (...args: Parameters<HandBus['consume']>) => {
+      asked.push(clock.now().getTime());
+      if (asked.length < 6) throw new Error('nobody listens');
+      resolve();
+      return bus.consume(...args);
+    },
+  };
+  const { consumer } = started(async () => undefined, { bus: failing, clock, reconnectMs: 2_000 });
+  await using _consumer = consumer;
+  for (let failures = 1; failures < 6; failures++) {
+    await eventually(async () => asked.length).toBe(failures);
+    await clock.advance('1999ms');
+    expect(asked).toHaveLength(failures);
+    await clock.advance('1ms');
+  }
+  await reached;
+  expect(asked.map((at, index) => at - (asked[index - 1] ?? at))).toEqual([0, 2_000, 2_000, 2_000, 2_000, 2_000]);
+});

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@platform/sdk';
 import { backoff } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, pause } from '../../base/clock.ts';
 import { handleOnce, typesOf, wants } from './handling.ts';
 import { Leaseholder, type Refusal } from '../leaseholder.ts';
 
@@ -68,6 +68,8 @@ export interface ConsumerOptions {
   readonly instance: string;
   readonly clock: Clock;
   readonly handle: (entry: StreamEntry) => Promise<void>;
+  /** Pause before the bus is asked again when it could not be reached; longer with every failure when absent. */
+  readonly reconnectMs?: number;
   /** Writes the mark of a handler that opened no transaction; false when it was there already. */
   readonly mark?: (consumer: string, key: string) => Promise<boolean>;
 }
@@ -93,7 +95,7 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { bus, log, clock, family, event, instance, delivery, name } = this.#options;
+    const { bus, log, clock, family, event, instance, delivery, name, reconnectMs } = this.#options;
     const { signal } = this.#stopping;
     using leases = new Leaseholder({ bus, log, clock, name, group: this.#group, consumer: instance });
     for (let failures = 0; !signal.aborted; ) {
@@ -119,7 +121,9 @@ export class EventConsumer implements AsyncDisposable {
         leases.drop();
         if (signal.aborted) break;
         if (failures === 3) log.warn({ consumer: name, err: error }, 'events cannot be consumed; trying on');
-        await delay(backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(() => undefined);
+        const wait = backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true });
+        if (reconnectMs !== undefined) await pause(clock, reconnectMs, signal);
+        else await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
       }
     }
     if (delivery === 'process') await bus.close({ stream_family: family, consumer_group: this.#group }).catch(() => undefined);
