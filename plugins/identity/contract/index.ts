@@ -103,6 +103,7 @@ export const identity = defineContract({
       returns: Type.Object({ role: Name, child: Name }),
       problems: ['target_env_missing', 'role_not_found', 'role_cycle'],
     }),
+    deleteRole: del('/v1/admin/roles/{role}', { summary: 'Take a role away from everybody', gate: verbs, problems: ['target_env_missing', 'access_protected'] }),
     putGroup: put('/v1/admin/groups/{group}', {
       summary: 'Make a group',
       gate: verbs,
@@ -110,6 +111,7 @@ export const identity = defineContract({
       returns: Type.Object({ group_id: Id, name: Name, env_id: Id, created: Type.Boolean() }),
       problems: ['target_env_missing', 'name_invalid'],
     }),
+    deleteGroup: del('/v1/admin/groups/{group}', { summary: 'Take a group away, with who is in it', gate: verbs, problems: ['target_env_missing', 'access_protected'] }),
     putGroupRole: put('/v1/admin/groups/{group}/roles/{role}', {
       summary: 'Give a group a role',
       gate: verbs,

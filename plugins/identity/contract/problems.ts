@@ -56,6 +56,7 @@ export const problems = {
   wallet_taken: { status: 409, title: 'The wallet belongs to an account already', retry: 'never' },
   wallet_limit: { status: 409, title: 'The account has as many wallets as it may', retry: 'never' },
   too_many_passkeys: { status: 409, title: 'There are as many passkeys as there may be', retry: 'never' },
+  access_protected: { status: 409, title: 'This is part of the access model of a tenant', retry: 'never' },
   own_account: { status: 409, title: 'Nobody does this to the own account', retry: 'never' },
   last_means: { status: 409, title: 'Nothing would be left to sign in with', retry: 'never' },
   last_administrator: { status: 409, title: 'An environment keeps at least one administrator', retry: 'never' },

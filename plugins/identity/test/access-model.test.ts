@@ -57,6 +57,24 @@ describe('the verbs', () => {
     expect(await access.scopes(ada, access.env)).toEqual(['a:three', 'a:two']);
   });
 
+  test('a role and a group are taken away once or twice, with all that hung on them; those of tenants are not', async () => {
+    const ada = await access.person();
+    const at = { targetEnvId: access.env };
+    await access.registry.putRole({ params: { role: 'app:gone:editor' }, body: { scopes: ['gone:write'] }, ...at });
+    await access.registry.putGroup({ params: { group: 'app:gone:users' }, body: {}, ...at });
+    await access.registry.putGroupRole({ params: { group: 'app:gone:users', role: 'app:gone:editor' }, ...at });
+    await access.registry.putSignUpRole({ params: { group: 'app:gone:users', role: 'app:gone:editor' }, ...at });
+    await access.registry.putGroupMember({ params: { group: 'app:gone:users', user_id: ada }, ...at });
+    expect(await access.scopes(ada, access.env)).toEqual(['gone:write']);
+    for (let time = 0; time < 2; time++) await access.registry.deleteGroup({ params: { group: 'app:gone:users' }, ...at });
+    expect(await access.scopes(ada, access.env)).toEqual([]);
+    for (let time = 0; time < 2; time++) await access.registry.deleteRole({ params: { role: 'app:gone:editor' }, ...at });
+    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'app:gone:editor' }, ...at })).rejects.toMatchObject({ code: 'role_not_found' });
+    const system = { targetEnvId: SYSTEM.envId };
+    await expect(access.registry.deleteGroup({ params: { group: 'platform:console:users' }, ...system })).rejects.toMatchObject({ code: 'access_protected', status: 409 });
+    await expect(access.registry.deleteRole({ params: { role: 'platform:org:owner' }, ...system })).rejects.toMatchObject({ code: 'access_protected', status: 409 });
+  });
+
   test('IDN-013 act in the realm the caller names, and ask for it', async () => {
     const ada = await access.person();
     await expect(access.registry.putRole({ params: { role: 'nowhere' }, body: { scopes: [] } })).rejects.toMatchObject({ code: 'target_env_missing', status: 400 });

@@ -33,6 +33,24 @@ export class AccessModel {
     return this.#change(envId, tx => this.writeGroup(tx, envId, params.group, body.description));
   }
 
+  /** Takes it away from groups and people alike; one that is gone already is no fault. */
+  async deleteRole({ params, headers }: RequestOf<Contract, 'deleteRole'>): Promise<void> {
+    const envId = this.#realm({ headers });
+    this.#requireOwn(params.role);
+    await this.#change(envId, async tx => void (await tx.sql`delete from roles where env_id = ${envId} and name = ${params.role}`));
+  }
+
+  async deleteGroup({ params, headers }: RequestOf<Contract, 'deleteGroup'>): Promise<void> {
+    const envId = this.#realm({ headers });
+    this.#requireOwn(params.group);
+    const touched = await this.#ctx.db.tx(async tx => {
+      const reached = await realmsReachedFrom(tx, envId, params.group);
+      await tx.sql`delete from user_groups where env_id = ${envId} and name = ${params.group}`;
+      return reached;
+    });
+    await bumpAccess(this.#ctx, touched);
+  }
+
   async putGroupRole({ params, headers }: RequestOf<Contract, 'putGroupRole'>) {
     const envId = this.#realm({ headers });
     await this.#change(envId, async tx => {
@@ -138,6 +156,11 @@ export class AccessModel {
 
   #named(name: string): void {
     if (!NAME.test(name)) throw this.#ctx.problem('name_invalid', { detail: `${JSON.stringify(name.slice(0, 50))} is no name of a role or group.` });
+  }
+
+  /** Tenants and the console rest on the platform's own names: they go with their tenant, and by nobody's wish. */
+  #requireOwn(name: string): void {
+    if (name.startsWith('platform:')) throw this.#ctx.problem('access_protected', { detail: `${name} goes with its tenant.` });
   }
 
   async #requireRole(tx: IdentityTx, envId: string, role: string): Promise<void> {

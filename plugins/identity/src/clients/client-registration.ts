@@ -70,6 +70,15 @@ export class ClientRegistration {
     await this.remove(envId, params.client_id, caller.subject);
   }
 
+  /** What somebody registered who never heard the answer is found by the name that they gave it. A repeat finds nothing to do. */
+  async deleteOf({ params, headers, caller }: RequestOf<Contract, 'deleteClientsOf'>): Promise<void> {
+    const envId = realmOf(this.#ctx, { headers });
+    await this.#parts.homes.require(caller.subject, caller.vertical, envId);
+    const rows = await this.#ctx.db.sql<{ client_id: string }[]>`
+      select client_id from oauth_clients where env_id = ${envId} and registered_by = ${registrarOf(caller).id} and metadata ->> 'software_id' = ${params.software_id}`;
+    for (const { client_id } of rows) await this.remove(envId, client_id, caller.subject);
+  }
+
   /** `spend` runs in the transaction: whoever cannot use up the initial access token registers nothing. */
   async create(envId: string, asked: Members, by: Registrar, spend: (tx: IdentityTx) => Promise<void>): Promise<Issued> {
     const metadata = await this.#accept(envId, asked);
