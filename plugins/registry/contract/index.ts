@@ -48,6 +48,7 @@ export const registry = defineContract({
     'sys:org:admin': { title: 'Create and change organizations' },
     'sys:env:admin': { title: 'Create and change environments' },
     'sys:app:admin': { title: 'Manage applications of an environment' },
+    'sys:domains:challenge': { title: 'Prove custom domains by challenges of its own', principals: ['machine'], bound: true },
     'sys:services:admin': { title: 'Enable and disable services' },
     'sys:memberships:admin': { title: 'Manage members and invitations' },
     'sys:invitations:join': { title: 'Take in invited people who opened an account', principals: ['machine'], bound: true },

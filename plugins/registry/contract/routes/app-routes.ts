@@ -57,6 +57,20 @@ export const appRoutes = {
     problems: [...changeable, 'hostname_taken'],
     emits: ['platform:sys:app:updated'],
   }),
+  challengeCustomDomain: put(`${app}/custom-domain/challenge`, {
+    summary: 'Ask for a custom domain with a challenge that the caller has given its owner',
+    gate: 'sys:domains:challenge',
+    body: Type.Object({
+      fqdn: Fqdn,
+      type: Type.Union([Type.Literal('TXT'), Type.Literal('CNAME')]),
+      name: Type.String({ maxLength: 253 }),
+      value: Type.String({ minLength: 16, maxLength: 253 }),
+    }),
+    returns: CustomDomain,
+    problems: [...changeable, 'hostname_taken'],
+    emits: ['platform:sys:app:updated'],
+    hidden: true,
+  }),
   deleteCustomDomain: del(`${app}/custom-domain`, {
     summary: 'Give up a custom domain',
     gate: 'sys:app:admin',

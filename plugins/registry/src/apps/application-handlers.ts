@@ -14,6 +14,7 @@ export const applicationHandlers = ({ apps, domains, bindings }: { apps: AppInst
   archiveApplication: request => apps.archive(request.params, request),
   getCustomDomain: request => domains.get(request),
   putCustomDomain: request => domains.put(request),
+  challengeCustomDomain: request => domains.challenge(request),
   deleteCustomDomain: request => domains.delete(request),
   verifyCustomDomain: request => domains.verify(request.params, request),
   listBindings: request => bindings.list(request),

@@ -6,7 +6,7 @@ import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { brokenConstraint } from '../tenants/broken-constraint.ts';
 import { requireFqdn, taken } from '../tenants/host-ownership.ts';
 import type { AppInstances } from './app-instances.ts';
-import { type AppRow, challengeName, domainOf } from './app-row.ts';
+import { type AppRow, challengeOf, domainOf } from './app-row.ts';
 import type { DomainProof } from './domain-proof.ts';
 
 type Where = { readonly env_id: string; readonly app_instance_id: string };
@@ -38,17 +38,29 @@ export class CustomDomains {
   async put({ params, body, caller, correlationId }: RequestOf<Contract, 'putCustomDomain'>): Promise<CustomDomain> {
     const before = await this.#apps.writable(caller, params);
     if (before.fqdn === body.fqdn) return domainOf(before) as CustomDomain;
-    await this.#requireFree(before, body.fqdn);
+    return this.#ask(before, { fqdn: body.fqdn, value: randomBytes(32).toString('base64url'), type: 'TXT', name: null }, { caller, correlationId });
+  }
+
+  /** The same with a challenge of the caller's own: one service of the platform asks the owner once, and both look (G-APP-05). */
+  async challenge({ params, body, caller, correlationId }: RequestOf<Contract, 'challengeCustomDomain'>): Promise<CustomDomain> {
+    const before = await this.#apps.writable(caller, params);
+    if (before.fqdn === body.fqdn && before.txt_value === body.value && before.challenge_type === body.type) return domainOf(before) as CustomDomain;
+    return this.#ask(before, body, { caller, correlationId });
+  }
+
+  async #ask(before: AppRow, asked: { fqdn: string; value: string; type: 'TXT' | 'CNAME'; name: string | null }, by: By): Promise<CustomDomain> {
+    await this.#requireFree(before, asked.fqdn);
     await this.#ctx.db.tx(async tx => {
       await this.#apps.hold(tx, before);
       await release(tx, before);
       await tx.sql`
-        insert into custom_domains ${tx.sql.row({ app_instance_id: before.app_instance_id, fqdn: body.fqdn, txt_value: randomBytes(32).toString('base64url') })}
-        on conflict (app_instance_id) do update set fqdn = excluded.fqdn, txt_value = excluded.txt_value, status = 'pending', verified_at = null, last_error = null, checked_at = null, failing_since = null`;
-      await this.#tell(tx, 'app.domain_requested', before, { caller, correlationId }, body.fqdn);
+        insert into custom_domains ${tx.sql.row({ app_instance_id: before.app_instance_id, fqdn: asked.fqdn, txt_value: asked.value, challenge_type: asked.type, challenge_name: asked.name })}
+        on conflict (app_instance_id) do update set fqdn = excluded.fqdn, txt_value = excluded.txt_value, challenge_type = excluded.challenge_type,
+          challenge_name = excluded.challenge_name, status = 'pending', verified_at = null, last_error = null, checked_at = null, failing_since = null`;
+      await this.#tell(tx, 'app.domain_requested', before, by, asked.fqdn);
     });
     await this.#apps.publish(before);
-    return domainOf(await this.#apps.row(params)) as CustomDomain;
+    return domainOf(await this.#apps.row(before)) as CustomDomain;
   }
 
   async delete({ params, caller, correlationId }: RequestOf<Contract, 'deleteCustomDomain'>): Promise<void> {
@@ -69,13 +81,13 @@ export class CustomDomains {
     const { fqdn } = before;
     if (fqdn === null) return this.#absent();
     await this.#requireFree(before, fqdn);
-    const { outcome, reason, found } = await this.#proof.check({ fqdn, value: before.txt_value, target: before.hostname });
+    const { outcome, reason, found } = await this.#proof.check(challengeOf(before));
     const now = this.#ctx.clock.now().toISOString();
     if (outcome !== 'proven') {
       await this.#ctx.db.sql`update custom_domains set last_error = ${reason}, checked_at = case when status = 'verified' then checked_at else ${now}::timestamptz end
         where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value}`;
       const expected = [
-        { type: 'TXT', name: challengeName(fqdn), value: before.txt_value },
+        { type: before.challenge_type, name: challengeOf(before).challenge.name, value: before.txt_value },
         { type: 'CNAME', name: fqdn, value: before.hostname },
       ];
       throw this.#ctx.problem('domain_not_verified', { detail: `${reason} Set the records in "expected" and try again.`, extra: { expected, found } });

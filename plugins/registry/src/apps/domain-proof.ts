@@ -30,7 +30,18 @@ export class DomainProof {
     this.#servers = servers.split(',').flatMap(server => server.trim() || []);
   }
 
-  async check({ fqdn, value, target }: { fqdn: string; value: string /** Where it must lead; nowhere in particular when absent. */; target?: string }): Promise<Proof> {
+  async check({
+    fqdn,
+    value,
+    target,
+    challenge = { type: 'TXT', name: challengeName(fqdn) },
+  }: {
+    fqdn: string;
+    value: string;
+    /** Where it must lead; nowhere in particular when absent. */
+    target?: string;
+    challenge?: { readonly type: 'TXT' | 'CNAME'; readonly name: string };
+  }): Promise<Proof> {
     // A resolver of its own: what an earlier question was told must not answer this one.
     const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
     if (this.#servers.length > 0) resolver.setServers(this.#servers);
@@ -48,7 +59,9 @@ export class DomainProof {
     const addressesOf = async (host: string) => (await Promise.all([ask(`A ${host}`, () => resolver.resolve4(host)), ask(`AAAA ${host}`, () => resolver.resolve6(host))])).flat().slice(0, MAX_SHOWN);
     const none: string[] = [];
     const [texts, names, addresses, expected] = await Promise.all([
-      ask(`TXT ${challengeName(fqdn)}`, () => resolver.resolveTxt(challengeName(fqdn))),
+      challenge.type === 'TXT'
+        ? ask(`TXT ${challenge.name}`, () => resolver.resolveTxt(challenge.name))
+        : ask(`CNAME ${challenge.name}`, async () => (await resolver.resolveCname(challenge.name)).map(alias => [alias.toLowerCase().replace(/\.$/, '')])),
       target === undefined ? none : ask(`CNAME ${fqdn}`, () => resolver.resolveCname(fqdn)),
       target === undefined ? none : addressesOf(fqdn),
       target === undefined ? none : addressesOf(target),
@@ -59,6 +72,6 @@ export class DomainProof {
     const led = target === undefined || cname === target || (cname === null && addresses.length > 0 && addresses.every(address => expected.includes(address)));
     if (challenged && led) return { outcome: 'proven', reason: null, found };
     if (failures.length > 0) return { outcome: 'unknown', reason: `The name servers did not answer (${failures.slice(0, 3).join(', ')}).`, found };
-    return { outcome: 'refuted', reason: challenged ? `${fqdn} does not lead to ${target}.` : `${challengeName(fqdn)} does not hold the expected value.`, found };
+    return { outcome: 'refuted', reason: challenged ? `${fqdn} does not lead to ${target}.` : `${challenge.name} does not hold the expected value.`, found };
   }
 }

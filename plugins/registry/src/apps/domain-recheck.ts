@@ -2,7 +2,7 @@ import type { Caller } from '@platform/sdk';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Ctx } from '../context.ts';
 import type { AppInstances } from './app-instances.ts';
-import { type AppRow, selectApps } from './app-row.ts';
+import { type AppRow, challengeOf, selectApps } from './app-row.ts';
 import { release, tellDomainChange } from './custom-domains.ts';
 import type { DomainProof } from './domain-proof.ts';
 
@@ -60,7 +60,7 @@ export class DomainRecheck {
 
   async #look(row: AppRow): Promise<void> {
     const fqdn = row.fqdn as string;
-    const { outcome, reason } = await this.#proof.check({ fqdn, value: row.txt_value, target: row.hostname });
+    const { outcome, reason } = await this.#proof.check(challengeOf(row));
     const now = this.#ctx.clock.now();
     const lost = new Date(now.getTime() - GRACE_MS).toISOString();
     const failed = await this.#ctx.db.tx(async tx => {
