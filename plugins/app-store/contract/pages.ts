@@ -1,0 +1,216 @@
+import type { PageDecl } from '@platform/sdk/contract';
+
+const listings = { draft: 'info', published: 'ok', deprecated: 'warn', archived: 'muted' } as const;
+const instances = { onboarding: 'info', provisioning: 'info', active: 'ok', suspended: 'warn', rejected: 'bad', failed: 'bad', uninstalling: 'warn', uninstalled: 'muted' } as const;
+const domains = { pending: 'info', verified: 'info', active: 'ok', failed: 'bad', removed: 'muted' } as const;
+const listingEvents = ['platform:app:listing:created', 'platform:app:listing:updated', 'platform:app:listing:published', 'platform:app:listing:deleted'] as const;
+const instanceEvents = ['platform:app:instance:created', 'platform:app:instance:activated', 'platform:app:instance:updated', 'platform:app:instance:failed', 'platform:app:instance:deleted'] as const;
+const domainEvents = ['platform:app:domain:bound', 'platform:app:domain:verified', 'platform:app:domain:failed', 'platform:app:domain:removed'] as const;
+const publish = { route: 'publishListing', label: 'Publish', tone: 'ok', confirm: 'Offer {name} {version} for installing?', when: { field: 'status', is: 'draft' } } as const;
+const deprecate = {
+  route: 'deprecateListing',
+  label: 'Deprecate',
+  tone: 'warn',
+  confirm: '{name} {version} is installed only where somebody asks for this very version.',
+  when: { field: 'status', is: 'published' },
+} as const;
+const archive = (is: string) => ({ route: 'archiveListing', label: 'Archive', tone: 'bad', confirm: 'Install {name} {version} no more?', when: { field: 'status', is } }) as const;
+
+export const pages = {
+  overview: {
+    kind: 'board',
+    icon: 'grid',
+    title: 'Overview',
+    description: 'Listings and installed applications of this environment',
+    nav: 1,
+    refresh: 30,
+    live: [...listingEvents, ...instanceEvents],
+    sections: [
+      {
+        kind: 'stats',
+        source: 'figures',
+        items: [
+          { field: 'instances', label: 'Installed', as: 'number', history: 'value' },
+          { field: 'waiting', label: 'Being installed', as: 'number' },
+          { field: 'listings', label: 'Listings', as: 'number' },
+          { field: 'published', label: 'Published', as: 'number' },
+        ],
+      },
+      { title: 'Installs by application', kind: 'chart', chart: 'bar', source: 'figures', x: 'app', series: [{ field: 'installs', label: 'Installs' }] },
+    ],
+  },
+  listings: {
+    kind: 'table',
+    icon: 'box',
+    title: 'Store',
+    description: 'Applications that can be installed here, and drafts of this environment',
+    nav: 2,
+    source: 'listingRows',
+    key: 'listing_id',
+    open: 'listing',
+    filters: ['q', 'category', 'channel'],
+    create: 'createListing',
+    live: listingEvents,
+    empty: 'Nothing is listed yet. A listing says what an application is called, where it runs and which roles it brings.',
+    rowActions: [publish, deprecate],
+    columns: [
+      { field: 'name', label: 'Name' },
+      { field: 'app_slug', label: 'Application', as: 'code' },
+      { field: 'channel', label: 'Channel' },
+      { field: 'version', label: 'Version' },
+      { field: 'status', label: 'Status', as: 'status', tones: listings },
+      { field: 'visibility', label: 'Seen by', as: 'status' },
+      { field: 'published_at', label: 'Published', as: 'ago' },
+    ],
+  },
+  listing: {
+    kind: 'record',
+    title: 'Listing',
+    nav: false,
+    source: 'listingRow',
+    heading: '{name} {version}',
+    live: listingEvents,
+    fields: [
+      { field: 'status', label: 'Status', as: 'status', tones: listings },
+      { field: 'summary', label: 'In a sentence' },
+      { field: 'app_slug', label: 'Application', as: 'code' },
+      { field: 'channel', label: 'Channel' },
+      { field: 'version', label: 'Version' },
+      { field: 'visibility', label: 'Seen by', as: 'status' },
+      { field: 'categories', label: 'Categories', as: 'json' },
+      { field: 'published_at', label: 'Published', as: 'datetime' },
+      { field: 'listing_id', label: 'Listing', as: 'code' },
+    ],
+    actions: [
+      publish,
+      deprecate,
+      archive('deprecated'),
+      archive('draft'),
+      { route: 'addMedia', label: 'Add an image', then: 'reload' },
+      { route: 'deleteListing', label: 'Delete', tone: 'bad', confirm: 'Delete {name} {version} with its images for good?', then: { page: 'listings' } },
+    ],
+    tabs: [
+      {
+        label: 'Roles',
+        kind: 'detail',
+        fields: [
+          { field: 'roles', label: 'Roles', as: 'json' },
+          { field: 'default_signup_role', label: 'Role of who signs up', as: 'code' },
+          { field: 'onboarding', label: 'Steps before an install', as: 'json' },
+        ],
+      },
+      {
+        label: 'Sign-in',
+        kind: 'detail',
+        fields: [
+          { field: 'backend_url', label: 'Backend', as: 'code' },
+          { field: 'oauth_defaults', label: 'OAuth defaults', as: 'json' },
+          { field: 'dcr_supported', label: 'Registers clients itself', as: 'bool' },
+        ],
+      },
+      {
+        label: 'Images',
+        kind: 'detail',
+        fields: [{ field: 'media', label: 'Images', as: 'json' }],
+      },
+      {
+        label: 'Versions',
+        kind: 'table',
+        source: 'listingVersions',
+        key: 'listing_id',
+        open: 'listing',
+        empty: 'This is the only release on this channel.',
+        columns: [
+          { field: 'version', label: 'Version' },
+          { field: 'status', label: 'Status', as: 'status', tones: listings },
+          { field: 'published_at', label: 'Published', as: 'datetime' },
+        ],
+      },
+      { label: 'Description', kind: 'detail', fields: [{ field: 'description', label: 'Description' }] },
+    ],
+  },
+  install: { kind: 'form', icon: 'bolt', title: 'Install', description: 'Installs an application into this environment. Its secret is shown once, after the install', nav: 3, submit: 'install' },
+  instances: {
+    kind: 'table',
+    icon: 'layers',
+    title: 'Installed',
+    description: 'Applications of this environment',
+    nav: 4,
+    source: 'listInstances',
+    key: 'instance_id',
+    open: 'instance',
+    filters: ['status'],
+    live: [...instanceEvents, ...domainEvents],
+    empty: 'Nothing is installed here yet. Choose an application on the page Install.',
+    columns: [
+      { field: 'name', label: 'Name' },
+      { field: 'app_slug', label: 'Application', as: 'code' },
+      { field: 'version', label: 'Version' },
+      { field: 'domain', label: 'Host', as: 'code' },
+      { field: 'status', label: 'Status', as: 'status', tones: instances },
+      { field: 'created_at', label: 'Installed', as: 'ago' },
+    ],
+  },
+  instance: {
+    kind: 'record',
+    title: 'Installed application',
+    nav: false,
+    source: 'getInstance',
+    heading: '{name}',
+    live: [...instanceEvents, ...domainEvents],
+    fields: [
+      { field: 'status', label: 'Status', as: 'status', tones: instances },
+      { field: 'last_error', label: 'Why' },
+      { field: 'domain', label: 'Host', as: 'code' },
+      { field: 'gateway_domain', label: 'Gateway', as: 'code' },
+      { field: 'app_slug', label: 'Application', as: 'code' },
+      { field: 'version', label: 'Version' },
+      { field: 'oauth_client.client_id', label: 'OAuth client', as: 'code' },
+      { field: 'workflow_run_id', label: 'Onboarding', as: 'code' },
+      { field: 'created_at', label: 'Installed', as: 'datetime' },
+      { field: 'instance_id', label: 'Instance', as: 'code' },
+    ],
+    actions: [
+      { route: 'bindDomain', label: 'Use a domain', when: { field: 'status', is: 'active' }, then: 'show' },
+      { route: 'checkDomain', label: 'Check the domain', when: { field: 'status', is: 'active' }, then: 'show' },
+      { route: 'unbindDomain', label: 'Give the domain up', tone: 'warn', confirm: '{name} answers on its default host afterwards.', when: { field: 'status', is: 'active' } },
+      { route: 'rotateSecret', label: 'New secret', tone: 'warn', confirm: 'The present secret of {name} is worth nothing afterwards.', when: { field: 'status', is: 'active' }, then: 'show' },
+      {
+        route: 'deleteInstance',
+        label: 'Uninstall',
+        tone: 'bad',
+        confirm: 'Uninstall {name} from {domain}? Its client, groups and roles go with it, and its people lose what they may do there.',
+        then: { page: 'instances' },
+      },
+    ],
+    tabs: [
+      {
+        label: 'Domain',
+        kind: 'table',
+        source: 'instanceDomains',
+        key: 'binding_id',
+        empty: 'It answers on its default host. Use a domain of your own with the button above.',
+        columns: [
+          { field: 'fqdn', label: 'Domain', as: 'code' },
+          { field: 'status', label: 'Status', as: 'status', tones: domains },
+          { field: 'last_error', label: 'Why' },
+        ],
+        rowDetail: [
+          { field: 'txt_name', label: 'TXT at', as: 'code' },
+          { field: 'txt_record', label: 'holds', as: 'code' },
+          { field: 'cname_token', label: 'or an alias at this name below it', as: 'code' },
+          { field: 'cname_target', label: 'to', as: 'code' },
+        ],
+      },
+      {
+        label: 'Access',
+        kind: 'detail',
+        fields: [
+          { field: 'roles', label: 'Roles', as: 'json' },
+          { field: 'groups', label: 'Groups', as: 'json' },
+        ],
+      },
+    ],
+  },
+  policy: { kind: 'policy', icon: 'shield', title: 'Policy', nav: 8 },
+} as const satisfies Readonly<Record<string, PageDecl>>;

@@ -1,0 +1,111 @@
+import { del, get, Page, PageQuery, post, put, raw, Type } from '@platform/sdk/contract';
+import { Listing, ListingChange, Media, NewListing, NewMedia } from '../schema/listing.ts';
+
+const all = '/v1/app/store/listings' as const;
+const one = `${all}/{listing_id}` as const;
+const seen = { gate: { authenticated: 'What a caller sees of the store depends on the listing, not on an action (G-APP-08)' }, env: 'any' } as const;
+const administers = { gate: 'app:listings:admin', env: 'own' } as const;
+const content = ['role_name_taken', 'role_scope_refused', 'signup_role_undeclared'] as const;
+const filters = {
+  category: Type.Optional(Type.String({ title: 'Category', maxLength: 40 })),
+  app_slug: Type.Optional(Type.String({ title: 'Application', maxLength: 64 })),
+  channel: Type.Optional(Type.String({ title: 'Channel', maxLength: 64 })),
+  q: Type.Optional(Type.String({ title: 'Words', maxLength: 100 })),
+  ...PageQuery,
+};
+
+/** The store (G-APP-01, G-APP-02). */
+export const listingRoutes = {
+  listListings: get(all, { summary: 'Listings that the caller sees, newest first', ...seen, query: filters, returns: Page(Listing) }),
+  createListing: post(all, {
+    summary: 'List a release of an application',
+    ...administers,
+    body: NewListing,
+    returns: Listing,
+    status: 201,
+    problems: [...content, 'listing_exists', 'app_slug_taken'],
+    emits: ['platform:app:listing:created'],
+  }),
+  getListing: get(one, { summary: 'One listing', ...seen, returns: Listing, problems: ['listing_not_found'] }),
+  updateListing: put(one, {
+    summary: 'Replace what a listing says, or move it on by its status alone',
+    ...administers,
+    body: ListingChange,
+    returns: Listing,
+    problems: [...content, 'listing_not_found', 'listing_status_refused', 'immutable_field'],
+    emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
+  }),
+  deleteListing: del(one, { summary: 'Delete a listing with its images', ...administers, problems: ['listing_not_found', 'listing_installed'], emits: ['platform:app:listing:deleted'] }),
+  addMedia: post(`${one}/media`, {
+    summary: 'Give a listing an image; one of the same role makes way',
+    ...administers,
+    body: NewMedia,
+    returns: Media,
+    status: 201,
+    limit: 7_340_032,
+    problems: ['listing_not_found', 'media_invalid', 'media_too_large', 'media_unreachable'],
+    emits: ['platform:app:listing:updated'],
+  }),
+  removeMedia: del(`${one}/media/{role}`, {
+    summary: 'Take an image away',
+    ...administers,
+    problems: ['listing_not_found', 'media_not_found'],
+    emits: ['platform:app:listing:updated'],
+  }),
+  media: raw(`${one}/images/{role}`, {
+    summary: 'The bytes of an image, for who sees its listing',
+    ...seen,
+    problems: ['listing_not_found', 'media_not_found', 'media_unreachable', 'method_refused'],
+  }),
+
+  // What pages read: those who may see or administer listings of the environment.
+  listingRows: get('/v1/app/admin/listings', {
+    summary: 'Listings as the environment sees them',
+    gate: { any: ['app:listings:read', 'app:listings:admin'] },
+    env: 'own',
+    query: filters,
+    returns: Page(Listing),
+    hidden: true,
+  }),
+  listingRow: get('/v1/app/admin/listings/{listing_id}', {
+    summary: 'One listing as the environment sees it',
+    gate: { any: ['app:listings:read', 'app:listings:admin'] },
+    env: 'own',
+    returns: Listing,
+    problems: ['listing_not_found'],
+    hidden: true,
+  }),
+  listingVersions: get('/v1/app/admin/listings/{listing_id}/versions', {
+    summary: 'Other releases of the same application and channel',
+    gate: { any: ['app:listings:read', 'app:listings:admin'] },
+    env: 'own',
+    returns: Type.Object({ items: Type.Array(Listing) }),
+    problems: ['listing_not_found'],
+    hidden: true,
+  }),
+  // Pages only post (G-K-18): what a listing goes on to, one route for each.
+  publishListing: post(`${one}/publish`, {
+    summary: 'Offer it for installing',
+    ...administers,
+    returns: Listing,
+    problems: ['listing_not_found', 'listing_status_refused'],
+    emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
+    hidden: true,
+  }),
+  deprecateListing: post(`${one}/deprecate`, {
+    summary: 'Install it only where somebody asks for this very version',
+    ...administers,
+    returns: Listing,
+    problems: ['listing_not_found', 'listing_status_refused'],
+    emits: ['platform:app:listing:updated'],
+    hidden: true,
+  }),
+  archiveListing: post(`${one}/archive`, {
+    summary: 'Install it no more',
+    ...administers,
+    returns: Listing,
+    problems: ['listing_not_found', 'listing_status_refused'],
+    emits: ['platform:app:listing:updated'],
+    hidden: true,
+  }),
+} as const;

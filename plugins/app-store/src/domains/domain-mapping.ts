@@ -1,0 +1,80 @@
+import { isProblem } from '@platform/sdk';
+import { type Ctx, isRefusal } from '../context.ts';
+import type { InstanceRow } from '../instances/instance-row.ts';
+import type { Instances } from '../instances/instances.ts';
+import { callbacksOf } from '../provisioning/tenant-hosts.ts';
+import type { BindingRow } from './domain-bindings.ts';
+import { txtName } from './domain-challenge.ts';
+
+/** What the registry refuses of a custom domain that is gone already. */
+const GONE = ['custom_domain_not_found', 'app_instance_not_found', 'env_not_found', 'record_archived'] as const;
+
+/** A proven domain at the registry, which routes it once it leads here, and at the client, whose people come back to it. */
+export class DomainMapping {
+  readonly #ctx: Ctx;
+  readonly #instances: Instances;
+
+  constructor(ctx: Ctx, instances: Instances) {
+    [this.#ctx, this.#instances] = [ctx, instances];
+  }
+
+  /** Maps it, or writes down why it is not mapped yet: the next look tries again. */
+  async activate(instance: InstanceRow, binding: BindingRow): Promise<void> {
+    const { env_id, app_instance_id } = instance;
+    const { fqdn, method } = binding;
+    if (app_instance_id === null) return;
+    const params = { env_id, app_instance_id };
+    const challenge =
+      method === 'cname'
+        ? ({ fqdn, type: 'CNAME', name: `${binding.cname_token}.${fqdn}`, value: binding.cname_target } as const)
+        : ({ fqdn, type: 'TXT', name: txtName(fqdn), value: binding.txt_record } as const);
+    try {
+      await this.#ctx.services.registry.challengeCustomDomain({ params, body: challenge });
+      await this.#ctx.services.registry.verifyCustomDomain({ params });
+      await this.#allowReturn(instance, fqdn);
+    } catch (cause) {
+      if (!isProblem(cause)) throw cause;
+      if (cause.status >= 500) throw this.#ctx.problem('neighbour_unavailable', { detail: 'The domain is proven, and is mapped with the next look.', cause });
+      const reason = cause.code === 'domain_not_verified' ? `Let ${fqdn} lead to ${instance.default_domain} by a CNAME record.` : (cause.detail ?? cause.title);
+      await this.#ctx.db.sql`update domain_bindings set last_error = ${reason}, updated_at = ${this.#ctx.clock.now()} where binding_id = ${binding.binding_id} and status = 'verified'`;
+      return;
+    }
+    await this.#ctx.db.tx(async tx => {
+      const now = this.#ctx.clock.now();
+      const rows = await tx.sql<
+        object[]
+      >`update domain_bindings set status = 'active', last_error = null, updated_at = ${now} where binding_id = ${binding.binding_id} and status = 'verified' returning 1`;
+      if (rows.length > 0) await this.#instances.change(tx, instance, { from: ['active', 'suspended'], set: { domain: fqdn }, told: 'updated' });
+    });
+  }
+
+  async remove({ env_id, app_instance_id }: InstanceRow): Promise<void> {
+    if (app_instance_id === null) return;
+    try {
+      await this.#ctx.services.registry.deleteCustomDomain({ params: { env_id, app_instance_id } });
+    } catch (cause) {
+      if (isRefusal(cause, ...GONE)) return;
+      throw this.#ctx.problem('neighbour_unavailable', { detail: 'The registry did not take the domain back. Try again.', cause });
+    }
+  }
+
+  /** People who signed in come back to the new host as well. */
+  async #allowReturn({ env_id, client_id }: InstanceRow, fqdn: string): Promise<void> {
+    if (client_id === null) return;
+    const { identity } = this.#ctx.services;
+    const own = callbacksOf(this.#ctx, fqdn);
+    const client = await identity.getClient({ params: { client_id }, targetEnvId: env_id });
+    if (own.every(uri => client.redirect_uris.includes(uri))) return;
+    const { client_name, grant_types, token_endpoint_auth_method, application_type, scope, first_party, id_token_signed_response_alg, logo_uri } = client;
+    await identity.updateClient({
+      params: { client_id },
+      targetEnvId: env_id,
+      body: {
+        ...({ client_name, grant_types, token_endpoint_auth_method, application_type, scope, first_party, id_token_signed_response_alg } as object),
+        client_name,
+        ...(logo_uri === null ? {} : { logo_uri }),
+        redirect_uris: [...new Set([...client.redirect_uris, ...own])],
+      },
+    });
+  }
+}

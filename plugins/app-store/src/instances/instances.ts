@@ -1,0 +1,84 @@
+import type { Caller } from '@platform/sdk';
+import type { Instance, InstanceStatus } from '../../contract/schema/instance.ts';
+import { type Ctx, isId, type StoreTx } from '../context.ts';
+import { instanceOf, type InstanceRow, selectInstances } from './instance-row.ts';
+
+type Told = 'created' | 'activated' | 'updated' | 'failed' | 'deleted';
+/** Longer than an install and its undoing may take. */
+const LEASE_MS = 120_000;
+
+/**
+ * Installed applications as they are written down. Life: onboarding → provisioning → active ⇄ suspended → uninstalling → uninstalled;
+ * onboarding → rejected; provisioning → failed (G-APP-03).
+ */
+export class Instances {
+  readonly #ctx: Ctx;
+
+  constructor(ctx: Ctx) {
+    this.#ctx = ctx;
+  }
+
+  async list(envId: string, { status, limit, cursor }: { status?: InstanceStatus; limit?: number; cursor?: string }) {
+    const { db, page } = this.#ctx;
+    const wanted = status ?? null;
+    const query = { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) };
+    const { items, next_cursor } = await page(query, { list: `instances ${envId} ${wanted}`, order: { created_at: 'time', instance_id: 'id' } }, ({ where, order, limit: most }) =>
+      selectInstances(
+        db.sql,
+        db.sql`where env_id = ${envId} and case when ${wanted}::text is null then status <> 'uninstalled' else status = ${wanted} end and ${where} order by ${order} limit ${most}`,
+      ),
+    );
+    return { items: items.map(instanceOf), next_cursor };
+  }
+
+  async get(envId: string, instanceId: string): Promise<Instance> {
+    return instanceOf(await this.of(envId, instanceId));
+  }
+
+  /** One of an environment; one of another is not there. */
+  async of(envId: string, instanceId: string): Promise<InstanceRow> {
+    const row = isId(instanceId) ? await this.find(instanceId) : undefined;
+    if (row?.env_id !== envId) throw this.#ctx.problem('instance_not_found', { detail: 'Nothing is installed here under that number.' });
+    return row;
+  }
+
+  async find(instanceId: string): Promise<InstanceRow | undefined> {
+    const { sql } = this.#ctx.db;
+    const [row] = await selectInstances(sql, sql`where instance_id = ${instanceId}`);
+    return row;
+  }
+
+  /** Takes an instance in hand for a while, so that nobody else works at it; nothing when somebody does. */
+  async lease(instanceId: string): Promise<InstanceRow | undefined> {
+    const now = this.#ctx.clock.now();
+    const [row] = await this.#ctx.db.sql<InstanceRow[]>`
+      update instances set leased_until = ${new Date(now.getTime() + LEASE_MS)} where instance_id = ${instanceId} and (leased_until is null or leased_until <= ${now}) returning *`;
+    return row;
+  }
+
+  async release(instanceId: string): Promise<void> {
+    await this.#ctx.db.sql`update instances set leased_until = null where instance_id = ${instanceId}`;
+  }
+
+  /** When the hand of whoever takes it now is free at the latest. */
+  leaseEnd(): Date {
+    return new Date(this.#ctx.clock.now().getTime() + LEASE_MS + 1_000);
+  }
+
+  /** A change of members with its event and audit entry in one transaction, where the status is still one of `from`. @returns whether it was made */
+  async change(
+    tx: StoreTx,
+    row: Pick<InstanceRow, 'instance_id' | 'listing_id' | 'env_id'>,
+    { from, set, told, caller }: { from: readonly InstanceStatus[]; set: object; told?: Told; caller?: Caller | undefined },
+  ): Promise<boolean> {
+    const changed = await tx.sql<object[]>`
+      update instances set ${tx.sql.row({ ...set, updated_at: this.#ctx.clock.now() })} where instance_id = ${row.instance_id} and status = any(${[...from]}::text[]) returning 1`;
+    if (changed.length > 0 && told) await this.tell(tx, row, told, caller);
+    return changed.length > 0;
+  }
+
+  async tell(tx: StoreTx, { instance_id, listing_id, env_id }: Pick<InstanceRow, 'instance_id' | 'listing_id' | 'env_id'>, told: Told, caller?: Caller): Promise<void> {
+    await tx.emit(`platform:app:instance:${told}`, env_id, { instance_id, listing_id, env_id });
+    await tx.audit({ action: `instance.${told}`, envId: env_id, caller, resource: { type: 'app_instance', id: instance_id }, details: { listing_id } });
+  }
+}

@@ -1,0 +1,296 @@
+import { registry } from '@platform/registry/contract';
+import { as, type Persona } from '@platform/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Listing, NewListing } from '../contract/schema/listing.ts';
+import { jpeg, png, webpExtended } from './fixtures/images.ts';
+import { refusal, SCOPES, type Tenant, World } from './fixtures/world.ts';
+import { describeDomains } from './suites/domains.ts';
+import { describeOnboarding } from './suites/onboarding.ts';
+import { describeRuntime } from './suites/runtime.ts';
+import { describeUsage } from './suites/usage.ts';
+
+let world: World;
+let acme: Tenant;
+let other: Tenant;
+beforeAll(async () => {
+  world = await World.start();
+  acme = await world.tenant();
+  other = await world.tenant();
+}, 60_000);
+afterAll(() => world[Symbol.asyncDispose]());
+
+const by = (persona: Persona) => world.host.by(persona);
+const draft = (changes: Partial<NewListing> = {}) => world.listing(acme, changes, { publish: false });
+const idOf = ({ listing_id }: Listing) => ({ params: { listing_id } });
+const names = async (persona: Persona, query: object = {}) => (await by(persona).listListings({ query: { limit: 200, ...query } })).items.map(({ app_slug }) => app_slug);
+const move = (listing: Listing, status: 'published' | 'deprecated' | 'archived' | 'draft', persona = acme.admin) => by(persona).updateListing({ ...idOf(listing), body: { status } });
+
+describe('listings', () => {
+  test('APP-001 APP-031 APP-033 APP-045 a developer lists a release with its roles and a visibility, and publishes it', async () => {
+    const body = {
+      ...{ app_slug: 'ledger-book', channel: 'beta', version: '2.0.0-rc1', name: 'Ledger', summary: 'Keeps books', description: 'All of them', categories: ['finance'] },
+      ...{ backend_url: 'https://ledger.example.com', dcr_supported: true, oauth_defaults: { redirect_uris: ['https://bff.x.example/auth/callback'], scopes: ['openid'] }, visibility: 'env' as const },
+      ...{ roles: [{ name: 'ledger.clerk', scopes: ['ledger:entries:write'] }], default_signup_role: 'ledger.clerk', onboarding: ['ApprovalReviewStep' as const] },
+    };
+    const listing = await by(acme.admin).createListing({ body });
+    const { env_id, org_id } = acme;
+    expect(listing).toMatchObject({ ...body, env_id, org_id, owner_user_id: acme.admin.id, status: 'draft', media: [], published_at: null, statistics_property_id: null, row_version: 1 });
+    expect(await move(listing, 'published')).toMatchObject({ status: 'published', published_at: expect.any(String), row_version: 2 });
+    expect(await world.told(listing.listing_id)).toEqual(['platform:app:listing:created', 'platform:app:listing:published']);
+    const audit = await (await world.sql('app'))<
+      { action: string }[]
+    >`select payload ->> 'action' as action from outbox where event_type = 'audit' or payload ->> 'action' like 'listing.%' order by created_at, id`;
+    expect(audit.map(({ action }) => action)).toEqual(expect.arrayContaining(['listing.created', 'listing.published']));
+  });
+
+  test('APP-032 there are three visibilities and no fourth; what a caller does not see is not there', async () => {
+    const colleague = as.userIn(acme.env_id, ...SCOPES);
+    for (const [visibility, seen] of [
+      ['usr', [true, false, false]],
+      ['env', [true, true, false]],
+      ['public', [true, true, true]],
+    ] as const) {
+      const listing = await world.listing(acme, { visibility });
+      for (const [index, persona] of [acme.admin, colleague, other.admin].entries()) {
+        expect([visibility, index, (await names(persona)).includes(listing.app_slug)]).toEqual([visibility, index, seen[index]]);
+        expect([visibility, index, await refusal(by(persona).getListing(idOf(listing)))]).toEqual([visibility, index, seen[index] ? 'none' : [404, 'listing_not_found']]);
+      }
+    }
+    for (const visibility of ['org', 'private', '', 'PUBLIC', null]) expect(await refusal(draft({ visibility: visibility as never }))).toEqual([400, 'validation_failed']);
+  });
+
+  test('APP-043 a draft is the business of its environment, however public it will be', async () => {
+    const listing = await draft();
+    expect([await names(acme.admin), await names(other.admin)].map(seen => seen.includes(listing.app_slug))).toEqual([true, false]);
+    expect(await refusal(by(other.admin).getListing(idOf(listing)))).toEqual([404, 'listing_not_found']);
+  });
+
+  test('APP-044 the catalog is filtered by category, application, channel and words, and comes in pages', async () => {
+    const mine = await Promise.all(['alpha', 'beta', 'gamma'].map(word => world.listing(acme, { name: `Zebra ${word}`, categories: ['herd', word] })));
+    expect(await names(other.admin, { category: 'herd' })).toHaveLength(3);
+    expect(await names(other.admin, { category: 'alpha' })).toEqual([mine[0]?.app_slug]);
+    expect(await names(other.admin, { q: 'ZEBRA b' })).toEqual([mine[1]?.app_slug]);
+    expect(await names(other.admin, { q: '100%_\\' })).toEqual([]);
+    expect(await names(other.admin, { app_slug: mine[2]?.app_slug, channel: 'stable' })).toEqual([mine[2]?.app_slug]);
+    expect(await names(other.admin, { app_slug: mine[2]?.app_slug, channel: 'beta' })).toEqual([]);
+    const pages: string[] = [];
+    for (let cursor: string | null = null, turn = 0; turn < 5; turn++) {
+      const page: { items: Listing[]; next_cursor: string | null } = await by(other.admin).listListings({ query: { category: 'herd', limit: 1, ...(cursor ? { cursor } : {}) } });
+      pages.push(...page.items.map(({ app_slug }) => app_slug));
+      cursor = page.next_cursor;
+      if (cursor === null) break;
+    }
+    expect(pages.toSorted()).toEqual(mine.map(({ app_slug }) => app_slug).toSorted());
+    expect(await refusal(by(other.admin).listListings({ query: { cursor: 'bm9wZQ' } }))).toEqual([400, 'invalid_cursor']);
+  });
+
+  test('APP-034 the role of who signs up is one of the declared ones, on the way in and later', async () => {
+    expect(await refusal(draft({ default_signup_role: 'owner' }))).toEqual([400, 'signup_role_undeclared']);
+    const listing = await draft();
+    const { name, backend_url, visibility } = listing;
+    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility, roles: [], default_signup_role: 'editor' } }))).toEqual([
+      400,
+      'signup_role_undeclared',
+    ]);
+  });
+
+  test('APP-063 a role name belongs to one application of an environment; its releases share it, other environments have their own', async () => {
+    const roles = [{ name: 'shared.role', scopes: [] }];
+    const first = await draft({ roles, default_signup_role: null });
+    expect(await refusal(draft({ roles, default_signup_role: null }))).toEqual([409, 'role_name_taken']);
+    expect(await draft({ app_slug: first.app_slug, version: '1.1.0', roles, default_signup_role: null })).toMatchObject({ status: 'draft' });
+    expect(await world.listing(other, { roles, default_signup_role: null })).toMatchObject({ status: 'published' });
+    expect(await refusal(draft({ roles: [...roles, ...roles], default_signup_role: null }))).toEqual([409, 'role_name_taken']);
+    const raced = await Promise.all(Array.from({ length: 4 }, () => refusal(draft({ roles: [{ name: 'raced.role', scopes: [] }], default_signup_role: null }))));
+    expect(raced.filter(outcome => outcome === 'none')).toHaveLength(1);
+  });
+
+  test('an application hands on no right to run the platform, nor administration to whoever signs up', async () => {
+    const refused = (scope: string) => refusal(draft({ roles: [{ name: world.slug('role'), scopes: [scope] }], default_signup_role: null }));
+    for (const scope of ['sys:sys:admin', 'platform:sys:sys:admin', 'sys:org:admin', 'stat:measure', 'auth:membership:write'])
+      expect([scope, await refused(scope)]).toEqual([scope, [400, 'role_scope_refused']]);
+    for (const scope of ['sys:read', 'app:listings:admin', 'acme:lending:decide', 'crm:anything']) expect([scope, await refused(scope)]).toEqual([scope, 'none']);
+    const role = { name: world.slug('role'), scopes: ['app:listings:admin'] };
+    expect(await refusal(draft({ roles: [role], default_signup_role: role.name }))).toEqual([400, 'role_scope_refused']);
+  });
+
+  test('APP-046 a replacement replaces everything that may change, under If-Match', async () => {
+    const listing = await draft({ summary: 'before', categories: ['x'] });
+    const { name, backend_url, visibility } = listing;
+    const changed = await by(acme.admin).updateListing({ ...idOf(listing), body: { name: 'Renamed', backend_url, visibility }, headers: { 'if-match': '"1"' } } as never);
+    expect(changed).toMatchObject({ name: 'Renamed', summary: '', categories: [], roles: [], default_signup_role: null, row_version: 2 });
+    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility }, headers: { 'if-match': '"1"' } } as never))).toEqual([412, 'precondition_failed']);
+    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility, version: '9' } }))).toEqual([400, 'immutable_field']);
+    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { summary: 'alone' } }))).toEqual([400, 'immutable_field']);
+    expect(await world.told(listing.listing_id)).toEqual(['platform:app:listing:created', 'platform:app:listing:updated']);
+  });
+
+  test('a listing goes draft, published, deprecated, archived, or straight from draft to archived, and no other way', async () => {
+    const [first, second] = [await draft(), await draft()];
+    for (const status of ['deprecated'] as const) expect(await refusal(move(first, status))).toEqual([409, 'listing_status_refused']);
+    // Two who publish at once: one of them has, the other finds it so.
+    const outcomes = await Promise.all([refusal(by(acme.admin).publishListing(idOf(first))), refusal(by(acme.admin).publishListing(idOf(first)))]);
+    expect(outcomes.toSorted()).toEqual([[409, 'listing_status_refused'], 'none']);
+    expect((await world.told(first.listing_id)).filter(name => name.endsWith('published'))).toHaveLength(1);
+    for (const status of ['draft', 'archived'] as const) expect(await refusal(move(first, status))).toEqual([409, 'listing_status_refused']);
+    await move(first, 'deprecated');
+    await move(first, 'archived');
+    expect(await refusal(move(first, 'published'))).toEqual([409, 'listing_status_refused']);
+    expect(await move(second, 'archived')).toMatchObject({ status: 'archived' });
+  });
+
+  test('APP-035 APP-065 a release is unique by application, channel and version, and an application belongs to one organization', async () => {
+    const listing = await draft();
+    const { app_slug } = listing;
+    expect(await refusal(draft({ app_slug }))).toEqual([409, 'listing_exists']);
+    expect(await draft({ app_slug, channel: 'beta' })).toMatchObject({ channel: 'beta', version: '1.0.0' });
+    expect(await draft({ app_slug, version: 'whatever+7' })).toMatchObject({ version: 'whatever+7' });
+    expect(await refusal(world.listing(other, { app_slug, version: '3' }))).toEqual([409, 'app_slug_taken']);
+    const raced = await Promise.all(Array.from({ length: 4 }, () => refusal(draft({ app_slug, version: 'raced' }))));
+    expect(raced.filter(outcome => outcome === 'none')).toHaveLength(1);
+  });
+
+  test('APP-047 a listing is deleted by its environment alone, with its images', async () => {
+    const listing = await world.listing(acme);
+    await by(acme.admin).addMedia({ ...idOf(listing), body: { role: 'icon', content_type: 'image/png', data_base64: png(64, 64).toString('base64') } });
+    for (const attempt of [() => by(other.admin).deleteListing(idOf(listing)), () => move(listing, 'deprecated', other.admin)]) expect(await refusal(attempt())).toEqual([404, 'listing_not_found']);
+    await by(acme.admin).deleteListing(idOf(listing));
+    expect(await refusal(by(acme.admin).getListing(idOf(listing)))).toEqual([404, 'listing_not_found']);
+    expect(await world.told(listing.listing_id)).toContain('platform:app:listing:deleted');
+    await expect.poll(async () => (await world.clock('5s'), (await world.stored()).filter(key => key.includes(listing.listing_id)))).toEqual([]);
+  });
+
+  test('APP-055 APP-056 the policy engine alone says who administers the store; anybody with a valid credential reads it', async () => {
+    const listing = await world.listing(acme);
+    const reader = as.userIn(acme.env_id);
+    expect(await by(reader).getListing(idOf(listing))).toMatchObject({ listing_id: listing.listing_id });
+    expect((await by(as.machine('probe')).listListings({})).items.length).toBeGreaterThan(0);
+    expect((await world.host.fetch('/v1/app/store/listings')).status).toBe(401);
+    const attempts = (persona: Persona) => [
+      () => by(persona).createListing({ body: { app_slug: world.slug(), version: '1', name: 'x', backend_url: 'https://x.example', visibility: 'env' } }),
+      () => move(listing, 'deprecated', persona),
+      () => by(persona).deleteListing(idOf(listing)),
+      () => by(persona).setup({ targetEnvId: acme.env_id, body: { listing_id: listing.listing_id, instance: { name: 'x', slug: 'xxx' }, auth_url: acme.auth_url, public_signup: false } }),
+      () => by(persona).listInstances({ targetEnvId: acme.env_id }),
+      () => by(persona).deleteInstance({ params: { instance_id: listing.listing_id }, targetEnvId: acme.env_id }),
+    ];
+    for (const attempt of attempts(as.userIn(acme.env_id, 'app:listings:read'))) expect(await refusal(attempt())).toEqual([403, 'policy_denied']);
+    // The scope in either spelling is all that is asked: who made it, and what else somebody is, counts for nothing.
+    const spelt = as.userIn(acme.env_id, 'app:listings:admin');
+    expect(await refusal(move(listing, 'deprecated', spelt))).toBe('none');
+  });
+
+  test('hostile input is refused in words: U+0000, oversize, wrong types, ids that are none', async () => {
+    const listing = await draft();
+    const persona = await world.person(acme.env_id, ...SCOPES);
+    const refusals: Partial<Record<keyof NewListing, unknown>>[] = [
+      { name: 'a\u0000b' },
+      { name: 'x'.repeat(121) },
+      { name: 7 },
+      { description: 'x'.repeat(10_001) },
+      { app_slug: 'Up' },
+      { channel: '9' },
+      { version: '../x' },
+      { backend_url: 'javascript:alert(1)' },
+      { backend_url: 'https://x.example/ y' },
+      { categories: ['a', 'a'] },
+      { roles: [{ name: 'a'.repeat(65), scopes: [] }] },
+      { roles: Array.from({ length: 51 }, (_, index) => ({ name: `r${index}`, scopes: [] })) },
+      { oauth_defaults: { redirect_uris: ['not an address'] } },
+      { onboarding: ['Anything'] },
+      { listing_id: listing.listing_id } as never,
+    ];
+    for (const change of refusals) {
+      const answer = await world.host.fetch(`/v1/app/store/listings?target_env_id=${acme.env_id}`, {
+        method: 'POST',
+        persona,
+        body: JSON.stringify({ app_slug: world.slug(), version: '1', name: 'x', backend_url: 'https://x.example', visibility: 'env', ...change }),
+      });
+      expect([JSON.stringify(change).slice(0, 60), answer.status]).toEqual([JSON.stringify(change).slice(0, 60), 400]);
+    }
+    for (const id of ['nothing', 'null', '%00', "1' or '1'='1"]) expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([404, 'listing_not_found']);
+    expect(await refusal(by(other.admin).createListing({ targetEnvId: acme.env_id, body: {} as never }))).toEqual([403, 'target_denied']);
+  });
+});
+
+describe('images of listings', () => {
+  const upload = (
+    listing: Listing,
+    bytes: Buffer,
+    { role = 'icon' as 'icon' | 'hero' | 'screenshot', content_type = 'image/png' as 'image/png' | 'image/jpeg' | 'image/webp', persona = acme.admin } = {},
+  ) => by(persona).addMedia({ ...idOf(listing), body: { role, content_type, data_base64: bytes.toString('base64') } });
+
+  test('APP-036 APP-037 the bytes of an image are an object under its listing, its entry says where, and no table has them', async () => {
+    const listing = await world.listing(acme);
+    const bytes = Buffer.concat([png(512, 256), Buffer.from('bytes of this image')]);
+    const entry = await upload(listing, bytes);
+    expect(entry).toEqual({ role: 'icon', resolution: '512x256', storage_key: `app/${listing.listing_id}/icon.png` });
+    await upload(listing, jpeg(1_200, 400), { role: 'hero', content_type: 'image/jpeg' });
+    expect((await by(acme.admin).getListing(idOf(listing))).media.map(({ storage_key }) => storage_key)).toEqual([`app/${listing.listing_id}/hero.jpg`, entry.storage_key]);
+    expect(await world.stored()).toEqual(expect.arrayContaining([entry.storage_key, `app/${listing.listing_id}/hero.jpg`]));
+    const sql = await world.sql('app');
+    const columns = await sql<
+      object[]
+    >`select 1 from information_schema.columns where table_schema = current_schema() and data_type = 'bytea' and table_name in ('listings', 'listing_media', 'instances')`;
+    const [row] = await sql<{ text: string }[]>`select (select jsonb_agg(l)::text from listings l) || (select jsonb_agg(m)::text from listing_media m) as text`;
+    expect([columns, row?.text.includes('bytes of this image'), row?.text.includes(bytes.toString('base64').slice(0, 40))]).toEqual([[], false, false]);
+    // Another of the same role makes way, with its bytes.
+    await upload(listing, webpExtended(64, 64), { content_type: 'image/webp' });
+    await expect.poll(async () => (await world.clock('5s'), (await world.stored()).filter(key => key.includes(`${listing.listing_id}/icon`)))).toEqual([`app/${listing.listing_id}/icon.webp`]);
+  });
+
+  test('images go to those who see the listing, as nothing but an image', async () => {
+    const listing = await world.listing(acme);
+    await upload(listing, png(8, 8));
+    const path = `/v1/app/store/listings/${listing.listing_id}/images/icon`;
+    const answer = await world.host.fetch(path, { as: await world.captain() });
+    expect(answer.status).toBe(200);
+    expect(answer.headers).toMatchObject({ 'content-type': 'image/png', 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; sandbox" });
+    expect((await world.host.fetch(path)).status).toBe(401);
+    const hidden = await world.listing(acme, { visibility: 'usr' });
+    await upload(hidden, png(8, 8));
+    expect((await world.host.fetch(`/v1/app/store/listings/${hidden.listing_id}/images/icon`, { as: await world.captain() })).status).toBe(404);
+    expect((await world.host.fetch(path.replace('icon', 'hero'), { as: await world.captain() })).status).toBe(404);
+    expect((await world.host.fetch(path, { method: 'DELETE', as: await world.captain() })).status).toBe(405);
+  });
+
+  test('what is no image of the kind it says, too large, or of somebody else’s listing is refused, and nothing is stored', async () => {
+    const listing = await world.listing(acme);
+    const bad: [Buffer, 'image/png' | 'image/jpeg' | 'image/webp'][] = [
+      [Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'), 'image/png'],
+      [png(8, 8), 'image/jpeg'],
+      [jpeg(8, 8), 'image/webp'],
+      [png(8_193, 1), 'image/png'],
+      [png(8_000, 8_000), 'image/png'],
+      [png(0, 8), 'image/png'],
+      [Buffer.from('GIF89a0000000'), 'image/png'],
+    ];
+    for (const [bytes, content_type] of bad) expect([bytes.subarray(0, 12), await refusal(upload(listing, bytes, { content_type }))]).toEqual([bytes.subarray(0, 12), [400, 'media_invalid']]);
+    expect(await refusal(upload(listing, Buffer.concat([png(8, 8), Buffer.alloc(5_242_880)])))).toEqual([413, 'media_too_large']);
+    expect(await refusal(by(acme.admin).addMedia({ ...idOf(listing), body: { role: 'icon', content_type: 'image/svg+xml' as never, data_base64: 'AAAAAAAA' } }))).toEqual([400, 'validation_failed']);
+    expect(await refusal(by(acme.admin).addMedia({ ...idOf(listing), body: { role: 'icon', content_type: 'image/png', data_base64: '!!!! not base64 !!!!' } }))).toEqual([400, 'media_invalid']);
+    expect(await refusal(upload(listing, png(8, 8), { persona: other.admin }))).toEqual([404, 'listing_not_found']);
+    expect((await world.stored()).filter(key => key.includes(listing.listing_id))).toEqual([]);
+  });
+});
+
+test('APP-064 every path of the store is under /v1', async () => {
+  const { json } = await world.host.fetch('/openapi.json');
+  expect(Object.keys(json['paths'] as object).filter(path => !path.startsWith('/v1/') && !path.startsWith('/openapi') && path !== '/subscribe')).toEqual([]);
+});
+
+test('listings go with their environment, which says before how many there are', async () => {
+  const gone = await world.tenant();
+  const listing = await world.listing(gone, { visibility: 'env' });
+  const captain = as.machine('captain', 'sys:org:admin', 'sys:env:admin', 'sys:read');
+  const preview = await world.at(registry, captain).previewEnvDeletion({ params: { env_id: gone.env_id } });
+  expect(JSON.stringify(preview)).toContain('listings');
+  await world.at(registry, captain).deleteEnv({ params: { env_id: gone.env_id } });
+  const sql = await world.sql('app');
+  await expect.poll(async () => (await world.clock('10s'), (await sql<object[]>`select 1 from listings where listing_id = ${listing.listing_id}`).length), { timeout: 20_000 }).toBe(0);
+});
+
+describeOnboarding(() => world);
+describeDomains(() => world);
+describeUsage(() => world);
+describeRuntime(() => world);
