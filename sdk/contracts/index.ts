@@ -10,6 +10,7 @@ export { notification } from '@platform/notification/contract';
 export { storage } from '@platform/storage/contract';
 export { functions } from '@platform/functions/contract';
 export { scheduler } from '@platform/scheduler/contract';
+export { appStore } from '@platform/app-store/contract';
 export { workflow } from '@platform/workflow/contract';
 export { statistics } from '@platform/statistics/contract';
 export { supervisor } from '@platform/supervisor/contract';
