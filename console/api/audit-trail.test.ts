@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AuditTrail } from './audit-trail.ts';
-import type { GatewayClient } from './gateway-client.ts';
-import { Problem } from './problem.ts';
+import type { GatewayClient } from './gateway/gateway-client.ts';
+import { Problem } from './gateway/problem.ts';
 
 const problem = (status: number) => new Problem({ status, code: 'x', title: 'x', correlationId: '' });
 

@@ -1,5 +1,5 @@
-import type { GatewayClient } from './gateway-client.ts';
-import { Problem } from './problem.ts';
+import type { GatewayClient } from './gateway/gateway-client.ts';
+import { Problem } from './gateway/problem.ts';
 
 export interface AuditEntry {
   readonly audit_id: string;

@@ -1,4 +1,4 @@
-import type { GatewayClient } from './gateway-client.ts';
+import type { GatewayClient } from './gateway/gateway-client.ts';
 import { invitationReference } from './invitation-reference.ts';
 import type { Page } from './registry-api.ts';
 

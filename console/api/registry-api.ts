@@ -1,6 +1,6 @@
-import type { GatewayClient } from './gateway-client.ts';
-import { Problem } from './problem.ts';
-import type { Target } from './target.ts';
+import type { GatewayClient } from './gateway/gateway-client.ts';
+import { Problem } from './gateway/problem.ts';
+import type { Target } from './gateway/target.ts';
 
 export interface Org {
   readonly org_id: string;

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'react';
 import type { AuditEntry, AuditKey } from '../api/audit-trail.ts';
 import type { Field } from '../api/page-def.ts';
-import { Problem } from '../api/problem.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
-import { hrefOf } from '../shell/route.ts';
-import { useLoaded } from '../shell/use-loaded.ts';
+import { hrefOf } from '../shell/navigation/route.ts';
+import { useLoaded } from '../shell/loading/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
 import { CopyableCode } from '../widgets/value/copyable-code.tsx';
 import { FilterBar } from '../widgets/table/filter-bar.tsx';

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import type { AuditVerification } from '../api/audit-trail.ts';
-import { Problem } from '../api/problem.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { formatted } from '../widgets/value/format.ts';
 import { Icon } from '../widgets/icon.tsx';

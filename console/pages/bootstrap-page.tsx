@@ -1,5 +1,5 @@
 import { useConsole } from '../shell/console-context.ts';
-import { useLoaded } from '../shell/use-loaded.ts';
+import { useLoaded } from '../shell/loading/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
 import { PageFrame } from '../widgets/page/page-frame.tsx';
 import { LoadedView } from '../widgets/page/page-state.tsx';

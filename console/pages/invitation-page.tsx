@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { Problem } from '../api/problem.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
-import { hrefOf } from '../shell/route.ts';
-import { useLoaded } from '../shell/use-loaded.ts';
+import { hrefOf } from '../shell/navigation/route.ts';
+import { useLoaded } from '../shell/loading/use-loaded.ts';
 import { Card } from '../widgets/card.tsx';
 import { FormAlert } from '../widgets/form/form-alert.tsx';
 import { PageFrame } from '../widgets/page/page-frame.tsx';

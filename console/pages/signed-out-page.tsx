@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
-import type { GatewayClient } from '../api/gateway-client.ts';
-import { Problem } from '../api/problem.ts';
-import type { Session } from '../api/session.ts';
+import type { GatewayClient } from '../api/gateway/gateway-client.ts';
+import { Problem } from '../api/gateway/problem.ts';
+import type { Session } from '../api/gateway/session.ts';
 import { Broken, Loading } from '../widgets/page/page-state.tsx';
 
 interface SignedOutPageProps {

@@ -1,14 +1,14 @@
 import { createContext, useContext } from 'react';
 import type { AuditTrail } from '../api/audit-trail.ts';
-import type { ConsoleConfig } from '../api/console-config.ts';
-import type { GatewayClient } from '../api/gateway-client.ts';
-import type { LiveChannel } from '../api/live-channel.ts';
+import type { ConsoleConfig } from '../api/gateway/console-config.ts';
+import type { GatewayClient } from '../api/gateway/gateway-client.ts';
+import type { LiveChannel } from '../api/live/live-channel.ts';
 import type { MembersApi } from '../api/members-api.ts';
 import type { Bootstrap, RegistryApi, ServiceEntry } from '../api/registry-api.ts';
-import type { Session } from '../api/session.ts';
+import type { Session } from '../api/gateway/session.ts';
 import type { Tone } from '../api/page-def.ts';
-import type { Place } from './place.ts';
-import type { Route } from './route.ts';
+import type { Place } from './navigation/place.ts';
+import type { Route } from './navigation/route.ts';
 
 /** What every screen may use. Nothing here outlives the page. */
 export interface ConsoleContext {

@@ -1,27 +1,27 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { AuditTrail } from '../api/audit-trail.ts';
-import type { ConsoleConfig } from '../api/console-config.ts';
-import type { GatewayClient } from '../api/gateway-client.ts';
+import type { ConsoleConfig } from '../api/gateway/console-config.ts';
+import type { GatewayClient } from '../api/gateway/gateway-client.ts';
 import { invitationReference } from '../api/invitation-reference.ts';
-import type { LiveChannel } from '../api/live-channel.ts';
+import type { LiveChannel } from '../api/live/live-channel.ts';
 import { MembersApi } from '../api/members-api.ts';
 import type { Tone } from '../api/page-def.ts';
-import { Problem } from '../api/problem.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import { type Bootstrap, RegistryApi, type ServiceEntry } from '../api/registry-api.ts';
-import type { Session } from '../api/session.ts';
+import type { Session } from '../api/gateway/session.ts';
 import { SessionEndedPage } from '../pages/session-ended-page.tsx';
 import { SignedOutPage } from '../pages/signed-out-page.tsx';
 import { Broken, Loading } from '../widgets/page/page-state.tsx';
 import { useHash } from './browser-state.ts';
-import { coalesced } from './coalesced.ts';
+import { coalesced } from './loading/coalesced.ts';
 import { ConsoleState } from './console-context.ts';
-import { MEMBERSHIP_WAITS, type Membership, settleMembership, sleep } from './gates.ts';
-import { type Place, placeOf } from './place.ts';
-import { parseRoute } from './route.ts';
+import { MEMBERSHIP_WAITS, type Membership, settleMembership, sleep } from './navigation/gates.ts';
+import { type Place, placeOf } from './navigation/place.ts';
+import { parseRoute } from './navigation/route.ts';
 import { Shell } from './shell.tsx';
 import { type Toast, Toasts } from './toasts.tsx';
-import { RECONNECTED } from './use-loaded.ts';
-import { useFeatures } from './use-features.ts';
+import { RECONNECTED } from './loading/use-loaded.ts';
+import { useFeatures } from './loading/use-features.ts';
 
 interface ConsoleProps {
   config: ConsoleConfig;

@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useState } from 'react';
-import { Problem } from '../api/problem.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import type { Inbox, ServiceEntry } from '../api/registry-api.ts';
 import { Dialog } from '../widgets/dialog/dialog.tsx';
 import { Icon } from '../widgets/icon.tsx';
 import { valueAt } from '../widgets/page/path.ts';
 import { Empty, LoadedView } from '../widgets/page/page-state.tsx';
 import { Value } from '../widgets/value/value.tsx';
-import { coalesced } from './coalesced.ts';
+import { coalesced } from './loading/coalesced.ts';
 import { useConsole } from './console-context.ts';
-import { hrefOf } from './route.ts';
-import { useLoaded } from './use-loaded.ts';
+import { hrefOf } from './navigation/route.ts';
+import { useLoaded } from './loading/use-loaded.ts';
 
 type WithInbox = ServiceEntry & { readonly inbox: Inbox };
 interface Listed {

@@ -1,4 +1,4 @@
-import type { LiveState } from '../api/live-channel.ts';
+import type { LiveState } from '../api/live/live-channel.ts';
 
 const WORDS: Record<LiveState, string> = { connecting: 'Connecting', connected: 'Live', reconnecting: 'Reconnecting', ended: 'Session ended' };
 

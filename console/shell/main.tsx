@@ -1,10 +1,10 @@
 import { createRoot } from 'react-dom/client';
-import { loadConsoleConfig } from '../api/console-config.ts';
-import { GatewayClient } from '../api/gateway-client.ts';
-import { LiveChannel } from '../api/live-channel.ts';
-import { liveUrl } from '../api/gateway-origin.ts';
-import { LogRing } from '../api/log-ring.ts';
-import { Problem } from '../api/problem.ts';
+import { loadConsoleConfig } from '../api/gateway/console-config.ts';
+import { GatewayClient } from '../api/gateway/gateway-client.ts';
+import { LiveChannel } from '../api/live/live-channel.ts';
+import { liveUrl } from '../api/gateway/gateway-origin.ts';
+import { LogRing } from '../api/live/log-ring.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import { ErrorBoundary } from '../widgets/page/error-boundary.tsx';
 import { Broken } from '../widgets/page/page-state.tsx';
 import { Console } from './console.tsx';

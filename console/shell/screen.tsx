@@ -1,14 +1,14 @@
 import { lazy, Suspense } from 'react';
 import { BootstrapPage } from '../pages/bootstrap-page.tsx';
-import { EnvHomePage } from '../pages/env-home-page.tsx';
+import { EnvHomePage } from '../pages/tenants/env-home-page.tsx';
 import { NotFoundPage } from '../pages/not-found-page.tsx';
-import { OrgHomePage } from '../pages/org-home-page.tsx';
-import { OrgsPage } from '../pages/orgs-page.tsx';
+import { OrgHomePage } from '../pages/tenants/org-home-page.tsx';
+import { OrgsPage } from '../pages/tenants/orgs-page.tsx';
 import { Loading } from '../widgets/page/page-state.tsx';
 import { useConsole } from './console-context.ts';
-import { EnvGate } from './env-gate.tsx';
-import { featureEnabled } from './gates.ts';
-import type { Route } from './route.ts';
+import { EnvGate } from './navigation/env-gate.tsx';
+import { featureEnabled } from './navigation/gates.ts';
+import type { Route } from './navigation/route.ts';
 import { FeatureOff } from '../pages/feature-off.tsx';
 
 const later = () => import('../pages/later-pages.ts');

@@ -1,19 +1,19 @@
 import { useEffect, useRef, useState } from 'react';
-import type { LiveState } from '../api/live-channel.ts';
+import type { LiveState } from '../api/live/live-channel.ts';
 import { NotMemberPage } from '../pages/not-member-page.tsx';
 import { BootstrapPage } from '../pages/bootstrap-page.tsx';
 import { ErrorBoundary } from '../widgets/page/error-boundary.tsx';
 import { Icon } from '../widgets/icon.tsx';
 import { useHash, useNarrow } from './browser-state.ts';
 import { useConsole } from './console-context.ts';
-import type { Membership } from './gates.ts';
+import type { Membership } from './navigation/gates.ts';
 import { InboxBell } from './inbox-bell.tsx';
 import { LiveIndicator } from './live-indicator.tsx';
-import { Rail } from './rail.tsx';
+import { Rail } from './navigation/rail.tsx';
 import { Screen } from './screen.tsx';
-import { TenantSwitcher } from './tenant-switcher.tsx';
+import { TenantSwitcher } from './navigation/tenant-switcher.tsx';
 import { ThemeToggle } from './theme-toggle.tsx';
-import { UserMenu } from './user-menu.tsx';
+import { UserMenu } from './navigation/user-menu.tsx';
 
 /** The frame around every screen. */
 export function Shell({ membership, settle, liveState }: { membership: Membership; settle(): Promise<void>; liveState: LiveState }) {

@@ -16,13 +16,13 @@ test('CON-010 no file of the console names a service or a vertical', () => {
 
 test('CON-012 the only key that outlives the page is the collapsed rail', () => {
   const keys = files.flatMap(file => [...source(file).matchAll(/(?:localStorage|sessionStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${file}: ${line}`));
-  expect(keys).toEqual(["shell/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');", 'shell/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));']);
-  expect(source('shell/rail.tsx')).toContain("const COLLAPSED = 'dash.rail.collapsed'");
+  expect(keys).toEqual(["shell/navigation/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');", 'shell/navigation/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));']);
+  expect(source('shell/navigation/rail.tsx')).toContain("const COLLAPSED = 'dash.rail.collapsed'");
 });
 
 test('CON-021 only the client talks to the network, and it alone fetches', () => {
   const calls = files.filter(file => /\bfetch\(|XMLHttpRequest|EventSource|sendBeacon/.test(source(file)));
-  expect(calls).toEqual(['api/gateway-client.ts']);
+  expect(calls).toEqual(['api/gateway/gateway-client.ts']);
 });
 
 test('CON-031 what the generic pages send is a POST', () => {

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { Action } from '../api/page-def.ts';
-import { Problem } from '../api/problem.ts';
+import { Problem } from '../api/gateway/problem.ts';
 import { useConsole } from '../shell/console-context.ts';
 import { ConfirmDialog } from './dialog/confirm-dialog.tsx';
 import { Dialog } from './dialog/dialog.tsx';

@@ -3,7 +3,7 @@ import type { Invitation, Level } from '../api/members-api.ts';
 import type { Field } from '../api/page-def.ts';
 import type { Page } from '../api/registry-api.ts';
 import { useConsole } from '../shell/console-context.ts';
-import type { Loaded } from '../shell/use-loaded.ts';
+import type { Loaded } from '../shell/loading/use-loaded.ts';
 import { Card } from './card.tsx';
 import { ConfirmDialog } from './dialog/confirm-dialog.tsx';
 import { Dialog } from './dialog/dialog.tsx';

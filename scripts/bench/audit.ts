@@ -5,8 +5,8 @@ import { as, boot, openTestStores } from '@platform/testing';
 import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
 import plugin from '../../plugins/registry/src/plugin.ts';
-import { envId, loadTrail, serviceName } from './audit-load.ts';
-import { loaded } from './loaded.ts';
+import { envId, loadTrail, serviceName } from './load/audit-load.ts';
+import { loaded } from './load/loaded.ts';
 import { median, type Row, type Size } from './row.ts';
 
 const ROWS: Readonly<Record<Size, number>> = { short: 200_000, long: Number(process.env['PLATFORM_BENCH_AUDIT_ROWS'] ?? 10_000_000) };

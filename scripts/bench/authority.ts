@@ -10,7 +10,7 @@ import { makeCsr } from '@platform/kernel/identity/certificates/authority';
 import type { certificateAuthority } from '@platform/certificate-authority/contract';
 import plugin from '@platform/certificate-authority/plugin';
 import { pebble } from '../../plugins/certificate-authority/test/fixtures/upstream.ts';
-import type { Load } from './acme-load.ts';
+import type { Load } from './load/acme-load.ts';
 import type { Row, Size } from './row.ts';
 
 const COUNTS = { short: { leafs: 1_000, orders: 300 }, long: { leafs: 10_000, orders: 3_000 } };
@@ -89,7 +89,7 @@ async function orders(host: BootedHost<typeof certificateAuthority>, count: numb
 
 /** One load from a process of its own; CPU of the server between its warm-up and its end. */
 async function measured(load: Load, cpuUs: () => Promise<number>): Promise<{ perSecond: number; cpuUs: number }> {
-  const child = fork(fileURLToPath(new URL('./acme-load.ts', import.meta.url)), [JSON.stringify(load)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(fileURLToPath(new URL('./load/acme-load.ts', import.meta.url)), [JSON.stringify(load)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   let before = 0;
   return new Promise((resolve, reject) => {
     child.on('message', message => {

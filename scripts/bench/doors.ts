@@ -1,6 +1,6 @@
 import { Platform } from '../../e2e/fixtures/platform.ts';
 import { BrowserSession } from './browser-session.ts';
-import { Crowd, type CrowdSize } from './crowd.ts';
+import { Crowd, type CrowdSize } from './load/crowd.ts';
 import { median, quantile, type Row } from './row.ts';
 
 const PASSWORD = 'a bench of oak and iron 9';

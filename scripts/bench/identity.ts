@@ -7,7 +7,7 @@ import { Verifier } from '@platform/kernel/identity/tokens/verifier';
 import { SYSTEM } from '@platform/sdk';
 import { as, TokenMint } from '@platform/testing';
 import { Passwords } from '../../plugins/identity/src/people/passwords.ts';
-import { type Answer, IdentityServer } from './identity-server.ts';
+import { type Answer, IdentityServer } from './load/identity-server.ts';
 import { median, type Row, type Size } from './row.ts';
 
 const AT_ONCE = 16;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { Platform } from '../../e2e/fixtures/platform.ts';
 import { BrowserSession } from './browser-session.ts';
-import { DirectService } from './direct-service.ts';
+import { DirectService } from './load/direct-service.ts';
 import { median, type Row } from './row.ts';
 
 const PASSWORD = 'a bench of oak and iron 9';

@@ -1,4 +1,4 @@
-import { signIn, signUp } from './account-flows.ts';
+import { signIn, signUp } from './flows/account-flows.ts';
 import type { AttachedForm } from './attached-form.ts';
 import type { Page } from './page.ts';
 

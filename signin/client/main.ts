@@ -1,15 +1,15 @@
-import { attachAccount, attachAccountMfa } from './own-account-flows.ts';
-import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachSsoReturn, attachVerifyEmail } from './account-flows.ts';
-import { attachCiba, attachConsent, attachDevice, attachWallet } from './approval-flows.ts';
+import { attachAccount, attachAccountMfa } from './flows/own-account-flows.ts';
+import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachSsoReturn, attachVerifyEmail } from './flows/account-flows.ts';
+import { attachCiba, attachConsent, attachDevice, attachWallet } from './flows/approval-flows.ts';
 import type { AttachedForm } from './attached-form.ts';
 import { exposeAutomation } from './automation.ts';
 import { applyBranding, safeBranding } from './branding.ts';
 import { correlation } from './correlation.ts';
 import { IdentityApi } from './identity-api.ts';
 import { Page } from './page.ts';
-import { attachPasskeys } from './passkey-flows.ts';
+import { attachPasskeys } from './flows/passkey-flows.ts';
 import { attachPasswordField } from './password-field.ts';
-import { attachRecovery, attachRecoveryCancel, attachRecoveryConfirm, attachRecoveryFinish } from './recovery-flows.ts';
+import { attachRecovery, attachRecoveryCancel, attachRecoveryConfirm, attachRecoveryFinish } from './flows/recovery-flows.ts';
 
 const FLOWS: Record<string, (page: Page, form: HTMLFormElement) => AttachedForm> = {
   'sign-in': attachSignIn,

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import type { Tone } from '../../api/page-def.ts';
-import { Problem } from '../../api/problem.ts';
+import { Problem } from '../../api/gateway/problem.ts';
 import { Dialog } from './dialog.tsx';
 import { FormAlert } from '../form/form-alert.tsx';
 

@@ -1,5 +1,5 @@
 import type { DeletionPreview as Preview } from '../../api/registry-api.ts';
-import type { Loaded } from '../../shell/use-loaded.ts';
+import type { Loaded } from '../../shell/loading/use-loaded.ts';
 import { LoadedView } from '../page/page-state.tsx';
 
 const NAMES: Readonly<Record<string, readonly [string, string]>> = {

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Env, Org, Subject } from '../../api/registry-api.ts';
 import { useConsole } from '../../shell/console-context.ts';
-import { useLoaded } from '../../shell/use-loaded.ts';
+import { useLoaded } from '../../shell/loading/use-loaded.ts';
 import { Card } from '../card.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { DeletionPreview } from './deletion-preview.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import type { Problem } from '../../api/problem.ts';
+import type { Problem } from '../../api/gateway/problem.ts';
 import { CopyableCode } from '../value/copyable-code.tsx';
 
 /** What stands in the way of the whole form; it takes the focus so that it is read at once. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Field } from '../../api/page-def.ts';
-import { Problem } from '../../api/problem.ts';
+import { Problem } from '../../api/gateway/problem.ts';
 import { draftOf, faultsOf, valuesOf } from './form-values.ts';
 
 const fields: Field[] = [

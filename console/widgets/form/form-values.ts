@@ -1,5 +1,5 @@
 import type { Field } from '../../api/page-def.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { Problem } from '../../api/gateway/problem.ts';
 import { holds } from '../page/condition.ts';
 import { valueAt } from '../page/path.ts';
 

@@ -1,6 +1,6 @@
 import { type ReactNode, useRef, useState } from 'react';
 import type { Field } from '../../api/page-def.ts';
-import { Problem } from '../../api/problem.ts';
+import { Problem } from '../../api/gateway/problem.ts';
 import { FieldControl } from './field-control.tsx';
 import { FormAlert } from './form-alert.tsx';
 import { type Draft, draftOf, type Faults, faultsOf, valuesOf, visibleFields } from './form-values.ts';

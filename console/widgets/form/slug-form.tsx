@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'react';
-import { Problem } from '../../api/problem.ts';
+import { Problem } from '../../api/gateway/problem.ts';
 import type { SlugAnswer } from '../../api/registry-api.ts';
-import { LatestOnly } from '../../shell/latest-only.ts';
-import { isSlug, slugOf } from '../../shell/slug.ts';
+import { LatestOnly } from '../../shell/loading/latest-only.ts';
+import { isSlug, slugOf } from '../../shell/navigation/slug.ts';
 import { FormAlert } from './form-alert.tsx';
 
 interface SlugFormProps {

@@ -1,5 +1,5 @@
 import { Component, type ReactNode } from 'react';
-import { Problem } from '../../api/problem.ts';
+import { Problem } from '../../api/gateway/problem.ts';
 import { Broken } from './page-state.tsx';
 
 /** A page that fails to render fails alone. */

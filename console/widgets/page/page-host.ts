@@ -1,6 +1,6 @@
 import { createContext, useContext } from 'react';
 import type { Action, Link, PageDef, Source } from '../../api/page-def.ts';
-import type { Query } from '../../api/gateway-client.ts';
+import type { Query } from '../../api/gateway/gateway-client.ts';
 import type { TemplateScope } from './template.ts';
 
 /** What a section may ask of the page it stands on. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import type { Problem } from '../../api/problem.ts';
-import type { Loaded } from '../../shell/use-loaded.ts';
+import type { Problem } from '../../api/gateway/problem.ts';
+import type { Loaded } from '../../shell/loading/use-loaded.ts';
 import { CopyableCode } from '../value/copyable-code.tsx';
 import { Icon, type IconName } from '../icon.tsx';
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
-import type { Query } from '../../api/gateway-client.ts';
+import type { Query } from '../../api/gateway/gateway-client.ts';
 import type { Source } from '../../api/page-def.ts';
-import { type Loaded, useLoaded } from '../../shell/use-loaded.ts';
+import { type Loaded, useLoaded } from '../../shell/loading/use-loaded.ts';
 import { usePageHost } from './page-host.ts';
 
 /** The data of a section; it is read again, without leaving the screen, when the page turns. */

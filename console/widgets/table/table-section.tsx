@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react';
 import type { Action, Field, TableSection as Definition } from '../../api/page-def.ts';
-import { Problem } from '../../api/problem.ts';
+import { Problem } from '../../api/gateway/problem.ts';
 import { useConsole } from '../../shell/console-context.ts';
 import { ActionButton } from '../action-button.tsx';
 import { Card } from '../card.tsx';

@@ -1,4 +1,4 @@
-import { loaded } from '../loaded.ts';
+import { loaded } from '../load/loaded.ts';
 import { ENV, EVENT_TYPE, PAYLOAD } from './bench-event.ts';
 import type { Size } from '../row.ts';
 import type { BusRig } from './bus-rig.ts';

@@ -1,5 +1,5 @@
-import type { Context } from './context.ts';
-import type { AnyContract } from './contract.ts';
+import type { Context } from './context/context.ts';
+import type { AnyContract } from './contract/contract.ts';
 
 /** A post to a service that is known only at run time, at the path that it gave. */
 export interface CallBack {

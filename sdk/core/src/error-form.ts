@@ -1,4 +1,4 @@
-import { type ProblemError, problemBody } from './problem.ts';
+import { type ProblemError, problemBody } from './contract/problem.ts';
 
 /** Refusals of APIs whose standard fixes another body than RFC 9457 (G-K-01). A route declares its own as `errors`. */
 export type ErrorForm = 'oauth' | 'scim' | 'acme';

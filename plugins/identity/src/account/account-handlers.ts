@@ -6,7 +6,7 @@ import type { AccountAdministration } from './account-administration.ts';
 import type { AccountRequests } from './account-requests.ts';
 import type { EmailVerification } from './email-verification.ts';
 import type { OwnAccount } from './own-account.ts';
-import type { PasswordReset } from './password-reset.ts';
+import type { PasswordReset } from './password/password-reset.ts';
 import type { SignUp } from './sign-up.ts';
 
 interface Parts {

@@ -4,7 +4,7 @@ import type { Ctx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { People, PersonWithPassword } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
-import type { PasswordDesk } from './password-desk.ts';
+import type { PasswordDesk } from './password/password-desk.ts';
 
 export interface Visit {
   readonly realm: Realm;

@@ -4,8 +4,8 @@ import type { Recoveries } from '../recovery/recoveries.ts';
 import type { Sessions } from '../sign-in/sessions.ts';
 import type { AccountVisit } from './account-visit.ts';
 import type { Arrival } from './arrival.ts';
-import type { PasswordChange } from './password-change.ts';
-import type { PasswordDesk } from './password-desk.ts';
+import type { PasswordChange } from './password/password-change.ts';
+import type { PasswordDesk } from './password/password-desk.ts';
 
 interface Parts {
   readonly arrival: Arrival;

@@ -5,7 +5,7 @@ import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { Invited } from './invited.ts';
-import type { PasswordDesk } from './password-desk.ts';
+import type { PasswordDesk } from './password/password-desk.ts';
 import type { People, Person } from '../people/people.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { AccountMailbox } from './account-mail.ts';

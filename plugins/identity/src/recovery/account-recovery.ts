@@ -1,8 +1,8 @@
 import type { RequestOf } from '@platform/sdk';
 import { type AccountRequests, type Answer, askedBy } from '../account/account-requests.ts';
 import { deviceOf } from '../account/device.ts';
-import type { PasswordChange } from '../account/password-change.ts';
-import type { PasswordDesk } from '../account/password-desk.ts';
+import type { PasswordChange } from '../account/password/password-change.ts';
+import type { PasswordDesk } from '../account/password/password-desk.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
 import type { Headers } from '../sign-in/browser-session.ts';
 import type { Contract, Ctx } from '../context.ts';

@@ -1,8 +1,8 @@
 import type { Caller } from '@platform/sdk';
 import type { AccountMailbox } from '../account/account-mail.ts';
 import type { AccountRemoval } from '../account/account-removal.ts';
-import type { PasswordChange } from '../account/password-change.ts';
-import type { PasswordDesk } from '../account/password-desk.ts';
+import type { PasswordChange } from '../account/password/password-change.ts';
+import type { PasswordDesk } from '../account/password/password-desk.ts';
 import type { StepTokens } from '../account/step-tokens.ts';
 import { bumpPeople } from '../access/access-version.ts';
 import type { Ctx, IdentityTx } from '../context.ts';

@@ -1,8 +1,8 @@
 import { type RequestOf, reply } from '@platform/sdk';
 import type { Arrival } from '../account/arrival.ts';
-import type { PasswordChange } from '../account/password-change.ts';
-import type { PasswordDesk } from '../account/password-desk.ts';
-import type { PasswordRenewal } from '../account/password-renewal.ts';
+import type { PasswordChange } from '../account/password/password-change.ts';
+import type { PasswordDesk } from '../account/password/password-desk.ts';
+import type { PasswordRenewal } from '../account/password/password-renewal.ts';
 import type { StepTokens } from '../account/step-tokens.ts';
 import type { Attempts } from './attempts.ts';
 import type { AuthorizationSteps } from '../protocol/authorization-steps.ts';

@@ -1,7 +1,7 @@
 import { commandOf, type Operator, readArguments } from '@platform/sdk';
 import type { AuditKeyEntry, Verification } from '../../contract/schema/audit.ts';
-import { type KeyEntry, succession } from './key-succession.ts';
-import { readReceipt, type Receipt, saveReceipt } from './receipt-file.ts';
+import { type KeyEntry, succession } from './proof/key-succession.ts';
+import { readReceipt, type Receipt, saveReceipt } from './proof/receipt-file.ts';
 
 interface Chains {
   readonly items: readonly { readonly env_id: string; readonly position: number }[];

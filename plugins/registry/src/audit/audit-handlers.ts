@@ -1,9 +1,9 @@
 import type { auditRoutes } from '../../contract/routes/audit-routes.ts';
 import type { Handlers } from '../context.ts';
 import type { AuditListing } from './audit-listing.ts';
-import type { AuditProofs } from './audit-proofs.ts';
+import type { AuditProofs } from './proof/audit-proofs.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { AuditVerification } from './audit-verification.ts';
+import type { AuditVerification } from './proof/audit-verification.ts';
 
 interface Parts {
   readonly audit: AuditTrail;

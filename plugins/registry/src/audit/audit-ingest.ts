@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Ctx } from '../context.ts';
-import type { AuditChain, AuditDraft } from './audit-chain.ts';
+import type { AuditChain, AuditDraft } from './proof/audit-chain.ts';
 
 interface Waiting {
   readonly draft: AuditDraft;

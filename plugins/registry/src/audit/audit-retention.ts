@@ -1,5 +1,5 @@
 import type { Ctx } from '../context.ts';
-import type { AuditKeys } from './audit-keys.ts';
+import type { AuditKeys } from './proof/audit-keys.ts';
 import { NO_ID } from './audit-row.ts';
 import { type Signed, statementText } from './audit-statement.ts';
 

@@ -1,7 +1,7 @@
 import type { Caller, RequestOf } from '@platform/sdk';
 import type { NewAudit } from '../../contract/schema/audit.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import type { AuditChain, AuditDraft } from './audit-chain.ts';
+import type { AuditChain, AuditDraft } from './proof/audit-chain.ts';
 import { AuditIngest } from './audit-ingest.ts';
 
 interface Entry {

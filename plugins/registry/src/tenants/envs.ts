@@ -6,7 +6,7 @@ import type { PolicyStore } from '../policy/policy-store.ts';
 import { needProof } from './domain-proofs.ts';
 import { isTrusted } from './access.ts';
 import { requireAuthDomain, taken } from './host-ownership.ts';
-import { PROVISIONING_MS } from './creations.ts';
+import { PROVISIONING_MS } from './endings/creations.ts';
 import type { TenantParts } from './orgs.ts';
 import { authHostOf } from './sign-in-host.ts';
 import { requireSlug } from './slug.ts';

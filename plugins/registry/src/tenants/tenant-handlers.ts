@@ -1,14 +1,14 @@
 import type { tenantRoutes } from '../../contract/routes/tenant-routes.ts';
 import type { upkeepRoutes } from '../../contract/routes/upkeep-routes.ts';
 import type { Handlers } from '../context.ts';
-import type { DeletionPreview } from './deletion-preview.ts';
-import type { Deletion } from './deletion.ts';
+import type { DeletionPreview } from './endings/deletion-preview.ts';
+import type { Deletion } from './endings/deletion.ts';
 import type { DomainProofs } from './domain-proofs.ts';
 import type { EnvironmentStates } from './environment-state.ts';
 import type { Envs } from './envs.ts';
 import type { Orgs } from './orgs.ts';
 import type { SlugAvailability } from './slug-availability.ts';
-import type { Unfinished } from './unfinished.ts';
+import type { Unfinished } from './endings/unfinished.ts';
 
 interface Parts {
   readonly orgs: Orgs;

@@ -1,0 +1,135 @@
+import { newId } from '@platform/kernel/base/ids';
+import { SYSTEM } from '@platform/sdk';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Access } from '../fixtures/access.ts';
+
+let access: Access;
+beforeAll(async () => {
+  access = await Access.start();
+});
+afterAll(() => access[Symbol.asyncDispose]());
+
+test('REG-035 REG-036 the console of a fresh platform has its group, role and bootstrap administrator under the fixed ids', async () => {
+  const at = { env_id: '00000000-0000-7000-8000-000000000002', name: 'platform:console:users' };
+  const [group] = await access.world.sql`select group_id from user_groups where env_id = ${at.env_id} and name = ${at.name}`;
+  expect(group).toEqual({ group_id: '00000000-0000-7000-8000-000000000004' });
+  const [role] = await access.world
+    .sql`select role_id from roles join group_roles on group_roles.role = roles.name and group_roles.env_id = roles.env_id where group_name = ${at.name} and roles.env_id = ${at.env_id}`;
+  expect(role).toEqual({ role_id: '00000000-0000-7000-8000-000000000005' });
+  const members = await access.world.sql`select membership_id, user_id from group_members where env_id = ${at.env_id} and group_name = ${at.name}`;
+  expect([...members]).toEqual([{ membership_id: '00000000-0000-7000-8000-000000000006', user_id: '00000000-0000-7000-8000-000000000007' }]);
+});
+
+describe('the verbs', () => {
+  test('IDN-002 IDN-003 role, nesting, group, group role, member and user role: once or twice, the same state and success', async () => {
+    const [ada, lin] = [await access.person(), await access.person()];
+    const at = { targetEnvId: access.env };
+    const all = async () => [
+      await access.registry.putRole({ params: { role: 'acme:clerk' }, body: { scopes: ['acme:lending:read'] }, ...at }),
+      await access.registry.putRole({ params: { role: 'acme:chief' }, body: { scopes: ['acme:lending:decide'] }, ...at }),
+      await access.registry.nestRole({ params: { role: 'acme:chief', child: 'acme:clerk' }, ...at }),
+      await access.registry.putGroup({ params: { group: 'acme:office' }, body: {}, ...at }),
+      await access.registry.putGroupRole({ params: { group: 'acme:office', role: 'acme:chief' }, ...at }),
+      await access.registry.putGroupMember({ params: { group: 'acme:office', user_id: ada }, ...at }),
+      await access.registry.putUserRole({ params: { user_id: lin, role: 'acme:clerk' }, ...at }),
+    ];
+    const first = await all();
+    const state = await access.snapshot();
+    const second = await all();
+    expect(await access.snapshot()).toBe(state);
+    expect(first.map(answer => 'created' in answer && answer.created)).toEqual([true, true, false, true, false, false, false]);
+    expect(second).toEqual(first.map(answer => ('created' in answer ? { ...answer, created: false } : answer)));
+    expect(await access.scopes(ada, access.env)).toEqual(['acme:lending:decide', 'acme:lending:read']);
+    expect(await access.scopes(lin, access.env)).toEqual(['acme:lending:read']);
+    // A member taken out twice is out.
+    for (let time = 0; time < 2; time++) {
+      await access.registry.deleteGroupMember({ params: { group: 'acme:office', user_id: ada }, ...at });
+      await access.registry.deleteUserRole({ params: { user_id: lin, role: 'acme:clerk' }, ...at });
+    }
+    expect([await access.scopes(ada, access.env), await access.scopes(lin, access.env)]).toEqual([[], []]);
+  });
+
+  test('a repeated role has exactly the scopes of the last call', async () => {
+    const ada = await access.person();
+    await access.registry.putRole({ params: { role: 'changing' }, body: { scopes: ['a:one', 'a:two'] }, targetEnvId: access.env });
+    await access.registry.putUserRole({ params: { user_id: ada, role: 'changing' }, targetEnvId: access.env });
+    await access.registry.putRole({ params: { role: 'changing' }, body: { scopes: ['platform:a:two', 'a:three'] }, targetEnvId: access.env });
+    expect(await access.scopes(ada, access.env)).toEqual(['a:three', 'a:two']);
+  });
+
+  test('a role and a group are taken away once or twice, with all that hung on them; those of tenants are not', async () => {
+    const ada = await access.person();
+    const at = { targetEnvId: access.env };
+    await access.registry.putRole({ params: { role: 'app:gone:editor' }, body: { scopes: ['gone:write'] }, ...at });
+    await access.registry.putGroup({ params: { group: 'app:gone:users' }, body: {}, ...at });
+    await access.registry.putGroupRole({ params: { group: 'app:gone:users', role: 'app:gone:editor' }, ...at });
+    await access.registry.putSignUpRole({ params: { group: 'app:gone:users', role: 'app:gone:editor' }, ...at });
+    await access.registry.putGroupMember({ params: { group: 'app:gone:users', user_id: ada }, ...at });
+    expect(await access.scopes(ada, access.env)).toEqual(['gone:write']);
+    for (let time = 0; time < 2; time++) await access.registry.deleteGroup({ params: { group: 'app:gone:users' }, ...at });
+    expect(await access.scopes(ada, access.env)).toEqual([]);
+    for (let time = 0; time < 2; time++) await access.registry.deleteRole({ params: { role: 'app:gone:editor' }, ...at });
+    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'app:gone:editor' }, ...at })).rejects.toMatchObject({ code: 'role_not_found' });
+    const system = { targetEnvId: SYSTEM.envId };
+    await expect(access.registry.deleteGroup({ params: { group: 'platform:console:users' }, ...system })).rejects.toMatchObject({ code: 'access_protected', status: 409 });
+    await expect(access.registry.deleteRole({ params: { role: 'platform:org:owner' }, ...system })).rejects.toMatchObject({ code: 'access_protected', status: 409 });
+  });
+
+  test('IDN-013 act in the realm the caller names, and ask for it', async () => {
+    const ada = await access.person();
+    await expect(access.registry.putRole({ params: { role: 'nowhere' }, body: { scopes: [] } })).rejects.toMatchObject({ code: 'target_env_missing', status: 400 });
+    await access.registry.putRole({ params: { role: 'local' }, body: { scopes: ['a:local'] }, targetEnvId: access.env });
+    await access.registry.putUserRole({ params: { user_id: ada, role: 'local' }, targetEnvId: access.env });
+    expect([await access.scopes(ada, access.env), await access.scopes(ada, SYSTEM.envId)]).toEqual([['a:local'], []]);
+    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'local' }, targetEnvId: SYSTEM.envId })).rejects.toMatchObject({ code: 'role_not_found' });
+  });
+
+  test('never fabricate what they refer to', async () => {
+    const ada = await access.person();
+    const at = { targetEnvId: access.env };
+    await expect(access.registry.putGroupMember({ params: { group: 'platform:org:gone:admins', user_id: ada }, ...at })).rejects.toMatchObject({ code: 'group_not_found', status: 404 });
+    await access.registry.putGroup({ params: { group: 'some' }, body: {}, ...at });
+    await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: newId() }, ...at })).rejects.toMatchObject({ code: 'user_not_found' });
+    await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: 'not an id' }, ...at })).rejects.toMatchObject({ code: 'user_not_found' });
+    await expect(access.registry.putGroupRole({ params: { group: 'some', role: 'none' }, ...at })).rejects.toMatchObject({ code: 'role_not_found' });
+    await expect(access.registry.putRole({ params: { role: 'No Such Name' }, body: { scopes: [] }, ...at })).rejects.toMatchObject({ status: 400 });
+  });
+
+  test('refuse roles that would contain each other, also when both halves come at once', async () => {
+    const at = { targetEnvId: access.env };
+    for (const role of ['c:a', 'c:b', 'c:c']) await access.registry.putRole({ params: { role }, body: { scopes: [] }, ...at });
+    await access.registry.nestRole({ params: { role: 'c:a', child: 'c:b' }, ...at });
+    await access.registry.nestRole({ params: { role: 'c:b', child: 'c:c' }, ...at });
+    await expect(access.registry.nestRole({ params: { role: 'c:c', child: 'c:a' }, ...at })).rejects.toMatchObject({ code: 'role_cycle', status: 409 });
+    await expect(access.registry.nestRole({ params: { role: 'c:a', child: 'c:a' }, ...at })).rejects.toMatchObject({ code: 'role_cycle' });
+    for (let run = 0; run < 8; run++) {
+      for (const role of [`r${run}:a`, `r${run}:b`]) await access.registry.putRole({ params: { role }, body: { scopes: [] }, ...at });
+      const both = await Promise.allSettled([
+        access.registry.nestRole({ params: { role: `r${run}:a`, child: `r${run}:b` }, ...at }),
+        access.registry.nestRole({ params: { role: `r${run}:b`, child: `r${run}:a` }, ...at }),
+      ]);
+      expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    }
+  });
+
+  test('IDN-014 each change moves the version that verifiers read, before it answers', async () => {
+    const ada = await access.person();
+    const at = { targetEnvId: access.env };
+    await access.registry.putRole({ params: { role: 'v' }, body: { scopes: [] }, ...at });
+    await access.registry.putGroup({ params: { group: 'v' }, body: {}, ...at });
+    const steps = [
+      () => access.registry.putRole({ params: { role: 'v' }, body: { scopes: ['a:b'] }, ...at }),
+      () => access.registry.putGroupRole({ params: { group: 'v', role: 'v' }, ...at }),
+      () => access.registry.putGroupMember({ params: { group: 'v', user_id: ada }, ...at }),
+      () => access.registry.deleteGroupMember({ params: { group: 'v', user_id: ada }, ...at }),
+      () => access.registry.putUserRole({ params: { user_id: ada, role: 'v' }, ...at }),
+      () => access.registry.deleteUserRole({ params: { user_id: ada, role: 'v' }, ...at }),
+      () => access.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope: 'acme:lending:read', grants: 'read' }] } }),
+    ];
+    for (const step of steps) {
+      const before = await access.version(access.env);
+      await step();
+      expect(await access.version(access.env)).toBeGreaterThan(before);
+    }
+  });
+});

@@ -1,0 +1,231 @@
+import type { RequestOf } from '@platform/sdk';
+import type { Verification } from '../../../contract/schema/audit.ts';
+import type { Contract, Ctx } from '../../context.ts';
+import { isTrusted } from '../../tenants/access.ts';
+import type { AuditKeys } from './audit-keys.ts';
+import { envOf } from '../audit-listing.ts';
+import { type AuditRow, chainHash, GENESIS, NO_ID } from '../audit-row.ts';
+import type { Signed } from '../audit-statement.ts';
+import type { AuditWitness } from './audit-witness.ts';
+
+/** How far a verification came: everything up to here is as it was written. */
+interface Proven {
+  readonly position: number;
+  readonly hash: string;
+  readonly audit_id: string;
+  /** The last anchor that was met. */
+  readonly anchored: number;
+  /** The anchor before that: today's moves along with the head, so the next one met may stand in its place. */
+  readonly before: number;
+  /** Time of the first row behind it; 0 when there is none. */
+  readonly unsignedSince: number;
+}
+/** Hashes that stood at these positions: as this machine saw them signed, and as the asker kept them. */
+type Marks = ReadonlyMap<number, readonly { readonly hash: string; readonly by: 'this machine' | 'the receipt' }[]>;
+interface End {
+  readonly head: { readonly position: number; readonly hash: string } | undefined;
+  /** Position of the newest anchor, and the key that signed it. */
+  readonly anchor: number;
+  readonly signedBy: string | null;
+}
+type Fault = NonNullable<Verification['fault']>;
+class Broken {
+  readonly fault: Fault;
+  constructor(fault: Fault) {
+    this.fault = fault;
+  }
+}
+
+const ROWS_PER_STEP = 50_000;
+const CHAINS = 500;
+/** How long a row may wait for its signature before its absence is a fault: heads are signed every ten seconds, after a standstill before anybody is served. */
+const UNSIGNED_MS = 600_000;
+/** How long what a retired key signed last may wait for the key in force to confirm it. */
+const UNCONFIRMED_MS = 3_600_000;
+const CURSOR = /^(\d{1,15})\.([0-9a-f]{64})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/;
+const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }: Proven) => [position, hash, audit_id, anchored, before, unsignedSince].join('.');
+
+/**
+ * Walks a chain from its beginning, or from its signed cut, to its head, and compares it with every signed anchor. In steps, each with the
+ * cursor of the next: a request stays short and memory bounded however long the chain is. The cursor is the asker's own word for what
+ * was proven before; who writes another deceives nobody else.
+ */
+export class AuditVerification {
+  readonly #ctx: Ctx;
+  readonly #keys: AuditKeys;
+  readonly #witness: AuditWitness;
+
+  constructor(ctx: Ctx, parts: { keys: AuditKeys; witness: AuditWitness }) {
+    this.#ctx = ctx;
+    this.#keys = parts.keys;
+    this.#witness = parts.witness;
+  }
+
+  async step(request: RequestOf<Contract, 'verifyAudit'>): Promise<Verification> {
+    const { query } = request;
+    const envId = envOf(request);
+    if (envId === undefined) throw this.#ctx.problem('audit_env_required', { detail: 'Name the environment in env_id.' });
+    let proven = this.#read(query.cursor);
+    await this.#keys.refresh();
+    // Before the rows: what they name must be among them.
+    const [marks, cut] = [this.#marks(envId, proven.position, query.since), await this.#cut(envId)];
+    const witnessed = this.#witness.newest([envId]).get(envId);
+    let [expected, rows, anchors] = [0, 0, 0];
+    const answer = (more: Pick<Verification, 'status' | 'next_cursor'> & { fault?: Fault }): Verification => ({
+      env_id: envId,
+      rows,
+      anchors,
+      position: proven.position,
+      head: expected,
+      hash: proven.hash,
+      key_id: this.#keys.current.id,
+      ...(witnessed ? { witnessed: { position: witnessed.position, since: this.#witness.since } } : {}),
+      ...(cut ? { cut: { position: cut.position, cut_at: new Date(cut.at).toISOString() } } : {}),
+      ...more,
+    });
+    try {
+      proven = this.#behind(cut, proven, marks);
+      while (!request.signal.aborted && rows < ROWS_PER_STEP) {
+        // Read before the rows: what it names must be among them.
+        const end = await this.#end(envId);
+        expected = end.head?.position ?? 0;
+        const batch = await this.#rows(envId, proven.audit_id);
+        if (batch.length === 0) {
+          this.#finish(proven, end, marks);
+          return answer({ status: 'intact', next_cursor: null });
+        }
+        const signed = await this.#anchors(envId, proven.position, batch.at(-1)?.position ?? 0);
+        for (const row of batch) {
+          proven = this.#follow(proven, row, signed.get(row.position));
+          requireMarked(marks, proven);
+          if (proven.anchored === row.position) anchors += 1;
+          rows += 1;
+        }
+      }
+      return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error;
+      const later = await this.#cut(envId);
+      // Retention went past us meanwhile: what is missing was cut, and the next step begins behind the cut.
+      if (later && later.position > proven.position && error.fault.kind === 'rows_missing') return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
+      return answer({ status: 'broken', next_cursor: null, fault: error.fault });
+    }
+  }
+
+  /** Chains by environment, for whoever verifies all of them: those that were seen here count, whether the database still has them or not. */
+  async chains({ query, caller }: RequestOf<Contract, 'listAuditChains'>) {
+    if (!isTrusted(caller)) throw this.#ctx.problem('platform_admin_required');
+    const after = query.cursor ?? NO_ID;
+    const rows = await this.#ctx.db.sql<{ env_id: string; position: number }[]>`select env_id, position from audit_heads where env_id > ${after}::uuid order by env_id limit ${CHAINS}`;
+    const seen = new Map([...this.#witness.environments(after, CHAINS), ...rows].map(chain => [chain.env_id, chain]));
+    const items = [...seen.values()].sort((left, right) => (left.env_id < right.env_id ? -1 : 1)).slice(0, CHAINS);
+    return { items, next_cursor: items.length === CHAINS ? (items.at(-1)?.env_id ?? null) : null };
+  }
+
+  #read(cursor: string | undefined): Proven {
+    if (cursor === undefined) return { position: 0, hash: GENESIS, audit_id: NO_ID, anchored: 0, before: 0, unsignedSince: 0 };
+    const [, position, hash, audit_id, anchored, before, since] = CURSOR.exec(cursor) ?? [];
+    if (position === undefined || hash === undefined || audit_id === undefined) throw this.#ctx.problem('invalid_cursor');
+    return { position: Number(position), hash, audit_id, anchored: Number(anchored), before: Number(before), unsignedSince: Number(since) };
+  }
+
+  #marks(envId: string, behind: number, since: string | undefined): Marks {
+    const [position, hash] = since?.split('.') ?? [];
+    const kept = position !== undefined && hash !== undefined && Number(position) > behind ? [{ position: Number(position), hash, by: 'the receipt' as const }] : [];
+    const seen = this.#witness.marks(envId, behind).map(mark => ({ ...mark, by: 'this machine' as const }));
+    return Map.groupBy([...seen, ...kept], ({ position: at }) => at);
+  }
+
+  #behind(cut: Signed | undefined, proven: Proven, marks: Marks): Proven {
+    if (!cut || cut.position <= proven.position) return proven;
+    this.#requireSigned(cut, 'cut');
+    requireMarked(marks, cut);
+    return { position: cut.position, hash: cut.hash, audit_id: cut.audit_id, anchored: cut.position, before: cut.position, unsignedSince: 0 };
+  }
+
+  /** The next row of the chain, or what is wrong with it. */
+  #follow(proven: Proven, row: AuditRow & { readonly hash: string }, anchor: Signed | undefined): Proven {
+    const [expected, at] = [proven.position + 1, { position: row.position, audit_id: row.audit_id }];
+    if (row.position > expected) throw new Broken({ kind: 'rows_missing', position: expected, audit_id: row.audit_id, detail: `Rows ${expected} to ${row.position - 1} are missing before this one.` });
+    if (row.position < expected) throw new Broken({ kind: 'row_inserted', ...at, detail: `A second row ${row.position} stands behind row ${proven.position}.` });
+    if (chainHash(proven.hash, row) !== row.hash) throw new Broken({ kind: 'row_changed', ...at, detail: `Row ${row.position} is not what was written.` });
+    if (!anchor) return { ...proven, position: row.position, hash: row.hash, audit_id: row.audit_id, unsignedSince: proven.unsignedSince || row.ts };
+    this.#requireSigned(anchor, 'anchor');
+    if (anchor.previous !== proven.anchored && anchor.previous !== proven.before)
+      throw new Broken({ kind: 'anchor_missing', ...at, detail: `An anchor between row ${proven.anchored} and this one is missing.` });
+    if (anchor.hash !== row.hash || anchor.audit_id !== row.audit_id)
+      throw new Broken({
+        kind: 'chain_rewritten',
+        position: proven.anchored + 1,
+        audit_id: row.audit_id,
+        detail: `Rows between ${proven.anchored + 1} and ${row.position} were written anew: the signed anchor at row ${row.position} says otherwise.`,
+      });
+    return { position: row.position, hash: row.hash, audit_id: row.audit_id, anchored: row.position, before: anchor.previous, unsignedSince: 0 };
+  }
+
+  /** No row is left: the head and the newest anchor must be here, not further on. */
+  #finish(proven: Proven, { head, anchor, signedBy }: End, marks: Marks): void {
+    const missing = (to: number, by: string) =>
+      new Broken({ kind: 'rows_missing', position: proven.position + 1, detail: `Rows ${proven.position + 1} to ${to} are missing at the end: ${by} names them.` });
+    if (anchor > proven.position) throw missing(anchor, 'a signed anchor');
+    if (head && head.position > proven.position) throw missing(head.position, 'the head');
+    if ((head?.position ?? 0) < proven.position || (head && head.hash !== proven.hash))
+      throw new Broken({ kind: 'head_changed', position: proven.position, audit_id: proven.audit_id, detail: `The chain ends at row ${proven.position}, its head says otherwise.` });
+    if (proven.unsignedSince > 0 && this.#ctx.clock.now().getTime() - proven.unsignedSince > UNSIGNED_MS)
+      throw new Broken({ kind: 'anchor_missing', position: proven.anchored + 1, detail: `Rows ${proven.anchored + 1} to ${proven.position} are older than ten minutes and not signed.` });
+    const further = Math.max(0, ...marks.keys());
+    if (further > proven.position) {
+      const by = marks.get(further)?.[0]?.by;
+      throw new Broken({
+        kind: 'rolled_back',
+        position: proven.position + 1,
+        detail: `The chain ends at row ${proven.position}, and ${by} knows it up to row ${further}: an earlier state was put back.`,
+      });
+    }
+    if (signedBy !== null && signedBy !== this.#keys.current.id && this.#ctx.clock.now().getTime() - this.#keys.since > UNCONFIRMED_MS)
+      throw new Broken({ kind: 'signature_unconfirmed', position: proven.anchored, detail: `What a retired key signed at row ${proven.anchored} was not confirmed by the key in force.` });
+  }
+
+  #requireSigned(statement: Signed, kind: 'anchor' | 'cut'): void {
+    const { position, audit_id } = statement;
+    if (!this.#keys.verify({ ...statement, kind })) throw new Broken({ kind: 'signature_invalid', position, audit_id, detail: `The ${kind} at row ${position} is not signed by a key of its time.` });
+    if (kind === 'cut' && statement.key_id !== this.#keys.current.id && this.#ctx.clock.now().getTime() - this.#keys.since > UNCONFIRMED_MS)
+      throw new Broken({ kind: 'signature_unconfirmed', position, audit_id, detail: `The cut at row ${position} was signed by a retired key and not confirmed by the key in force.` });
+  }
+
+  async #end(envId: string): Promise<End> {
+    const [end] = await this.#ctx.db.sql<[{ position: number | null; hash: string | null; anchor: number | null; key_id: string | null }]>`
+      select head.position, encode(head.hash, 'hex') as hash, last.position as anchor, last.key_id from (select) one
+      left join audit_heads head on head.env_id = ${envId}
+      left join lateral (select position, key_id from audit_anchors where env_id = ${envId} order by position desc limit 1) last on true`;
+    return { head: end.position === null ? undefined : { position: end.position, hash: end.hash ?? '' }, anchor: end.anchor ?? 0, signedBy: end.key_id };
+  }
+
+  #rows(envId: string, after: string): Promise<(AuditRow & { hash: string })[]> {
+    return this.#ctx.db.sql`
+      select env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor, resource::text as resource, outcome,
+             details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key, encode(hash, 'hex') as hash
+      from audit where (env_id, audit_id) > (${envId}::uuid, ${after}::uuid) and env_id <= ${envId}::uuid order by env_id, audit_id limit 1000`;
+  }
+
+  async #anchors(envId: string, after: number, to: number): Promise<ReadonlyMap<number, Signed>> {
+    const rows = await this.#ctx.db.sql<Signed[]>`
+      select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+      from audit_anchors where env_id = ${envId} and position > ${after} and position <= ${to}`;
+    return new Map(rows.map(row => [row.position, row]));
+  }
+
+  async #cut(envId: string): Promise<Signed | undefined> {
+    const [cut] = await this.#ctx.db.sql<Signed[]>`
+      select env_id, position, 0 as previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+      from audit_cuts where env_id = ${envId}`;
+    return cut;
+  }
+}
+
+/** Whatever anybody took note of at this position must stand there still. */
+function requireMarked(marks: Marks, { position, audit_id, hash }: Pick<Proven, 'position' | 'audit_id' | 'hash'>): void {
+  const other = marks.get(position)?.find(mark => mark.hash !== hash);
+  if (other)
+    throw new Broken({ kind: 'rolled_back', position, audit_id, detail: `Row ${position} is not the one that ${other.by} knows: an earlier state was put back, and the chain went on from there.` });
+}

@@ -1,0 +1,45 @@
+import type { RequestOf } from '@platform/sdk';
+import type { Unfinished as Row } from '../../../contract/schema/upkeep.ts';
+import type { Contract, Ctx } from '../../context.ts';
+import { ABANDONED_S, type Creations } from './creations.ts';
+import type { IdentityFollowUps } from './identity-follow-ups.ts';
+
+/** For operators: creates that a dead process left behind and clean-ups that wait, newest first, each with what blocks it (H-32). */
+export class Unfinished {
+  readonly #ctx: Ctx;
+  readonly #creations: Creations;
+  readonly #followUps: IdentityFollowUps;
+
+  constructor(ctx: Ctx, { creations, followUps }: { creations: Creations; followUps: IdentityFollowUps }) {
+    this.#ctx = ctx;
+    this.#creations = creations;
+    this.#followUps = followUps;
+  }
+
+  async list({ query }: RequestOf<Contract, 'listUnfinished'>) {
+    return this.#ctx.page(
+      query,
+      { list: 'unfinished', order: { since: 'time', id: 'id' } },
+      ({ where, order, limit }) => this.#ctx.db.sql<Row[]>`
+      select * from (
+        select c.subject_id as id, c.subject_kind as kind, c.org_id, coalesce(e.slug, o.slug) as name, 'create' as work, c.started_at as since, 0 as attempts, null::timestamptz as next_try_at,
+          'its process died before the access model was made: archive or delete it, then create it again' as blocked_by
+        from creations c join orgs o using (org_id) left join envs e on e.env_id = c.subject_id where c.started_at < now() - make_interval(secs => ${ABANDONED_S})
+        union all
+        select subject_id, subject_kind, org_id, name, 'clean_up', asked_at, attempts, due_at, coalesce(last_error, 'nothing: it is about to be done') from identity_follow_ups) unfinished
+      where ${where} order by ${order} limit ${limit}`,
+    );
+  }
+
+  async retry({ params, signal }: RequestOf<Contract, 'retryUnfinished'>) {
+    const { sql } = this.#ctx.db;
+    const left = () => sql<object[]>`
+      select 1 from identity_follow_ups where subject_id::text = ${params.id}
+      union all select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`;
+    if ((await left()).length === 0) throw this.#ctx.problem('nothing_unfinished', { detail: 'It has ended in the meantime.' });
+    await sql`update identity_follow_ups set due_at = now() where subject_id::text = ${params.id}`;
+    await this.#followUps.work(signal);
+    await this.#creations.recover(signal);
+    return { done: (await left()).length === 0 };
+  }
+}

@@ -1,0 +1,108 @@
+import { as } from '@platform/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { refusal, World } from '../fixtures/world.ts';
+
+const ENV = '018f0000-0000-7000-8000-00000000e001';
+const people = [as.userIn(ENV, 'auth:users:read', 'sys:read'), as.userIn(ENV, 'auth:users:read', 'sys:read'), as.userIn(ENV, 'sys:read')].sort((left, right) => (left.id < right.id ? -1 : 1));
+const [ada = '', bea = ''] = people.filter(({ scopes }) => scopes.includes('auth:users:read')).map(({ id }) => id);
+const cid = people.find(({ scopes }) => !scopes.includes('auth:users:read'))?.id ?? '';
+const policyAdmin = as.userIn(ENV, 'sys:policy:read', 'sys:policy:admin');
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+  // As the registry says of an environment that takes changes.
+  await world.kv.call('SET', `env-state:{${ENV}}`, 'active');
+  for (const person of people) {
+    world.host.by(person);
+    world.directory.holdings.set(person.id, person.scopes);
+  }
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const call = async (path: string, init: { method?: string; body?: object } = {}) => {
+  const query = `${path.includes('?') ? '&' : '?'}target_env_id=${ENV}`;
+  return world.host.fetch(`${path}${query}`, { method: init.method ?? 'GET', persona: policyAdmin, ...(init.body ? { body: JSON.stringify(init.body) } : {}) });
+};
+const forbidBea = `forbid(principal == User::"${bea}", action == Action::"auth:users:read", resource);`;
+
+test('REG-005 REG-106 the registry administers the policies of every service: written for one, listed for it, and for no other', async () => {
+  const written = await call('/v1/admin/policy-sets?service=auth', { method: 'POST', body: { name: 'departments', policies: forbidBea } });
+  expect([written.status, written.json]).toMatchObject([200, { env_id: ENV, service: 'auth', origin: 'tenant', mode: 'shadow', version: 1 }]);
+  const names = async (service: string) => ((await call(`/v1/admin/policy-sets?service=${service}`)).json['items'] as { name: string }[]).map(({ name }) => name);
+  expect([await names('auth'), await names('sys')]).toEqual([['departments'], []]);
+  expect((await call('/v1/admin/policy-sets?service=nosuch')).json).toMatchObject({ status: 400, code: 'validation_failed', errors: [{ pointer: '/service' }] });
+  const wrong = await call('/v1/admin/policy-sets?service=auth', { method: 'POST', body: { name: 'wrong', policies: 'forbid(principal, action == Action::"sys:org:admin", resource);' } });
+  expect([wrong.status, wrong.json['code']]).toEqual([422, 'policy_invalid']);
+});
+
+test('REG-106 relations and attributes are administered the same way, page by page', async () => {
+  for (const key of ['dept', 'grade', 'site']) expect((await call('/v1/admin/attributes?service=auth', { method: 'POST', body: { principal: `user:${ada}`, key, value: 'x' } })).status).toBe(200);
+  expect((await call('/v1/admin/relations?service=auth', { method: 'POST', body: { subject: `user:${ada}`, relation: 'owner', object: 'loan:7' } })).status).toBe(200);
+  const keys: string[] = [];
+  for (let cursor = ''; ; ) {
+    const { json } = await call(`/v1/admin/attributes?service=auth&limit=2${cursor ? `&cursor=${cursor}` : ''}`);
+    keys.push(...(json['items'] as { key: string }[]).map(({ key }) => key));
+    if (!json['next_cursor']) break;
+    cursor = json['next_cursor'] as string;
+  }
+  expect(keys.sort()).toEqual(['dept', 'grade', 'site']);
+});
+
+test('who can do it: those who hold it, each as the policies in force decide, a page at a time', async () => {
+  const by = world.host.by(policyAdmin);
+  const ask = async () => {
+    const found: [string, string][] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await by.whoCan({ query: { action: 'auth:users:read', limit: 1, ...(cursor ? { cursor } : {}) }, targetEnvId: ENV });
+      found.push(...page.items.map(({ user_id, effect }) => [user_id, effect] as [string, string]));
+      if (!page.next_cursor) return found;
+      cursor = page.next_cursor;
+    }
+  };
+  expect(await ask()).toEqual([
+    [ada, 'permit'],
+    [bea, 'permit'],
+  ]);
+  expect((await call('/v1/admin/policy-sets?service=auth', { method: 'POST', body: { name: 'departments', policies: forbidBea, mode: 'enforced' } })).status).toBe(200);
+  expect(await ask()).toEqual([
+    [ada, 'permit'],
+    [bea, 'deny'],
+  ]);
+  expect((await by.whoCan({ query: { action: 'auth:users:read' }, targetEnvId: ENV })).items[1]?.why).toContain('enforced set departments');
+  expect(await refusal(by.whoCan({ query: { action: 'auth:no:such' }, targetEnvId: ENV }))).toEqual([400, 'unknown_action']);
+  expect(await by.whoCan({ query: {}, targetEnvId: ENV })).toEqual({ items: [], next_cursor: null });
+});
+
+test('what somebody can do: everything they hold, by service, decided', async () => {
+  const by = world.host.by(policyAdmin);
+  const of = async (principal: string, limit = 50) => {
+    const found: [string, string, string][] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await by.whatCan({ query: { principal, limit, ...(cursor ? { cursor } : {}) }, targetEnvId: ENV });
+      found.push(...page.items.map(({ action, service, effect }) => [action, service, effect] as [string, string, string]));
+      if (!page.next_cursor) return found;
+      cursor = page.next_cursor;
+    }
+  };
+  for (const limit of [1, 50])
+    expect(await of(`user:${bea}`, limit)).toEqual([
+      ['auth:users:read', 'auth', 'deny'],
+      ['sys:read', 'sys', 'permit'],
+    ]);
+  expect(await of(`user:${cid}`)).toEqual([['sys:read', 'sys', 'permit']]);
+});
+
+test('the dry run explains, for any service, and leaves no trace', async () => {
+  const ask = (principal: string) => call('/v1/admin/decisions?service=auth', { method: 'POST', body: { principal, action: 'auth:users:read' } });
+  const denied = (await ask(`user:${bea}`)).json as { effect: string; trace: string[] };
+  expect([denied.effect, denied.trace]).toEqual(['deny', [expect.stringContaining('scope-mirror: permit'), expect.stringContaining('enforced set departments v2: deny')]]);
+  expect((await ask(`user:${ada}`)).json).toMatchObject({ effect: 'permit', service: 'auth' });
+  expect((await call('/v1/admin/decisions')).json['items']).toEqual([]);
+});
+
+test('an outage of identity is never an empty list', async () => {
+  world.directory.down.add('scopeHolders');
+  const by = world.host.by(policyAdmin);
+  expect(await refusal(by.whoCan({ query: { action: 'auth:users:read' }, targetEnvId: ENV }))).toEqual([503, 'identity_unavailable']);
+  world.directory.down.clear();
+});

@@ -1,0 +1,72 @@
+import type { TProperties, TSchema } from 'typebox';
+import type { Gate } from './action.ts';
+import type { ErrorForm } from '../error-form.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'ANY';
+export type RouteEnv = 'own' | 'target' | 'any';
+export type Door = 'request' | 'stream' | 'socket' | 'raw' | 'node' | 'listener';
+
+/** What a request door declares. Objects in `query` and `body` refuse unknown members unless they open themselves. */
+export interface RouteOptions {
+  readonly summary: string;
+  readonly gate: Gate;
+  /** Members of the query string; numbers and booleans are read from their text. */
+  readonly query?: TProperties;
+  readonly body?: TSchema;
+  readonly returns?: TSchema;
+  readonly problems?: readonly string[];
+  readonly emits?: readonly string[];
+  /** Status of a success: 200 with a value, 204 without, unless said otherwise. */
+  readonly status?: number;
+  /** Largest body in bytes; 1 MiB when absent (G-K-22). */
+  readonly limit?: number;
+  /**
+   * Which environment a request is about (G-K-11); `request.env` is its id. `own`: the one of `target_env_id`, else the token's. `target`: the one of
+   * `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409. `any`: none; the
+   * handler says itself what it is about. The contract's `env` when absent.
+   */
+  readonly env?: RouteEnv;
+  /** How `Idempotency-Key` is honoured on a POST (G-K-03). `own`: by the handler itself. `secret`: once, without keeping the answer, which shows a secret. */
+  readonly idempotency?: 'own' | 'secret';
+  /** Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action. */
+  readonly dispatch?: boolean;
+  /** Of a listener: the members of the service's configuration that hold its port and its address. Its instances share the socket, one after the other. */
+  readonly port?: string;
+  readonly address?: string;
+  /** Served, but left out of `/openapi.json`. */
+  readonly hidden?: boolean;
+  /** How a raw or node door refuses, where the standard of its API fixes the body; RFC 9457 when absent (G-K-01). */
+  readonly errors?: ErrorForm;
+}
+
+export interface RouteDef<M extends Method = Method, P extends string = string, O extends RouteOptions = RouteOptions> {
+  readonly door: Door;
+  readonly method: M;
+  readonly path: P;
+  readonly options: O;
+}
+export type AnyRoute = RouteDef;
+
+type Made<M extends Method, D extends Door> = <const P extends string, const O extends RouteOptions>(path: P, options: O) => RouteDef<M, P, O> & { readonly door: D };
+
+const door =
+  <M extends Method, D extends Door>(method: M, kind: D): Made<M, D> =>
+  (path, options) => ({ door: kind, method, path, options });
+
+export const get = door('GET', 'request');
+export const post = door('POST', 'request');
+export const put = door('PUT', 'request');
+export const del = door('DELETE', 'request');
+/** Server-sent events: the handler is an async generator; heartbeat, back-pressure and abort are the kernel's. */
+export const stream = door('GET', 'stream');
+/** A WebSocket at `path`. */
+export const socket = door('GET', 'socket');
+/** Web `Request` in, `Response` out, streaming both ways. Platform plugins only. */
+export const raw = door('ANY', 'raw');
+/** Node's own request and response (oidc-provider needs them). Platform plugins only. */
+export const node = door('ANY', 'node');
+/** A TCP listener named by `path`. Platform plugins only. */
+export const listener = door('ANY', 'listener');
+
+/** Names between braces in a path; `{*rest}` takes the remainder. */
+export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? { readonly [K in Name extends `*${infer Tail}` ? Tail : Name]: string } & PathParams<Rest> : unknown;
