@@ -1,4 +1,4 @@
-import { type AnyRoute, type Gate, Id, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
+import { type AnyRoute, type Caller, type Gate, Id, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { actionKey } from '../identity/tokens/scope-name.ts';
 import type { Identity } from '../identity/tokens/verifier.ts';
@@ -60,6 +60,10 @@ const DEFAULT_LIMIT = 1_048_576;
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const ENV_ID = new RegExp((Id as { pattern?: string }).pattern ?? '');
 
+const admitted = new WeakMap<Caller, Identity>();
+/** Who a request's caller is by the very credential of that request: a token may say less than its holder may. What lasts longer than a request asks anew. */
+export const admittedAs = (caller: Caller): Identity | undefined => admitted.get(caller);
+
 /** One request door, whatever the transport: identify → gate → validate → handle → validate the answer (house 8). */
 export class Operation {
   readonly name: string;
@@ -107,6 +111,7 @@ export class Operation {
     const identity = this.#gates ? await incoming.identity() : undefined;
     const targetEnvId = this.#target(incoming, identity);
     if (this.#gates && identity) await this.admit(identity, targetEnvId, incoming.correlationId);
+    if (identity && this.route.door === 'request') admitted.set(identity.caller, identity);
     const env = this.#environment(targetEnvId, identity);
     const scope = currentScope();
     if (scope) scope.envId = env ?? targetEnvId ?? identity?.caller.envId;

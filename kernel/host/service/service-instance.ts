@@ -17,6 +17,7 @@ import { DisposalStack } from '../../base/disposal-stack.ts';
 import { type Manifest, policyEvent } from '../../base/manifest.ts';
 import { pageResources } from '../../http/pages/page-resources.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../../http/service-app.ts';
+import { admittedAs } from '../../http/operation.ts';
 import { ReplayedAnswers } from '../../http/replayed-answers.ts';
 import { StreamTickets } from '../../http/doors/stream-tickets.ts';
 import type { EnvironmentStates } from '../../identity/environment-states.ts';
@@ -141,7 +142,7 @@ export class ServiceInstance implements AsyncDisposable {
       keys: this.#keys,
       engine: this.#engine,
       owned: this.#owned,
-      identityOf: caller => this.#identityOf(caller),
+      identityOf: async caller => admittedAs(caller) ?? this.#identityOf(caller),
       verify: async ({ headers: { authorization }, peer }) =>
         authorization !== undefined || peer ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined }) : undefined,
     });

@@ -15,7 +15,12 @@ beforeEach(() => {
   desk.answer = asAppStore;
 });
 
-const told = async (name: string, run: string) => (await host.events(`platform:workflow:run:${name}`)).filter(({ payload }) => payload['run_id'] === run);
+/** What the bus was told of the end of a run, once it was told. */
+const told = async (name: string, run: string) => {
+  const events = () => host.bus.filter(({ event_type, payload }) => event_type === `platform:workflow:run:${name}` && payload['run_id'] === run);
+  await expect.poll(() => events().length, SOON).toBeGreaterThan(0);
+  return events();
+};
 const kinds = () => desk.asked.map(({ body }) => body.kind);
 const ofRun = (run: string) => desk.asked.filter(({ body }) => body.run_id === run);
 
@@ -37,7 +42,7 @@ describe('runs', () => {
       ['ApprovalReviewStep', 'completed', { approved_by: expect.any(String) }],
     ]);
     expect(await told('completed', run)).toMatchObject([{ env_id: env, payload: { run_id: run, workflow: 'app-install', service: 'app', idempotency_key: body.idempotency_key } }]);
-    expect(host.audits.filter(({ resource }) => (resource as { id?: string } | undefined)?.id === run).map(({ action }) => action)).toEqual(['workflow.run.started']);
+    await expect.poll(() => host.audits.filter(({ resource }) => (resource as { id?: string } | undefined)?.id === run).map(({ action }) => action), SOON).toEqual(['workflow.run.started']);
   });
 
   test('WFL-004 what a step is asked has the one shared shape, and what does not answer in it fails its run', async () => {
@@ -84,7 +89,6 @@ describe('runs', () => {
     expect(failed).toMatchObject({ code: 'registry_away', steps: [{ attempts: 4, status: 'failed' }] });
     expect(ofRun(run).map(({ body }) => [body.attempt, body.idempotency_key])).toEqual([1, 2, 3, 4].map(attempt => [attempt, `${run}:${stepOf(run)}`]));
     expect(await told('failed', run)).toMatchObject([{ env_id: env, payload: { run_id: run, code: 'registry_away', step_id: stepOf(run) } }]);
-    expect((await told('failed', run)).length).toBe(1);
   });
 
   test('a process that dies after a call and before its outcome was written calls again under the same key, and the outcome counts once', async () => {
@@ -251,6 +255,18 @@ describe('decisions', () => {
     const operators = await waiting(env, 'platform:operators');
     groups.set(member.id, [{ name: 'platform:operators', env_id: SYSTEM.envId }]);
     expect((await post(host, `/v1/admin/run/${operators.step}/declineStep?target_env_id=${env}`, member, {})).status).toBe(200);
+  });
+
+  test('a token that was given less than its person may decides no more than the token says', async () => {
+    const env = newEnv();
+    const { path } = await waiting(env);
+    const staff = as.delegated(env, 'workflow:runs:read', 'workflow:decisions:take', 'workflow:decisions:write');
+    const narrow = host.mint.token(staff, 'workflow', { scope: 'platform:workflow:decisions:take' });
+    const decide = (token: string) => host.fetch(path, { method: 'POST', token, body: JSON.stringify({ outcome: 'approved' }) });
+    host.by(staff);
+    expect(await decide(narrow)).toMatchObject({ status: 403, json: { code: 'decision_denied' } });
+    expect((await host.fetch('/v1/workflows/decisions', { token: narrow })).json['items']).toEqual([]);
+    expect(await decide(host.mint.token(staff, 'workflow'))).toMatchObject({ status: 200, json: { steps: [{ decision: { by: staff.id } }, {}] } });
   });
 
   test('a decision that nobody makes in seven days fails its run', async () => {

@@ -232,7 +232,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly policy: {
     /** What the policy administration says of a principal in an environment: the attributes of this service (G-K-10), as of the last look. */
     attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>>;
-    /** A finer question than the gate's; the decision is logged once with its reason. */
+    /** A finer question than the gate's, for the credential of the caller's request; the decision is logged once with its reason. */
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
     /** What any service would decide for others, and by which policies; records nothing (capability `policy-store`). */
     explain(inquiry: PolicyInquiry): Promise<readonly ExplainedDecision[]>;
