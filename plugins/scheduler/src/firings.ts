@@ -13,6 +13,7 @@ interface DueRow {
   readonly timezone: string;
   readonly next_at: string;
 }
+type Fired = Pick<DueRow, 'name' | 'service' | 'env_id'>;
 type WaitingRow = FiringRecord & { readonly name: string; readonly service: string; readonly path: string; readonly env_id: string };
 interface Outcome {
   readonly ok: boolean;
@@ -42,7 +43,8 @@ export class Firings {
     await this.#schedules.get(name, caller);
     return [
       ...(await this.#ctx.db.sql<FiringRecord[]>`
-        select fire_id, fire_at, manual, status, attempts, http_status, code, finished_at from firings where name = ${name} order by fire_at desc, fire_id desc limit ${KEPT}`),
+        select fire_id, fire_at, manual, status, attempts, http_status, code, finished_at from firings where name = ${name}
+        order by fire_at desc, fire_id desc limit ${KEPT}`),
     ];
   }
 
@@ -65,7 +67,8 @@ export class Firings {
     return this.#ctx.db.tx(async tx => {
       // What another process has in its hands moves on with that process.
       const rows = await tx.sql<DueRow[]>`
-        select name, service, env_id, cron, timezone, next_at from schedules where not paused and next_at <= ${now} order by next_at limit ${BATCH} for update skip locked`;
+        select name, service, env_id, cron, timezone, next_at from schedules where not paused and next_at <= ${now}
+        order by next_at limit ${BATCH} for update skip locked`;
       for (const row of rows) await this.#fire(tx, row, now);
       return rows.length;
     });
@@ -81,11 +84,14 @@ export class Firings {
   }
 
   /** @returns false when this very firing is there already */
-  async #write(tx: SchedulerTx, { name, service, env_id }: Pick<DueRow, 'name' | 'service' | 'env_id'>, { at, kind }: { at: Date; kind: 'due' | 'manual' }): Promise<boolean> {
+  async #write(tx: SchedulerTx, { name, service, env_id }: Fired, { at, kind }: { at: Date; kind: 'due' | 'manual' }): Promise<boolean> {
     const fire_id = fireId({ service, name }, at, kind);
-    const [made] = await tx.sql<object[]>`insert into firings ${tx.sql.row({ fire_id, name, fire_at: at, manual: kind === 'manual' })} on conflict (fire_id) do nothing returning 1`;
+    const [made] = await tx.sql<object[]>`
+      insert into firings ${tx.sql.row({ fire_id, name, fire_at: at, manual: kind === 'manual' })} on conflict (fire_id) do nothing returning 1`;
     if (!made) return false;
-    await tx.sql`delete from firings where name = ${name} and status <> 'waiting' and fire_id in (select fire_id from firings where name = ${name} order by fire_at desc, fire_id desc offset ${KEPT})`;
+    await tx.sql`
+      delete from firings where name = ${name} and status <> 'waiting'
+        and fire_id in (select fire_id from firings where name = ${name} order by fire_at desc, fire_id desc offset ${KEPT})`;
     await tx.enqueue('fire', { fire_id }, { key: fire_id, at: this.#ctx.clock.now(), envId: env_id });
     return true;
   }
@@ -108,7 +114,9 @@ export class Firings {
     this.totals.firings_total += 1;
     const body: Firing = { schedule: name, fire_id, fire_at };
     try {
-      const { status } = await callBack(this.#ctx, { service, path, body, envId: env_id, correlationId: task.correlationId, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal: task.signal });
+      const { correlationId, signal } = task;
+      const bounds = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
+      const { status } = await callBack(this.#ctx, { service, path, body, envId: env_id, correlationId, ...bounds });
       return { ok: status >= 200 && status < 300, http_status: status, code: status >= 200 && status < 300 ? null : 'target_refused' };
     } catch (error) {
       task.signal.throwIfAborted();

@@ -4,9 +4,9 @@ const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
 
 /**
- * Which process looks for what is due: a lock of thirty seconds, renewed every ten (G-CRON-01). It lies in Postgres beside the schedules, so that there
- * is no second store whose memory could be lost. It saves the other processes the look and is not what keeps a time from firing twice: that is the
- * lock on the schedule's row, which moves on with the firing.
+ * Which process looks for what is due: a lock of thirty seconds, renewed every ten (G-CRON-01). It lies in Postgres beside the schedules,
+ * so that there is no second store whose memory could be lost. It saves the other processes the look and is not what keeps a time from
+ * firing twice: that is the lock on the schedule's row, which moves on with the firing.
  */
 export class Leadership {
   readonly #ctx: Ctx;
@@ -28,7 +28,8 @@ export class Leadership {
     this.#askAt = now.getTime() + RENEW_MS;
     const until = new Date(now.getTime() + LEASE_MS);
     const [row] = await this.#ctx.db.sql<object[]>`
-      insert into leadership ${this.#ctx.db.sql.row({ holder: this.#me, until })} on conflict (only_one) do update set holder = excluded.holder, until = excluded.until
+      insert into leadership ${this.#ctx.db.sql.row({ holder: this.#me, until })} on conflict (only_one)
+        do update set holder = excluded.holder, until = excluded.until
       where leadership.holder = excluded.holder or leadership.until <= ${now} returning 1`;
     this.#until = row ? until.getTime() : 0;
     return row !== undefined;

@@ -27,10 +27,11 @@ export class Schedules {
       await this.#requireRoom(tx, caller.service, name);
       const row = { name, service: caller.service, env_id, cron, timezone, path: target.path, next_at: next, created_at: now, updated_at: now };
       await tx.sql`
-        insert into schedules ${tx.sql.row(row)} on conflict (name) do update set env_id = excluded.env_id, cron = excluded.cron, timezone = excluded.timezone,
-          path = excluded.path, updated_at = excluded.updated_at,
-          next_at = case when (schedules.cron, schedules.timezone) is distinct from (excluded.cron, excluded.timezone) then excluded.next_at else schedules.next_at end
-        where schedules.service = excluded.service and (schedules.env_id, schedules.cron, schedules.timezone, schedules.path) is distinct from (excluded.env_id, excluded.cron, excluded.timezone, excluded.path)`;
+        insert into schedules ${tx.sql.row(row)} on conflict (name) do update set
+          env_id = excluded.env_id, cron = excluded.cron, timezone = excluded.timezone, path = excluded.path, updated_at = excluded.updated_at,
+          next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone) then schedules.next_at else excluded.next_at end
+        where schedules.service = excluded.service and (schedules.env_id, schedules.cron, schedules.timezone, schedules.path)
+          is distinct from (excluded.env_id, excluded.cron, excluded.timezone, excluded.path)`;
     });
     const made = await this.#find(name);
     if (made?.service !== caller.service) throw problem('schedule_taken', { detail: `${name} belongs to another service; begin the name with your own.` });
@@ -45,7 +46,9 @@ export class Schedules {
       { list: `schedules ${s} ${p} ${own}`, order: { name: 'text' }, ascending: true },
       ({ where, order, limit }) => db.sql<Schedule[]>`
         select * from (${this.#shown()}) as shown
-        where (${s}::text is null or service = ${s}) and (${p}::text is null or status = ${p}) and (${own}::text is null or service = ${own}) and ${where} order by ${order} limit ${limit}`,
+        where (${s}::text is null or service = ${s}) and (${p}::text is null or status = ${p})
+          and (${own}::text is null or service = ${own}) and ${where}
+        order by ${order} limit ${limit}`,
     );
   }
 
@@ -72,7 +75,8 @@ export class Schedules {
     const next = this.#timesOf(schedule).next(now) ?? null;
     await this.#ctx.db.tx(async tx => {
       const change = { paused, updated_at: now, ...(paused ? {} : { next_at: next }) };
-      const [changed] = await tx.sql<object[]>`update schedules set ${tx.sql.row(change)} where name = ${name} and paused <> ${paused} returning 1`;
+      const [changed] = await tx.sql<object[]>`
+        update schedules set ${tx.sql.row(change)} where name = ${name} and paused <> ${paused} returning 1`;
       const action = paused ? 'cron.schedule.paused' : 'cron.schedule.resumed';
       if (changed) await tx.audit({ action, envId: schedule.env_id, caller, resource: { type: 'schedule', id: name } });
     });
@@ -88,7 +92,8 @@ export class Schedules {
 
   async #requireRoom({ sql }: SchedulerTx, service: string, name: string): Promise<void> {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`cron ${service}`}, 0))`;
-    const [{ count }] = await sql<[{ count: number }]>`select count(*)::int as count from schedules where service = ${service} and name <> ${name}`;
+    const [{ count }] = await sql<[{ count: number }]>`
+      select count(*)::int as count from schedules where service = ${service} and name <> ${name}`;
     if (count < PER_SERVICE) return;
     this.#ctx.log.warn({ service, most: PER_SERVICE }, 'a service has too many schedules');
     throw this.#ctx.problem('too_many_schedules', { detail: `A service has at most ${PER_SERVICE}; delete some.` });
@@ -103,9 +108,10 @@ export class Schedules {
   #shown(): unknown {
     return this.#ctx.db.sql`
       select s.name, s.service, s.cron, s.timezone, s.env_id, jsonb_build_object('service', s.service, 'path', s.path) as target,
-        case when s.paused then 'paused' else 'active' end as status, case when s.paused then null else s.next_at end as next_at, f.fire_at as last_at, f.status as last_status,
-        s.created_at, s.updated_at
-      from schedules s left join lateral (select fire_at, status from firings where firings.name = s.name order by fire_at desc, fire_id desc limit 1) f on true`;
+        case when s.paused then 'paused' else 'active' end as status, case when s.paused then null else s.next_at end as next_at,
+        f.fire_at as last_at, f.status as last_status, s.created_at, s.updated_at
+      from schedules s left join lateral (
+        select fire_at, status from firings where firings.name = s.name order by fire_at desc, fire_id desc limit 1) f on true`;
   }
 }
 

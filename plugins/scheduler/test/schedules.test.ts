@@ -70,6 +70,12 @@ describe('firings', () => {
     expect(desk.fired).toEqual(due.map(fire_at => ({ schedule: 'billing-daily', fire_id: expect.stringMatching(/^[0-9a-f-]{36}$/), fire_at, who: 'cron', bound: true })));
     expect(new Set(desk.fired.map(({ fire_id }) => fire_id)).size).toBe(3);
     expect((await firings('billing-daily')).slice(0, 3)).toMatchObject(due.toReversed().map(fire_at => ({ fire_at, status: 'done', attempts: 1, http_status: 204, manual: false })));
+    // A database that was put back to an earlier state fires the same time under the same id.
+    const sql = await host.sql();
+    await sql`delete from firings where name = 'billing-daily'`;
+    await sql`update schedules set next_at = ${new Date(due[2] as string)} where name = 'billing-daily'`;
+    await walk(1);
+    expect(desk.fired[3]).toEqual(desk.fired[2]);
     for (const { options } of Object.values(eventBus.routes as Record<string, { options: { body?: { properties?: object } } }>))
       expect(Object.keys(options.body?.properties ?? {}).filter(member => /cron|every|recur|repeat/.test(member))).toEqual([]);
   });

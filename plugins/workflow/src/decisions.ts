@@ -48,8 +48,10 @@ export class Decisions {
       query,
       { list: `decisions ${env} ${groups?.toSorted().join(' ') ?? '*'}`, order: { 's.paused_at': 'time', 's.step_id': 'id' } },
       ({ where, order, limit }) => db.sql<Waiting[]>`
-        select s.step_id, s.run_id, r.workflow, s.kind, s.title, s.assignee_group, s.paused_at, s.expires_at from steps s join runs r using (run_id)
-        where r.env_id = ${env} and s.status = 'paused' and (${groups}::text[] is null or s.assignee_group = any(${groups}::text[])) and ${where} order by ${order} limit ${limit}`,
+        select s.step_id, s.run_id, r.workflow, s.kind, s.title, s.assignee_group, s.paused_at, s.expires_at
+        from steps s join runs r using (run_id)
+        where r.env_id = ${env} and s.status = 'paused' and (${groups}::text[] is null or s.assignee_group = any(${groups}::text[])) and ${where}
+        order by ${order} limit ${limit}`,
     );
   }
 
@@ -57,7 +59,8 @@ export class Decisions {
   async expire(signal: AbortSignal): Promise<void> {
     const { db, clock } = this.#ctx;
     for (;;) {
-      const rows = await db.sql<{ step_id: string }[]>`select step_id from steps where status = 'paused' and expires_at <= ${clock.now()} order by expires_at limit ${BATCH}`;
+      const rows = await db.sql<{ step_id: string }[]>`
+        select step_id from steps where status = 'paused' and expires_at <= ${clock.now()} order by expires_at limit ${BATCH}`;
       for (const { step_id } of rows) {
         if (signal.aborted) return;
         await db.tx(tx => this.#expire(tx, step_id));

@@ -3,12 +3,15 @@ import type { Ctx, WorkflowTx } from './context.ts';
 import type { RunRecords, RunRow, StepRow } from './run-records.ts';
 import type { StepCall, StepOutcome } from './step-call.ts';
 
+type FailedStep = Extract<StepOutcome, { kind: 'failed' }>;
+
 /** Seconds after a call that failed (G-WFL-01). */
 const PAUSES_S = [1, 5, 30];
 
 /**
- * Takes runs from step to step. A step is a task: its call is made outside any transaction, and what came of it is written, with the next task and
- * the event, in one, which also ends the task. A process that dies anywhere leaves a task that makes the same call under the same key.
+ * Takes runs from step to step. A step is a task: its call is made outside any transaction, and what came of it is written, with the
+ * next task and the event, in one, which also ends the task. A process that dies anywhere leaves a task that makes the same call under
+ * the same key.
  */
 export class Engine {
   readonly #ctx: Ctx;
@@ -39,20 +42,23 @@ export class Engine {
     if (outcome.kind === 'failed') return this.#failed(tx, { run, step }, outcome);
     if (outcome.kind === 'paused') {
       const { title, assignee_group, expires_s } = outcome.delegate;
-      const change = { status: 'paused', title, assignee_group, paused_at: now, expires_at: new Date(now.getTime() + expires_s * 1_000), code: null, detail: null };
+      const expires_at = new Date(now.getTime() + expires_s * 1_000);
+      const change = { status: 'paused', title, assignee_group, paused_at: now, expires_at, code: null, detail: null };
       await tx.sql`update steps set ${tx.sql.row(change)} where step_id = ${step_id}`;
       await tx.sql`update runs set status = 'paused', updated_at = ${now} where run_id = ${run.run_id}`;
       return;
     }
     const output = outcome.output === null ? null : tx.sql.json(outcome.output);
-    await tx.sql`update steps set ${tx.sql.row({ status: 'completed', output, code: null, detail: null, finished_at: now })} where step_id = ${step_id}`;
-    const [next] = await tx.sql<{ step_id: string }[]>`update steps set status = 'running' where run_id = ${run.run_id} and position = ${step.position + 1} returning step_id`;
+    const change = { status: 'completed', output, code: null, detail: null, finished_at: now };
+    await tx.sql`update steps set ${tx.sql.row(change)} where step_id = ${step_id}`;
+    const [next] = await tx.sql<{ step_id: string }[]>`
+      update steps set status = 'running' where run_id = ${run.run_id} and position = ${step.position + 1} returning step_id`;
     if (!next) return this.#records.complete(tx, run);
     await tx.sql`update runs set updated_at = ${now} where run_id = ${run.run_id}`;
     await this.#records.proceed(tx, run, next.step_id);
   }
 
-  async #failed(tx: WorkflowTx, { run, step }: { run: RunRow; step: StepRow }, { code, detail, retryable }: Extract<StepOutcome, { kind: 'failed' }>): Promise<void> {
+  async #failed(tx: WorkflowTx, { run, step }: { run: RunRow; step: StepRow }, { code, detail, retryable }: FailedStep): Promise<void> {
     const { clock, log } = this.#ctx;
     const pause = retryable ? PAUSES_S[step.attempts] : undefined;
     const fields = { run_id: run.run_id, step_id: step.step_id, kind: step.kind, attempt: step.attempts + 1, code };

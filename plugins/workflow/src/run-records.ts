@@ -37,7 +37,8 @@ export class RunRecords {
   async steps(runId: string): Promise<Step[]> {
     return [
       ...(await this.#ctx.db.sql<Step[]>`
-        select step_id, run_id, position, kind, status, attempts, output, code, detail, title, assignee_group, expires_at, decision, finished_at
+        select step_id, run_id, position, kind, status, attempts, output, code, detail, title, assignee_group, expires_at, decision,
+          finished_at
         from steps where run_id = ${runId} order by position`),
     ];
   }
@@ -50,7 +51,8 @@ export class RunRecords {
       { list: `runs ${env} ${s} ${w} ${own}`, order: { created_at: 'time', run_id: 'id' } },
       ({ where, order, limit }) => db.sql<Run[]>`
         select run_id, workflow, env_id, service, status, code, detail, idempotency_key, created_at, updated_at, finished_at from runs
-        where env_id = ${env} and (${s}::text is null or status = ${s}) and (${w}::text is null or workflow = ${w}) and (${own}::text is null or service = ${own}) and ${where}
+        where env_id = ${env} and (${s}::text is null or status = ${s}) and (${w}::text is null or workflow = ${w})
+          and (${own}::text is null or service = ${own}) and ${where}
         order by ${order} limit ${limit}`,
     );
   }
@@ -74,18 +76,22 @@ export class RunRecords {
     await tx.emit('platform:workflow:run:completed', env_id, { run_id, workflow, service, idempotency_key });
   }
 
-  async fail(tx: WorkflowTx, { run_id, env_id, workflow, service, idempotency_key }: Run, why: { code: string; detail: string | null; step_id?: string }): Promise<void> {
+  async fail(tx: WorkflowTx, run: Run, why: { code: string; detail: string | null; step_id?: string }): Promise<void> {
     const now = this.#ctx.clock.now();
+    const { run_id, env_id, workflow, service, idempotency_key } = run;
     const { code, detail, step_id } = why;
-    await tx.sql`update steps set status = 'failed', code = ${code}, detail = ${detail}, finished_at = ${now} where run_id = ${run_id} and status in ('running', 'paused')`;
-    await tx.sql`update runs set status = 'failed', code = ${code}, detail = ${detail}, updated_at = ${now}, finished_at = ${now} where run_id = ${run_id}`;
-    await tx.emit('platform:workflow:run:failed', env_id, { run_id, workflow, service, idempotency_key, code, ...(step_id === undefined ? {} : { step_id }) });
+    const failed = { status: 'failed', code, detail, finished_at: now };
+    await tx.sql`update steps set ${tx.sql.row(failed)} where run_id = ${run_id} and status in ('running', 'paused')`;
+    await tx.sql`update runs set ${tx.sql.row({ ...failed, updated_at: now })} where run_id = ${run_id}`;
+    const told = { run_id, workflow, service, idempotency_key, code, ...(step_id === undefined ? {} : { step_id }) };
+    await tx.emit('platform:workflow:run:failed', env_id, told);
   }
 
   async forget(signal: AbortSignal): Promise<void> {
     const before = new Date(this.#ctx.clock.now().getTime() - KEPT_MS);
     for (let gone = SWEEP; gone >= SWEEP && !signal.aborted; ) {
-      const rows = await this.#ctx.db.sql<object[]>`delete from runs where run_id in (select run_id from runs where finished_at < ${before} limit ${SWEEP}) returning 1`;
+      const rows = await this.#ctx.db.sql<object[]>`
+        delete from runs where run_id in (select run_id from runs where finished_at < ${before} limit ${SWEEP}) returning 1`;
       gone = rows.length;
     }
   }

@@ -6,6 +6,13 @@ import { requireFitting } from './run-input.ts';
 import type { RunRecords, RunRow } from './run-records.ts';
 import type { StepHandlers } from './step-handlers.ts';
 
+interface Beginning {
+  readonly body: NewRun;
+  readonly caller: MachineCaller;
+  readonly domain: string;
+  readonly steps: readonly string[];
+}
+
 /** Runs as they are started and cancelled (G-WFL-01). */
 export class Runs {
   readonly #ctx: Ctx;
@@ -40,7 +47,8 @@ export class Runs {
       const [run] = await tx.sql<RunRow[]>`select * from runs where run_id = ${run_id} for update`;
       if (run?.status === 'failed' && run.code === 'cancelled') return;
       if (!run || run.finished_at !== null) throw this.#ctx.problem('run_finished', { detail: `It is ${run?.status ?? 'gone'}.` });
-      const steps = await tx.sql<{ step_id: string }[]>`select step_id from steps where run_id = ${run_id} and status in ('running', 'paused')`;
+      const steps = await tx.sql<{ step_id: string }[]>`
+        select step_id from steps where run_id = ${run_id} and status in ('running', 'paused')`;
       for (const { step_id } of steps) await tx.cancel('step', step_id);
       await this.#records.fail(tx, run, { code: 'cancelled', detail: null });
       await tx.audit({ action: 'workflow.run.cancelled', envId: env, caller, resource: { type: 'workflow_run', id: run_id } });
@@ -62,28 +70,34 @@ export class Runs {
 
   async #known({ sql }: WorkflowTx, { workflow, env_id, input, idempotency_key }: NewRun, service: string): Promise<string | undefined> {
     const [run] = await sql<{ run_id: string; same: boolean }[]>`
-      select run_id, workflow = ${workflow} and input = ${sql.json(input)}::jsonb as same from runs where env_id = ${env_id} and service = ${service} and idempotency_key = ${idempotency_key}`;
+      select run_id, workflow = ${workflow} and input = ${sql.json(input)}::jsonb as same from runs
+      where env_id = ${env_id} and service = ${service} and idempotency_key = ${idempotency_key}`;
     if (run?.same === false) throw this.#ctx.problem('key_reused', { detail: 'The key was used with another workflow or input; take a new one.' });
     return run?.run_id;
   }
 
   async #requireRoom({ sql }: WorkflowTx, envId: string): Promise<void> {
     const most = this.#ctx.config.runsPerEnvironment;
-    const [{ count }] = await sql<[{ count: number }]>`select count(*)::int as count from runs where env_id = ${envId} and finished_at is null`;
+    const [{ count }] = await sql<[{ count: number }]>`
+      select count(*)::int as count from runs where env_id = ${envId} and finished_at is null`;
     if (count < most) return;
     this.refused += 1;
     this.#ctx.log.warn({ env_id: envId, most }, 'too many workflow runs are under way');
     throw this.#ctx.problem('too_many_runs', { detail: `At most ${most} runs are under way in an environment at once.`, headers: { 'retry-after': '60' } });
   }
 
-  async #begin(tx: WorkflowTx, { body, caller, domain, steps }: { body: NewRun; caller: MachineCaller; domain: string; steps: readonly string[] }): Promise<{ run_id: string }> {
+  async #begin(tx: WorkflowTx, { body, caller, domain, steps }: Beginning): Promise<{ run_id: string }> {
     const { clock, platform } = this.#ctx;
     const [run_id, now] = [platform.newId(), clock.now()];
     const { workflow, env_id, idempotency_key } = body;
-    const row = { run_id, env_id, workflow, domain, service: caller.service, idempotency_key, input: tx.sql.json(body.input), status: 'running', created_at: now, updated_at: now };
+    const asked = { workflow, domain, service: caller.service, idempotency_key, input: tx.sql.json(body.input) };
+    const row = { run_id, env_id, ...asked, status: 'running', created_at: now, updated_at: now };
     const [run] = await tx.sql<[RunRow]>`insert into runs ${tx.sql.row(row)} returning *`;
     const ids = steps.map(() => platform.newId());
-    for (const [position, kind] of steps.entries()) await tx.sql`insert into steps ${tx.sql.row({ step_id: ids[position], run_id, position, kind, status: position === 0 ? 'running' : 'waiting' })}`;
+    for (const [position, kind] of steps.entries()) {
+      const step = { step_id: ids[position], run_id, position, kind, status: position === 0 ? 'running' : 'waiting' };
+      await tx.sql`insert into steps ${tx.sql.row(step)}`;
+    }
     await this.#records.proceed(tx, run, ids[0] as string);
     await tx.audit({ action: 'workflow.run.started', envId: env_id, caller, resource: { type: 'workflow_run', id: run_id }, details: { workflow } });
     return { run_id };

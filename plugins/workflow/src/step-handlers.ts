@@ -23,8 +23,11 @@ export class StepHandlers {
     return db.tx(async tx => {
       const row = { domain, service: body.service, kinds: body.kinds, path: body.path, created_at: now, updated_at: now };
       const [changed] = await tx.sql<StepHandler[]>`
-        insert into step_handlers ${tx.sql.row(row)} on conflict (domain) do update set kinds = excluded.kinds, path = excluded.path, updated_at = excluded.updated_at
-        where step_handlers.service = excluded.service and (step_handlers.kinds, step_handlers.path) is distinct from (excluded.kinds, excluded.path) returning *`;
+        insert into step_handlers ${tx.sql.row(row)} on conflict (domain) do update
+          set kinds = excluded.kinds, path = excluded.path, updated_at = excluded.updated_at
+        where step_handlers.service = excluded.service
+          and (step_handlers.kinds, step_handlers.path) is distinct from (excluded.kinds, excluded.path)
+        returning *`;
       if (changed) return changed;
       const [known] = await tx.sql<StepHandler[]>`select * from step_handlers where domain = ${domain}`;
       if (known?.service !== body.service) throw problem('domain_taken', { detail: `The steps of ${domain} are answered by another service.` });

@@ -23,8 +23,9 @@ export interface CalledBack {
 }
 
 /**
- * Posts JSON as this service to another one's internal path, over the platform's mutual TLS (capability `backends`); whether it may is the other
- * service's to say, by the `callers` of its action. One try: whoever asks keeps what is to be tried again. Throws when no answer came whole.
+ * Posts JSON as this service to another one's internal path, over the platform's mutual TLS (capability `backends`); whether it may is
+ * the other service's to say, by the `callers` of its action. One try: whoever asks keeps what is to be tried again. Throws when no
+ * answer came whole.
  */
 export async function callBack({ backends, every }: Pick<Context<AnyContract>, 'backends' | 'every'>, call: CallBack): Promise<CalledBack> {
   const ending = new AbortController();
@@ -35,7 +36,12 @@ export async function callBack({ backends, every }: Pick<Context<AnyContract>, '
   try {
     const answer = await backends.fetch(call.service, call.path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json', 'x-platform-target-env-id': call.envId, 'x-platform-correlation-id': call.correlationId },
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'x-platform-target-env-id': call.envId,
+        'x-platform-correlation-id': call.correlationId,
+      },
       body: JSON.stringify(call.body),
       timeoutMs: call.timeoutMs,
       signal: ending.signal,
