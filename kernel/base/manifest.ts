@@ -31,6 +31,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     templates: base.templates,
     onEnvironmentDeleted: base.onEnvironmentDeleted,
     inbox: base.inbox,
+    firstSteps: base.firstSteps,
     capabilities: base.capabilities ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},

@@ -85,6 +85,7 @@ async function runHost(args: readonly string[]): Promise<void> {
     out(`  e-mail    ${host.firstStart.email}`);
     out(`  password  ${host.firstStart.password}`);
     out('');
+    for (const { text, url } of host.firstStart.steps) out(`${text}: ${url}`);
     out(howToTrust(host.ready.ca_root));
     out('');
   }

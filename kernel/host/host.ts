@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { SYSTEM } from '@platform/sdk';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import type { PqMode } from '../identity/certificates/tls.ts';
@@ -69,9 +70,17 @@ export interface ReadyLine {
   readonly plugins: readonly string[];
 }
 
+/** What is said once, at the first start. */
+interface FirstStart {
+  /** Of the administrator, who chooses another password. */
+  readonly email: string;
+  readonly password: string;
+  readonly steps: readonly { readonly text: string; readonly url: string }[];
+}
+
 interface HostParts {
   readonly ready: ReadyLine;
-  readonly firstStart: { email: string; password: string } | undefined;
+  readonly firstStart: FirstStart | undefined;
   readonly failed: FailedPlugin[];
   readonly main: PlatformProcess;
   readonly machine: LocalProcessHost;
@@ -81,7 +90,7 @@ interface HostParts {
 export class Host {
   readonly ready: ReadyLine;
   /** E-mail and one-time password of the administrator; only on the first start, shown once. */
-  readonly firstStart: { email: string; password: string } | undefined;
+  readonly firstStart: FirstStart | undefined;
   readonly failed: FailedPlugin[];
   readonly main: PlatformProcess;
   readonly #machine: LocalProcessHost;
@@ -178,17 +187,23 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);
 
-  const firstStart = firstPassword ? { email: options.environment['PLATFORM_AUTH_BOOTSTRAP_EMAIL'] ?? `admin@ops.sys.${domain}`, password: firstPassword } : undefined;
   // It is in the identity service now, hashed; the file must not outlive the one time it is shown.
   if (firstPassword) rmSync(join(dataDir, 'keys', BOOTSTRAP_PASSWORD), { force: true });
   const plugins = [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id));
-  return { main, machine, failed, firstStart, ready: readyLine(options, base.build, plugins) };
+  const ready = readyLine(options, base.build, plugins);
+  const email = options.environment['PLATFORM_AUTH_BOOTSTRAP_EMAIL'] ?? `admin@ops.sys.${domain}`;
+  const firstStart = firstPassword === undefined ? undefined : { email, password: firstPassword, steps: options.production ? [] : firstSteps(platform, ready) };
+  return { main, machine, failed, firstStart, ready };
 }
 
 /** What runs in the host's own process: all of the platform, or with a process for each service only who watches over them. */
 function insideOf({ split, join, trustVerticals }: HostOptions, { platform, verticals }: { platform: readonly FoundPlugin[]; verticals: readonly FoundPlugin[] }): readonly FoundPlugin[] {
   const ours = split || join ? platform.filter(({ manifest }) => manifest.capabilities.includes('processes')) : platform;
   return trustVerticals && !split ? [...ours, ...verticals] : ours;
+}
+
+function firstSteps(platform: readonly FoundPlugin[], { console }: ReadyLine): FirstStart['steps'] {
+  return platform.flatMap(({ manifest: { id, firstSteps: step } }) => (step ? [{ text: step.text, url: `${console}/#/${id}/${step.page}?env=${SYSTEM.envId}` }] : []));
 }
 
 function readyLine({ domain, edgePort, dataDir }: HostOptions, build: string, plugins: readonly string[]): ReadyLine {

@@ -70,6 +70,7 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['W042', 'probe.actions.probe:things:read', broken(draft => Object.assign(draft['actions'] as object, { 'probe:things:read': {} }))],
     ['E043', 'probe.actions.probe:things:read.grants', broken(draft => Object.assign(draft['actions'] as object, { 'probe:things:read': { title: 'x', grants: 'owner' } }))],
     ['E044', 'probe.capabilities', lab(draft => Object.assign(draft, { capabilities: ['key-value'] }))],
+    ['E055', 'probe.firstSteps.page', broken(draft => Object.assign(draft, { firstSteps: { text: 'Read it here', page: 'no_such' } }))],
     ['E050', 'probe.pages.things.source', broken(draft => Object.assign(draft['pages']?.['things'] as object, { source: 'noSuch' }))],
     ['E050', 'probe.pages.make.submit', broken(draft => Object.assign(draft['pages']?.['make'] as object, { submit: 'noSuch' }))],
     ['E050', 'probe.pages.things.rowActions', broken(draft => Object.assign(draft['pages']?.['things'] as object, { rowActions: ['noSuch'] }))],

@@ -43,6 +43,7 @@ export const notification = defineContract({
   events,
   waivers: { 'platform:notification:received': 'C4: the name is fixed by doc2' },
   routes: { ...messageRoutes, ...gatewayRoutes, ...templateRoutes, ...upkeepRoutes },
+  firstSteps: { text: 'Mail is kept, not sent, until a gateway is set up. Read it here', page: 'mailbox' },
   inbox: {
     list: 'listMessages',
     unread: 'unreadCount',

@@ -57,6 +57,12 @@ type Actions = Readonly<Record<string, Action>>;
 type Problems = Readonly<Record<string, ProblemDecl>>;
 type Events = Readonly<Record<string, EventDef>>;
 
+/** A line of the first start, and the page that it leads to. */
+export interface FirstStep {
+  readonly text: string;
+  readonly page: string;
+}
+
 interface Base {
   /** Wire id: hostname label, service segment of event names, log field (house 4). */
   readonly id: string;
@@ -84,6 +90,8 @@ interface Base {
   /** What its messages say, by name: a message of the template `{id}.{name}` says this unless its environment has words of its own. */
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
   readonly inbox?: InboxDecl;
+  /** What whoever starts the platform for the first time in development should know, and the page it is about. Counts for the platform's own services only. */
+  readonly firstSteps?: FirstStep;
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */

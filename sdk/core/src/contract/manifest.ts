@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Action } from './action.ts';
-import type { EnvironmentEnd, InboxDecl, Placement, WorkloadNeeds } from './contract.ts';
+import type { EnvironmentEnd, FirstStep, InboxDecl, Placement, WorkloadNeeds } from './contract.ts';
 import type { EventDef, Subscription } from './event.ts';
 import type { KeyDecl } from './key.ts';
 import type { PageDecl } from './page.ts';
@@ -35,6 +35,7 @@ export interface Manifest {
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   readonly inbox?: InboxDecl;
+  readonly firstSteps?: FirstStep;
   readonly capabilities: readonly string[];
   readonly waivers: Readonly<Record<string, string>>;
   readonly aliases: Readonly<Record<string, string>>;
