@@ -89,9 +89,9 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     expect(await ada.getByLabel('Account recovery').inputValue()).toBe('wait_and_approval');
     expect(await ada.getByLabel('Hours a recovery waits').inputValue()).toBe('48');
     const visitor = await visit.browser.newPage();
-    await visitor.goto(platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`) + '/sign-in');
+    await visitor.goto(`${platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`)}/sign-in`);
     await visitor.locator('[data-passkey]').waitFor();
-    await visitor.goto(platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`) + '/account-recovery');
+    await visitor.goto(`${platform.ready.auth.replace('auth.ops.sys.', `auth.production.harbour.`)}/account-recovery`);
     await visitor.getByRole('button', { name: 'Recover the account' }).waitFor();
     await visitor.close();
   });

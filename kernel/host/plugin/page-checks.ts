@@ -9,8 +9,7 @@ type Part = BoardSection | RecordTab | PageDecl;
 /** Checks what pages name: routes, members of rows, events, other pages. A page that passes opens in a browser. */
 export function checkPages(manifest: Manifest, add: Add): void {
   const { inbox, firstSteps } = manifest;
-  if (firstSteps !== undefined && !(firstSteps.page in manifest.pages))
-    add('E055', 'firstSteps.page', `No page '${firstSteps.page}'.`, `Use one of: ${Object.keys(manifest.pages).join(', ')}.`);
+  if (firstSteps !== undefined && !(firstSteps.page in manifest.pages)) add('E055', 'firstSteps.page', `No page '${firstSteps.page}'.`, `Use one of: ${Object.keys(manifest.pages).join(', ')}.`);
   if (inbox) {
     for (const member of ['list', 'unread', 'read', 'readAll'] as const)
       if (!(inbox[member] in manifest.routes)) add('E055', `inbox.${member}`, `No route '${inbox[member]}'.`, `Use one of: ${Object.keys(manifest.routes).join(', ')}.`);
