@@ -77,7 +77,6 @@ export const pages = {
       { field: 'channel', label: 'Channel' },
       { field: 'version', label: 'Version' },
       { field: 'visibility', label: 'Seen by', as: 'status' },
-      { field: 'categories', label: 'Categories', as: 'json' },
       { field: 'published_at', label: 'Published', as: 'datetime' },
       { field: 'listing_id', label: 'Listing', as: 'code' },
     ],
@@ -92,11 +91,14 @@ export const pages = {
     tabs: [
       {
         label: 'Roles',
-        kind: 'detail',
-        fields: [
-          { field: 'roles', label: 'Roles', as: 'json' },
-          { field: 'default_signup_role', label: 'Role of who signs up', as: 'code' },
-          { field: 'onboarding', label: 'Steps before an install', as: 'json' },
+        kind: 'table',
+        source: 'listingRoles',
+        key: 'name',
+        empty: 'It brings no roles: whoever may sign in may do everything in it.',
+        columns: [
+          { field: 'name', label: 'Role', as: 'code' },
+          { field: 'scopes', label: 'May do' },
+          { field: 'signup', label: 'Given to who signs up', as: 'bool' },
         ],
       },
       {
@@ -110,8 +112,15 @@ export const pages = {
       },
       {
         label: 'Images',
-        kind: 'detail',
-        fields: [{ field: 'media', label: 'Images', as: 'json' }],
+        kind: 'table',
+        source: 'listingImages',
+        key: 'role',
+        empty: 'It has no images. Add an icon with the button above.',
+        columns: [
+          { field: 'role', label: 'Shows', as: 'status' },
+          { field: 'resolution', label: 'Resolution' },
+          { field: 'storage_key', label: 'Object', as: 'code' },
+        ],
       },
       {
         label: 'Versions',
@@ -126,22 +135,30 @@ export const pages = {
           { field: 'published_at', label: 'Published', as: 'datetime' },
         ],
       },
-      { label: 'Description', kind: 'detail', fields: [{ field: 'description', label: 'Description' }] },
+      {
+        label: 'Description',
+        kind: 'detail',
+        fields: [
+          { field: 'description', label: 'Description' },
+          { field: 'categories', label: 'Categories', as: 'json' },
+          { field: 'onboarding', label: 'Steps before an install', as: 'json' },
+        ],
+      },
     ],
   },
-  install: { kind: 'form', icon: 'bolt', title: 'Install', description: 'Installs an application into this environment. Its secret is shown once, after the install', nav: 3, submit: 'install' },
   instances: {
     kind: 'table',
     icon: 'layers',
     title: 'Installed',
-    description: 'Applications of this environment',
-    nav: 4,
+    description: 'Applications of this environment. The secret of one is shown once, when it is installed or changed: copy it then',
+    nav: 3,
     source: 'listInstances',
     key: 'instance_id',
     open: 'instance',
     filters: ['status'],
     live: [...instanceEvents, ...domainEvents],
-    empty: 'Nothing is installed here yet. Choose an application on the page Install.',
+    empty: 'Nothing is installed here yet. Install an application with the button above.',
+    actions: [{ route: 'install', label: 'Install an application', then: 'show' }],
     columns: [
       { field: 'name', label: 'Name' },
       { field: 'app_slug', label: 'Application', as: 'code' },
@@ -171,8 +188,8 @@ export const pages = {
       { field: 'instance_id', label: 'Instance', as: 'code' },
     ],
     actions: [
-      { route: 'bindDomain', label: 'Use a domain', when: { field: 'status', is: 'active' }, then: 'show' },
-      { route: 'checkDomain', label: 'Check the domain', when: { field: 'status', is: 'active' }, then: 'show' },
+      { route: 'useDomain', label: 'Use a domain', when: { field: 'status', is: 'active' } },
+      { route: 'checkDomain', label: 'Check the domain', when: { field: 'status', is: 'active' } },
       { route: 'unbindDomain', label: 'Give the domain up', tone: 'warn', confirm: '{name} answers on its default host afterwards.', when: { field: 'status', is: 'active' } },
       { route: 'rotateSecret', label: 'New secret', tone: 'warn', confirm: 'The present secret of {name} is worth nothing afterwards.', when: { field: 'status', is: 'active' }, then: 'show' },
       {
@@ -204,10 +221,13 @@ export const pages = {
       },
       {
         label: 'Access',
-        kind: 'detail',
-        fields: [
-          { field: 'roles', label: 'Roles', as: 'json' },
-          { field: 'groups', label: 'Groups', as: 'json' },
+        kind: 'table',
+        source: 'instanceAccess',
+        key: 'name',
+        empty: 'It has no roles and no groups.',
+        columns: [
+          { field: 'kind', label: 'Kind', as: 'status' },
+          { field: 'name', label: 'Name', as: 'code' },
         ],
       },
     ],

@@ -6,6 +6,7 @@ import { statistics } from '@platform/statistics/contract';
 import { storage } from '@platform/storage/contract';
 import { workflow } from '@platform/workflow/contract';
 import { appStore } from '../contract/index.ts';
+import type { InstanceRow } from './instances/instance-row.ts';
 import { servicesOf } from './services.ts';
 import { viewerOf } from './listings/listing-row.ts';
 import { figuresOf } from './usage/figures.ts';
@@ -17,6 +18,7 @@ export default definePlugin(appStore, {
   setup(ctx) {
     const parts = servicesOf(ctx);
     const { announcement, bindings, counters, environments, hosts, installs, instances, listings, media, onboarding, recheck, releases, runtime, secrets, setups, uninstalls, usage } = parts;
+    const allowed = ({ manifest }: InstanceRow, fqdn: string) => setups.requireCallback(manifest.oauth_defaults.redirect_uris, fqdn);
     const follow = async (envId: string) => {
       runtime.forget(envId);
       await environments.follow(envId);
@@ -34,20 +36,23 @@ export default definePlugin(appStore, {
         listingRows: ({ caller, env, query }) => listings.list(caller, env, query),
         listingRow: ({ caller, env, params }) => listings.get(caller, env, params.listing_id),
         listingVersions: ({ caller, env, params }) => listings.versions(viewerOf(caller, env), params.listing_id),
+        listingRoles: ({ caller, env, params }) => listings.roles(viewerOf(caller, env), params.listing_id),
+        listingImages: async ({ caller, env, params }) => ({ items: (await listings.seen(viewerOf(caller, env), params.listing_id)).media }),
         publishListing: request => listings.to('published', request),
         deprecateListing: request => listings.to('deprecated', request),
         archiveListing: request => listings.to('archived', request),
 
         setup: ({ body, caller, env }) => setups.setup(body, { caller, env }),
-        install: ({ body: { listing_id, name, slug, custom_domain, ...wish }, caller, env }) =>
-          setups.setup({ listing_id, instance: { name, slug }, ...wish, ...(custom_domain ? { custom_domain } : {}) }, { caller, env }),
+        install: request => setups.install(request),
         listInstances: ({ env, query: { envId: _env, ...query } }) => instances.list(env, query),
         getInstance: ({ env, params }) => instances.get(env, params.instance_id),
         deleteInstance: request => uninstalls.uninstall(request),
         rotateSecret: request => secrets.rotate(request),
-        bindDomain: request => bindings.bind(request, ({ manifest }, fqdn) => setups.requireCallback(manifest.oauth_defaults.redirect_uris, fqdn)),
+        bindDomain: request => bindings.bind(request, allowed),
+        useDomain: ({ params, env, body, caller }) => bindings.bind({ params, env, body, caller }, allowed),
         getDomain: ({ env, params }) => bindings.get(env, params.instance_id),
         unbindDomain: request => bindings.unbind(request),
+        instanceAccess: ({ env, params }) => instances.access(env, params.instance_id),
         checkDomain: request => bindings.check(request),
         instanceDomains: ({ env, params }) => bindings.of(env, params.instance_id),
         installableListings: ({ caller, env }) => releases.installable(caller, env),

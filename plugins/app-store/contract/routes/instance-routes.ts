@@ -1,6 +1,6 @@
 import { del, get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { DomainBind, DomainBinding } from '../schema/domain.ts';
-import { Install, Installed, Instance, InstanceStatus, OauthClient, Setup } from '../schema/instance.ts';
+import { Install, Installed, Instance, InstanceStatus, OauthClient, Setup, ShownInstall } from '../schema/instance.ts';
 
 const all = '/v1/app/admin/instances' as const;
 const one = `${all}/{instance_id}` as const;
@@ -63,7 +63,7 @@ export const instanceRoutes = {
   }),
 
   // What pages do and choose from.
-  install: post('/v1/app/admin/install', { summary: 'Install', ...installs, body: Install, hidden: true }),
+  install: post('/v1/app/admin/install', { summary: 'Install', ...installs, body: Install, returns: ShownInstall, hidden: true }),
   installableListings: get('/v1/app/admin/installable', {
     summary: 'Listings that can be installed here',
     ...reads,
@@ -75,6 +75,23 @@ export const instanceRoutes = {
     ...reads,
     returns: Type.Object({ items: Type.Array(Type.Object({ value: Type.String(), label: Type.String() })) }),
     problems: ['tenant_not_installable', 'neighbour_unavailable'],
+    hidden: true,
+  }),
+  instanceAccess: get(`${one}/access`, {
+    summary: 'Its roles and groups at the identity service',
+    ...reads,
+    returns: Type.Object({ items: Type.Array(Type.Object({ name: Type.String(), kind: Type.Union([Type.Literal('role'), Type.Literal('group')]) })) }),
+    problems: ['instance_not_found'],
+    hidden: true,
+  }),
+  useDomain: post(`${one}/domain`, {
+    summary: 'Ask for a domain',
+    ...administers,
+    idempotency: 'own',
+    body: Type.Pick(DomainBind, ['fqdn']),
+    returns: DomainBinding,
+    problems: [...binds, 'binding_exists', 'redirect_uri_not_allowed'],
+    emits: ['platform:app:domain:bound'],
     hidden: true,
   }),
   checkDomain: post(`${one}/domain-check`, {

@@ -83,6 +83,22 @@ export const listingRoutes = {
     problems: ['listing_not_found'],
     hidden: true,
   }),
+  listingRoles: get('/v1/app/admin/listings/{listing_id}/roles', {
+    summary: 'Roles that a listing brings, and what each may do',
+    gate: { any: ['app:listings:read', 'app:listings:admin'] },
+    env: 'own',
+    returns: Type.Object({ items: Type.Array(Type.Object({ name: Type.String(), scopes: Type.String(), signup: Type.Boolean() })) }),
+    problems: ['listing_not_found'],
+    hidden: true,
+  }),
+  listingImages: get('/v1/app/admin/listings/{listing_id}/images', {
+    summary: 'Images of a listing',
+    gate: { any: ['app:listings:read', 'app:listings:admin'] },
+    env: 'own',
+    returns: Type.Object({ items: Type.Array(Media) }),
+    problems: ['listing_not_found'],
+    hidden: true,
+  }),
   // Pages only post (G-K-18): what a listing goes on to, one route for each.
   publishListing: post(`${one}/publish`, {
     summary: 'Offer it for installing',

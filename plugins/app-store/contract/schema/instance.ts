@@ -76,3 +76,12 @@ export const Installed = Type.Object({
   domain_binding: nullable(DomainBinding),
 });
 export type Installed = Static<typeof Installed>;
+/** The same as a page shows it: what has to be copied comes first. */
+export const ShownInstall = Type.Object({
+  client_secret: Type.Optional(Type.String()),
+  client_id: nullable(Type.String()),
+  host: Type.String(),
+  status: InstanceStatus,
+  sdk_snippet: nullable(Type.String()),
+});
+export type ShownInstall = Static<typeof ShownInstall>;

@@ -20,7 +20,9 @@ export const OauthDefaults = Type.Object({
 export const MediaRole = Type.Union([Type.Literal('icon'), Type.Literal('hero'), Type.Literal('screenshot')], { title: 'What it shows' });
 export const Media = Type.Object({ role: MediaRole, resolution: Type.String(), storage_key: Type.String() });
 export type Media = Static<typeof Media>;
-export const ContentType = Type.Union([Type.Literal('image/png'), Type.Literal('image/jpeg'), Type.Literal('image/webp')], { title: 'Kind of image' });
+export const ContentType = Type.Union([Type.Literal('image/png', { title: 'PNG' }), Type.Literal('image/jpeg', { title: 'JPEG' }), Type.Literal('image/webp', { title: 'WebP' })], {
+  title: 'Kind of image',
+});
 export type ContentType = Static<typeof ContentType>;
 
 /** What its developer says of a listing and may say anew. */
@@ -29,7 +31,7 @@ const said = {
   summary: Type.String({ title: 'In a sentence', maxLength: 200, default: '' }),
   description: Type.String({ title: 'Description', maxLength: 10_000, default: '' }),
   categories: Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,39}$' }), { title: 'Categories', maxItems: 10, uniqueItems: true }),
-  backend_url: Type.String({ ...Address, title: 'Backend address', description: 'Where the application runs; the platform does not run it' }),
+  backend_url: Type.String({ ...Address, title: 'Backend address', widget: 'text', description: 'Where the application runs; the platform does not run it' }),
   dcr_supported: Type.Boolean({ title: 'Registers clients itself', default: false }),
   oauth_defaults: Type.Object(OauthDefaults.properties, { title: 'OAuth defaults' }),
   visibility: Visibility,

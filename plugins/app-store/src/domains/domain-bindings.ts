@@ -34,7 +34,7 @@ export class DomainBindings {
   }
 
   /** Asks for a domain, or has DNS looked at, by what the body holds. */
-  async bind({ params, env, body, caller }: Of<'bindDomain'>, requireCallback: (row: InstanceRow, fqdn: string) => void): Promise<Reply<DomainBinding>> {
+  async bind({ params, env, body, caller }: Pick<Of<'bindDomain'>, 'params' | 'env' | 'body' | 'caller'>, requireCallback: (row: InstanceRow, fqdn: string) => void): Promise<Reply<DomainBinding>> {
     const instance = await this.#active(env, params.instance_id);
     const { fqdn, txt_record, cname_token, cname_target } = body;
     const alias = cname_token !== undefined && cname_target !== undefined;

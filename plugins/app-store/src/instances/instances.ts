@@ -35,6 +35,11 @@ export class Instances {
     return instanceOf(await this.of(envId, instanceId));
   }
 
+  async access(envId: string, instanceId: string): Promise<{ items: { name: string; kind: 'role' | 'group' }[] }> {
+    const { roles, groups } = await this.of(envId, instanceId);
+    return { items: [...roles.map(name => ({ name, kind: 'role' as const })), ...groups.map(name => ({ name, kind: 'group' as const }))] };
+  }
+
   /** One of an environment; one of another is not there. */
   async of(envId: string, instanceId: string): Promise<InstanceRow> {
     const row = isId(instanceId) ? await this.find(instanceId) : undefined;

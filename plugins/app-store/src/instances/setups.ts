@@ -1,8 +1,8 @@
 import { type Caller, reply, type Reply, SYSTEM } from '@platform/sdk';
 import type { DomainBinding } from '../../contract/schema/domain.ts';
-import type { Installed, Setup } from '../../contract/schema/instance.ts';
+import type { Installed, Setup, ShownInstall } from '../../contract/schema/instance.ts';
 import type { Listing } from '../../contract/schema/listing.ts';
-import { brokenConstraint, type Ctx, nameOf } from '../context.ts';
+import { brokenConstraint, type Ctx, nameOf, type Of } from '../context.ts';
 import type { DomainBindings } from '../domains/domain-bindings.ts';
 import type { Releases } from '../listings/releases.ts';
 import { groupsOf, rolesOf } from '../provisioning/access-names.ts';
@@ -57,6 +57,18 @@ export class Setups {
     }
     const installed = await installs.complete(row.instance_id, caller);
     return reply({ ...this.#shown(installed), domain_binding: binding }, { status: 201, headers: { location: this.#location(row), 'cache-control': 'no-store' } });
+  }
+
+  /** The same for the form of a page. */
+  async install({ body, caller, env }: Of<'install'>): Promise<Reply<ShownInstall>> {
+    const { listing_id, name, slug, custom_domain, ...wish } = body;
+    const { value, ...answer } = await this.setup({ listing_id, instance: { name, slug }, ...wish, ...(custom_domain ? { custom_domain } : {}) }, { caller, env });
+    const { instance, oauth_client, sdk_snippet } = value;
+    const secret = oauth_client?.client_secret;
+    return reply(
+      { ...(secret === undefined ? {} : { client_secret: secret }), client_id: oauth_client?.client_id ?? null, host: instance.domain, status: instance.status, sdk_snippet },
+      { ...answer },
+    );
   }
 
   /** Before anything is made: people must be able to come back (APP-062). */

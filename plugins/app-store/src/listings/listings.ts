@@ -68,6 +68,11 @@ export class Listings {
     return { items };
   }
 
+  async roles(viewer: Viewer, listingId: string): Promise<{ items: { name: string; scopes: string; signup: boolean }[] }> {
+    const { roles, default_signup_role } = await this.seen(viewer, listingId);
+    return { items: roles.map(({ name, scopes }) => ({ name, scopes: scopes.join(', '), signup: name === default_signup_role })) };
+  }
+
   async create({ env, body, caller }: Of<'createListing'>): Promise<Reply<Listing>> {
     const { clock, db, platform } = this.#ctx;
     const content = contentOf(body);
