@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { type Execution, GuestPool } from '../src/isolation/guest-pool.ts';
-import { ASK, ECHO, GROW, metered, RECURSE, SPIN, TRAP, wat } from './fixtures/guests.ts';
+import { ASK, COUNTERS, crashes, ECHO, GROW, metered, RECURSE, SPIN, TRAP, wat } from './fixtures/guests.ts';
 
 const said: object[] = [];
 const pool = new GuestPool({ processes: 2, pages: 1_024, heapMb: 96, log: (fields, message) => void said.push({ ...fields, message }) });
@@ -22,10 +22,7 @@ const run = (bytes: Uint8Array, more: Partial<Execution> = {}) =>
     call: async ({ body }) => ({ body, fuel: 1_000 }),
     ...more,
   });
-/** The globals that the process looks for, and no metering. */
-const UNMETERED = wat(
-  '(global (export "$rt.fuel") (mut i64) (i64.const 0)) (global (export "$rt.depth") (mut i32) (i32.const 9)) (func (export "hook") (param i32 i32) (result i64) (loop (br 0)) (i64.const 0))',
-);
+const UNMETERED = wat(`${COUNTERS} (func (export "hook") (param i32 i32) (result i64) (loop (br 0)) (i64.const 0))`);
 const text = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString();
 
 test('FUN-003 fuel is exact: the same guest with the same input pays the same every time, and ends where it is used up', async () => {
@@ -83,6 +80,17 @@ test('a guest that holds the thread past its deadline is killed and named; whoev
   expect(others.map(({ output }) => text(output))).toEqual(Array.from({ length: 8 }, () => '{"a":1}'));
   expect(pool.figures.respawned).toBe(before + 1);
   expect(said.at(-1)).toMatchObject({ module: 'hog' });
+});
+
+test('a guest that ends the engine takes nobody along: it is named, its process is replaced, and static caps refuse it in the first place', async () => {
+  expect(() => metered(crashes())).toThrow(/branch targets/);
+  const [before, logged] = [pool.figures.respawned, said.length];
+  const crash = run(ECHO, { module: 'crash', program: { kind: 'core', bytes: crashes(COUNTERS) }, timeoutMs: 30_000 });
+  const others = await Promise.all(Array.from({ length: 8 }, () => run(ECHO)));
+  expect(await crash).toMatchObject({ fault: { code: 'trap', detail: expect.stringMatching(/^The engine ended: Fatal error/) }, broke: true });
+  expect(others.map(({ output }) => text(output))).toEqual(Array.from({ length: 8 }, () => '{"a":1}'));
+  expect(pool.figures.respawned).toBe(before + 1);
+  expect(said.slice(logged)).toEqual([expect.objectContaining({ module: 'crash' })]);
 });
 
 test('FUN-005 the process of a guest has no file system, network, children or code from strings', async () => {

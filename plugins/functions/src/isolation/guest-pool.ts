@@ -116,7 +116,7 @@ export class GuestPool implements AsyncDisposable {
 
   #process(slot: Slot): LockedProcess {
     const { pages, heapMb } = this.#options;
-    return new LockedProcess({ pages, heapMb, heard: message => this.#heard(slot, message), died: said => this.#lost(slot, `The engine ended: ${said.split('\n')[0] || 'without a word'}`) });
+    return new LockedProcess({ pages, heapMb, heard: message => this.#heard(slot, message), died: said => this.#lost(slot, `The engine ended: ${wordsOf(said) ?? 'without a word'}`) });
   }
 
   #heard(slot: Slot, message: FromGuest): void {
@@ -211,6 +211,12 @@ export class GuestPool implements AsyncDisposable {
   }
 }
 
+/** The first line of what a dying engine says that has words; V8 frames them with `#`. */
+const wordsOf = (said: string): string | undefined =>
+  said
+    .split('\n')
+    .map(line => line.replace(/^[#\s]+/, ''))
+    .find(line => /\w/.test(line));
 const detail = (timeoutMs: number): string => `It took longer than ${timeoutMs} ms.`;
 const failed = (code: Failure, said: string, durationMs: number): Outcome => ({ fault: { code, detail: said }, fuelUsed: 0, memoryBytes: 0, durationMs, logs: [] });
 
