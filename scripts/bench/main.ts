@@ -8,6 +8,7 @@ import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
 import { doorRows } from './doors.ts';
 import { edgeRows } from './edge.ts';
+import { functionRows } from './functions.ts';
 import { fleetRows } from './fleet.ts';
 import { identityRows } from './identity.ts';
 import { platformRows } from './platform.ts';
@@ -17,6 +18,7 @@ import { resolveRows } from './resolve.ts';
 import { routerRows } from './router.ts';
 import { line, type Row, type Suite, table } from './row.ts';
 import { signInPageRows } from './signin.ts';
+import { wasmSpecRows } from './wasm-spec.ts';
 
 const SUITES: Readonly<Record<string, Suite>> = {
   policy: policyRows,
@@ -38,6 +40,8 @@ const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   'identity-long': { suite: identityRows, about: 'a thousand environments, about five minutes' },
   'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
   fleet: { suite: fleetRows, about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer' },
+  functions: { suite: functionRows, about: 'beside @extism/extism, about two minutes' },
+  'wasm-spec': { suite: wasmSpecRows, about: 'the WebAssembly specification’s suite and 1,500 generated modules, about two minutes' },
   'bus-long': { suite: busRows, about: 'beside NATS, RabbitMQ, pg-boss and graphile-worker, about ten minutes' },
 };
 const HELP = `npm run bench [NAME]

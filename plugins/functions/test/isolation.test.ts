@@ -1,3 +1,6 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { type Execution, GuestPool } from '../src/isolation/guest-pool.ts';
 import { ASK, COUNTERS, crashes, ECHO, GROW, metered, RECURSE, SPIN, TRAP, wat } from './fixtures/guests.ts';
@@ -6,6 +9,13 @@ const said: object[] = [];
 const pool = new GuestPool({ processes: 2, pages: 1_024, heapMb: 96, log: (fields, message) => void said.push({ ...fields, message }) });
 afterAll(() => pool[Symbol.asyncDispose]());
 
+const isThere = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
 const input = Buffer.from('{"a":1}');
 let number = 0;
 const run = (bytes: Uint8Array, more: Partial<Execution> = {}) =>
@@ -60,6 +70,17 @@ test('FUN-003 a call that never comes back ends at the deadline, and the process
   expect([text((await run(ECHO)).output), pool.figures.respawned]).toEqual(['{"a":1}', before]);
 });
 
+test('FUN-003 a guest in an endless loop gives way to others, slice by slice, and ends at its deadline without its process', async () => {
+  const before = pool.figures.respawned;
+  const ended: string[] = [];
+  const spins = Array.from({ length: 4 }, () => run(SPIN, { fuel: Number.MAX_SAFE_INTEGER, timeoutMs: 400 }).then(outcome => (ended.push('spin'), outcome)));
+  const others = Promise.all(Array.from({ length: 16 }, () => run(ECHO).then(() => ended.push('echo'))));
+  for (const outcome of await Promise.all(spins)) expect(outcome).toMatchObject({ fault: { code: 'execution_timeout' } });
+  await others;
+  expect(ended).toEqual([...Array.from({ length: 16 }, () => 'echo'), ...Array.from({ length: 4 }, () => 'spin')]);
+  expect(pool.figures.respawned).toBe(before);
+});
+
 test('a guest that holds the thread past its deadline is killed and named; whoever shared its process begins anew', async () => {
   const before = pool.figures.respawned;
   // Without metering nothing but its death ends it.
@@ -104,6 +125,16 @@ test('FUN-005 the process of a guest has no file system, network, children or co
     strings: 'EvalError',
     environment: 0,
   });
+});
+
+test('processes of guests end with their parent, however it ends and whatever they do', async () => {
+  const parent = fork(fileURLToPath(new URL('./fixtures/pool-process.ts', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const [pids] = (await once(parent, 'message')) as [number[]];
+  expect(pids).toHaveLength(2);
+  const alive = () => pids.filter(pid => isThere(pid));
+  expect(alive()).toEqual(pids);
+  parent.kill('SIGKILL');
+  await expect.poll(alive, { timeout: 10_000 }).toEqual([]);
 });
 
 test('an execution whose process cannot even start ends with a fault, and so does the next', async () => {

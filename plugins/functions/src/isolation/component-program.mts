@@ -59,6 +59,10 @@ class ComponentInstance implements GuestInstance {
     return { fuel: this.fuel, depth: this.depth };
   }
 
+  sliced(): boolean {
+    return false;
+  }
+
   /** An instance of one of its modules, which starts as it would have started by itself. */
   add(instance: WebAssembly.Instance): WebAssembly.Instance {
     for (const each of Object.values(instance.exports)) if (each instanceof WebAssembly.Memory) this.memory = each;

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { ComponentProgram } from './component-program.mts';
-import { CoreProgram } from './core-program.mts';
+import { CoreProgram, suspendingFunction } from './core-program.mts';
 import { Guest, type GuestProgram } from './guest.mts';
 import type { FromGuest, Program, ToGuest } from './wire.mts';
 
@@ -21,10 +21,13 @@ function enter(id: number): void {
   writeSync(MARK, new Uint8Array(mark.buffer), 0, 8, 0);
 }
 
+/** What every sliced instance calls with its number when its slice is used up. */
+const askForMore = suspendingFunction(async number => running.get(number)?.slice());
+
 function load(module: string, program: Program): void {
   if (programs.size >= MAX_MODULES) programs.delete(programs.keys().next().value as string);
   try {
-    programs.set(module, program.kind === 'core' ? new CoreProgram(program.bytes) : new ComponentProgram(program));
+    programs.set(module, program.kind === 'core' ? new CoreProgram(program.bytes, askForMore) : new ComponentProgram(program));
   } catch (error) {
     programs.set(module, error as Error);
   }

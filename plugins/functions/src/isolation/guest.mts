@@ -1,5 +1,7 @@
 import type { Answer, Done, FaultCode, FromGuest, Run } from './wire.mts';
 
+/** Instructions after which others have their turn: about a millisecond. */
+const SLICE = 1_000_000n;
 const MAX_LOGS = 50;
 const MAX_LOG = 1_024;
 const PAGE = 65_536;
@@ -15,6 +17,8 @@ export interface GuestInstance {
   readonly fuel: WebAssembly.Global<'i64'>;
   readonly depth: WebAssembly.Global<'i32'>;
   readonly memory: WebAssembly.Memory | undefined;
+  /** Whether it asks for its fuel in slices, by the number that it is given. */
+  sliced(number: number): boolean;
   /** Initializes the instance, which has its fuel by now, and calls its hook. */
   call(hook: string, input: Uint8Array): Promise<Uint8Array>;
 }
@@ -27,6 +31,8 @@ export interface GuestHost {
   ask<T>(name: string, body: () => Uint8Array, length: number, put: (answer: Uint8Array) => T, otherwise: T): Promise<T>;
   /** The instance as soon as there is one: what is charged before it is complete is charged to it. */
   begin(instance: GuestInstance): void;
+  /** Has code run that cannot wait: it has all its fuel at once. */
+  whole<T>(work: () => T): T;
   /** What ends the execution with a fault of this kind. */
   fail(code: FaultCode, detail: string): Error;
 }
@@ -41,6 +47,8 @@ export class Guest implements GuestHost {
   #instance: GuestInstance | undefined;
   #fault: Fault | undefined;
   #calls = 0;
+  /** Fuel that the instance has not been given yet. */
+  #rest = 0n;
 
   constructor(run: Run, { say, enter }: { say: (message: FromGuest) => void; enter: () => void }) {
     [this.#run, this.#say, this.#enter] = [run, say, enter];
@@ -60,7 +68,7 @@ export class Guest implements GuestHost {
       this.#fault ??= this.#read(error);
     }
     for (const { reject } of this.#waiting.values()) reject(new Error('the execution is over'));
-    const left = this.#instance ? Number(this.#instance.fuel.value) : this.#run.fuel;
+    const left = this.#instance ? Number(this.#instance.fuel.value + this.#rest) : this.#run.fuel;
     return {
       type: 'done',
       id: this.#run.id,
@@ -79,7 +87,7 @@ export class Guest implements GuestHost {
     this.#enter();
     const output = await instance.call(this.#run.hook, this.#run.input);
     if (this.#fault) throw new Error(this.#fault.detail);
-    if (instance.fuel.value < 0n) throw new Error('fuel');
+    if (instance.fuel.value + this.#rest < 0n) throw new Error('fuel');
     if (output.length > this.#run.maxOutput) throw this.fail('trap', `The result has ${output.length} bytes, at most ${this.#run.maxOutput} are taken.`);
     return output;
   }
@@ -88,6 +96,35 @@ export class Guest implements GuestHost {
     if (this.#instance) return;
     this.#instance = instance;
     instance.fuel.value = BigInt(this.#run.fuel);
+    if (instance.sliced(this.#run.id)) this.#divide(instance);
+  }
+
+  /** Leaves the instance one slice, and keeps the rest. */
+  #divide({ fuel }: GuestInstance): void {
+    this.#rest += fuel.value;
+    fuel.value = this.#rest < SLICE ? this.#rest : SLICE;
+    this.#rest -= fuel.value;
+  }
+
+  /** The instance has used up its slice: others run, then it gets another. One without fuel, or too deep, gets none and traps. */
+  async slice(): Promise<void> {
+    const instance = this.#instance as GuestInstance;
+    if (this.#rest <= 0n || instance.depth.value < 0) return;
+    await new Promise(resolve => setImmediate(resolve));
+    this.#enter();
+    if (this.#rest > 0n) this.#divide(instance);
+  }
+
+  whole<T>(work: () => T): T {
+    const { fuel } = this.#instance as GuestInstance;
+    fuel.value += this.#rest;
+    const divided = this.#rest > 0n;
+    this.#rest = 0n;
+    try {
+      return work();
+    } finally {
+      if (divided) this.#divide(this.#instance as GuestInstance);
+    }
   }
 
   log(text: () => Uint8Array, length: number): void {
@@ -144,6 +181,7 @@ export class Guest implements GuestHost {
   }
 
   #stop(): void {
+    this.#rest = 0n;
     if (this.#instance) this.#instance.fuel.value = -1n;
   }
 
@@ -152,7 +190,7 @@ export class Guest implements GuestHost {
     const said = error instanceof Error ? error.message : String(error);
     const instance = this.#instance;
     if (instance && instance.depth.value < 0) return faultOf('trap', 'Calls are nested too deeply.');
-    if (instance && instance.fuel.value < 0n) return faultOf('fuel_exhausted', `The fuel of ${this.#run.fuel} instructions is used up.`);
+    if (instance && instance.fuel.value + this.#rest < 0n) return faultOf('fuel_exhausted', `The fuel of ${this.#run.fuel} instructions is used up.`);
     if (error instanceof RangeError && /call stack/.test(said)) return faultOf('trap', 'Calls are nested too deeply.');
     if (error instanceof RangeError) return faultOf('memory_exceeded', said);
     // Whether so much of the memory is in use that what failed most likely failed for want of more.

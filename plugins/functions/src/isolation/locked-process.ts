@@ -20,7 +20,6 @@ export interface LockedProcessOptions {
 /** A child process that runs guests and can do nothing else. */
 export class LockedProcess implements Disposable {
   readonly #child: ChildProcess;
-  readonly #folder: string;
   readonly #mark: number;
   readonly loaded = new Set<string>();
   #said = '';
@@ -28,11 +27,11 @@ export class LockedProcess implements Disposable {
   #disposed = false;
 
   constructor({ pages, heapMb, heard, died }: LockedProcessOptions) {
-    this.#folder = mkdtempSync(join(tmpdir(), 'platform-guest-'));
-    this.#mark = openSync(join(this.#folder, 'mark'), 'w+', 0o600);
+    this.#mark = unnamedFile();
     this.#child = spawn(process.execPath, [...walls([dirname(PROGRAM)], { pages, heapMb }), PROGRAM], {
-      env: {},
-      cwd: this.#folder,
+      // One arena for all threads, so that little is held when nothing runs.
+      env: { MALLOC_ARENA_MAX: '1' },
+      cwd: dirname(PROGRAM),
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', this.#mark],
       serialization: 'advanced',
     });
@@ -74,7 +73,16 @@ export class LockedProcess implements Disposable {
     this.#ended = true;
     this.kill();
     closeSync(this.#mark);
-    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** An open file that nobody else can name, and that is gone with whoever has it open. */
+function unnamedFile(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'platform-guest-'));
+  try {
+    return openSync(join(folder, 'mark'), 'w+', 0o600);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -88,4 +96,8 @@ export const walls = (folders: readonly string[], { pages, heapMb }: { pages: nu
   `--wasm-max-mem-pages=${pages}`,
   '--disallow-code-generation-from-strings',
   '--no-addons',
+  // Small while idle: there are several of them.
+  '--max-semi-space-size=4',
+  '--single-threaded-gc',
+  '--v8-pool-size=1',
 ];

@@ -16,11 +16,13 @@ export interface MeterGlobals {
   readonly depth: number;
   /** The number of a type that takes nothing and gives these results. */
   readonly typeOf: (signature: Signature) => number;
+  /** Where a function asks for its next slice of fuel, and the global that says who asks; without them it ends where its fuel does. */
+  readonly slice?: { readonly table: number; readonly type: number; readonly guest: number } | undefined;
 }
 
 const GROW_COST = 1_000;
 const EMPTY = 0x40;
-const [UNREACHABLE, BLOCK, IF, END] = [0x00, 0x02, 0x04, 0x0b];
+const [UNREACHABLE, BLOCK, IF, END, CALL_INDIRECT] = [0x00, 0x02, 0x04, 0x0b, 0x11];
 const [LOCAL_GET, LOCAL_SET, LOCAL_TEE, GLOBAL_GET, GLOBAL_SET, I32_CONST, I64_CONST] = [0x20, 0x21, 0x22, 0x23, 0x24, 0x41, 0x42];
 const [I64_LT_S, I32_ADD, I32_SUB, I64_SUB, I64_OR, I64_SHR_U, I64_EXTEND_S, I64_EXTEND_U] = [0x53, 0x6a, 0x6b, 0x7d, 0x84, 0x88, 0xac, 0xad];
 const FREE: ReadonlySet<Instruction['kind']> = new Set(['free', 'block', 'loop', 'end', 'else', 'try', 'catch', 'delegate']);
@@ -221,7 +223,16 @@ class MeteredCode {
     const paid = amount === 0 ? [] : [...this.#get, I64_CONST, ...sleb(amount), I64_SUB, ...this.#set];
     if (!checks) return paid;
     const both = entry && this.#calls ? [LOCAL_GET, ...leb(this.#depth), I64_EXTEND_S, I64_OR] : [];
-    return [...paid, ...this.#get, ...both, I64_CONST, 0, I64_LT_S, IF, EMPTY, ...this.of('save'), UNREACHABLE, END];
+    const isOut = [...this.#get, ...both, I64_CONST, 0, I64_LT_S, IF, EMPTY];
+    return [...paid, ...isOut, ...this.of('save'), ...this.#more(isOut), UNREACHABLE, END, ...(this.#globals.slice ? [END] : [])];
+  }
+
+  /** Asks for more fuel, and goes on in the block after this one where it got some. */
+  #more(isOut: readonly number[]): number[] {
+    const { slice } = this.#globals;
+    if (!slice) return [];
+    const { guest, type, table } = slice;
+    return [GLOBAL_GET, ...leb(guest), I32_CONST, 0, CALL_INDIRECT, ...leb(type), ...leb(table), ...this.of('reload'), ...isOut];
   }
 
   of(kind: Exclude<Edit['kind'], 'charge'>): number[] {

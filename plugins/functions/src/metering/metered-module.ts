@@ -1,5 +1,5 @@
 import { ByteReader, joined, leb, ModuleFault, sleb } from './byte-reader.ts';
-import { FunctionMeter } from './function-meter.ts';
+import { FunctionMeter, type MeterGlobals } from './function-meter.ts';
 import type { Feature } from './instruction.ts';
 import { type ImportedName, type Limits, ModuleSections, SECTION, type Signature } from './module-sections.ts';
 import { withSharedCounters } from './shared-counters.ts';
@@ -18,6 +18,8 @@ export interface MeterOptions {
   readonly capped?: boolean;
   /** Whether fuel and depth are imported, as modules have them that pay together. */
   readonly shared?: boolean;
+  /** Whether it asks for more where its fuel is used up, by the table `$rt.slice`: fuel is then given in slices, and others run between them. */
+  readonly sliced?: boolean;
 }
 export interface Metered {
   readonly bytes: Uint8Array;
@@ -35,6 +37,8 @@ export const RESERVED = '$rt.';
 export const DEPTH = 60_000;
 /** Refused unless somebody says otherwise: what fuel does not bound, or what differs from machine to machine. */
 export const REFUSED: ReadonlySet<Feature> = new Set(['threads', 'relaxed-simd', 'gc', 'multi-memory']);
+/** The type of what asks for more fuel: it takes who asks, and gives nothing. */
+const ASKS = [0x60, 1, 0x7f, 0];
 const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 9, 12, 10, 11];
 
 /**
@@ -42,7 +46,7 @@ const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 9, 12, 10, 11];
  * the module numbers is numbered anew: what is added stands at the end of its space. Throws {@link ModuleFault}. The engine is to be asked first
  * whether the bytes are valid, for a rewrite may hide a fault.
  */
-export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DEPTH, refused = REFUSED, capped = true, shared = false }: MeterOptions = {}): Metered {
+export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DEPTH, refused = REFUSED, capped = true, shared = false, sliced = false }: MeterOptions = {}): Metered {
   const own = new ModuleSections(bytes);
   const sections = shared ? new ModuleSections(withSharedCounters(own)) : own;
   const { spans, exports, imports, functions, types } = sections;
@@ -66,7 +70,8 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
   for (const feature of sections.features) if (refused.has(feature)) throw new ModuleFault('feature_refused', `The module uses ${feature}, which is not taken here.`);
   const added = new AddedTypes(sections);
   const first = shared ? own.importedGlobals : sections.globals;
-  const globals = { fuel: first, depth: first + 1, typeOf: (signature: Signature) => added.numberOf(signature) };
+  const slice = sliced ? { table: sections.wideTables.length, type: added.number(ASKS), guest: sections.globals + (shared ? 0 : 2) } : undefined;
+  const globals = { fuel: first, depth: first + 1, slice, typeOf: (signature: Signature) => added.numberOf(signature) };
   const code = meters.map(each => each.written(globals));
   const written = new Map<number, Uint8Array>();
   for (const [id, { from, to }] of spans) written.set(id, sections.bytes.subarray(from, to));
@@ -76,11 +81,13 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
     [0x7e, 1, 0x42, ...sleb(fuel), 0x0b],
     [0x7f, 1, 0x41, ...sleb(depth), 0x0b],
   ];
-  if (!shared) written.set(SECTION.global, extended(sections, SECTION.global, counters));
+  const more = [...(shared ? [] : counters), ...(slice ? [[0x7f, 1, 0x41, 0, 0x0b]] : [])];
+  if (more.length > 0) written.set(SECTION.global, extended(sections, SECTION.global, more));
   written.set(SECTION.export, extended(sections, SECTION.export, addedExports(sections, globals)));
   written.delete(SECTION.start);
   if (pages !== undefined) bound(sections, written, SECTION.memory, sections.ownMemories, pages);
   if (entries !== undefined) bound(sections, written, SECTION.table, sections.ownTables, entries);
+  if (slice) written.set(SECTION.table, withEntry(written.get(SECTION.table), [0x70, 1, 1, 1]));
   const parts = ORDER.flatMap(id => {
     const content = written.get(id);
     return content === undefined ? [] : [[id, ...leb(content.length)], content];
@@ -99,9 +106,17 @@ function bodiesOf(sections: ModuleSections): { from: number; to: number }[] {
   });
 }
 
-function addedExports({ start }: ModuleSections, { fuel, depth }: { fuel: number; depth: number }): number[][] {
+/** A section's content with one entry more. */
+function withEntry(content: Uint8Array | undefined, entry: readonly number[]): Uint8Array {
+  const reader = content && new ByteReader(content);
+  const count = reader?.u32() ?? 0;
+  return joined([leb(count + 1), reader ? reader.bytes.subarray(reader.at) : [], entry]);
+}
+
+function addedExports({ start }: ModuleSections, { fuel, depth, slice }: Pick<MeterGlobals, 'fuel' | 'depth' | 'slice'>): number[][] {
   const entry = (name: string, kind: number, index: number) => [...leb(RESERVED.length + name.length), ...Buffer.from(RESERVED + name), kind, ...leb(index)];
-  return [entry('fuel', 3, fuel), entry('depth', 3, depth), ...(start === undefined ? [] : [entry('start', 0, start)])];
+  const asking = slice ? [entry('slice', 1, slice.table), entry('guest', 3, slice.guest)] : [];
+  return [entry('fuel', 3, fuel), entry('depth', 3, depth), ...asking, ...(start === undefined ? [] : [entry('start', 0, start)])];
 }
 
 /** A section with more entries at its end. */
@@ -122,11 +137,15 @@ class AddedTypes {
   }
 
   numberOf({ results, resultCount }: Signature): number {
-    const name = results.join();
+    return this.number([0x60, 0, ...leb(resultCount), ...results]);
+  }
+
+  number(type: readonly number[]): number {
+    const name = type.join();
     let number = this.#numbers.get(name);
     if (number === undefined) {
       this.#numbers.set(name, (number = this.#first + this.entries.length));
-      this.entries.push([0x60, 0, ...leb(resultCount), ...results]);
+      this.entries.push([...type]);
     }
     return number;
   }

@@ -42,11 +42,11 @@ function inspectModule(bytes: Uint8Array<ArrayBuffer>, hooks: readonly string[],
   return { imports: imports.map(({ module, name }) => `${module}.${name}`), exports: exports.map(({ name }) => name) };
 }
 
-/** The module as it is run; of a component with `shared`. The engine is asked whether it is valid, for a rewrite may hide a fault. */
+/** The module as it is run, with fuel in slices; of a component with `shared`, where code between its modules cannot wait. The engine is asked whether it is valid, for a rewrite may hide a fault. */
 export function metered(bytes: Uint8Array<ArrayBuffer>, pages: number, shared = false): Metered {
   const head = bytes.subarray(0, 4);
   if (Buffer.compare(head, Buffer.from('\0asm')) !== 0) throw new ModuleFault('not_wasm', 'The bytes are no WebAssembly module.');
-  const made = meter(bytes, { pages, entries: TABLE_ENTRIES, shared });
+  const made = meter(bytes, { pages, entries: TABLE_ENTRIES, shared, sliced: !shared });
   if (!WebAssembly.validate(bytes)) throw new ModuleFault('malformed', 'The module is not valid.');
   return made;
 }
