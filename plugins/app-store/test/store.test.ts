@@ -208,6 +208,17 @@ describe('listings', () => {
       });
       expect([JSON.stringify(change).slice(0, 60), answer.status]).toEqual([JSON.stringify(change).slice(0, 60), 400]);
     }
+    const { listing_id } = listing;
+    for (const path of [
+      `/v1/app/store/listings/%00`,
+      `/v1/app/store/listings/${listing_id}/images/%00`,
+      `/v1/app/store/listings/${listing_id}/images/${'x'.repeat(500)}`,
+      '/v1/app/store/listings?q=%00',
+      '/v1/app/store/listings?category=a%00',
+    ]) {
+      const { status } = await world.host.fetch(path, { persona });
+      expect([path, status >= 400 && status < 500]).toEqual([path, true]);
+    }
     for (const id of ['nothing', 'null', '%00', "1' or '1'='1"]) expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([404, 'listing_not_found']);
     expect(await refusal(by(other.admin).createListing({ targetEnvId: acme.env_id, body: {} as never }))).toEqual([403, 'target_denied']);
   });
