@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,6 +21,8 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
   // The vertical lives outside the repository, as somebody else's code would.
   const verticals = mkdtempSync(join(tmpdir(), 'platform-verticals-'));
   cpSync(fileURLToPath(new URL('../verticals', import.meta.url)), verticals, { recursive: true });
+  // Code that others may read runs as a user of its own, where the platform may choose one.
+  chmodSync(verticals, 0o755);
   const platform = new Platform({ split, pluginDirs: verticals });
   let browser: Browser;
   let ada: Page;
@@ -289,6 +291,8 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await stranger.close();
     expect(theirs).toBe(mine);
     await ada.goto(envUrl);
+    await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
+    await ada.getByRole('status', { name: /Live updates: live/ }).waitFor();
   });
 
   test('8 Ctrl-C stops everything, and the next start has all data', async () => {

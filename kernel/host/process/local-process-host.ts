@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -39,6 +39,7 @@ import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from '../machine/process-usage.ts';
 import type { Releases } from '../machine/releases.ts';
+import { giveHome, type VerticalAccount, verticalAccount } from './vertical-account.ts';
 import { wallFlags } from './walls.ts';
 
 /** A service that this machine can run, and where its code lies. */
@@ -87,6 +88,8 @@ export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: 
 
 const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
 const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
+/** Of a vertical, which writes nowhere else. */
+const FOLDERS = ['keys', 'logs', 'files'];
 const STOP_MS = 10_000;
 const SILENT_MS = 10_000;
 /** Behind input, output, errors, what it is told, and the channel. */
@@ -276,12 +279,13 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     const { dataDir, environment } = this.#options;
     const sockets = Object.entries(this.#sockets.of(manifest, environment));
     const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
-    const flags = manifest.vertical === 'platform' ? [] : this.#walls(service, directory);
+    const { flags, account } = manifest.vertical === 'platform' ? { flags: [] } : this.#walls(service, directory);
     const child = spawn(process.execPath, [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory], {
       env: childEnvironment(manifest, environment, { dataDir, allowed: service.variables }),
       // Files, not pipes: it must be able to go on writing when this process is gone.
       stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
       detached: true,
+      ...account,
     });
     closeSync(output.fd);
     const { pid } = child;
@@ -319,12 +323,15 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   /** Its own folder is all that somebody else's code may write, and it holds nothing of the platform's. */
-  #walls({ manifest }: RunnableService, directory: string): string[] {
-    const { dataDir } = this.#options;
+  #walls({ manifest }: RunnableService, directory: string): { flags: string[]; account?: VerticalAccount } {
+    const { dataDir, log } = this.#options;
     const home = this.#dataDirOf(manifest.id);
-    const folders = ['keys', 'logs', 'files'].map(name => join(home, name));
-    for (const folder of folders) mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return wallFlags({ directory, read: [hostRecord(dataDir)], write: folders, memoryMb: manifest.placement.memory_mb });
+    const account = verticalAccount(manifest.id, [process.execPath, MAIN, dataDir, join(directory, 'package.json')]);
+    if (!account && process.getuid?.() === 0)
+      log.warn({ service_type: manifest.id, directory }, "a vertical runs as the platform's user: others cannot enter its folder, the platform's code or the data folder");
+    giveHome(home, FOLDERS, account);
+    const write = FOLDERS.map(name => join(home, name));
+    return { flags: wallFlags({ directory, read: [hostRecord(dataDir)], write, memoryMb: manifest.placement.memory_mb }), ...(account ? { account } : {}) };
   }
 
   #dataDirOf(service: string): string {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessId, ProcessNews } from '@platform/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -62,7 +62,11 @@ describe('a hostile vertical', () => {
     // Its contract is as hostile as its code: both run in its process.
     await world.vertical('evil', { contract: `await (async () => { ${tries()}; ${write('contract')} })()`, setup: `${tries()}; ${write('setup')}` });
     machine = await world.host({ silentMs: 3_000 });
-    await startReady(machine, 'evil', port);
+    const { pid } = await startReady(machine, 'evil', port);
+    // A user of its own, where the platform may choose one: other processes, and files of other services, are not its.
+    const [uid, own] = [Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]), process.getuid?.() ?? -1];
+    expect(own === 0 ? uid >= 61_184 && uid <= 65_519 : uid === own).toBe(true);
+    expect([statSync(join(dataDir, 'verticals', 'evil')).uid, statSync(join(dataDir, 'verticals', 'evil', 'keys', 'evil', 'database.key')).uid]).toEqual([uid, uid]);
     for (const file of ['contract', 'setup']) {
       const tried = JSON.parse(readFileSync(join(note, file), 'utf8')) as Record<string, string>;
       expect([file, tried]).toMatchObject([file, DENIED]);
@@ -98,6 +102,17 @@ describe('a hostile vertical', () => {
     await expect(readBehindWalls(directory)).rejects.toThrow(/restricted/);
     const quitter = await world.vertical('quitter', { contract: 'process.exit(0)' });
     await expect(readBehindWalls(quitter)).rejects.toThrow('ends its process before it is read');
+  });
+
+  test('F-04 whose folder nobody else may enter runs as the platform does, and is told so', async () => {
+    const directory = await world.vertical('closed');
+    chmodSync(directory, 0o700);
+    const warned: string[] = [];
+    const host = await world.host({ log: { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (_, message) => void warned.push(message) } });
+    const { pid } = await startReady(host, 'closed', port + 3);
+    const root = process.getuid?.() === 0;
+    expect(Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])).toBe(process.getuid?.());
+    expect(warned.some(line => line.startsWith("a vertical runs as the platform's user"))).toBe(root);
   });
 
   test('F-04 whose folder has a link that leads out of it is not started', async () => {

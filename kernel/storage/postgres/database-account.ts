@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
+import { canReach } from '../can-reach.ts';
 import { StorageError } from '../storage-error.ts';
 
 /**
@@ -29,7 +30,7 @@ export function databaseAccount(dataDir: string, home: string, programs: readonl
   const owner = statSync(home, { throwIfNoEntry: false });
   const users = owner === undefined ? knownUsers() : owner.uid === 0 ? [] : [{ uid: owner.uid, gid: owner.gid }];
   for (const user of users) {
-    if (![dirname(dataDir), ...programs].every(path => canReach(path, user.uid, user.gid))) continue;
+    if (![dirname(dataDir), ...programs].every(path => canReach(path, user))) continue;
     chmodSync(dataDir, statSync(dataDir).mode | 0o011);
     return { kind: 'user', spawn: user, prefix: [] };
   }
@@ -81,18 +82,6 @@ function knownUsers(): { uid: number; gid: number }[] {
     const [, , uid, gid] = lines.find(line => line[0] === name) ?? [];
     return Number(uid) > 0 && Number(gid) > 0 ? [{ uid: Number(uid), gid: Number(gid) }] : [];
   });
-}
-
-/** Whether the user may walk to `path` and read or enter it. */
-function canReach(path: string, uid: number, gid: number): boolean {
-  for (let at = path, leaf = true; ; at = dirname(at), leaf = false) {
-    const stat = statSync(at, { throwIfNoEntry: false });
-    if (stat === undefined) return false;
-    const shift = stat.uid === uid ? 6 : stat.gid === gid ? 3 : 0;
-    const wanted = leaf && !stat.isDirectory() ? 0b100 : 0b001;
-    if (((stat.mode >> shift) & wanted) !== wanted) return false;
-    if (at === dirname(at)) return true;
-  }
 }
 
 function namespacesWork(): boolean {
