@@ -221,7 +221,8 @@ export class TaskRunner implements AsyncDisposable {
       await Promise.race([done, late.promise]);
       if (!running.finished && !running.lost) await this.#finish(running);
     } catch (error) {
-      if (!running.finished && !running.lost) await this.#failed(running, error);
+      // Finished in a transaction that did not commit, it is not finished; where that did commit, nothing is left to be marked.
+      if (!running.lost) await this.#failed(running, error);
     } finally {
       this.#running.delete(task.task_id);
       // One place came free: in its own room alone.
@@ -265,7 +266,8 @@ export class TaskRunner implements AsyncDisposable {
       const reason = failureReason(error);
       const isFinal = def.attempts !== 'unlimited' && ((isProblem(error) && error.retry === 'never') || task.attempts >= attemptsOf(def));
       const wait = (backoff[Math.min(task.attempts, backoff.length) - 1] ?? 0) * 1_000;
-      await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
+      const isMarked = await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
+      if (!isMarked) return log.warn({ err: error, task: task.name, task_id: task.task_id }, 'something failed after the end of a task; the task is done');
       const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
       if (isFinal) log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
       // An outage is told once a task, not at every try.
@@ -298,8 +300,12 @@ export class TaskRunner implements AsyncDisposable {
   async #forget(): Promise<void> {
     const { tasks, clock, log } = this.#options;
     for (const [name, { def }] of Object.entries(tasks))
-      if (def.keep !== undefined)
-        await this.store.forget(name, new Date(clock.now().getTime() - milliseconds(def.keep))).catch(error => log.debug({ err: error, task: name }, 'finished tasks could not be forgotten'));
+      for (const [state, kept] of [
+        ['done', def.keep],
+        ['dead', def.keepDead],
+      ] as const)
+        if (kept !== undefined)
+          await this.store.forget(name, state, new Date(clock.now().getTime() - milliseconds(kept))).catch(error => log.debug({ err: error, task: name }, 'ended tasks could not be forgotten'));
   }
 
   /** Looks again when the next one falls due, if that is before the next poll. */

@@ -120,16 +120,17 @@ export class TaskStore {
     return rows.length > 0;
   }
 
-  /** After a failed try: due again at `again`, or dead without it. A newer wish of the same key that waits already takes its place. */
-  async fail({ task_id }: Pick<TakenTask, 'task_id'>, worker: string, { failure, again, now }: { failure: Failure; again: Date | undefined; now: Date }): Promise<void> {
+  /** After a failed try: due again at `again`, or dead without it. A newer wish of the same key that waits already takes its place. @returns false when it is this worker's no more */
+  async fail({ task_id }: Pick<TakenTask, 'task_id'>, worker: string, { failure, again, now }: { failure: Failure; again: Date | undefined; now: Date }): Promise<boolean> {
     const { sql } = this.#pool;
-    await sql`
+    const rows = await sql<object[]>`
       update work_tasks t set
         state = case when ${again === undefined} then 'dead'
           when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key and newer.state = 'waiting') then 'done' else 'waiting' end,
         due_at = ${again ?? now}, ended_at = ${now}, taken_by = null, leased_until = null,
         failures = case when jsonb_array_length(t.failures) < ${MAX_FAILURES} then t.failures else t.failures - ${MAX_FAILURES - 1}::int end || ${sql.json([failure])}::jsonb
-      where task_id = ${task_id} and taken_by = ${worker} and state = 'running'`;
+      where task_id = ${task_id} and taken_by = ${worker} and state = 'running' returning 1`;
+    return rows.length > 0;
   }
 
   /** Gives a task back that never ran to an end here: the try does not count. */
@@ -172,8 +173,8 @@ export class TaskStore {
       order by ended_at desc, task_id desc limit ${limit}`;
   }
 
-  /** Forgets finished tasks of a name that ended before a time. */
-  async forget(name: string, before: Date): Promise<void> {
-    await this.#pool.sql`delete from work_tasks where task_id in (select task_id from work_tasks where state = 'done' and name = ${name} and ended_at < ${before} limit ${SWEEP_ROWS})`;
+  /** Forgets finished or dead tasks of a name that ended before a time. */
+  async forget(name: string, state: 'done' | 'dead', before: Date): Promise<void> {
+    await this.#pool.sql`delete from work_tasks where task_id in (select task_id from work_tasks where state = ${state} and name = ${name} and ended_at < ${before} limit ${SWEEP_ROWS})`;
   }
 }

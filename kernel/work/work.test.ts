@@ -202,6 +202,19 @@ describe('a task', () => {
     expect([...(await pool.raw<object[]>`select n from effects`)]).toEqual([{ n: 1 }]);
   });
 
+  test('that was ended in a transaction which does not commit is tried again like any other', async () => {
+    const made = await runner(async (_, run) => {
+      await pool.tx(async sql => {
+        await run.finish({ sql });
+        throw new Error('not committed');
+      });
+    });
+    await put(1);
+    await eventually(states).toEqual(['waiting']);
+    await made.idle();
+    expect([...(await pool.raw<object[]>`select attempts, taken_by, failures->0->>'reason' as reason from work_tasks`)]).toEqual([{ attempts: 1, taken_by: null, reason: expect.any(String) }]);
+  });
+
   test('of one lane does not wait for the backlog of another, and no lane takes every place', async () => {
     const gate = Promise.withResolvers<void>();
     const begun: number[] = [];
@@ -232,13 +245,23 @@ describe('a task', () => {
     expect([...(await pool.raw<object[]>`select state, attempts, taken_by from work_tasks`)]).toEqual([{ state: 'waiting', attempts: 0, taken_by: null }]);
   });
 
+  test('that is dead is forgotten when its time there is up', async () => {
+    await runner(() => Promise.reject(new Error('refused')), { more: { attempts: 1, keepDead: '15m' } });
+    await put(1);
+    await eventually(states).toEqual(['dead']);
+    await clock.advance('10m');
+    expect(await states()).toEqual(['dead']);
+    await clock.advance('10m');
+    await eventually(states).toEqual([]);
+  });
+
   test('that is kept stays for as long as it says', async () => {
-    const made = await runner(async () => undefined, { more: { keep: '1h' } });
+    const made = await runner(async () => undefined, { more: { keep: '15m' } });
     await put(1);
     await eventually(states).toEqual(['done']);
-    await clock.advance('50m');
+    await clock.advance('10m');
     expect(await states()).toEqual(['done']);
-    await clock.advance('20m');
+    await clock.advance('10m');
     await eventually(states).toEqual([]);
     expect(await made.store.figures(clock.now())).toEqual([]);
   });

@@ -110,8 +110,8 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     const fault = scheduleFault(job);
     if (fault) add('E045', `jobs.${name}`, fault, "Write every: '10s', or cron: '5 0 * * *' with an IANA timezone.");
   }
-  for (const [name, { timeout, keep, attempts = 1, backoff = [], slots = 1, sealed }] of Object.entries(manifest.tasks)) {
-    const durations = [timeout, keep].filter(value => value !== undefined && !isDuration(value));
+  for (const [name, { timeout, keep, keepDead, attempts = 1, backoff = [], slots = 1, sealed }] of Object.entries(manifest.tasks)) {
+    const durations = [timeout, keep, keepDead].filter(value => value !== undefined && !isDuration(value));
     if (durations.length > 0) add('E046', `tasks.${name}`, `'${durations[0]}' is no duration.`, 'Write a number with ms, s, m, h or d, such as 30s.');
     if ((attempts !== 'unlimited' && (!Number.isInteger(attempts) || attempts < 1)) || backoff.some(wait => !(wait >= 0)))
       add('E046', `tasks.${name}`, 'Tries are whole numbers from 1 on, pauses are seconds.', 'Write attempts: 4, backoff: [1, 5, 30].');

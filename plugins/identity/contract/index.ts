@@ -1,3 +1,4 @@
+import { AskedAtThePages } from './account-request.ts';
 import { actions } from './actions.ts';
 import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
 import { templates } from './mail/templates.ts';
@@ -28,7 +29,7 @@ export const identity = defineContract({
   family: 'identity',
   placement: { tier: 10 },
   onEnvironmentDeleted: {
-    purge: { oidc_state: 'sessions and tokens', consent_offers: 'offers of consent', account_requests: 'account requests', users: 'accounts' },
+    purge: { oidc_state: 'sessions and tokens', consent_offers: 'offers of consent', users: 'accounts' },
     keep: {
       own_audit: 'forgotten after 30 days; the trail of the platform has it',
       realms: 'go with the access model, which the registry removes',
@@ -297,7 +298,6 @@ export const identity = defineContract({
 
   jobs: {
     forgetExpired: { summary: 'Delete expired protocol state', every: '5m', runs: 'fleet' },
-    answerRequests: { summary: 'Open accounts and write the mail that people asked for at the pages', every: '1s', runs: 'fleet' },
     advanceRecoveries: { summary: 'Offer recoveries whose time has come, and end those whose time is up', every: '1m', runs: 'fleet' },
     refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
     sealAnew: { summary: 'Seal under the key of now what lies sealed under one that came before', every: '5m', runs: 'fleet' },
@@ -306,6 +306,15 @@ export const identity = defineContract({
   },
 
   tasks: {
+    // About an hour and a half of tries. Mail that hangs never stands before it.
+    answer: task(AskedAtThePages, {
+      summary: 'Open accounts and write the mail that people asked for at the pages',
+      lane: 'env',
+      attempts: 12,
+      backoff: [10, 20, 40, 80, 160, 320, 600],
+      slots: 4,
+      keepDead: '1d',
+    }),
     // For about six hours; what nobody took by then lies with the dead tasks. A mail whose link has expired is not sent any more.
     mail: task(
       Type.Object({

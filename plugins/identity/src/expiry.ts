@@ -4,7 +4,6 @@ import type { Ctx } from './context.ts';
 export async function forgetExpired({ db }: Ctx): Promise<void> {
   await db.sql`delete from oidc_state where expires_at < now() - interval '1 hour'`;
   await db.sql`delete from step_tokens where expires_at < now() - interval '1 day'`;
-  await db.sql`delete from account_requests where created_at < now() - interval '1 day'`;
   await db.sql`delete from authenticators where confirmed_at is null and begun_at < now() - interval '1 day'`;
   // Seven days of a session and thirty of its refresh token.
   await db.sql`delete from session_devices where opened_at < now() - interval '38 days'`;

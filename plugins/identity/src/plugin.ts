@@ -89,10 +89,9 @@ export default definePlugin(identity, {
         discovery: exchanged,
         pages: exchange => pages.serve(exchange),
       },
-      tasks: { mail: (letter, run) => mailbox.send(letter, run) },
+      tasks: { answer: (asked, run) => requests.answer(asked, run), mail: (letter, run) => mailbox.send(letter, run) },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
-        answerRequests: signal => requests.answer(signal),
         advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
         refreshKeys: () => keys.refresh(),
         sealAnew: signal => made.keyChange.reseal(signal),

@@ -126,7 +126,7 @@ export async function servicesOf(ctx: Ctx) {
   const reset = new PasswordReset(ctx, { ...pageParts, change });
   const recovery = new AccountRecovery(ctx, { ...pageParts, change, factor, recoveries });
   const answers = { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send, account_recovery: recovery.begin };
-  const requests = ctx.own(new AccountRequests(ctx, { box, realms, answers }));
+  const requests = new AccountRequests(ctx, { box, realms, answers });
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const means = new SignInMeans(ctx);

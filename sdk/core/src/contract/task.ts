@@ -22,6 +22,8 @@ export interface TaskDef<S extends TSchema = TSchema> {
   readonly sealed?: string;
   /** How long a finished task is still shown, such as `7d`; not at all when absent. */
   readonly keep?: string;
+  /** How long a dead task lies there, such as `1d`; until somebody decides about it when absent. For what carries something personal. */
+  readonly keepDead?: string;
 }
 
 /** Declares a task with the schema of its payload. */
