@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProblem, type Logger, type TaskDef, type TaskRun, isUnavailable } from '@platform/sdk';
+import { isProblem, type LeftTask, type Logger, type TaskDef, type TaskRun, isUnavailable } from '@platform/sdk';
 import { type Clock, milliseconds } from '../base/clock.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
@@ -32,6 +32,8 @@ const RENEW_MS = 10_000;
 const KEPT_CHECK_MS = 600_000;
 /** A handler that does not heed its signal is left behind after this long. */
 const GRACE_MS = 5_000;
+/** Of one name that are listed to the plugin. */
+const MOST_LEFT = 1_000;
 const SLOTS = 8;
 const ABREAST = 4;
 const ATTEMPTS = 5;
@@ -69,13 +71,15 @@ export class TaskRunner implements AsyncDisposable {
   /** Where to look at the next look. */
   readonly #asked = new Set<Room>();
   readonly #running = new Map<string, Running>();
-  readonly #ended = new Set<Promise<void>>();
+  readonly #ended = new Set<Promise<boolean>>();
   readonly #timers: Disposable[] = [];
   #next: Disposable | undefined;
   #listening: AsyncDisposable | undefined;
   #looking: Promise<void> | undefined;
   #again = false;
   #stopping = false;
+  /** Not even what a last request asks for is tried any more. */
+  #closed = false;
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options;
@@ -119,6 +123,22 @@ export class TaskRunner implements AsyncDisposable {
     return this.#looking;
   }
 
+  /** Tries the task that waits under a key at once, beside all places there are: somebody waits for it. */
+  async attempt(name: string, key: string): Promise<'done' | 'failed' | 'absent'> {
+    const { clock, worker } = this.#options;
+    if (this.#closed) return 'absent';
+    const task = await this.store.takeKey({ name, key, worker, until: new Date(clock.now().getTime() + LEASE_MS) });
+    if (!task) return 'absent';
+    return (await this.#begin(task)) ? 'done' : 'failed';
+  }
+
+  /** What is left of a name, as its plugin queued it; what no key opens any more is left out. */
+  async left(name: string): Promise<readonly LeftTask[]> {
+    const { open } = this.#options.tasks[name] ?? {};
+    const left = await this.store.left(name, MOST_LEFT);
+    return open ? left.map(task => ({ ...task, payload: open(task.payload) })).filter(({ payload }) => payload !== undefined) : left;
+  }
+
   /** Takes nothing new from now on; resolves when what runs has ended. */
   async drain(): Promise<void> {
     this.#stopping = true;
@@ -134,6 +154,7 @@ export class TaskRunner implements AsyncDisposable {
   /** Takes nothing new, waits for what runs until the caller has waited long enough, and gives the rest back. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true;
+    this.#closed = true;
     for (const timer of this.#timers) timer[Symbol.dispose]();
     this.#next?.[Symbol.dispose]();
     await this.#listening?.[Symbol.asyncDispose]();
@@ -183,9 +204,7 @@ export class TaskRunner implements AsyncDisposable {
     }
     for (const task of taken) {
       room.after = task.lane;
-      const run = this.#run(task);
-      this.#ended.add(run);
-      void run.finally(() => this.#ended.delete(run));
+      void this.#begin(task);
     }
     return taken.length;
   }
@@ -201,7 +220,15 @@ export class TaskRunner implements AsyncDisposable {
     return [...counts].filter(([, { held, most }]) => held >= most).map(([lane]) => lane);
   }
 
-  async #run(task: TakenTask): Promise<void> {
+  #begin(task: TakenTask): Promise<boolean> {
+    const run = this.#run(task);
+    this.#ended.add(run);
+    void run.finally(() => this.#ended.delete(run));
+    return run;
+  }
+
+  /** @returns whether the task ended well */
+  async #run(task: TakenTask): Promise<boolean> {
     const { service, tasks, clock } = this.#options;
     const { def, work, open } = tasks[task.name] as RunnableTask;
     const late = Promise.withResolvers<never>();
@@ -220,9 +247,11 @@ export class TaskRunner implements AsyncDisposable {
       done.catch(() => undefined);
       await Promise.race([done, late.promise]);
       if (!running.finished && !running.lost) await this.#finish(running);
+      return true;
     } catch (error) {
       // Finished in a transaction that did not commit, it is not finished; where that did commit, nothing is left to be marked.
       if (!running.lost) await this.#failed(running, error);
+      return false;
     } finally {
       this.#running.delete(task.task_id);
       // One place came free: in its own room alone.

@@ -1,3 +1,4 @@
+import type { LeftTask } from '@platform/sdk';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import type { Sql } from '../storage/schema/sql.ts';
 
@@ -82,6 +83,23 @@ export class TaskStore {
       update work_tasks set state = 'running', attempts = attempts + 1, taken_by = ${worker}, leased_until = ${until}
       where task_id in (select task_id from first) and state = 'waiting'
       returning task_id, name, lane, payload, correlation_id, subject, attempts`;
+  }
+
+  /** Takes the task that waits under a key, due or not. */
+  async takeKey(asked: { name: string; key: string; worker: string; until: Date }): Promise<TakenTask | undefined> {
+    const { name, key, worker, until } = asked;
+    const [task] = await this.#pool.sql<TakenTask[]>`
+      update work_tasks set state = 'running', attempts = attempts + 1, taken_by = ${worker}, leased_until = ${until}
+      where name = ${name} and key = ${key} and state = 'waiting' returning task_id, name, lane, payload, correlation_id, subject, attempts`;
+    return task;
+  }
+
+  /** What has not ended well of a name, oldest first. */
+  async left(name: string, most: number): Promise<readonly LeftTask[]> {
+    const rows = await this.#pool.sql<(Omit<LeftTask, 'key' | 'failure'> & { key: string | null; failure: string | null })[]>`
+      select task_id as "taskId", key, payload, state, attempts, due_at as "dueAt", created_at as "createdAt", failures -> -1 ->> 'reason' as failure
+      from work_tasks where name = ${name} and state in ('waiting', 'running', 'dead') order by created_at, task_id limit ${most}`;
+    return rows.map(row => ({ ...row, key: row.key ?? undefined, failure: row.failure ?? undefined }));
   }
 
   /** When the next task falls due that waits for its time; `undefined` when none does. */

@@ -245,6 +245,19 @@ describe('a task', () => {
     expect([...(await pool.raw<object[]>`select state, attempts, taken_by from work_tasks`)]).toEqual([{ state: 'waiting', attempts: 0, taken_by: null }]);
   });
 
+  test('that somebody waits for is tried at once, whatever its time, by one; what is left can be read', async () => {
+    const broken = new Set([2]);
+    const made = await runner(({ n }) => (broken.has(n) ? Promise.reject(new Error('away')) : Promise.resolve()));
+    const later = new Date(clock.now().getTime() + 3_600_000);
+    for (const n of [1, 2]) await put(n, { key: `k${n}`, at: later });
+    expect(await Promise.all([made.attempt('send', 'k1'), made.attempt('send', 'k1')]).then(ends => ends.sort())).toEqual(['absent', 'done']);
+    expect(await made.attempt('send', 'k2')).toBe('failed');
+    expect(await made.left('send')).toEqual([expect.objectContaining({ key: 'k2', payload: { n: 2 }, state: 'waiting', attempts: 1, failure: 'Error' })]);
+    broken.clear();
+    await made.drain();
+    expect([await made.attempt('send', 'k2'), await made.left('send')]).toEqual(['done', []]);
+  });
+
   test('that is dead is forgotten when its time there is up', async () => {
     await runner(() => Promise.reject(new Error('refused')), { more: { attempts: 1, keepDead: '15m' } });
     await put(1);

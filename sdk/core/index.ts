@@ -22,7 +22,7 @@ export type {
   UserCaller,
 } from './src/context/context.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/context/tx.ts';
-export type { EnqueueOptions, TaskRun } from './src/contract/task.ts';
+export type { EnqueueOptions, LeftTask, TaskQueue, TaskRun } from './src/contract/task.ts';
 export type { OrderKind, PagePart, PageSpec } from './src/context/paging.ts';
 export type { Sql } from './src/context/sql.ts';
 export type { Cache, CacheOptions } from './src/context/cache.ts';

@@ -42,6 +42,7 @@ import { EventBatch } from '../../outbox/event-batch.ts';
 import { drop, release } from '../../outbox/outbox.ts';
 import { cronTimes } from '../../work/cron-times.ts';
 import { sealedTask } from '../../work/sealed-task.ts';
+import type { TaskRunner } from '../../work/task-runner.ts';
 import { cancelTask, enqueueTask, type NewTask } from '../../work/task-store.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
 import { inquire } from '../../policy/policy-inquiry.ts';
@@ -81,6 +82,8 @@ export interface PluginContextParts {
   /** Sockets that were handed to this process, by the listener door they are for. */
   readonly listeners: Readonly<Record<string, number>>;
   readonly owned: DisposalStack;
+  /** There once the plugin is set up. */
+  readonly tasks: () => TaskRunner | undefined;
   readonly bus: ConsumerBus;
   readonly instance: string;
 }
@@ -205,6 +208,10 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       ]),
     ) as never,
     events: { subscribe: (wanted, handler) => runtimeConsumer(parts, wanted, handler) },
+    tasks: {
+      left: async name => ((await parts.tasks()?.left(name)) ?? []) as never,
+      attempt: async (name, key) => (await parts.tasks()?.attempt(name, key)) ?? 'absent',
+    },
     keys: parts.keys as never,
     secrets: secretsPort(parts.secrets),
     policy: {

@@ -142,6 +142,7 @@ export class ServiceInstance implements AsyncDisposable {
       keys: this.#keys,
       engine: this.#engine,
       owned: this.#owned,
+      tasks: () => this.#tasks,
       identityOf: async caller => admittedAs(caller) ?? this.#identityOf(caller),
       verify: async ({ headers: { authorization }, peer }) =>
         authorization !== undefined || peer ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined }) : undefined,

@@ -11,6 +11,8 @@ import { resolverRoutes } from './routes/resolver-routes.ts';
 import { serviceRoutes } from './routes/service-routes.ts';
 import { tenantRoutes } from './routes/tenant-routes.ts';
 import { upkeepRoutes } from './routes/upkeep-routes.ts';
+import { BegunAcceptance, BegunRemoval } from './schema/settling.ts';
+import { FollowedTenant } from './schema/upkeep.ts';
 import { templates } from './templates.ts';
 
 /** Tenant registry and control plane (doc1; G-SYS). */
@@ -78,6 +80,23 @@ export const registry = defineContract({
       timeout: '15s',
       sealed: 'mail',
     }),
+    followTenant: task(FollowedTenant, {
+      summary: 'Tell the identity service what became of a tenant, until it has followed',
+      attempts: 'unlimited',
+      backoff: [2, 4, 8, 16, 32, 64, 128, 256, 300],
+      timeout: '5s',
+    }),
+    // Both are queued before the identity service is asked, and taken back with the commit: one that runs finds what a crash left.
+    settleAcceptance: task(BegunAcceptance, {
+      summary: 'Take out again whom an acceptance that was never committed had taken in',
+      attempts: 'unlimited',
+      backoff: [30, 30, 30, 60, 300],
+    }),
+    settleRemoval: task(BegunRemoval, {
+      summary: 'Tell of a removal that happened without its commit',
+      attempts: 'unlimited',
+      backoff: [30, 30, 30, 60, 300],
+    }),
     purgeEnvironment: task(Type.Object({ env_id: Id, service: Type.String() }), {
       summary: 'Have a service delete what it holds of a deleted environment',
       attempts: 300,
@@ -98,12 +117,10 @@ export const registry = defineContract({
     },
   },
   jobs: {
-    settleMembers: { summary: 'Settle what a broken acceptance or removal left at the identity service', every: '30s', runs: 'fleet' },
     signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
     watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
-    followUp: { summary: 'Tell the identity service what became of tenants, until it has followed', every: '2s', runs: 'fleet' },
     recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
   templates,

@@ -46,17 +46,18 @@ export default definePlugin(registry, {
         policyUpsertAttribute: request => of.policies.upsertAttribute(request),
         policyRemove: request => of.policies.remove(request),
       },
-      tasks: { inviteByMail: (mail, run) => of.mail.send(mail, run), purgeEnvironment: (payload, run) => of.purges.purge(payload, run) },
+      tasks: {
+        inviteByMail: (mail, run) => of.mail.send(mail, run),
+        followTenant: (tenant, run) => of.followUps.follow(tenant, run),
+        settleAcceptance: (begun, run) => of.acceptance.settle(begun, run),
+        settleRemoval: (begun, run) => of.removal.settle(begun, run),
+        purgeEnvironment: (payload, run) => of.purges.purge(payload, run),
+      },
       jobs: {
         signAudit: signal => of.auditAnchors.sign(signal),
         watchAudit: signal => of.auditWatch.look(signal),
-        settleMembers: async signal => {
-          await of.acceptance.settle(signal);
-          await of.removal.settle(signal);
-        },
         forgetAudit: signal => of.auditRetention.forget(ctx.config.auditRetentionDays, signal),
         recoverCreations: signal => of.creations.recover(signal),
-        followUp: signal => of.followUps.work(signal),
         recheckDomains: signal => of.recheck.run(signal),
       },
       ready: async signal => {

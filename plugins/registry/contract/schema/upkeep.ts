@@ -3,6 +3,10 @@ import { Stamp } from './field.ts';
 
 const Kind = Type.Union([Type.Literal('org'), Type.Literal('env')]);
 
+/** A tenant whose change the identity service has still to follow; its name for people who read of it when the record is gone. */
+export const FollowedTenant = Type.Object({ kind: Kind, id: Id, org_id: Id, name: Type.String() });
+export type FollowedTenant = Static<typeof FollowedTenant>;
+
 /** A create or a clean-up that has not come to its end, and why. */
 export const Unfinished = Type.Object({
   id: Id,

@@ -1,15 +1,14 @@
-import { type Caller, isProblem, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Caller, isProblem, type RequestOf, type Sql, SYSTEM, type TaskRun } from '@platform/sdk';
+import type { BegunAcceptance } from '../../contract/schema/settling.ts';
 import type { Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { Contract, Ctx } from '../context.ts';
+import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { isUuid } from '../uuid.ts';
 import { hashOf } from './invitations.ts';
-import { BROKEN_AFTER_MS, type MemberChanges } from './member-changes.ts';
+import { brokenAt, type MemberChanges } from './member-changes.ts';
 import type { Level } from '../tenants/access.ts';
 import { requireMutable } from '../tenants/status.ts';
 import { groupOf } from './org-groups.ts';
-
-const PER_PASS = 50;
 
 interface Row {
   readonly invitation_id: string;
@@ -39,7 +38,7 @@ interface Begun {
 
 /**
  * Accepting an invitation: status, audit, event and group together (C7). The group lives elsewhere, so its verb comes last and an
- * acceptance that has begun is on record before: if the commit is lost after the verb, a later pass takes the person out again.
+ * acceptance that has begun is on record before: if the commit is lost after the verb, a task takes the person out again.
  */
 export class Acceptance {
   readonly #ctx: Ctx;
@@ -76,7 +75,7 @@ export class Acceptance {
         // Whatever it says of the organization's status stays so until the commit; before the invitation, as a delete locks them.
         await tx.sql`select 1 from orgs where org_id = ${org_id} for share`;
         const { invitation_id } = await this.#requireOpen(tx.sql, asked, tx.sql`for update of i`);
-        if (begun) await this.#requireOnRecord(tx.sql, begun);
+        if (begun) await this.#requireOnRecord(tx, begun);
         await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()}, accepted_by = ${userId} where invitation_id = ${invitation_id}`;
         await tx.emit('platform:sys:invitation:accepted', SYSTEM.envId, { org_id, invitation_id });
         await this.#changes.told(tx, userId);
@@ -87,28 +86,24 @@ export class Acceptance {
       });
     } catch (error) {
       // A plain refusal: the verb was not asked, or it said no. Anything else may have happened there.
-      if (begun && isProblem(error) && error.status < 500) await this.#ctx.db.sql`delete from acceptances where acceptance_id = ${begun.acceptance_id}`;
+      if (begun && isProblem(error) && error.status < 500) await this.#ctx.db.tx(tx => this.#forget(tx, begun));
       throw error;
     }
   }
 
-  /** Takes out again whoever is in a group by an acceptance that was never committed. */
-  async settle(signal: AbortSignal): Promise<void> {
-    const before = new Date(this.#ctx.clock.now().getTime() - BROKEN_AFTER_MS).toISOString();
-    const broken = await this.#ctx.db.sql<
+  /** The task of one: takes out again whoever is in a group by an acceptance that was never committed. */
+  async settle({ acceptance_id }: BegunAcceptance, run: TaskRun): Promise<void> {
+    const [begun] = await this.#ctx.db.sql<
       Begun[]
-    >`select acceptance_id, org_id, user_id, begun_at, access from acceptances join invitations using (invitation_id, org_id) where begun_at < ${before} order by begun_at limit ${PER_PASS}`;
-    for (const begun of broken) {
-      if (signal.aborted) return;
-      // One that cannot be undone now must not stand before the others; it comes again in the next pass.
-      await this.#settleOne(begun).catch(error => this.#ctx.log.warn({ err: error, acceptance_id: begun.acceptance_id }, 'a broken acceptance could not be undone yet'));
-    }
+    >`select acceptance_id, org_id, user_id, begun_at, access from acceptances join invitations using (invitation_id, org_id) where acceptance_id = ${acceptance_id}`;
+    if (begun) await this.#settle(begun, run);
   }
 
-  async #settleOne({ acceptance_id, org_id, user_id, begun_at, access }: Begun): Promise<void> {
+  async #settle({ acceptance_id, org_id, user_id, begun_at, access }: Begun, run: TaskRun): Promise<void> {
     await this.#changes.run(org_id, async tx => {
       const [mine] = await tx.sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`;
       const [accepted] = await tx.sql<object[]>`select 1 from invitations where org_id = ${org_id} and accepted_by = ${user_id} and accepted_at >= ${begun_at}`;
+      await run.finish(tx);
       if (!mine || accepted) return;
       await this.#changes.told(tx, user_id);
       const params = { group: groupOf(org_id, access), user_id };
@@ -122,16 +117,23 @@ export class Acceptance {
     const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }));
     if (groups.some(({ name, env_id }) => name === groupOf(orgId, access) && env_id === SYSTEM.envId)) return undefined;
     const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: userId, begun_at: this.#ctx.clock.now().toISOString(), access };
-    const { sql } = this.#ctx.db;
-    await sql`insert into acceptances (acceptance_id, invitation_id, org_id, user_id, begun_at)
-      select ${begun.acceptance_id}, invitation_id, ${orgId}, ${userId}, ${begun.begun_at} from invitations where token_hash = ${hash}`;
+    await this.#ctx.db.tx(async tx => {
+      await tx.sql`insert into acceptances (acceptance_id, invitation_id, org_id, user_id, begun_at)
+        select ${begun.acceptance_id}, invitation_id, ${orgId}, ${userId}, ${begun.begun_at} from invitations where token_hash = ${hash}`;
+      await tx.enqueue('settleAcceptance', { acceptance_id: begun.acceptance_id }, { key: begun.acceptance_id, at: brokenAt(this.#ctx) });
+    });
     return begun;
   }
 
   /** Whoever waited so long for a turn that the record was taken for broken must begin again. */
-  async #requireOnRecord(sql: Sql, { acceptance_id }: Begun): Promise<void> {
-    const [mine] = await sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`;
-    if (!mine) throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
+  async #requireOnRecord(tx: RegistryTx, begun: Begun): Promise<void> {
+    if (!(await this.#forget(tx, begun))) throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
+  }
+
+  /** @returns whether it was on record */
+  async #forget(tx: RegistryTx, { acceptance_id }: Begun): Promise<boolean> {
+    await tx.cancel('settleAcceptance', acceptance_id);
+    return (await tx.sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`).length > 0;
   }
 
   /** The order of checks is G-SYS-07's; whether the access model is there, the verb itself says last. */

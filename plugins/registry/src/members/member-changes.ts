@@ -6,7 +6,9 @@ const AT_ONCE = 2;
 const WAITING = 200;
 const IDENTITY_MS = 10_000;
 /** Longer than any change can last: what is on record for longer has ended without its commit. */
-export const BROKEN_AFTER_MS = 60_000;
+const BROKEN_AFTER_MS = 60_000;
+
+export const brokenAt = ({ clock }: Pick<Ctx, 'clock'>): Date => new Date(clock.now().getTime() + BROKEN_AFTER_MS);
 
 /** Changes of an organization's members and invitations: one at a time per organization on every process, an identity verb last in the transaction (C7). */
 export class MemberChanges {

@@ -60,7 +60,7 @@ export class Envs {
     const known = await this.#parts.access.env(caller, params.env_id, 'admin');
     const { env_id: envId } = known;
     // Whatever becomes of this change, the identity service ends where the record is.
-    if (body.auth_domain !== undefined && body.auth_domain !== known.auth_domain) await this.#parts.followUps.ask(db.sql, [envSubject(known)], PROVISIONING_MS / 1_000);
+    if (body.auth_domain !== undefined && body.auth_domain !== known.auth_domain) await db.tx(tx => this.#parts.followUps.ask(tx, [envSubject(known)], PROVISIONING_MS / 1_000));
     const { env, moved } = await db
       .tx(async tx => {
         const { org, ...before } = await this.#lock(tx, known);
@@ -77,7 +77,7 @@ export class Envs {
           update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${authDomain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
           where env_id = ${envId} returning *`;
         const moves = authDomain === before.auth_domain ? [] : [envSubject(changed)];
-        await this.#parts.followUps.ask(tx.sql, moves);
+        await this.#parts.followUps.ask(tx, moves);
         await tx.emit('platform:sys:env:updated', envId, envSnapshot(changed, org));
         await this.#parts.audit.write(tx, { action: 'env.updated', envId, caller, correlationId, resource: { type: 'env', id: envId }, details: { ...body } });
         // The identity service has the last word on who signs in on a host: its refusal undoes the change.
@@ -100,7 +100,7 @@ export class Envs {
       this.#ctx.requireVersion(ifMatch, before.version);
       const [archived] = await tx.sql<[Env]>`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;
       await this.#parts.creations.forget(tx, [before.env_id]);
-      await this.#parts.followUps.ask(tx.sql, [envSubject(before)]);
+      await this.#parts.followUps.ask(tx, [envSubject(before)]);
       await tx.emit('platform:sys:env:archived', before.env_id, { env_id: before.env_id, org_id: before.org_id });
       await this.#parts.audit.write(tx, { action: 'env.archived', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id } });
       return archived;

@@ -97,7 +97,7 @@ export class Orgs {
         for (const env of envs) await tx.emit('platform:sys:env:updated', env.env_id, envSnapshot(env, changed));
         const apps = domain === before.org_domain ? [] : await this.#movedApps(tx, { before, changed });
         const moves = domain === before.org_domain ? [] : envs.filter(env => env.auth_domain === null).map(envSubject);
-        await this.#followUps.ask(tx.sql, moves);
+        await this.#followUps.ask(tx, moves);
         await this.#audit.write(tx, { action: 'org.updated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId }, details: { ...body } });
         return { org: changed, moved: moves, apps };
       })
@@ -135,7 +135,7 @@ export class Orgs {
       const envs = await tx.sql<Env[]>`select * from envs where org_id = ${orgId}`;
       // An orphan of a crashed create has an event nobody heard; it goes with the record (C9).
       await this.#creations.forget(tx, [orgId, ...envs.map(({ env_id }) => env_id)]);
-      await this.#followUps.ask(tx.sql, envs.map(envSubject));
+      await this.#followUps.ask(tx, envs.map(envSubject));
       await tx.emit('platform:sys:org:archived', SYSTEM.envId, { org_id: orgId });
       await this.#audit.write(tx, { action: 'org.archived', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId } });
       return { org: archived, released: envs.map(envSubject) };

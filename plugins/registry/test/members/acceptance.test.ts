@@ -212,6 +212,7 @@ describe('when something fails on the way (C7)', () => {
     expect(await accept(person, org.org_id, token)).toMatchObject({ status: 'accepted' });
     // What the first try left on record must not take the member out again.
     await world.host.clock.advance('2m');
+    await world.settled(['settleAcceptance']);
     expect([world.directory.of(person.id), await onRecord(org.org_id)]).toEqual([[adminsOf(org.org_id)], 0]);
   });
 
@@ -222,13 +223,16 @@ describe('when something fails on the way (C7)', () => {
     expect([await statusOf(invitation.invitation_id), world.directory.of(person.id), await onRecord(org.org_id)]).toEqual(['pending', [adminsOf(org.org_id)], 1]);
     // Not while it may still be under way.
     await world.host.clock.advance('30s');
+    await world.settled(['settleAcceptance']);
     expect(world.directory.of(person.id)).toEqual([adminsOf(org.org_id)]);
     // An identity service that is away does not end it either.
     world.directory.down.add('deleteGroupMember');
     await world.host.clock.advance('60s');
+    await world.settled(['settleAcceptance']);
     expect([world.directory.of(person.id), await onRecord(org.org_id)]).toEqual([[adminsOf(org.org_id)], 1]);
     world.directory.down.clear();
     await world.host.clock.advance('30s');
+    await world.settled(['settleAcceptance']);
     expect([world.directory.of(person.id), await onRecord(org.org_id)]).toEqual([[], 0]);
     expect(await accept(person, org.org_id, token)).toMatchObject({ status: 'accepted' });
     expect(world.directory.of(person.id)).toEqual([adminsOf(org.org_id)]);
@@ -240,6 +244,7 @@ describe('when something fails on the way (C7)', () => {
     world.directory.groups(person.id, adminsOf(org.org_id));
     expect(await world.losingCommits('invitations', () => accept(person, org.org_id, token))).toBe('lost');
     await world.host.clock.advance('2m');
+    await world.settled(['settleAcceptance']);
     expect(world.directory.of(person.id)).toEqual([adminsOf(org.org_id)]);
   });
 });

@@ -120,10 +120,11 @@ describe('removing', () => {
   test('REG-135 a commit lost after the verb: the removal is told later, once, as what it was', async () => {
     const { org, owner } = await world.org();
     const person = member(org.org_id, 'viewers');
-    const left = async () => (await world.sql<object[]>`select 1 from removals where org_id = ${org.org_id}`).length;
+    const left = async () => (await world.sql<object[]>`select 1 from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id}`).length;
     expect(await world.losingCommits('audit', () => remove(owner, org.org_id, person.id))).toBe('lost');
     expect([world.directory.of(person.id), await removed(org.org_id), await left()]).toEqual([[], [], 1]);
     await world.host.clock.advance('2m');
+    await world.settled(['settleRemoval']);
     expect([await removed(org.org_id), await left()]).toEqual([[[{ org_id: org.org_id, user_id: person.id }, SYSTEM.envId]], 0]);
     const trail = await world.sql<object[]>`select actor, details from audit where action = 'membership.removed' and resource->>'id' = ${person.id}`;
     expect([...trail]).toEqual([{ actor: { kind: 'user', id: owner.id }, details: { org_id: org.org_id } }]);
@@ -136,8 +137,9 @@ describe('removing', () => {
     expect(await refusal(remove(owner, org.org_id, person.id))).toEqual([502, 'identity_unavailable']);
     world.directory.down.clear();
     await world.host.clock.advance('2m');
+    await world.settled(['settleRemoval']);
     expect([await removed(org.org_id), world.directory.of(person.id)]).toEqual([[], [group(org.org_id, 'viewers')]]);
-    expect([...(await world.sql<object[]>`select 1 from removals where org_id = ${org.org_id}`)]).toEqual([]);
+    expect([...(await world.sql<object[]>`select 1 from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id}`)]).toEqual([]);
   });
 
   test('G-SYS-02 nobody is removed from, or changed in, a suspended organization', async () => {

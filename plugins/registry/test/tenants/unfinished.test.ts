@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { refusal, World } from '../fixtures/world.ts';
@@ -78,13 +79,12 @@ describe('a create whose process died', () => {
   test('REG-022 a provisioning that was given up and still succeeds over there is undone there too', async () => {
     world.directory.down.add('provisionAccess');
     expect(await refusal(world.org())).toEqual([500, 'provisioning_failed']);
-    const [row] = await world.sql<{ subject_id: string }[]>`select subject_id from identity_follow_ups order by asked_at desc limit 1`;
+    const [row] = await world.sql<{ subject_id: string }[]>`select key as subject_id from work_tasks where name = 'followTenant' order by created_at desc limit 1`;
     world.directory.down.clear();
     world.directory.models.add(`org:${row?.subject_id}`);
-    await world.sql`update identity_follow_ups set due_at = now()`;
-    await world.host.clock.advance('2s');
+    await world.settled(['followTenant'], { now: true });
     expect(world.directory.models.has(`org:${row?.subject_id}`)).toBe(false);
-    expect(await world.sql`select 1 from identity_follow_ups`).toHaveLength(0);
+    expect(await world.sql`select 1 from work_tasks where name = 'followTenant'`).toHaveLength(0);
   });
 });
 
@@ -100,13 +100,29 @@ describe('what the identity service has still to follow', () => {
     // Whoever waits for the answer waits for one subject's refusal, not for each.
     const asked = world.directory.asked('removeAccess').map(({ input }) => input.params?.['id'] ?? '');
     expect(new Set(asked.filter(id => [org.org_id, env.env_id].includes(id))).size).toBe(1);
-    expect(waiting.map(({ blocked_by }) => blocked_by)).toContain('auth/store_away');
+    expect(waiting.map(({ blocked_by }) => blocked_by)).toContain('503 auth/store_away');
     world.directory.down.clear();
-    await world.sql`update identity_follow_ups set due_at = now()`;
-    await world.host.clock.advance('2s');
+    await world.settled(['followTenant'], { now: true });
     expect([...world.directory.models].filter(model => model.endsWith(org.org_id) || model.endsWith(env.env_id))).toEqual([]);
     expect([...world.directory.realms.values()]).not.toContain(env.env_id);
     expect((await world.host.by(world.admin()).listUnfinished({})).items).toEqual([]);
+  });
+
+  test('what waited in the tables before is carried over and done', async () => {
+    const { org } = await world.org();
+    const [gone, person] = [crypto.randomUUID(), world.stranger()];
+    world.directory.models.add(`org:${gone}`);
+    await world.statement(`
+      create table identity_follow_ups (subject_kind text, subject_id uuid, org_id uuid, name text, asked uuid, asked_at timestamptz, due_at timestamptz, attempts int, last_error text);
+      create table removals (removal_id uuid, org_id uuid, user_id text, caller jsonb, correlation_id text, begun_at timestamptz);
+      create index acceptances_oldest on acceptances (begun_at);
+      insert into identity_follow_ups values ('org', '${gone}', '${gone}', 'gone', gen_random_uuid(), now(), '2020-01-01', 3, 'auth/store_away');
+      insert into removals values (gen_random_uuid(), '${org.org_id}', '${person.id}', '{"kind": "machine", "subject": "s", "userId": null}', 'c', '2020-01-01')`);
+    await world.statement(readFileSync(new URL('../../migrations/0014_follow_up_tasks.sql', import.meta.url), 'utf8'));
+    await world.settled(['followTenant', 'settleRemoval']);
+    expect(world.directory.models.has(`org:${gone}`)).toBe(false);
+    expect((await world.written('platform:sys:membership:removed', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id, user_id: person.id }]);
+    expect(await world.sql`select 1 from work_tasks where name in ('followTenant', 'settleRemoval')`).toHaveLength(0);
   });
 
   test('an operator can have it tried at once', async () => {

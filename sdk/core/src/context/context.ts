@@ -7,6 +7,7 @@ import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from '../contract/action.ts';
 import type { Cache, CacheOptions } from './cache.ts';
 import type { Backends, KeyValue, Sealed, SealedBox } from '../contract/capabilities.ts';
+import type { TaskQueue } from '../contract/task.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
 import type { FieldFault, ProblemError } from '../contract/problem.ts';
@@ -224,6 +225,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
       handler: (delivery: Delivery<Readonly<Record<string, unknown>>>) => Promise<void>,
     ): AsyncDisposable;
   };
+  readonly tasks: TaskQueue<C>;
   /** The keys of the contract, each as its use says. */
   readonly keys: KeysOf<C>;
   readonly secrets: {

@@ -58,6 +58,30 @@ export interface EnqueueOptions {
   readonly envId?: string;
 }
 
+/** A task that has not ended well: it waits, runs or is dead. */
+export interface LeftTask<P = unknown> {
+  readonly taskId: string;
+  readonly key: string | undefined;
+  readonly payload: P;
+  readonly state: 'waiting' | 'running' | 'dead';
+  readonly attempts: number;
+  readonly dueAt: string;
+  readonly createdAt: string;
+  /** Of its last try, in the words of the page *Work*. */
+  readonly failure: string | undefined;
+}
+
+/** The service's own tasks, beside what a transaction queues. */
+export interface TaskQueue<C extends AnyContract> {
+  /** What is left of a name, oldest first, at most 1,000. */
+  left<N extends keyof TasksOf<C> & string>(name: N): Promise<readonly LeftTask<TaskPayload<C, N>>[]>;
+  /**
+   * Tries the task that waits under a key here and now, whatever its time, so that whoever asked sees the effect. `absent` when none waits, which
+   * may be because another process has it, or because this one ends.
+   */
+  attempt<N extends keyof TasksOf<C> & string>(name: N, key: string): Promise<'done' | 'failed' | 'absent'>;
+}
+
 /** One try of a task. */
 export interface TaskRun {
   readonly taskId: string;

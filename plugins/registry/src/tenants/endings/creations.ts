@@ -135,6 +135,6 @@ export class Creations {
       await tx.sql`delete from policy_sets where env_id = ${subject.id}`;
       await tx.sql`delete from envs where env_id = ${subject.id}`;
     }
-    await this.#followUps.ask(tx.sql, [subject], UNDO_AFTER_S);
+    await this.#followUps.ask(tx, [subject], UNDO_AFTER_S);
   }
 }

@@ -35,7 +35,7 @@ export class Deletion {
       if (!isOrphan) await tx.sql`insert into tombstones (kind, name) values ('org_slug', ${org.slug}) on conflict do nothing`;
       await tx.emit('platform:sys:org:deleted', SYSTEM.envId, { org_id: org.org_id });
       const gone: Subject[] = [...envs.map(envSubject), orgSubject(org)];
-      await this.#parts.followUps.ask(tx.sql, gone);
+      await this.#parts.followUps.ask(tx, gone);
       await this.#parts.audit.write(tx, {
         action: 'org.deleted',
         envId: SYSTEM.envId,
@@ -59,7 +59,7 @@ export class Deletion {
       if (!still) throw this.#ctx.problem('env_not_found', { detail: 'It was deleted in the meantime.' });
       this.#ctx.requireVersion(ifMatch, still.version);
       await this.#envs(tx, [env]);
-      await this.#parts.followUps.ask(tx.sql, [envSubject(env)]);
+      await this.#parts.followUps.ask(tx, [envSubject(env)]);
       await this.#parts.audit.write(tx, {
         action: 'env.deleted',
         envId: SYSTEM.envId,

@@ -1,22 +1,14 @@
-import { isProblem, type Sql } from '@platform/sdk';
+import type { LeftTask, TaskRun } from '@platform/sdk';
 import type { Env, Org } from '../../../contract/schema/tenant.ts';
-import type { Ctx } from '../../context.ts';
+import type { FollowedTenant } from '../../../contract/schema/upkeep.ts';
+import type { Ctx, RegistryTx } from '../../context.ts';
 import { authHostOf } from '../sign-in-host.ts';
 import type { Subject } from '../subject.ts';
 
-interface Row {
-  readonly subject_kind: 'org' | 'env';
-  readonly subject_id: string;
-  readonly org_id: string;
-  readonly asked: string;
-  readonly attempts: number;
-}
-
-const BATCH = 50;
-const PASSES = 100;
-const CALL_MS = 5_000;
-const FIRST_RETRY_S = 2;
-const LAST_RETRY_S = 300;
+/** So many are tried while the caller waits. */
+const TRIED_NOW = 50;
+/** Room for the caller's own process, which tries right after the commit. */
+const OWN_TRY_S = 2;
 
 /**
  * Brings the identity service to what the records say: the sign-in host of an environment, no host for an archived one, no access model for
@@ -30,56 +22,24 @@ export class IdentityFollowUps {
   }
 
   /** `afterSeconds` leaves room for a call that may still be under way. */
-  async ask(sql: Sql, subjects: readonly Subject[], afterSeconds = 0): Promise<void> {
-    if (subjects.length === 0) return;
-    const rows = subjects.map(({ kind, id, orgId, name }) => ({ subject_kind: kind, subject_id: id, org_id: orgId, name, asked: this.#ctx.platform.newId() }));
-    await sql`
-      insert into identity_follow_ups (subject_kind, subject_id, org_id, name, asked, due_at)
-      select subject_kind, subject_id, org_id, name, asked, now() + make_interval(secs => ${afterSeconds})
-      from jsonb_to_recordset(${sql.json(rows)}) as row(subject_kind text, subject_id uuid, org_id uuid, name text, asked uuid)
-      on conflict (subject_kind, subject_id) do update set asked = excluded.asked, asked_at = now(), due_at = excluded.due_at, attempts = 0, last_error = null`;
+  async ask(tx: RegistryTx, subjects: readonly Subject[], afterSeconds = OWN_TRY_S): Promise<void> {
+    const at = new Date(this.#ctx.clock.now().getTime() + afterSeconds * 1_000);
+    for (const { kind, id, orgId, name } of subjects) await tx.enqueue('followTenant', { kind, id, org_id: orgId, name }, { key: id, at });
   }
 
-  /** Right after the commit, so that the caller sees the effect; what does not succeed now is the background's. */
-  async tryNow(subjects: readonly Subject[]): Promise<void> {
-    const ids = subjects.slice(0, BATCH).map(({ id }) => id);
-    if (ids.length > 0)
-      await this.#work(
-        await this.#ctx.db.sql<Row[]>`select subject_kind, subject_id, org_id, asked, attempts from identity_follow_ups where subject_id = any(${ids}::uuid[]) and due_at <= now()`,
-        true,
-      );
+  /** Right after the commit, so that the caller sees the effect. The first failure ends it, because somebody waits for the answer. */
+  async tryNow(subjects: readonly Pick<Subject, 'id'>[]): Promise<void> {
+    for (const { id } of subjects.slice(0, TRIED_NOW)) if ((await this.#ctx.tasks.attempt('followTenant', id)) === 'failed') return;
   }
 
-  /** The background: what is due, oldest first, in bounded steps; a pass ends when nothing is due. */
-  async work(signal: AbortSignal): Promise<void> {
-    for (let pass = 0; pass < PASSES && !signal.aborted; pass++) {
-      const due = await this.#ctx.db.sql<Row[]>`select subject_kind, subject_id, org_id, asked, attempts from identity_follow_ups where due_at <= now() order by due_at limit ${BATCH}`;
-      if (due.length === 0) return;
-      await this.#work(due);
-    }
+  /** What the identity service has not followed yet. */
+  left(): Promise<readonly LeftTask<FollowedTenant>[]> {
+    return this.#ctx.tasks.left('followTenant');
   }
 
-  /** `once`: the first failure ends it, because somebody waits for the answer. */
-  async #work(rows: readonly Row[], once = false): Promise<void> {
-    for (const row of rows) {
-      try {
-        await this.#follow(row);
-        // A newer wish came in between: it stays.
-        await this.#ctx.db.sql`delete from identity_follow_ups where subject_id = ${row.subject_id} and asked = ${row.asked}`;
-      } catch (error) {
-        const reason = isProblem(error) ? `${error.service}/${error.code}` : 'the identity service did not answer';
-        const wait = Math.min(FIRST_RETRY_S * 2 ** row.attempts, LAST_RETRY_S);
-        await this.#ctx.db
-          .sql`update identity_follow_ups set attempts = attempts + 1, last_error = ${reason}, due_at = now() + make_interval(secs => ${wait}) where subject_id = ${row.subject_id} and asked = ${row.asked}`;
-        this.#ctx.log.warn({ err: error, subject: row.subject_kind, subject_id: row.subject_id, attempts: row.attempts + 1 }, 'the identity service has not followed a change yet');
-        if (once) return;
-      }
-    }
-  }
-
-  async #follow({ subject_kind: kind, subject_id: id, org_id: orgId }: Row): Promise<void> {
+  /** The task of one tenant: what the records say now is what counts. */
+  async follow({ kind, id, org_id: orgId }: FollowedTenant, { signal }: Pick<TaskRun, 'signal'>): Promise<void> {
     const { services, db, platform } = this.#ctx;
-    const signal = AbortSignal.timeout(CALL_MS);
     const [org] = await db.sql<Org[]>`select * from orgs where org_id = ${orgId}`;
     const [env] = kind === 'env' ? await db.sql<Env[]>`select * from envs where env_id = ${id}` : [];
     if (!org || (kind === 'env' && !env)) return void (await services.identity.removeAccess({ params: { template: kind, id }, signal }));

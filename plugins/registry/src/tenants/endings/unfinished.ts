@@ -17,6 +17,13 @@ export class Unfinished {
   }
 
   async list({ query }: RequestOf<Contract, 'listUnfinished'>) {
+    const waiting = (await this.#followUps.left()).map(({ payload, createdAt, attempts, dueAt, failure }) => ({
+      ...payload,
+      since: createdAt,
+      attempts,
+      next_try_at: dueAt,
+      blocked_by: failure ?? 'nothing: it is about to be done',
+    }));
     return this.#ctx.page(
       query,
       { list: 'unfinished', order: { since: 'time', id: 'id' } },
@@ -26,20 +33,20 @@ export class Unfinished {
           'its process died before the access model was made: archive or delete it, then create it again' as blocked_by
         from creations c join orgs o using (org_id) left join envs e on e.env_id = c.subject_id where c.started_at < now() - make_interval(secs => ${ABANDONED_S})
         union all
-        select subject_id, subject_kind, org_id, name, 'clean_up', asked_at, attempts, due_at, coalesce(last_error, 'nothing: it is about to be done') from identity_follow_ups) unfinished
+        select id, kind, org_id, name, 'clean_up', since, attempts, next_try_at, blocked_by from jsonb_to_recordset(${this.#ctx.db.sql.json(waiting)})
+          as row(id uuid, kind text, org_id uuid, name text, since timestamptz, attempts int, next_try_at timestamptz, blocked_by text)) unfinished
       where ${where} order by ${order} limit ${limit}`,
     );
   }
 
   async retry({ params, signal }: RequestOf<Contract, 'retryUnfinished'>) {
     const { sql } = this.#ctx.db;
-    const left = () => sql<object[]>`
-      select 1 from identity_follow_ups where subject_id::text = ${params.id}
-      union all select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`;
-    if ((await left()).length === 0) throw this.#ctx.problem('nothing_unfinished', { detail: 'It has ended in the meantime.' });
-    await sql`update identity_follow_ups set due_at = now() where subject_id::text = ${params.id}`;
-    await this.#followUps.work(signal);
+    const left = async () =>
+      (await this.#followUps.left()).some(({ key }) => key === params.id) ||
+      (await sql<object[]>`select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`).length > 0;
+    if (!(await left())) throw this.#ctx.problem('nothing_unfinished', { detail: 'It has ended in the meantime.' });
+    await this.#followUps.tryNow([{ id: params.id }]);
     await this.#creations.recover(signal);
-    return { done: (await left()).length === 0 };
+    return { done: !(await left()) };
   }
 }
