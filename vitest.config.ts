@@ -3,12 +3,14 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['{kernel,plugins,sdk,console,signin,scripts}/**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**'],
+    // The parts of a file that share its booted services are run by that file.
+    exclude: ['**/node_modules/**', '**/dist/**', '**/test/suites/**'],
     // Real servers start in most files; two cores carry two of them.
     maxWorkers: 2,
     pool: 'forks',
     execArgv: ['--disable-warning=ExperimentalWarning'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
   },
 });

@@ -54,6 +54,8 @@ export { isHopByHop } from './src/hop-by-hop.ts';
 export { isProblem, ProblemError, problemBody } from './src/contract/problem.ts';
 export type { FieldFault, ProblemBody } from './src/contract/problem.ts';
 export { EnrollmentSecret, sealedEnrollment } from './src/enrollment-secret.ts';
+export { isPrivateAddress } from './src/private-address.ts';
+export { StoredObjects } from './src/stored-objects.ts';
 export { reasonOf } from './src/reason.ts';
 export { SealedFile } from './src/sealed-file.ts';
 export { isUnavailable } from './src/unavailable.ts';

@@ -2,5 +2,6 @@
 export { boot, type BootedHost, type BootOptions, type SeenEvent, type Stubs } from './boot.ts';
 export { describeConformance } from './conformance.ts';
 export { Coverage } from './coverage.ts';
+export { NameServer } from './name-server.ts';
 export { as, type Persona, TokenMint } from './persona.ts';
 export { openTestStores, type TestStores } from './stores.ts';

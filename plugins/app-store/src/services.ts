@@ -1,3 +1,4 @@
+import { StoredObjects } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { DomainBindings } from './domains/domain-bindings.ts';
 import { DomainChallenges } from './domains/domain-challenge.ts';
@@ -13,7 +14,6 @@ import { Uninstalls } from './instances/uninstalls.ts';
 import { ListingMedia } from './listings/listing-media.ts';
 import { ListingRules } from './listings/listing-rules.ts';
 import { Listings } from './listings/listings.ts';
-import { MediaObjects } from './listings/media-objects.ts';
 import { Releases } from './listings/releases.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { TenantHosts } from './provisioning/tenant-hosts.ts';
@@ -25,7 +25,10 @@ import { Usage } from './usage/usage.ts';
 /** The parts of the service, put together. */
 export function servicesOf(ctx: Ctx) {
   const listings = new Listings(ctx, new ListingRules(ctx));
-  const media = new ListingMedia(ctx, { listings, objects: new MediaObjects(ctx) });
+  const media = new ListingMedia(ctx, {
+    listings,
+    objects: new StoredObjects(ctx.backends, cause => ctx.problem('media_unreachable', { detail: 'Object storage did not answer as it should. Try again.', cause })),
+  });
   const releases = new Releases(ctx, listings);
   const instances = new Instances(ctx);
   const challenges = new DomainChallenges(ctx.config.dnsServers);

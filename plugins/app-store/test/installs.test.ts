@@ -6,7 +6,7 @@ import type { Installed, Setup } from '../contract/schema/instance.ts';
 import type { Listing } from '../contract/schema/listing.ts';
 import { accessOf } from './fixtures/access.ts';
 import { refusal, SCOPES, type Tenant, World } from './fixtures/world.ts';
-import { describeFailures } from './suites/failures.ts';
+import { describeFailures } from './suites/failures.test.ts';
 
 let world: World;
 let acme: Tenant;

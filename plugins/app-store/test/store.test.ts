@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Listing, NewListing } from '../contract/schema/listing.ts';
 import { png } from './fixtures/images.ts';
 import { refusal, SCOPES, type Tenant, World } from './fixtures/world.ts';
-import { describeDomains } from './suites/domains.ts';
-import { describeImages } from './suites/images.ts';
-import { describeOnboarding } from './suites/onboarding.ts';
-import { describeRuntime } from './suites/runtime.ts';
-import { describeUsage } from './suites/usage.ts';
+import { describeDomains } from './suites/domains.test.ts';
+import { describeImages } from './suites/images.test.ts';
+import { describeOnboarding } from './suites/onboarding.test.ts';
+import { describeRuntime } from './suites/runtime.test.ts';
+import { describeUsage } from './suites/usage.test.ts';
 
 let world: World;
 let acme: Tenant;

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isPrivateAddress } from '@platform/sdk';
 import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GatewaySettings, Outgoing } from '../src/adapters/adapter.ts';
 import { Adapters } from '../src/adapters/adapters.ts';
-import { addressOf, isPrivate, looksPrivate } from '../src/adapters/private-address.ts';
+import { addressOf, looksPrivate } from '../src/adapters/private-address.ts';
 import { judged, Smtp } from '../src/adapters/smtp.ts';
 import type { Ctx } from '../src/context.ts';
 import { Breaker } from '../src/delivery/breaker.ts';
@@ -140,8 +141,8 @@ describe('addresses', () => {
 
   test('private addresses are known in every spelling, and a gateway that may not reach them does not', async () => {
     for (const address of ['127.0.0.1', '10.1.2.3', '169.254.169.254', '192.168.0.1', '::1', 'fd00::1', 'fe80::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '0.0.0.0'])
-      expect([address, isPrivate(address)]).toEqual([address, true]);
-    for (const address of ['8.8.8.8', '2606:4700::1']) expect([address, isPrivate(address)]).toEqual([address, false]);
+      expect([address, isPrivateAddress(address)]).toEqual([address, true]);
+    for (const address of ['8.8.8.8', '2606:4700::1']) expect([address, isPrivateAddress(address)]).toEqual([address, false]);
     for (const host of ['localhost', '[::1]', 'relay', 'relay.internal']) expect([host, looksPrivate(host)]).toEqual([host, true]);
     await expect(addressOf('localhost', { privateOk: false })).rejects.toThrow('private addresses alone');
     expect((await addressOf('localhost', { privateOk: true })).address).toMatch(/^(127\.|::1)/);

@@ -1,7 +1,6 @@
-import { as, type Persona } from '@platform/testing';
+import { as, NameServer, type Persona } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AppInstance, CustomDomain } from '../contract/schema/app.ts';
-import { NameServer } from './fixtures/name-server.ts';
 import { refusal, World } from './fixtures/world.ts';
 
 let names: NameServer;

@@ -1,10 +1,10 @@
-import { type RawExchange, reply, type Reply } from '@platform/sdk';
+import { createHash } from 'node:crypto';
+import { type RawExchange, reply, type Reply, type StoredObjects } from '@platform/sdk';
 import type { ContentType, Media } from '../../contract/schema/listing.ts';
 import type { Ctx, Of, StoreTx } from '../context.ts';
 import { imageSize } from './image-size.ts';
 import { viewerOf } from './listing-row.ts';
 import type { Listings } from './listings.ts';
-import { type MediaObjects, sha256Of } from './media-objects.ts';
 
 /** G-K-22. */
 const MOST_BYTES = 5_242_880;
@@ -22,9 +22,9 @@ interface Row extends Media {
 export class ListingMedia {
   readonly #ctx: Ctx;
   readonly #listings: Listings;
-  readonly #objects: MediaObjects;
+  readonly #objects: StoredObjects;
 
-  constructor(ctx: Ctx, parts: { listings: Listings; objects: MediaObjects }) {
+  constructor(ctx: Ctx, parts: { listings: Listings; objects: StoredObjects }) {
     this.#ctx = ctx;
     this.#listings = parts.listings;
     this.#objects = parts.objects;
@@ -39,7 +39,7 @@ export class ListingMedia {
     await this.#objects.put(storage_key, bytes, { type: body.content_type, envId: env_id });
     await this.#listings.change(listing_id, { caller, env, ifMatch }, async tx => {
       await this.#makeWay(tx, listing_id, body.role, storage_key);
-      const row = { listing_id, ...entry, content_type: body.content_type, sha256: sha256Of(bytes), created_at: this.#ctx.clock.now() };
+      const row = { listing_id, ...entry, content_type: body.content_type, sha256: createHash('sha256').update(bytes).digest('hex'), created_at: this.#ctx.clock.now() };
       await tx.sql`insert into listing_media ${tx.sql.row(row)}`;
       return 'updated';
     });

@@ -41,7 +41,7 @@ export interface Instruction {
 
 export const blank = (): Instruction => ({ kind: 'plain', space: 'narrow', first: 0, second: 0, labels: 0, more: 0, feature: undefined });
 
-const SIMPLE: Readonly<Record<number, Kind>> = { 0x00: 'unreachable', 0x01: 'free', 0x05: 'else', 0x0a: 'throw', 0x0b: 'end', 0x0f: 'return', 0x19: 'catch', 0x1a: 'free' };
+const SIMPLE: Readonly<Record<number, Kind>> = { 0: 'unreachable', 1: 'free', 5: 'else', 10: 'throw', 11: 'end', 15: 'return', 25: 'catch', 26: 'free' };
 
 /** Reads one instruction into `into`, which is used again and again. */
 export function readInstruction(reader: ByteReader, into: Instruction): void {

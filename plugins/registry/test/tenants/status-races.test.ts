@@ -1,7 +1,7 @@
+import { NameServer } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Invitation } from '../../contract/schema/member.ts';
 import { guest, invited } from '../fixtures/invited.ts';
-import { NameServer } from '../fixtures/name-server.ts';
 import { PostOffice } from '../fixtures/post-office.ts';
 import { refusal, World } from '../fixtures/world.ts';
 
