@@ -1,7 +1,7 @@
 import type { Answer, Done, FaultCode, FromGuest, Run } from './wire.mts';
 
-/** Instructions after which others have their turn: about a millisecond. */
-const SLICE = 1_000_000n;
+/** Instructions after which others have their turn: about a tenth of a millisecond. */
+const SLICE = 100_000n;
 const MAX_LOGS = 50;
 const MAX_LOG = 1_024;
 const PAGE = 65_536;
