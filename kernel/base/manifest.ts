@@ -26,6 +26,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     consumes: base.consumes ?? {},
     jobs: base.jobs ?? {},
     tasks: base.tasks ?? {},
+    metrics: base.metrics,
     routes,
     pages: withWorkPage(base),
     templates: base.templates,

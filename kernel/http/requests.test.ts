@@ -306,6 +306,21 @@ describe('figures', () => {
     expect(scraped.text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
     expect((await host.fetch('/v1/metrics', { persona: as.user('probe:metrics:read') })).json).toMatchObject({ outbox_pending: expect.any(Number), tasks_dead: expect.any(Number) });
   });
+
+  test('of a contract stand beside them, as text and as JSON', async () => {
+    await host.by(writer).remind({ body: { text: 'figures' } });
+    const ask = (headers: Record<string, string>) => host.fetch('/v1/metrics', { persona: as.user('probe:metrics:read'), headers });
+    const { text } = await ask({ accept: 'text/plain' });
+    for (const line of [
+      '# TYPE platform_probe_reminders_total counter',
+      'platform_probe_reminders_total{outcome="queued"} 1',
+      'platform_probe_open 3',
+      'platform_probe_wait_seconds_bucket{le="5"} 1',
+      'platform_probe_wait_seconds_sum 2',
+    ])
+      expect(text.split('\n')).toContain(line);
+    expect((await ask({})).json).toMatchObject({ 'reminders{outcome="queued"}': 1, open: 3, wait_sum: 2, wait_count: 1 });
+  });
 });
 
 describe('the version of a record', () => {

@@ -1,13 +1,11 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type Logger, type MetricDef, TrafficWindow } from '@platform/sdk';
+import { BUCKETS, DeclaredMetrics } from './declared-metrics.ts';
 import { metricsOf } from './otlp/otlp-metrics.ts';
-import { TrafficWindow } from '@platform/sdk';
 
 /** Figures of the process itself, once however many services run in it: event loop, heap, collections, descriptors. */
 const ofProcess = new Registry();
 collectDefaultMetrics({ register: ofProcess });
-
-/** Seconds; from what a cached read takes to where somebody gives up. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** What operators see of one service: how long its routes take, how they end, and gauges read when somebody asks (Prometheus text format 0.0.4). */
 export class ServiceMetrics {
@@ -19,15 +17,18 @@ export class ServiceMetrics {
   #serverErrors = 0;
   /** Between two tellings to the statistics. */
   readonly traffic: TrafficWindow;
+  /** Those of the contract. */
+  readonly declared: DeclaredMetrics;
 
-  constructor(service: string) {
+  constructor(service: string, metrics: Readonly<Record<string, MetricDef>>, log: Logger) {
     this.#service = service;
+    this.declared = new DeclaredMetrics(service, metrics, log);
     this.traffic = new TrafficWindow(service);
     this.#durations = new Histogram({
       name: 'platform_request_duration_seconds',
       help: 'Time from a request to its answer, by route and class of status',
       labelNames: ['service', 'operation', 'status'],
-      buckets: BUCKETS,
+      buckets: [...BUCKETS],
       registers: [this.#registry],
     });
     this.#refusals = new Counter({ name: 'platform_refusals_total', help: 'Refusals by their code', labelNames: ['service', 'code'], registers: [this.#registry] });
@@ -64,9 +65,12 @@ export class ServiceMetrics {
   #with(gauges: Readonly<Record<string, number>>): Registry {
     const now = new Registry();
     for (const [name, value] of Object.entries(gauges)) {
-      const gauge = new Gauge({ name: `platform_${this.#service}_${name.replaceAll(/[^a-z0-9_]/g, '_')}`, help: name.replaceAll('_', ' '), registers: [now] });
+      const wireName = `platform_${this.#service}_${name.replaceAll(/[^a-z0-9_]/g, '_')}`;
+      // A declared one says more.
+      if (this.declared.registry.getSingleMetric(wireName)) continue;
+      const gauge = new Gauge({ name: wireName, help: name.replaceAll('_', ' '), registers: [now] });
       gauge.set(value);
     }
-    return Registry.merge([ofProcess, this.#registry, now]);
+    return Registry.merge([ofProcess, this.#registry, this.declared.registry, now]);
   }
 }

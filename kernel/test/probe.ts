@@ -1,4 +1,4 @@
-import { type Context, defineContract, definePlugin, del, event, get, Page, post, put, reply, socket, stream, subscribe, task, Type } from '@platform/sdk';
+import { type Context, counter, defineContract, definePlugin, del, event, gauge, get, histogram, Page, post, put, reply, socket, stream, subscribe, task, Type } from '@platform/sdk';
 
 /*
  * A service for the kernel's own tests: every door, every kind of page, and routes that misbehave on purpose.
@@ -61,6 +61,11 @@ export const probe = defineContract({
   jobs: {
     sweep: { summary: 'Sweeps', every: '1h', runs: 'fleet' },
     count: { summary: 'Counts', every: '1h', runs: 'process' },
+  },
+  metrics: {
+    reminders: counter('Reminders by how they went', { labels: ['outcome'] }),
+    open: gauge('Reminders that wait'),
+    wait: histogram('How long a reminder waited', { unit: 'seconds', buckets: [1, 5] }),
   },
   tasks: { remind: task(Type.Object({ text: Type.String() }), { summary: 'Reminds somebody', lane: 'env', attempts: 1 }) },
   routes: {
@@ -191,6 +196,9 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
         routes: {
           remind: async ({ body }) => {
             await context.db.tx(tx => tx.enqueue('remind', body));
+            context.metrics.reminders.add(1, { outcome: 'queued' });
+            context.metrics.open.set(3);
+            context.metrics.wait.record(2);
             return { ok: true };
           },
           greet: async () => ({ hello: 'world' }),

@@ -8,6 +8,8 @@ export type { BoardSection, ColumnDecl, IconName, PageDecl, RecordTab, RowAction
 export type { Action, Gate, Principal } from './src/contract/action.ts';
 export type { ProblemDecl } from './src/contract/problem.ts';
 export type { ErrorForm } from './src/error-form.ts';
+export { counter, gauge, histogram } from './src/contract/metric.ts';
+export type { MetricDef } from './src/contract/metric.ts';
 export { task } from './src/contract/task.ts';
 export type { JobDef, TaskDef } from './src/contract/task.ts';
 export type { TemplateDecl } from './src/contract/template.ts';

@@ -4,6 +4,7 @@ import type { Manifest } from '../../base/manifest.ts';
 import { gateActions } from '../../http/operation.ts';
 import { cronOf } from '../../work/cron-times.ts';
 import { brokenSubscriptions } from '../service/event-promises.ts';
+import { checkMetrics } from './metric-checks.ts';
 import { checkPages } from './page-checks.ts';
 
 /** One fault of a manifest: a stable number, where, what, and what to do about it (house 8). */
@@ -120,6 +121,7 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
     if (!Number.isInteger(slots) || slots < 1 || slots > 256) add('E046', `tasks.${name}`, `${String(slots)} is no number of places.`, 'Write a whole number from 1 to 256, or leave it out.');
   }
 
+  checkMetrics(manifest, add);
   checkPages(manifest, add);
 
   for (const [table, noun] of Object.entries({ ...manifest.onEnvironmentDeleted?.purge, ...manifest.onEnvironmentDeleted?.keep })) {

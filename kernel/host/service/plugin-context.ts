@@ -53,6 +53,7 @@ import type { SecretChain } from '../../secrets/secret-chain.ts';
 import { secretsPort } from '../../secrets/secrets-port.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { RateLimit } from '../../storage/rate-limit.ts';
+import type { DeclaredMetrics } from '../../telemetry/declared-metrics.ts';
 import { currentScope } from '../../telemetry/request-scope.ts';
 import { catalogActions } from '../catalog-actions.ts';
 import { runtimeConsumer } from './service-consumers.ts';
@@ -82,6 +83,7 @@ export interface PluginContextParts {
   /** Sockets that were handed to this process, by the listener door they are for. */
   readonly listeners: Readonly<Record<string, number>>;
   readonly owned: DisposalStack;
+  readonly metrics: DeclaredMetrics['instruments'];
   /** There once the plugin is set up. */
   readonly tasks: () => TaskRunner | undefined;
   readonly bus: ConsumerBus;
@@ -212,6 +214,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       left: async name => ((await parts.tasks()?.left(name)) ?? []) as never,
       attempt: async (name, key) => (await parts.tasks()?.attempt(name, key)) ?? 'absent',
     },
+    metrics: parts.metrics as never,
     keys: parts.keys as never,
     secrets: secretsPort(parts.secrets),
     policy: {

@@ -110,7 +110,7 @@ export class ServiceInstance implements AsyncDisposable {
   constructor(parts: ServiceInstanceParts) {
     this.#parts = parts;
     this.manifest = parts.manifest;
-    this.#metrics = new ServiceMetrics(parts.manifest.id);
+    this.#metrics = new ServiceMetrics(parts.manifest.id, parts.manifest.metrics ?? {}, parts.log);
     this.#local = new LocalCalls({ ...parts, app: () => this.app, accepting: () => this.#state === 'started' });
     this.#engine = new PolicyEngine({
       service: parts.manifest.id,
@@ -143,6 +143,7 @@ export class ServiceInstance implements AsyncDisposable {
       engine: this.#engine,
       owned: this.#owned,
       tasks: () => this.#tasks,
+      metrics: this.#metrics.declared.instruments,
       identityOf: async caller => admittedAs(caller) ?? this.#identityOf(caller),
       verify: async ({ headers: { authorization }, peer }) =>
         authorization !== undefined || peer ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined }) : undefined,
@@ -285,7 +286,7 @@ export class ServiceInstance implements AsyncDisposable {
         readiness: () => this.readiness(),
         failedPlugins,
         metricsText: gauges => this.#metrics.text(gauges),
-        metrics: () => this.#gauges(),
+        metrics: async () => ({ ...(await this.#gauges()), ...(await this.#metrics.declared.figures()) }),
         allows: async (caller, actions) => {
           const { scopes } = await this.#identityOf(caller);
           return actions.some(action => scopes.has(manifest.vertical === 'platform' ? action : `${manifest.vertical}:${action}`));

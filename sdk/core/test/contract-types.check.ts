@@ -2,7 +2,7 @@
  * What the types must refuse, for ever: each `@ts-expect-error` below is a law of the contract language, and this file stops compiling
  * when one of them no longer holds. Nothing here runs.
  */
-import { defineContract, definePlugin, del, event, get, Page, PageQuery, post, reply, subscribe, Type } from '@platform/sdk';
+import { counter, defineContract, definePlugin, del, event, gauge, get, Page, PageQuery, post, reply, subscribe, Type } from '@platform/sdk';
 
 const Thing = Type.Object({ thing_id: Type.String(), name: Type.String() });
 
@@ -17,6 +17,7 @@ const things = defineContract({
     'things:own': { title: 'Own things', principals: ['user', 'delegated'] },
   },
   problems: { thing_taken: { status: 409, title: 'Taken', retry: 'never' } },
+  metrics: { made: counter('Things made', { labels: ['outcome'] }), waiting: gauge('Things that wait') },
   events: { 'platform:things:thing:made': event('A thing was made', Thing) },
   routes: {
     makeThing: post('/v1/things', {
@@ -49,6 +50,18 @@ export const plugin = definePlugin(things, {
         ctx.problem('thing_lost');
         // @ts-expect-error a setting that is not declared
         ctx.config.hours;
+        ctx.metrics.made.add(1, { outcome: 'new' });
+        ctx.metrics.waiting.set(days);
+        // @ts-expect-error a metric that is not declared
+        ctx.metrics.lost.add(1);
+        // @ts-expect-error a label that is not declared
+        ctx.metrics.made.add(1, { outcome: 'new', person });
+        // @ts-expect-error without its label
+        ctx.metrics.made.add(1);
+        // @ts-expect-error a metric without labels takes none
+        ctx.metrics.waiting.set(days, { outcome: 'new' });
+        // @ts-expect-error a gauge is set
+        ctx.metrics.waiting.add(1);
         // @ts-expect-error a service nobody declared cannot be called
         ctx.services.registry;
         await ctx.db.tx(async tx => {

@@ -1,4 +1,4 @@
-import { type ColumnDecl, defineContract, event, get, Page, PageQuery, post, type Static, subscribe, Type } from '@platform/sdk/contract';
+import { type ColumnDecl, counter, defineContract, event, get, Page, PageQuery, post, type Static, subscribe, Type } from '@platform/sdk/contract';
 
 const Loan = Type.Object({
   loan_id: Type.String(),
@@ -44,6 +44,7 @@ export const lending = defineContract({
     'acme:lending:loan:decided': event('A loan was approved or declined', LoanEvent),
   },
   consumes: { envArchived: subscribe('platform:sys:env:archived', { family: 'sys' }) },
+  metrics: { decisions: counter('Loans decided, by how and by whom', { labels: ['outcome', 'by'] }) },
   onEnvironmentDeleted: { purge: { loans: 'loans' } },
   routes: {
     listLoans: get('/v1/loans', { summary: 'Loans of this environment', gate: 'lending:read', query: PageQuery, returns: Page(Loan) }),

@@ -7,7 +7,7 @@ export default definePlugin(lending, {
   uses: { functions, registry },
   migrations: new URL('../migrations/', import.meta.url),
 
-  setup: ({ config, db, log, page, platform, problem, services }) => ({
+  setup: ({ config, db, log, metrics, page, platform, problem, services }) => ({
     routes: {
       listLoans: ({ query, env }) =>
         page(
@@ -46,15 +46,17 @@ export default definePlugin(lending, {
         });
         const reason = await new CreditRule(services.functions, log).rejects(envId, loan);
         if (reason === undefined) return loan;
-        return db.tx(async tx => {
+        const answer = await db.tx(async tx => {
           const [declined] = await tx.sql<Loan[]>`
             update loans set state = 'declined', decided_by = 'credit-rule', reason = ${reason} where loan_id = ${loan.loan_id} and state = 'applied'
             returning loan_id, applicant, amount_minor, state, reason, created_at`;
-          if (!declined) return loan;
+          if (!declined) return undefined;
           await tx.emit('acme:lending:loan:decided', envId, { loan_id: loan.loan_id, state: declined.state });
           await tx.audit({ action: 'loan.decided', envId, caller, resource: { type: 'loan', id: loan.loan_id }, details: { state: declined.state, by: 'credit-rule' } });
           return declined;
         });
+        if (answer) metrics.decisions.add(1, { outcome: 'declined', by: 'credit-rule' });
+        return answer ?? loan;
       },
 
       exposure: async ({ body, env }) => {
@@ -63,17 +65,20 @@ export default definePlugin(lending, {
         return sum;
       },
 
-      decideLoan: async ({ params, body, caller, env: envId }) =>
-        db.tx(async tx => {
+      decideLoan: async ({ params, body, caller, env: envId }) => {
+        const state = body.approve ? ('approved' as const) : ('declined' as const);
+        const decided = await db.tx(async tx => {
           const [loan] = await tx.sql<Loan[]>`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
           if (!loan) throw problem('loan_not_found');
           if (loan.state !== 'applied') throw problem('already_decided');
-          const state = body.approve ? ('approved' as const) : ('declined' as const);
           await tx.sql`update loans set state = ${state}, decided_by = ${caller.userId} where loan_id = ${loan.loan_id}`;
           await tx.emit('acme:lending:loan:decided', envId, { loan_id: loan.loan_id, state });
           await tx.audit({ action: 'loan.decided', envId, caller, resource: { type: 'loan', id: loan.loan_id }, details: { state } });
           return { ...loan, state };
-        }),
+        });
+        metrics.decisions.add(1, { outcome: state, by: 'person' });
+        return decided;
+      },
     },
     on: {
       envArchived: async ({ envId, payload }) => {

@@ -10,6 +10,7 @@ import type { Backends, KeyValue, Sealed, SealedBox } from '../contract/capabili
 import type { TaskQueue } from '../contract/task.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
+import type { MetricsOf } from '../contract/metric.ts';
 import type { FieldFault, ProblemError } from '../contract/problem.ts';
 import type { AnyRoute, PathParams } from '../contract/route.ts';
 import type { CronTimes } from './cron-times.ts';
@@ -226,6 +227,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     ): AsyncDisposable;
   };
   readonly tasks: TaskQueue<C>;
+  /** The metrics of the contract: `metrics.decisions.add(1, { outcome: 'approved' })`. */
+  readonly metrics: MetricsOf<C>;
   /** The keys of the contract, each as its use says. */
   readonly keys: KeysOf<C>;
   readonly secrets: {

@@ -2,6 +2,7 @@ import type { TObject } from 'typebox';
 import type { Action, Gate } from './action.ts';
 import type { EventDef, Subscription } from './event.ts';
 import type { KeyDecl } from './key.ts';
+import type { MetricDef } from './metric.ts';
 import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
@@ -86,6 +87,8 @@ interface Base {
   readonly jobs?: Readonly<Record<string, JobDef>>;
   /** Work queued with a change and done after it, by name. */
   readonly tasks?: Readonly<Record<string, TaskDef>>;
+  /** Figures of its own, by name; every service has those of requests, queues and its process. */
+  readonly metrics?: Readonly<Record<string, MetricDef>>;
   readonly pages?: Readonly<Record<string, PageDecl>>;
   /** What its messages say, by name: a message of the template `{id}.{name}` says this unless its environment has words of its own. */
   readonly templates?: Readonly<Record<string, TemplateDecl>>;

@@ -3,6 +3,7 @@ import type { Action } from './action.ts';
 import type { EnvironmentEnd, FirstStep, InboxDecl, Placement, WorkloadNeeds } from './contract.ts';
 import type { EventDef, Subscription } from './event.ts';
 import type { KeyDecl } from './key.ts';
+import type { MetricDef } from './metric.ts';
 import type { PageDecl } from './page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
@@ -30,6 +31,7 @@ export interface Manifest {
   readonly consumes: Readonly<Record<string, Subscription>>;
   readonly jobs: Readonly<Record<string, JobDef>>;
   readonly tasks: Readonly<Record<string, TaskDef>>;
+  readonly metrics?: Readonly<Record<string, MetricDef>>;
   readonly routes: Readonly<Record<string, AnyRoute>>;
   readonly pages: Readonly<Record<string, PageDecl>>;
   readonly templates?: Readonly<Record<string, TemplateDecl>>;

@@ -1,0 +1,38 @@
+import type { AnyContract } from './contract.ts';
+
+/** A figure that operators read beside those every service has. On the wire it is `platform_{service}_{name}`, with its unit, and `_total` for a counter. */
+export interface MetricDef {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  /** What it says, for whoever reads it without this contract. */
+  readonly help: string;
+  /** A base unit in the plural, such as `seconds` or `bytes`. */
+  readonly unit?: string;
+  /** Names of few values each: never an id, an address or a text somebody wrote. */
+  readonly labels?: readonly string[];
+  /** Upper bounds of a histogram, ascending; those of a time in seconds when absent. */
+  readonly buckets?: readonly number[];
+}
+type Options = Omit<MetricDef, 'kind' | 'help' | 'buckets'>;
+
+/** Something that only grows: decisions, bytes sent. */
+export const counter = <const O extends Options>(help: string, options: O = {} as O): O & { readonly kind: 'counter'; readonly help: string } => ({ kind: 'counter', help, ...options });
+/** Something that goes up and down: open loans. */
+export const gauge = <const O extends Options>(help: string, options: O = {} as O): O & { readonly kind: 'gauge'; readonly help: string } => ({ kind: 'gauge', help, ...options });
+/** How values are spread: durations, sizes. */
+export const histogram = <const O extends Options & Pick<MetricDef, 'buckets'>>(help: string, options: O = {} as O): O & { readonly kind: 'histogram'; readonly help: string } => ({
+  kind: 'histogram',
+  help,
+  ...options,
+});
+
+type LabelsOf<M> = M extends { labels: readonly (infer L extends string)[] } ? [labels: Readonly<Record<L, string>>] : [];
+type Instrument<M> = M extends { kind: 'counter' }
+  ? { add(amount: number, ...labels: LabelsOf<M>): void }
+  : M extends { kind: 'gauge' }
+    ? { set(value: number, ...labels: LabelsOf<M>): void }
+    : { record(value: number, ...labels: LabelsOf<M>): void };
+
+/** The metrics of a contract, each with the labels it declares and no others. */
+export type MetricsOf<C extends AnyContract> = C['base'] extends { metrics: infer M extends Readonly<Record<string, MetricDef>> }
+  ? { readonly [N in keyof M]: Instrument<M[N]> }
+  : Readonly<Record<never, never>>;
