@@ -62,3 +62,29 @@ test('an order that names no column is a fault of the code, not of the request',
   await expect(read({}, { order: { 'at; drop table shelf': 'time' } })).rejects.toThrow('which is no column');
   expect((await host.fetch('/v1/things', { persona: as.user('probe:things:read') })).status).toBe(200);
 });
+
+test('F-15 each value of a cursor is of the kind of its column, and nothing near it', async () => {
+  const encode = (...values: unknown[]) => Buffer.from(JSON.stringify(['shelf', ...values])).toString('base64url');
+  const order = { at: 'time', shelf_id: 'id', name: 'text', place: 'number' } as const;
+  const ask = (...values: unknown[]) => page(sql, { cursor: encode(...values) }, { list: 'shelf', order }, async ({ after }) => (after ? [{ after }] : []));
+  const good = ['2026-01-01T00:00:00.000Z', newId(), 'Ada', 7];
+  expect((await ask(...good)).items).toEqual([{ after: good }]);
+  const wrong: readonly (readonly [number, readonly unknown[]])[] = [
+    [0, ['2026-01-01T00:00:00.000+02:00', '2026-01-01', '2026-13-41T00:00:00.000Z', 'x2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Zx', 1_767_225_600_000]],
+    [1, [newId().toUpperCase(), `${newId()}0`, `0${newId()}`, newId().slice(1), 7]],
+    [2, ['a\u0000b', 7, null]],
+    [3, ['7', null, true]],
+  ];
+  for (const [at, values] of wrong) for (const value of values) await expect(ask(...good.with(at, value as never)), String(value)).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+  await expect(ask(...good, 'more')).rejects.toMatchObject({ code: 'invalid_cursor' });
+});
+
+test('G-K-04 a page has fifty rows where nothing is asked for, and a row without what it is ordered by is a fault of the code', async () => {
+  const limits: number[] = [];
+  const rows = Array.from({ length: 51 }, (_, place) => ({ at: '2026-01-01T00:00:00.000Z', shelf_id: newId(), place }));
+  const answer = await page(sql, {}, spec, async ({ limit }) => (limits.push(limit), rows));
+  expect([limits, answer.items.length, answer.next_cursor === null]).toEqual([[51], 50, false]);
+  await expect(page(sql, { limit: 1 }, spec, async () => [{ at: 'now' }, { at: 'then' }])).rejects.toThrow('a row has no such time there');
+  for (const order of [{}, { 'S.at': 'time' }, { 's.t.at': 'time' }, { 'x s.at': 'time' }, { 's.at x': 'time' }] as const)
+    await expect(page(sql, {}, { list: 'shelf', order: order as never }, async () => [])).rejects.toThrow('which is no column');
+});

@@ -224,12 +224,21 @@ describe('what was given for a code that comes twice', () => {
 
   test('F-15 of two that refresh with one token at once neither keeps what it got', async () => {
     const first = await world.tokens(world.browser(), ADA);
+    const [row] = await world.sql<{ grant_id: string }[]>`select grant_id from oidc_state where model = 'RefreshToken' and id_hash = sha256(convert_to(${first.refresh_token}, 'UTF8'))`;
+    const ofGrant = async () =>
+      (
+        await world.sql<{ model: string }[]>`
+        select model from oidc_state where grant_id = ${row?.grant_id ?? ''} or (model = 'Grant' and id_hash = sha256(convert_to(${row?.grant_id ?? ''}, 'UTF8'))) order by model`
+      ).map(({ model }) => model);
+    expect(await ofGrant()).toEqual(expect.arrayContaining(['Grant', 'RefreshToken']));
     const refresh = (at: World['host']) => world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: first.refresh_token }, 'bff', { at });
     const answers = await meeting('RefreshToken', () => Promise.all([refresh(world.host), refresh(second)]));
     const won = answers.filter(({ status }) => status === 200).map(({ json }) => json as unknown as Tokens);
     expect(won).toHaveLength(1);
     const [{ access_token: token, refresh_token: next }] = won as [Tokens];
     expect([(await world.refresh(next)).json['error'], await active(token), await marked(token)]).toEqual(['invalid_grant', false, 1]);
+    // The grant itself is gone too, not only what came from it: nothing can be asked for by it any more.
+    expect(await ofGrant()).toEqual([]);
   });
 
   /** Both have read the row before either uses it up: the first to come to it waits for the other. */
