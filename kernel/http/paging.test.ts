@@ -76,6 +76,9 @@ test('F-15 each value of a cursor is of the kind of its column, and nothing near
     [3, ['7', null, true]],
   ];
   for (const [at, values] of wrong) for (const value of values) await expect(ask(...good.with(at, value as never)), String(value)).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+  // More than a number can be.
+  const huge = Buffer.from(JSON.stringify(['shelf', ...good]).replace(/7\]$/, '1e999]')).toString('base64url');
+  await expect(page(sql, { cursor: huge }, { list: 'shelf', order }, async () => [])).rejects.toMatchObject({ code: 'invalid_cursor' });
   await expect(ask(...good, 'more')).rejects.toMatchObject({ code: 'invalid_cursor' });
 });
 
