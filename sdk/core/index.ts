@@ -45,6 +45,7 @@ export type {
 } from './src/context/process-host.ts';
 export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/context/signing-authority.ts';
 export { admits } from './src/accept.ts';
+export { Batcher, type BatcherOptions } from './src/batcher.ts';
 export { boundedBytes, callBack } from './src/call-back.ts';
 export type { CallBack, CalledBack } from './src/call-back.ts';
 export type { CronTimes } from './src/context/cron-times.ts';
@@ -62,6 +63,7 @@ export { isUnavailable } from './src/unavailable.ts';
 export { isReply, notModified, reply, type Reply } from './src/context/reply.ts';
 export { SYSTEM } from './src/context/system.ts';
 export type { Delivery, StreamItem } from './src/context/plugin.ts';
+export type { Lock, Locked, LockOptions } from './src/context/lock.ts';
 export type { Counted, Limit, LimitOptions } from './src/context/limit.ts';
 export type { Manifest } from './src/contract/manifest.ts';
 export { type Traffic, TrafficWindow } from './src/traffic-window.ts';

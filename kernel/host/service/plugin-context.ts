@@ -52,6 +52,7 @@ import type { ServiceCaller } from '../../routing/service-caller.ts';
 import type { SecretChain } from '../../secrets/secret-chain.ts';
 import { secretsPort } from '../../secrets/secrets-port.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
+import { locksOf } from '../../storage/lock.ts';
 import { RateLimit } from '../../storage/rate-limit.ts';
 import type { DeclaredMetrics } from '../../telemetry/declared-metrics.ts';
 import { currentScope } from '../../telemetry/request-scope.ts';
@@ -239,6 +240,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     platform: parts.platform,
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
     limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),
+    lock: locksOf(parts.kv, manifest.id, parts.log),
     files: { directory: () => ownFolder(parts.platform.dataDir, manifest.id) },
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),

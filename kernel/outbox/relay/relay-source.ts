@@ -1,10 +1,9 @@
-import { isUnavailable } from '@platform/sdk';
+import { Batcher, isUnavailable } from '@platform/sdk';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { outboxChannel } from '../../storage/schema/service-schema.ts';
 import { ANY } from '../outbox.ts';
-import { type DeliveryResult, type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
-import { dueRows, type Head, heads, type OutboxState, stateOf, stepDown, sweep } from '../outbox-store.ts';
-import { OutcomeWriter } from '../outcome-writer.ts';
+import { type DeliveryResult, type Outcome, type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
+import { dueRows, type Head, heads, type OutboxState, record, stateOf, stepDown, sweep } from '../outbox-store.ts';
 import type { RelayOptions } from './relay.ts';
 
 const BATCH = 100;
@@ -12,6 +11,10 @@ const ENVIRONMENTS_PER_STEP = 64;
 const STEPS_PER_LOOK = 16;
 const CALLS_PER_SERVICE = 4;
 const SWEEP_MS = 3_600_000;
+/** Outcomes whose writing takes longer are delivered again, under the same keys. */
+const WRITE_MS = 30_000;
+/** More calls than can be under way. */
+const CALLS_WAITING = 10_000;
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
 /** The outbox of one service and its way out. Life: attached → (looking ⇄ resting)* → detached. */
@@ -26,7 +29,8 @@ export class RelaySource {
   /** Ends the calls under way. Not a signal they all hear: each that hangs on one that lasts would live until the next full collection. */
   readonly #calls = new Set<(reason: Error) => void>();
   #closed = false;
-  readonly #outcomes: OutcomeWriter;
+  /** What became of rows: calls that end in one turn, or while others are being written, are written together. */
+  readonly #outcomes: Batcher<readonly Outcome[]>;
   #leading = false;
   /** Where the next look goes on, so that every environment has its turn. */
   #from = FIRST;
@@ -50,7 +54,16 @@ export class RelaySource {
     this.#options = options;
     // What a crash forgets to have been delivered is delivered again under the same idempotency key.
     this.#session = pool.sibling({ max: 1, repeatable: true });
-    this.#outcomes = new OutcomeWriter(this.#session, options.clock);
+    this.#outcomes = new Batcher<readonly Outcome[]>({
+      most: CALLS_WAITING,
+      waiting: CALLS_WAITING,
+      deadlineMs: WRITE_MS,
+      full: () => new Error('too many outcomes wait to be written'),
+      work: async calls => {
+        await record(this.#session, calls.flat(), options.clock.now());
+        return [];
+      },
+    });
   }
 
   async open(): Promise<void> {
@@ -252,7 +265,7 @@ export class RelaySource {
     const results = await this.#call(rows);
     const now = this.#options.clock.now();
     const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
-    await this.#outcomes.write(outcomes);
+    await this.#outcomes.add(outcomes);
     for (const [index, outcome] of outcomes.entries()) {
       const { id, event_type } = rows[index] as OutboxRow;
       if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');

@@ -3,7 +3,6 @@ import { type SealedBox, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from '../issuer.ts';
 import { pushKey } from '../live/push-devices.ts';
-import { RefreshLock } from './refresh-lock.ts';
 import { hashOf, type SessionRecord, SessionStore, sessionKey } from './session-store.ts';
 
 interface Tokens {
@@ -40,14 +39,12 @@ export class Sessions {
   readonly #ctx: Ctx;
   readonly #issuer: Issuer;
   readonly #box: SealedBox;
-  readonly #lock: RefreshLock;
   readonly #refreshing = new Map<string, Promise<SessionRecord>>();
 
   constructor(ctx: Ctx, issuer: Issuer) {
     this.#ctx = ctx;
     this.#issuer = issuer;
     this.#box = ctx.keys.sessions;
-    this.#lock = new RefreshLock(ctx);
     this.store = new SessionStore(ctx);
   }
 
@@ -136,16 +133,12 @@ export class Sessions {
       return record;
     };
     const renewed = (record: SessionRecord) => this.#open(record)?.access !== known;
-    return this.#lock.once(hash, {
-      done: async () => {
-        const record = await current();
-        return renewed(record) ? record : undefined;
-      },
-      work: async () => {
-        const record = await current();
-        return renewed(record) ? record : this.#rotate(record);
-      },
+    const refreshed = await this.#ctx.lock(`refresh:${hash}`, { ttl: '10s', wait: '30s' }, async () => {
+      const record = await current();
+      return renewed(record) ? record : this.#rotate(record);
     });
+    if (!refreshed.held) throw this.#ctx.problem('identity_unavailable', { detail: 'The tokens are being renewed for too long.', headers: { 'retry-after': '2' } });
+    return refreshed.value;
   }
 
   async #rotate(record: SessionRecord): Promise<SessionRecord> {

@@ -18,6 +18,7 @@ import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 import type { ProcessHost } from './process-host.ts';
 import type { Reply } from './reply.ts';
 import type { SigningAuthority } from './signing-authority.ts';
+import type { Lock } from './lock.ts';
 import type { PagePart, PageSpec } from './paging.ts';
 import type { Sql } from './sql.ts';
 import type { TokenChecks } from './token-claims.ts';
@@ -267,6 +268,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   cache<V>(options: CacheOptions<V>): Cache<V>;
   /** A limit on how often something is done, counted for all processes of the service together. */
   limit(options: LimitOptions): Limit;
+  /** One holder for all processes of the service, renewed while it works. */
+  readonly lock: Lock;
   /** A folder that is this service's own, of mode 0700, made when first asked for. It is on this machine alone, and part of a backup. */
   readonly files: { directory(): string };
   readonly kv: KeyValue;
