@@ -16,6 +16,8 @@ const GRACE = 'grace@example.org';
 const PASSWORD = 'a compiler writes itself 1952';
 const NEXT = 'nanoseconds of copper wire';
 const SESSION_COOKIE = '__Host-platform-session';
+/** How another browser names itself. */
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
 describe(`somebody opens an account and keeps it, ${split ? 'one process per service' : 'all in one process'}`, () => {
   const platform = new Platform({ split, pluginDirs: '' });
@@ -161,7 +163,7 @@ describe(`somebody opens an account and keeps it, ${split ? 'one process per ser
   });
 
   test('6 SGN-004 another device signs in with password and code; the account page sees both and ends one', async () => {
-    const other = await browser.newContext({ viewport: { width: 390, height: 780 }, colorScheme: 'dark' });
+    const other = await browser.newContext({ viewport: { width: 390, height: 780 }, colorScheme: 'dark', userAgent: FIREFOX });
     const page = await other.newPage();
     await page.goto(platform.ready.console);
     await signIn(page, PASSWORD);
@@ -175,6 +177,8 @@ describe(`somebody opens an account and keeps it, ${split ? 'one process per ser
     await page.getByRole('button', { name: 'Confirm' }).click();
     await page.getByText('You are not a member of any organization yet').waitFor();
 
+    // A mail tells of the device, and leads to the page where it is signed out.
+    await expect.poll(() => linkFor(platform.dataDir, GRACE, 'auth')).toBe(auth('/account'));
     await grace.goto(auth('/account'));
     await grace.getByText('This device').waitFor();
     await grace.getByText(/10 recovery codes/).waitFor();

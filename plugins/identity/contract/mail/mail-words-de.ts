@@ -72,6 +72,10 @@ export const de: MailWords = {
     text: `Ihr Konto hat ein neues Passwort. Die Authenticator-App, die Wiederherstellungscodes und die Passkeys wurden entfernt, und jedes Gerät wurde abgemeldet. Melden Sie sich an, und richten Sie wieder einen zweiten Faktor ein.\n\n${NOT_YOU}`,
   },
   password_changed: { subject: 'Ihr Passwort wurde geändert', text: `Das Passwort Ihres Kontos wurde geändert, und jedes andere Gerät wurde abgemeldet.\n\n${NOT_YOU}` },
+  new_sign_in: {
+    subject: 'Anmeldung mit einem neuen Gerät',
+    text: `Jemand hat sich an Ihrem Konto mit einem Gerät angemeldet, mit dem es in den letzten 90 Tagen nicht benutzt wurde.\n\nGerät: {device}\nZeit: {time}\n\nWenn Sie das waren, tun Sie nichts. Hier sehen Sie alle Geräte Ihres Kontos und können jedes abmelden:\n{link}\n\n${NOT_YOU}`,
+  },
   mfa_enrolled: { subject: 'Eine Authenticator-App wurde hinzugefügt', text: `Die Anmeldung an Ihrem Konto fragt jetzt nach einem Code Ihrer Authenticator-App.\n\n${NOT_YOU}` },
   mfa_removed: { subject: 'Die Authenticator-App wurde entfernt', text: `Die Anmeldung an Ihrem Konto fragt nicht mehr nach einem Code.\n\n${NOT_YOU}` },
   recovery_code_used: { subject: 'Ein Wiederherstellungscode wurde benutzt', text: `Jemand hat sich mit einem Wiederherstellungscode an Ihrem Konto angemeldet. Er gilt nicht mehr.\n\n${NOT_YOU}` },

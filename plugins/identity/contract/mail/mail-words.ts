@@ -79,6 +79,10 @@ const en = {
     subject: 'Your password was changed',
     text: `The password of your account was changed, and every other device was signed out.\n\n${NOT_YOU}`,
   },
+  new_sign_in: {
+    subject: 'A sign-in from a new device',
+    text: `Your account was signed in to from a device that it had not been used with in the last 90 days.\n\nDevice: {device}\nTime: {time}\n\nIf it was you, do nothing. You see every device of your account, and can sign each one out, here:\n{link}\n\n${NOT_YOU}`,
+  },
   mfa_enrolled: {
     subject: 'An authenticator app was added',
     text: `Signing in to your account now asks for a code of your authenticator app.\n\n${NOT_YOU}`,

@@ -8,6 +8,7 @@ const sample = {
   cancel: `${HOST}/account-recovery/cancel#token=abc`,
   time: '31 January 2027 at 12:00 UTC',
   name: 'Customer support',
+  device: 'Firefox · Windows',
 };
 
 /** The letters as templates, which an environment may replace: `auth.{letter}`. */

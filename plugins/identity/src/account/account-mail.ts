@@ -4,6 +4,7 @@ import { type Letter, MAIL_WORDS } from '../../contract/mail/mail-words.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import { isAddress, type Person } from '../people/people.ts';
 import type { Asked } from './account-requests.ts';
+import { UNNAMED } from './device.ts';
 import type { Realm, Realms } from '../realms.ts';
 
 interface AccountMail {
@@ -27,7 +28,14 @@ interface Step {
 /** What happened to an account, told to its owner, who may not have done it. */
 export type Notice = Exclude<
   Letter,
-  'confirm_address' | 'already_there' | 'asked_twice' | 'reset_password' | 'welcome' | 'ciba' | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
+  | 'confirm_address'
+  | 'already_there'
+  | 'asked_twice'
+  | 'reset_password'
+  | 'welcome'
+  | 'ciba'
+  | 'new_sign_in'
+  | `recovery_${'confirm' | 'under_way' | 'waiting' | 'judged' | 'wait_judged' | 'approved' | 'offered'}`
 >;
 
 /** The application and the invitation by which somebody came. */
@@ -95,6 +103,12 @@ export class AccountMailbox {
 
   tell(tx: IdentityTx, realm: Realm, person: Recipient, notice: Notice): Promise<void> {
     return this.write(tx, realm, person, notice, { link: this.link(realm, '/account-recovery'), reset: this.link(realm, '/password-reset') });
+  }
+
+  /** In the language that the account had: the browser may be a stranger's. */
+  newSignIn(tx: IdentityTx, realm: Realm, person: Recipient, device: string): Promise<void> {
+    const told = device || UNNAMED[spokenOf(person.locale) ?? 'en'];
+    return this.write(tx, realm, person, 'new_sign_in', { device: told, time: this.#ctx.clock.now(), link: this.link(realm, '/account'), reset: this.link(realm, '/password-reset') });
   }
 
   /** One mail in its reader's language; a time is told in UTC, which everybody can reckon from. */

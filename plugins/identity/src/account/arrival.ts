@@ -1,12 +1,14 @@
-import { reply } from '@platform/sdk';
+import { reply, type Sql } from '@platform/sdk';
 import type { AuthorizationSteps, Interaction } from '../protocol/authorization-steps.ts';
 import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
 import type { Ctx } from '../context.ts';
 import { methodsOf } from '../mfa/second-factor.ts';
 import { isAddress, type PersonWithPassword } from '../people/people.ts';
 import { pageLanguage } from '../mail/page-language.ts';
+import type { ProtocolTurn } from '../protocol/protocol-turn.ts';
 import type { Realm } from '../realms.ts';
 import type { Recoveries } from '../recovery/recoveries.ts';
+import type { AccountMailbox } from './account-mail.ts';
 import { deviceOf } from './device.ts';
 import type { OAuthContext, StepTokens } from './step-tokens.ts';
 
@@ -21,12 +23,24 @@ interface Proven {
   readonly begun?: Interaction | null;
 }
 
+/** A session that is not written yet. */
+interface Began {
+  readonly sid: string;
+  readonly turn: ProtocolTurn;
+  readonly headers: Headers;
+  readonly amr: readonly string[];
+  /** In seconds, or later than now for who proved it here. */
+  readonly proven: number;
+}
+/** How long a device counts as known after a sign-in from it. */
+export const KNOWN_DAYS = 90;
+
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
 export class Arrival {
   readonly #ctx: Ctx;
-  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; recoveries: Recoveries; steps: StepTokens };
+  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; mailbox: AccountMailbox; recoveries: Recoveries; steps: StepTokens };
 
-  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; recoveries: Recoveries; steps: StepTokens }) {
+  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; mailbox: AccountMailbox; recoveries: Recoveries; steps: StepTokens }) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -57,29 +71,58 @@ export class Arrival {
     const { browser, recoveries } = this.#parts;
     // Somebody else's word for the person is as old as they say, and counts for nothing where they do not.
     const proven = amr.every(means => means === 'fed') ? (provenAt ?? 0) : Number.MAX_SAFE_INTEGER;
-    const { tokenId, cookie, sid, turn } = await browser.open(realm, person, headers, [...amr]);
-    const standing = await this.#ctx.db.one<object>(
-      tx => tx.audit({ action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: person.user_id }, details: { session_id: sid, amr: [...amr] } }),
-      (sql, announced) => {
-        const stands = sql`exists (select 1 from standing)`;
-        // All that is asked of the account stands in its row: where a change is under way, the row is looked at again when that has ended.
-        return sql`
-          with standing as (
-            update users set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale)
-            where user_id = ${person.user_id} and status = 'active' and password_since::text is not distinct from ${person.password_since} returning 1),
-          device as (
-            insert into session_devices (sid, device, proven_at)
-            select ${sid}, ${deviceOf(headers['user-agent'])}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing),
-          ${turn.definitions(sql, stands)},
-          ${announced(stands)}
-          select 1 from standing`;
-      },
-    );
-    if (standing.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
+    const opened = await browser.open(realm, person, headers, [...amr]);
+    await this.#stand(realm, person, { ...opened, amr, headers, proven });
     // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
     if (realm.account_recovery !== 'off') await this.#ctx.db.tx(tx => recoveries.cancelOf(tx, realm, person.user_id, 'signed_in'));
-    return reply({ status: 'ok' as const, session_token_id: tokenId, next }, { headers: { 'set-cookie': cookie } });
+    return reply({ status: 'ok' as const, session_token_id: opened.tokenId, next }, { headers: { 'set-cookie': opened.cookie } });
   }
+
+  /** Writes the session: in one statement from a device that the account knows, else with the mail to its owner in the same transaction. */
+  async #stand(realm: Realm, person: PersonWithPassword, began: Began): Promise<void> {
+    const { db } = this.#ctx;
+    const { user_id: userId } = person;
+    const device = deviceOf(began.headers['user-agent']);
+    const signedIn = { action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: userId }, details: { session_id: began.sid, amr: [...began.amr] } };
+    const known = (sql: Sql) => sql`exists (select 1 from account_devices where user_id = ${userId} and device = ${device} and seen_at > now() - make_interval(days => ${KNOWN_DAYS}))`;
+    const atOnce = await db.one<object>(
+      tx => tx.audit(signedIn),
+      (sql, announced) => standing(sql, person, { ...began, device, only: sql`and (last_sign_in_at is null or ${known(sql)})`, announced }),
+    );
+    if (atOnce.length > 0) return;
+    await db.tx(async tx => {
+      // Whoever signs in beside this one waits here, and sees then what this one wrote: a device is told of once.
+      await tx.sql`select 1 from users where user_id = ${userId} for no key update`;
+      const [unknown] = await tx.sql<object[]>`select 1 from users where user_id = ${userId} and last_sign_in_at is not null and not ${known(tx.sql)}`;
+      await tx.audit(signedIn);
+      const written = await standing(tx.sql, person, { ...began, device });
+      if (written.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
+      if (unknown) await this.#parts.mailbox.newSignIn(tx, realm, person, device);
+    });
+  }
+}
+
+/** The session with what stands beside it, if the account stands; a definition of events is written with it. */
+function standing(
+  sql: Sql,
+  { user_id: userId, password_since: since }: PersonWithPassword,
+  { sid, device, headers, proven, turn, only = sql``, announced }: Began & { readonly device: string; readonly only?: unknown; readonly announced?: (where: unknown) => unknown },
+): PromiseLike<readonly object[]> {
+  const stands = sql`exists (select 1 from standing)`;
+  // All that is asked of the account stands in its row: where a change is under way, the row is looked at again when that has ended.
+  return sql<object[]>`
+    with standing as (
+      update users set last_sign_in_at = now(), locale = coalesce(${pageLanguage(headers) ?? null}, locale)
+      where user_id = ${userId} and status = 'active' and password_since::text is not distinct from ${since} ${only} returning 1),
+    session_device as (
+      insert into session_devices (sid, device, proven_at)
+      select ${sid}, ${device}, to_timestamp(least(extract(epoch from now()), ${proven}::float)) from standing on conflict do nothing),
+    account_device as (
+      insert into account_devices as known (user_id, device, seen_at) select ${userId}::uuid, ${device}, now() from standing
+      on conflict (user_id, device) do update set seen_at = excluded.seen_at where known.seen_at < excluded.seen_at - interval '1 day'),
+    ${turn.definitions(sql, stands)}
+    ${announced ? sql`, ${announced(stands)}` : sql``}
+    select 1 from standing`;
 }
 
 /** A page of this origin that carries the context on (SGN-028). */

@@ -1,3 +1,5 @@
+import type { Locale } from '../../../../signin/messages.ts';
+
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\b(?:OPR|Opera)\//, 'Opera'],
@@ -19,3 +21,6 @@ export function deviceOf(userAgent: string | undefined): string {
   const named = (table: typeof BROWSERS) => table.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
   return [named(BROWSERS), named(SYSTEMS)].filter(Boolean).join(' · ');
 }
+
+/** What a mail calls a device that says nothing of itself. */
+export const UNNAMED: Readonly<Record<Locale, string>> = { en: 'not known', de: 'nicht bekannt', ar: 'غير معروف' };

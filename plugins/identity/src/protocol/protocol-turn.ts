@@ -59,6 +59,7 @@ export class ProtocolTurn {
   #use: Use | undefined;
   #person: Account | undefined;
   #written = false;
+  #left: Changes | undefined;
   #admit: ((clientId: string) => Promise<void>) | undefined;
 
   /** `admit` is asked for the client that the request names, once, and throws where it may not go on. */
@@ -158,10 +159,11 @@ export class ProtocolTurn {
     await this.settle();
   }
 
-  /** What is left as definitions of a `with`, for a statement that decides by `where` whether it is written. */
+  /** What is left as definitions of a `with`, for a statement that decides by `where` whether it is written; the same for the next one, where that wrote nothing. */
   definitions(sql: Sql, where: unknown): unknown {
     this.#written = true;
-    return definitions(sql, this.#envId, this.#take(), where);
+    this.#left ??= this.#take();
+    return definitions(sql, this.#envId, this.#left, where);
   }
 
   #take(): Changes {

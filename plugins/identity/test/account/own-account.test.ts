@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deviceOf } from '../../src/account/device.ts';
 import { AuthenticatorApp } from '../fixtures/authenticator.ts';
+import { FIREFOX, SAFARI } from '../fixtures/browser.ts';
 import { CHOSEN, claimsOf, World } from '../fixtures/world.ts';
 
 let world: World;
@@ -26,6 +29,60 @@ const ended = async (sid: string) => {
     await new Promise(resolve => setImmediate(resolve));
   }
 };
+
+describe('a sign-in from a device that the account was not used with for 90 days', () => {
+  const NEW = 'A sign-in from a new device';
+  const signIn = (email: string, agent: string, headers: Record<string, string> = {}) =>
+    world
+      .browser()
+      .as(agent)
+      .post('/v1/sign-in', { email, password: CHOSEN, oauth: { return_to: '/account' } }, headers);
+  const told = async (email: string) => (await world.mails(email)).filter(({ subject }) => subject === NEW);
+
+  test('is told to its owner by mail, with time, device and the page that ends it; the first sign-in and a known device say nothing', async () => {
+    const email = `device-${(count += 1)}@example.org`;
+    const userId = await world.person(email);
+    await signIn(email, FIREFOX);
+    await signIn(email, FIREFOX);
+    expect(await told(email)).toEqual([]);
+    await signIn(email, SAFARI);
+    await signIn(email, SAFARI);
+    const [mail, ...more] = await told(email);
+    expect([mail?.to, more]).toEqual([email, []]);
+    expect(mail?.body).toMatch(/^Device: Safari · macOS\nTime: \w+ \d+, \d{4} at .* UTC$/m);
+    expect(mail?.body.split('\n')).toEqual(expect.arrayContaining([`${world.issuer}/account`, `${world.issuer}/password-reset`]));
+    // After 90 days it is a stranger again.
+    await world.sql`update account_devices set seen_at = now() - interval '91 days' where user_id = ${userId} and device like 'Safari%'`;
+    await signIn(email, SAFARI);
+    expect(await told(email)).toHaveLength(2);
+    const [kept] = await world.sql<{ payload: string }[]>`select string_agg(payload::text, '') as payload from work_tasks where name = 'mail'`;
+    expect(kept?.payload).not.toContain(email);
+    const logs = join(world.dataDir, 'logs');
+    for (const file of readdirSync(logs)) expect(readFileSync(join(logs, file), 'utf8')).not.toContain(email);
+  });
+
+  test('[H-13] is told once, of six at the same time, in the language that the account had', async () => {
+    const email = `device-${(count += 1)}@example.org`;
+    await world.person(email);
+    await signIn(email, FIREFOX, { 'accept-language': 'de' });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => world.browser().post('/v1/sign-in', { email, password: CHOSEN, oauth: {} }, { 'accept-language': 'en' })));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 200));
+    const mails = (await world.mails(email)).map(({ subject, body }) => [subject, /^Gerät: .*$/m.exec(body)?.[0]]);
+    expect(mails).toEqual([['Anmeldung mit einem neuen Gerät', 'Gerät: nicht bekannt']]);
+  });
+
+  test('is no sign-in when its mail cannot be kept', async () => {
+    const email = `device-${(count += 1)}@example.org`;
+    await world.person(email);
+    await signIn(email, FIREFOX);
+    await world.sql`alter table work_tasks add constraint full_up check (name <> 'mail') not valid`;
+    const refused = await signIn(email, SAFARI);
+    await world.sql`alter table work_tasks drop constraint full_up`;
+    expect([refused.status, refused.headers['set-cookie']]).toEqual([500, undefined]);
+    expect((await signIn(email, SAFARI)).status).toBe(200);
+    expect(await told(email)).toHaveLength(1);
+  });
+});
 
 describe('the own account', () => {
   test('is shown to whoever is signed in here, and to nobody else', async () => {

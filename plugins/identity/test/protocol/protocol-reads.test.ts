@@ -36,7 +36,7 @@ async function rowsRead(): Promise<number> {
   while ((await world.sql<object[]>`select 1 from pg_stat_activity where pid = any(${pids}::int[])`).length > 0) await new Promise(resolve => setImmediate(resolve));
   const [row] = await world.sql<
     [{ rows: number }]
-  >`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname in ('oidc_state', 'users', 'authenticators', 'passwords', 'session_devices', 'grant_selections')`;
+  >`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname in ('oidc_state', 'users', 'authenticators', 'passwords', 'session_devices', 'account_devices', 'grant_selections')`;
   return row.rows;
 }
 

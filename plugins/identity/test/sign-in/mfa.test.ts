@@ -1,7 +1,7 @@
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AuthenticatorApp } from '../fixtures/authenticator.ts';
-import type { Browser } from '../fixtures/browser.ts';
+import { type Browser, FIREFOX } from '../fixtures/browser.ts';
 import { CHOSEN, claimsOf, World } from '../fixtures/world.ts';
 
 let world: World;
@@ -104,7 +104,7 @@ describe('setting up an authenticator app', () => {
 describe('signing in with a second factor', () => {
   test('IDN-005 asks for a code after the password; the authorization goes on, and tokens say how', async () => {
     const { email, app } = await enrolled();
-    const browser = world.browser();
+    const browser = world.browser().as(FIREFOX);
     const { oauth, verifier } = await world.begin(browser);
     const asked = await password(browser, email, oauth);
     expect(asked.json).toMatchObject({ status: 'mfa_required', mfa: { methods: ['totp', 'recovery_code'] } });
@@ -114,11 +114,13 @@ describe('signing in with a second factor', () => {
     expect(asked.json['next']).toBe(`/mfa?${new URLSearchParams({ ...oauth, challenge_id: id, methods: 'totp,recovery_code' })}`);
     // The password alone is no session.
     expect((await browser.get('/v1/account')).json['code']).toBe('session_required');
+    expect((await world.mails(email)).at(-1)?.subject).toBe('An authenticator app was added');
     const done = await prove({ browser, id }, await app.next());
     expect(done.json).toMatchObject({ status: 'ok', session_token_id: expect.any(String), next: expect.stringMatching(/^\/oauth\/authorize\//) });
     const landed = new URL((await browser.get(String(done.json['next']))).location);
     const tokens = (await world.redeem(landed.searchParams.get('code') as string, verifier)).json as { access_token: string };
     expect(claimsOf(tokens.access_token)['amr']).toEqual(['pwd', 'otp', 'mfa']);
+    expect((await world.mails(email)).at(-1)?.subject).toBe('A sign-in from a new device');
   });
 
   test('belongs to the browser that knew the password', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AuthenticatorApp } from '../fixtures/authenticator.ts';
-import type { Browser } from '../fixtures/browser.ts';
+import { type Browser, FIREFOX } from '../fixtures/browser.ts';
 import { PasskeyDevice } from '../fixtures/passkey.ts';
 import { CHOSEN, claimsOf, World } from '../fixtures/world.ts';
 
@@ -53,12 +53,13 @@ describe('passkeys', () => {
   test('sign in to an application without a password, as both factors', async () => {
     const { browser, email, device, userId } = await owner();
     await AuthenticatorApp.enrol(world, browser, CHOSEN);
-    const fresh = world.browser();
+    const fresh = world.browser().as(FIREFOX);
     const { verifier, state, oauth } = await world.begin(fresh);
     const answer = await device.signIn(fresh, oauth);
     expect(answer.json).toMatchObject({ status: 'ok', session_token_id: expect.any(String) });
     const landed = new URL((await fresh.get(String(answer.json['next']))).location).searchParams;
     expect(landed.get('state')).toBe(state);
+    expect((await world.mails(email)).at(-1)?.subject).toBe('A sign-in from a new device');
     const tokens = await world.redeem(landed.get('code') as string, verifier);
     expect(claimsOf(String(tokens.json['id_token']))).toMatchObject({ sub: userId });
     const told = () =>

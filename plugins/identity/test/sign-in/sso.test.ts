@@ -1,7 +1,7 @@
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AuthenticatorApp } from '../fixtures/authenticator.ts';
-import type { Browser } from '../fixtures/browser.ts';
+import { type Browser, FIREFOX } from '../fixtures/browser.ts';
 import { CLIENT, SECRET, Upstream } from '../fixtures/upstream.ts';
 import { CHOSEN, World } from '../fixtures/world.ts';
 
@@ -71,8 +71,9 @@ describe('single sign-on', () => {
     await world.audited('auth.sso.linked', userId);
     // Her address changes there; she is who she was.
     upstream.person = { sub: 'joan-1', email: 'other@example.org', email_verified: true };
-    const later = world.browser(HOST);
+    const later = world.browser(HOST).as(FIREFOX);
     expect((await signIn(later)).json['status']).toBe('ok');
+    expect((await world.mails('joan@example.org')).map(({ subject }) => subject)).toEqual(['A sign-in from a new device']);
     expect((await later.get('/v1/account')).json).toMatchObject({ email: 'joan@example.org' });
   });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Browser } from '../fixtures/browser.ts';
+import { type Browser, FIREFOX } from '../fixtures/browser.ts';
 import { Wallet } from '../fixtures/wallet.ts';
 import { CHOSEN, World } from '../fixtures/world.ts';
 
@@ -44,7 +44,7 @@ describe('a wallet', () => {
     const linked = await link(owner, wallet);
     expect([linked.status, linked.json]).toEqual([200, { address: wallet.address, linked_at: expect.any(String) }]);
     expect((await owner.browser.get('/v1/account/wallets')).json).toMatchObject({ enabled: true, items: [{ address: wallet.address }] });
-    const browser = there();
+    const browser = there().as(FIREFOX);
     const asked = await browser.post('/v1/wallet/challenge', { address: wallet.address.toLowerCase(), oauth: { return_to: '/account' } });
     const answer = await browser.post('/v1/wallet/verify', { challenge_id: asked.json['challenge_id'], signature: wallet.sign(String(asked.json['message'])) });
     expect([answer.status, answer.json['status'], answer.json['next']]).toEqual([200, 'ok', '/account']);
@@ -52,7 +52,7 @@ describe('a wallet', () => {
     const [session] = await world.sql<{ amr: string[] }[]>`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${owner.userId} order by created_at desc limit 1`;
     expect(session?.amr).toEqual(['swk']);
     await world.audited('auth.wallet.linked', owner.userId);
-    expect((await world.mails(owner.email)).map(({ subject }) => subject)).toEqual(['A wallet was linked to your account']);
+    expect((await world.mails(owner.email)).map(({ subject }) => subject)).toEqual(['A wallet was linked to your account', 'A sign-in from a new device']);
     expect((await world.host.events('platform:auth:user:updated')).some(({ payload }) => payload['user_id'] === owner.userId)).toBe(true);
   });
 
