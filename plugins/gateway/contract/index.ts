@@ -1,9 +1,11 @@
-import { defineContract, get, raw, socket, subscribe, Type } from '@platform/sdk/contract';
+import { defineContract, get, Id, post, raw, socket, subscribe, Type } from '@platform/sdk/contract';
 import { delegationRoutes } from './routes/delegation-routes.ts';
 
 const cookie = 'The session cookie is checked by the gateway itself, before anything else';
 const nobody = 'A person without a session begins or ends one here';
 const everyone = { delivery: 'process' } as const;
+
+const PushDevice = Type.Object({ push_id: Id, platform: Type.Union([Type.Literal('ios'), Type.Literal('android'), Type.Literal('web')]), device_token: Type.String() });
 
 /** The one backend of browser applications: sessions, sign-in, the proxy path, live events (doc2; G-BFF). Tokens stay here. */
 export const gateway = defineContract({
@@ -41,6 +43,7 @@ export const gateway = defineContract({
   },
 
   actions: {
+    'bff:devices:read': { title: 'Read the devices that people want to be reached on', principals: ['machine'], bound: true },
     'delegate:read': { title: 'See who is acted for', grants: 'admin' },
     'delegate:write': { title: 'Ask customers to be acted for', grants: 'admin' },
   },
@@ -110,6 +113,15 @@ export const gateway = defineContract({
     proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', gate: { public: cookie } }),
     subscription: raw('/subscribe', { summary: 'Live events as a stream', gate: { public: cookie } }),
     push: raw('/subscribe/push', { summary: 'Register a device of the session', gate: { public: cookie } }),
+    pushDevices: post('/v1/internal/push-devices', {
+      summary: 'The devices of the live sessions of a person in an environment, with their tokens',
+      gate: 'bff:devices:read',
+      env: 'any',
+      limit: 4_096,
+      body: Type.Object({ env_id: Id, user_id: Type.String({ minLength: 1, maxLength: 330 }) }),
+      returns: Type.Object({ devices: Type.Array(PushDevice, { maxItems: 100 }) }),
+      hidden: true,
+    }),
     live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
     ...delegationRoutes,
     audit: raw('/audit', { summary: "A line for the gateway's log", gate: { public: 'Browsers report faults before anybody is signed in' } }),

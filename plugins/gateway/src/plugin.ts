@@ -5,6 +5,7 @@ import { definePlugin, type Delivery, reply } from '@platform/sdk';
 import { gateway } from '../contract/index.ts';
 import { auditSink } from './audit-sink.ts';
 import { gauges } from './gauges.ts';
+import { LiveDevices } from './live/live-devices.ts';
 import { PushDevices } from './live/push-devices.ts';
 import { servicesOf } from './services.ts';
 import { Subscriptions } from './live/subscriptions.ts';
@@ -28,6 +29,7 @@ export default definePlugin(gateway, {
         proxy: door.open(proxy.methods),
         subscription: door.open(new Subscriptions(ctx, { guard, hub }).methods),
         push: door.open(new PushDevices(ctx, guard).methods),
+        pushDevices: request => new LiveDevices(ctx, sessions.store).of(request),
         action: door.open(dispatch.methods),
         delegateStart: door.open(delegate.start),
         delegatePoll: door.open(delegate.poll),

@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { SealedBox } from '@platform/kernel/secrets/sealed-box';
+import { SYSTEM } from '@platform/sdk';
+import { PERSON } from './fixtures/fake-identity.ts';
 import { type Browser, codeOf, Store, World } from './fixtures/world.ts';
 
 let store: Store;
@@ -37,6 +40,48 @@ test('GWY-045 a session has twenty devices at most, and one that is there can st
   const refused = await register(device(20));
   expect([refused.status, await codeOf(refused)]).toEqual([409, 'too_many_devices']);
   expect((await register(device(19))).status).toBe(201);
+});
+
+const OTHER_ENV = '018f0000-0000-7000-8000-00000000e00f';
+const devicesOf = async (user_id: string, env_id: string = SYSTEM.envId) =>
+  ((await world.behaviour.routes.pushDevices({ body: { env_id, user_id } })) as { devices: { push_id: string; platform: string; device_token: string }[] }).devices;
+const registerFor = (cookie: string, body: object) => world.ask('POST', '/subscribe/push', { body: JSON.stringify(body), headers: { cookie } });
+
+test('GWY-045 whoever notifies is given the devices of all live sessions of a person, each once, and in their environment alone', async () => {
+  await register(device(1));
+  const second = await world.signIn();
+  await registerFor(second.cookie, device(1));
+  const shown = (await (await registerFor(second.cookie, { device_token: 'a-browser', platform: 'web' })).json()) as { push_id: string };
+  const told = await devicesOf(PERSON);
+  expect(told.map(({ platform, device_token }) => `${platform} ${device_token}`).sort()).toEqual(['ios device-token-1', 'web a-browser']);
+  expect(told.map(({ push_id }) => push_id)).toContain(shown.push_id);
+  expect([await devicesOf(PERSON, OTHER_ENV), await devicesOf('somebody-else')]).toEqual([[], []]);
+  // Ended here, and revoked at the identity service before anybody here has heard of it.
+  await world.ask('POST', '/auth/sign-out', { headers: second.headers });
+  expect((await devicesOf(PERSON)).map(({ device_token }) => device_token)).toEqual(['device-token-1']);
+  const [session] = (await world.ctx.kv.call('KEYS', 'bff:session:*')) as string[];
+  const { sid } = JSON.parse(String(await world.ctx.kv.call('GET', session as string))) as { sid: string };
+  await world.ctx.kv.call('SET', `revoked:sid:${sid}`, '1');
+  expect(await devicesOf(PERSON)).toEqual([]);
+  expect(JSON.stringify(world.logged)).not.toMatch(/device-token|a-browser/);
+});
+
+test('GWY-045 a person is reached on a hundred devices at most, those of the newest sessions', async () => {
+  const [key] = (await register(device(0)), await kept());
+  const hash = (key as string).slice('bff:push:'.length);
+  const [value] = (await world.ctx.kv.call('HVALS', key as string)) as string[];
+  const record = JSON.parse(String(await world.ctx.kv.call('GET', `bff:session:${hash}`)));
+  const box = new SealedBox(world.keys);
+  for (let n = 0; n < 6; n++) {
+    const at = `older-${n}`;
+    const older = { ...record, session_id_hash: at, created_at: new Date(Date.parse(record.created_at) - 60_000 * (n + 1)).toISOString() };
+    await world.ctx.kv.call('SET', `bff:session:${at}`, JSON.stringify(older));
+    await world.ctx.kv.call('ZADD', `bff:user:${PERSON}`, Date.parse(record.absolute_expires_at), at);
+    for (let d = 0; d < 20; d++)
+      await world.ctx.kv.call('HSET', `bff:push:${at}`, `${d}`, JSON.stringify({ ...JSON.parse(value as string), token_enc: box.seal(`bff:push:${at}`, `token-${n}-${d}`) }));
+  }
+  const tokens = (await devicesOf(PERSON)).map(({ device_token }) => device_token);
+  expect([tokens.length, tokens[0], tokens.some(token => token.startsWith('token-5'))]).toEqual([100, 'device-token-0', false]);
 });
 
 test.each([

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { manifestOf } from '@platform/kernel/base/manifest';
 import { readSettings } from '@platform/kernel/host/boot/settings';
-import { boot, type BootedHost, describeConformance } from '@platform/testing';
+import { SYSTEM } from '@platform/sdk';
+import { as, boot, type BootedHost, describeConformance } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gateway } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
@@ -32,6 +33,13 @@ test('GWY-049 the gauges are for everybody, and say what was promised', async ()
 test('GWY-084 production starts with a key of its own alone: none is built in', () => {
   const faults = (value?: string) => readSettings(manifestOf(gateway, '0.0.0-test'), value === undefined ? {} : { PLATFORM_BFF_ENCRYPTION_KEY: value }, true).faults.map(({ variable }) => variable);
   expect([faults(), faults(''), faults(environment.PLATFORM_BFF_ENCRYPTION_KEY)]).toEqual([['PLATFORM_BFF_ENCRYPTION_KEY'], ['PLATFORM_BFF_ENCRYPTION_KEY'], []]);
+});
+
+test('GWY-045 the devices of people are for a machine that proves itself: a person with the scope is refused', async () => {
+  const body = { env_id: SYSTEM.envId, user_id: 'somebody' };
+  expect(await host.by(as.machine('post', 'bff:devices:read')).pushDevices({ body })).toEqual({ devices: [] });
+  await expect(host.by(as.user('bff:devices:read')).pushDevices({ body })).rejects.toMatchObject({ status: 403 });
+  await expect(host.by(as.machine('shop', 'bus:produce')).pushDevices({ body })).rejects.toMatchObject({ status: 403 });
 });
 
 test('GWY-005 no event is declared, so none can be emitted', () => {

@@ -19,7 +19,7 @@ export const notification = defineContract({
   title: 'Notification',
   family: 'notification',
   placement: { tier: 30, outbox_poll_s: 5 },
-  uses: { sys: ['sys:read'] },
+  uses: { sys: ['sys:read'], bff: ['bff:devices:read'] },
   config: Type.Object({
     maxRetries: Type.Integer({
       env: 'PLATFORM_POST_MAX_RETRIES',

@@ -1,9 +1,10 @@
+import type { gateway } from '@platform/gateway/contract';
 import type { registry } from '@platform/registry/contract';
 import type { Context, PluginBehaviour, Tx } from '@platform/sdk';
 import type { notification } from '../contract/index.ts';
 
 export type Contract = typeof notification;
-export type Uses = { registry: typeof registry };
+export type Uses = { gateway: typeof gateway; registry: typeof registry };
 export type Ctx = Context<Contract, Uses>;
 export type PostTx = Tx<Contract>;
 /** Handlers of some of the routes. */

@@ -1,10 +1,11 @@
+import { gateway } from '@platform/gateway/contract';
 import { registry } from '@platform/registry/contract';
 import { definePlugin, type TaskRun } from '@platform/sdk';
 import { notification } from '../contract/index.ts';
 import { servicesOf } from './services.ts';
 
 export default definePlugin(notification, {
-  uses: { registry },
+  uses: { gateway, registry },
   migrations: new URL('../migrations/', import.meta.url),
 
   setup(ctx) {

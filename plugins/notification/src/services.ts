@@ -10,6 +10,7 @@ import { Inbox } from './messages/inbox.ts';
 import { Intake } from './messages/intake.ts';
 import { MessageLog } from './messages/message-log.ts';
 import { ViewRelay } from './messages/view-relay.ts';
+import { Devices } from './people/devices.ts';
 import { Preferences } from './people/preferences.ts';
 import { Suppressions } from './people/suppressions.ts';
 import { Tenants } from './people/tenants.ts';
@@ -43,7 +44,7 @@ export function servicesOf(ctx: Ctx) {
     inbox: new Inbox(ctx),
     log: new MessageLog(ctx, words),
     relay: new ViewRelay(ctx, { words, tenants, preferences }),
-    dispatcher: new Dispatcher(ctx, { words, tenants, adapters, mailbox, suppressions, unsubscribe }),
+    dispatcher: new Dispatcher(ctx, { words, tenants, adapters, devices: new Devices(ctx), mailbox, suppressions, unsubscribe }),
     deadLetters: new DeadLetters(ctx),
     upkeep: new Upkeep(ctx),
     templates: new Templates(ctx, { words, brought, tenants, tests, mailbox }),

@@ -1,9 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@platform/kernel/base/ids';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Logger } from '@platform/sdk';
+import type { GatewaySettings, Outgoing } from '../src/adapters/adapter.ts';
+import { stub } from '../src/adapters/stub.ts';
 import { MailServer } from './fixtures/mail-server.ts';
 import { RelayServer } from './fixtures/relay-server.ts';
 import { World } from './fixtures/world.ts';
@@ -195,6 +198,10 @@ describe('channels', () => {
   test('NTF-022 NTF-032 NTF-038 those without a provider go through the same seam, and fail as their gateway says', async () => {
     const env_id = world.env();
     for (const channel of ['sms', 'push', 'web_push', 'mail'] as const) await world.gateway(env_id, { channel, name: channel });
+    world.devices.set('u', [
+      { platform: 'ios', device_token: 't-1' },
+      { platform: 'web', device_token: 't-2' },
+    ]);
     const recipient = { user_id: 'u', phone: '+4912345', address: 'A Street 1' };
     const id = await world.send({ env_id, recipient, channels: ['sms', 'push', 'web_push', 'mail'] });
     for (const channel of ['sms', 'push', 'web_push', 'mail']) await world.reaches(id, 'delivered', channel);
@@ -202,6 +209,44 @@ describe('channels', () => {
     await world.gateway(failing, { channel: 'sms', config: { simulate_failure: { mode: 'always', error: 'no signal' } } });
     const failed = await world.send({ env_id: failing, recipient, channels: ['sms'] });
     expect((await world.tried(failed, 1, 'sms')).last_error).toBe('no signal');
+  });
+
+  test('GWY-045 push goes to the devices of the person that the channel reaches, and their tokens are nowhere kept', async () => {
+    const env_id = world.env();
+    const push = await world.gateway(env_id, { channel: 'push', name: 'Pushes' });
+    await world.gateway(env_id, { channel: 'web_push', name: 'Web pushes' });
+    const [user_id, nobody] = [newId(), newId()];
+    world.devices.set(user_id, [
+      { platform: 'ios', device_token: 'secret-one' },
+      { platform: 'ios', device_token: 'secret-two' },
+      { platform: 'android', device_token: 'secret-three' },
+    ]);
+    const id = await world.send({ env_id, recipient: { user_id }, channels: ['push', 'web_push'] });
+    expect((await world.reaches(id, 'delivered', 'push')).why).toBe('taken by the gateway Pushes for devices: android 1, ios 2');
+    const { channels } = await world.host.by(world.admin(env_id)).explainMessage({ targetEnvId: env_id, params: { notification_id: (await world.reaches(id, 'suppressed', 'web_push'), id) } });
+    expect(channels.find(({ channel }) => channel === 'web_push')?.why).toBe('no device: the person has none for web_push in a session that lives');
+    for (const recipient of [{ user_id: nobody }, { user_id: 'email:invited@example.org' }])
+      expect((await world.reaches(await world.send({ env_id, recipient, channels: ['push'] }), 'suppressed', 'push')).why).toContain('no device');
+    // While the gateway is away nobody knows whether there are devices: it is tried again.
+    world.devices.away = true;
+    const later = await world.send({ env_id, recipient: { user_id }, channels: ['push'] });
+    expect(await world.tried(later, 1, 'push')).toMatchObject({ state: 'pending', last_error: 'the devices of the person could not be asked for' });
+    world.devices.away = false;
+    await world.host.clock.advance('1s');
+    await world.reaches(later, 'delivered', 'push');
+    const [kept] = await world.sql<{ text: string }[]>`select (select jsonb_agg(d)::text from deliveries d) || (select jsonb_agg(m)::text from messages m) as text`;
+    expect([kept?.text.includes('secret-'), kept?.text.includes(push.gateway_id)]).toEqual([false, true]);
+    const logs = join(world.stores.dataDir, 'logs');
+    for (const file of readdirSync(logs)) expect(readFileSync(join(logs, file), 'utf8')).not.toContain('secret-');
+    const said: unknown[] = [];
+    const devices = (world.devices.get(user_id) ?? []).map(({ platform, device_token: token }) => ({ platform, token }));
+    await stub('push', { info: (fields: object) => said.push(fields) } as unknown as Logger).dispatch(
+      { deliveryId: id, devices } as unknown as Outgoing,
+      {} as GatewaySettings,
+      undefined,
+      new AbortController().signal,
+    );
+    expect(said).toEqual([{ channel: 'push', delivery_id: id, devices: 'android 1, ios 2' }]);
   });
 
   test('NTF-037 the first enabled gateway is taken: of the environment, of its organization, of the platform', async () => {

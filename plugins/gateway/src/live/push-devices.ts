@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { SealedBox } from '@platform/sdk';
+import type { Sealed, SealedBox } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { json, type Methods, readJson, visitOf } from '../door.ts';
 import type { Guard } from '../session/guard.ts';
@@ -18,6 +18,14 @@ if known then device.push_id = cjson.decode(known).push_id end
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(device))
 redis.call('PEXPIREAT', KEYS[1], ARGV[4])
 return device.push_id`;
+
+/** One device as it is kept. */
+export interface KeptDevice {
+  readonly push_id: string;
+  readonly platform: 'ios' | 'android' | 'web';
+  readonly app_version: string;
+  readonly token_enc: Sealed;
+}
 
 /** Where the devices of a session are kept: they end with it. */
 export const pushKey = (sessionHash: string): string => `bff:push:${sessionHash}`;

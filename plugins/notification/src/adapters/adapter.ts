@@ -1,10 +1,18 @@
+/** One device of a person. Its token is for the provider alone: it is neither kept nor logged. */
+export interface Device {
+  readonly platform: 'ios' | 'android' | 'web';
+  readonly token: string;
+}
+
 /** What goes out, as an adapter is given it. */
 export interface Outgoing {
   readonly deliveryId: string;
   readonly notificationId: string;
   readonly envId: string;
-  /** One address of the channel: an e-mail address, a telephone number, a token of a device, a postal address. */
+  /** One address of the channel: an e-mail address, a telephone number, a postal address; the person, where it goes to devices. */
   readonly to: string;
+  /** Push and web push: the devices it goes to. */
+  readonly devices?: readonly Device[];
   readonly subject: string;
   readonly text: string;
   readonly html: string;

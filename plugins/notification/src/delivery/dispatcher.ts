@@ -2,10 +2,12 @@ import type { TaskRun } from '@platform/sdk';
 import type { Attempt } from '../../contract/schema/message.ts';
 import type { Channel } from '../../contract/schema/send.ts';
 import type { Adapters } from '../adapters/adapters.ts';
-import { DispatchFailure, type Outgoing } from '../adapters/adapter.ts';
+import { type Device, DispatchFailure, type Outgoing } from '../adapters/adapter.ts';
+import { byPlatform } from '../adapters/stub.ts';
 import { chosenGateway, type GatewayRow } from '../gateways/gateway-store.ts';
 import { type Content, erased, openContent, sealContent } from '../messages/content.ts';
 import { columns, type MessageRow } from '../messages/message-row.ts';
+import type { Devices } from '../people/devices.ts';
 import type { Suppressions } from '../people/suppressions.ts';
 import type { Tenants } from '../people/tenants.ts';
 import type { Unsubscribe } from '../people/unsubscribe.ts';
@@ -34,6 +36,7 @@ interface Parts {
   readonly words: MessageWords;
   readonly tenants: Tenants;
   readonly adapters: Adapters;
+  readonly devices: Devices;
   readonly mailbox: Mailbox;
   readonly suppressions: Suppressions;
   readonly unsubscribe: Unsubscribe;
@@ -80,17 +83,25 @@ export class Dispatcher {
     if (!gateway && channel === 'email' && this.#parts.mailbox.open)
       return { state: 'delivered', why: 'kept in the mailbox: this is development, and no gateway is set up', kept: await this.outgoing(row, content, to) };
     if (!gateway) return { state: 'no_gateway', why: `no gateway for ${channel} is enabled in the environment, its organization or the platform` };
-    return this.#through(gateway, await this.outgoing(row, content, to), signal);
+    return this.#through(gateway, { row, content, to, signal });
   }
 
-  async #through(gateway: GatewayRow, outgoing: Outgoing, signal: AbortSignal): Promise<Outcome> {
+  async #through(gateway: GatewayRow, { row, content, to, signal }: { row: DeliveryRow; content: Content; to: string; signal: AbortSignal }): Promise<Outcome> {
     const { gateway_id } = gateway;
-    const { to } = outgoing;
+    let devices: readonly Device[] | undefined;
+    try {
+      devices = await this.#parts.devices.of(row.channel, row, signal);
+    } catch (error) {
+      if (!(error instanceof DispatchFailure)) throw error;
+      return { state: 'failed', reason: error.message, permanent: false, gateway, to };
+    }
+    if (devices?.length === 0) return { state: 'suppressed', why: `no device: the person has none for ${row.channel} in a session that lives`, gateway };
+    const outgoing = { ...(await this.outgoing(row, content, to)), ...(devices ? { devices } : {}) };
     if (!this.#breaker.admits(gateway_id)) return { state: 'failed', reason: 'the gateway did not answer others just now; this one was not tried', permanent: false, gateway, to };
     try {
       await this.#parts.adapters.dispatch(outgoing, gateway, signal);
       this.#breaker.answered(gateway_id);
-      return { state: 'delivered', why: `taken by the gateway ${gateway.name}`, gateway, to };
+      return { state: 'delivered', why: `taken by the gateway ${gateway.name}${devices ? ` for devices: ${byPlatform(devices)}` : ''}`, gateway, to };
     } catch (error) {
       const known = error instanceof DispatchFailure;
       if (known && error.away) this.#breaker.silent(gateway_id);
