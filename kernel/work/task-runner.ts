@@ -296,7 +296,7 @@ export class TaskRunner implements AsyncDisposable {
       const isFinal = def.attempts !== 'unlimited' && ((isProblem(error) && error.retry === 'never') || task.attempts >= attemptsOf(def));
       const wait = (backoff[Math.min(task.attempts, backoff.length) - 1] ?? 0) * 1_000;
       const isMarked = await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
-      if (!isMarked) return log.warn({ err: error, task: task.name, task_id: task.task_id }, 'something failed after the end of a task; the task is done');
+      if (!isMarked) return log.warn({ err: error, task: task.name, task_id: task.task_id }, 'a try failed whose task had ended, or is with another process: nothing is tried again for it');
       const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
       if (isFinal) log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
       // An outage is told once a task, not at every try.

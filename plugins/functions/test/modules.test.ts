@@ -142,6 +142,16 @@ test('FUN-020 FUN-032 policy decides: the owner and administrators change a modu
   expect(await host.by(admin).activateModule(id)).toMatchObject({ active: true });
 });
 
+test('FUN-020 a token that was given less than its administrator may changes no module of others', async () => {
+  const module = await uploaded(host, ECHO, { product: 'narrow' });
+  await host.by(ada).validateModule({ params: { module_id: module.module_id }, body: {} });
+  const staff = as.delegated(ENV, 'func:modules:read', 'func:modules:write', 'func:modules:admin');
+  host.by(staff);
+  const activate = (token: string) => host.fetch(`/v1/modules/${module.module_id}/activate`, { method: 'POST', token });
+  expect(await activate(host.mint.token(staff, 'func', { scope: 'platform:func:modules:write' }))).toMatchObject({ status: 403, json: { code: 'owner_required' } });
+  expect(await activate(host.mint.token(staff, 'func'))).toMatchObject({ status: 200, json: { active: true } });
+});
+
 test('FUN-017 FUN-018 only a row that says no turns functions off: then every change is 409 and reads stay', async () => {
   const off = '01900000-0000-7000-8000-0000000000e2';
   const eve = as.userIn(off, ...ada.scopes, 'func:modules:admin');

@@ -179,6 +179,18 @@ describe('the inbox', () => {
     expect((await of(world.admin(env_id), env_id)).items.map(({ notification_id }) => notification_id)).toEqual([id]);
   });
 
+  test('NTF-047 a token that was given less than its administrator may reads nothing of others', async () => {
+    const env_id = world.env();
+    const owner = as.userIn(env_id, 'post:read');
+    const id = await world.send({ env_id, recipient: { user_id: owner.id } });
+    await world.shown(id);
+    const staff = as.delegated(env_id, 'post:read', 'post:admin');
+    world.host.by(staff);
+    const of = (token: string) => world.host.fetch(`/v1/messages?user_id=${owner.id}&target_env_id=${env_id}`, { token });
+    expect(await of(world.host.mint.token(staff, 'post', { scope: 'platform:post:read' }))).toMatchObject({ status: 403, json: { code: 'admin_required' } });
+    expect(await of(world.host.mint.token(staff, 'post'))).toMatchObject({ status: 200, json: { items: [{ notification_id: id }] } });
+  });
+
   test('G-POST-01 what was sent to an address before there was an account comes to whoever proved the address', async () => {
     const env_id = world.env();
     const id = await world.send({ env_id, recipient: { user_id: 'email:Ada@Example.org' } });

@@ -109,6 +109,33 @@ describe('runs', () => {
     expect(await told('completed', run)).toHaveLength(1);
   });
 
+  test('WFL-001 the outcome of a call whose task another process has taken over meanwhile does not count', async () => {
+    const env = newEnv();
+    const sql = await host.sql();
+    // Of what is rolled back a sequence alone remembers that it was tried.
+    await sql`create sequence tried`;
+    await sql`create function tried() returns trigger language plpgsql as 'begin perform nextval(''tried''); return new; end'`;
+    await sql`create trigger tried before update on steps for each row when (new.status = 'completed') execute function tried()`;
+    const held = Promise.withResolvers<void>();
+    desk.answer = async () => {
+      await held.promise;
+      return { status: 'completed', output: { by: 'the first' } };
+    };
+    const run = await started(host, env, ['KYCCheckStep']);
+    await expect.poll(() => ofRun(run).length, SOON).toBe(1);
+    desk.answer = () => ({ status: 'completed', output: { by: 'the second' } });
+    await sql`update work_tasks set taken_by = 'another' where key = ${stepOf(run)}`;
+    held.resolve();
+    await expect.poll(async () => (await sql<{ is_called: boolean }[]>`select is_called from tried`)[0]?.is_called, SOON).toBe(true);
+    await sql`update work_tasks set leased_until = '2020-01-01' where key = ${stepOf(run)} and state = 'running'`;
+    const done = await until(host, { env, run, status: 'completed', advance: '5s' });
+    await sql`drop function tried() cascade`;
+    await sql`drop sequence tried`;
+    expect(done.steps.map(({ output, attempts }) => [output, attempts])).toEqual([[{ by: 'the second' }, 1]]);
+    expect(ofRun(run).map(({ body }) => body.idempotency_key)).toEqual([1, 2].map(() => `${run}:${stepOf(run)}`));
+    expect(await told('completed', run)).toHaveLength(1);
+  });
+
   test('a step that does not answer within ten seconds counts as a failed try', async () => {
     const env = newEnv();
     const held = Promise.withResolvers<never>();
