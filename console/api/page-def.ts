@@ -57,6 +57,8 @@ export interface Column {
   format?: Format;
   tone_map?: Record<string, Tone>;
   link?: Link;
+  /** Extension: draws what the row said, or how it changed, with every reading of the page. */
+  history?: 'value' | 'change';
 }
 export interface StatItem {
   label: string;

@@ -173,6 +173,23 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await shot('access-of-mine');
   });
 
+  test('the fleet is seen live: what each service needs is a small line, and what can be done to it names it', async () => {
+    await open(`captain/overview?env=${SYSTEM.envId}`);
+    const registry = ada.getByRole('row').filter({ hasText: 'Tenant registry' }).first();
+    await registry.getByText('Active', { exact: true }).waitFor();
+    await registry.locator('svg.spark').nth(2).waitFor();
+    await shot('fleet');
+    for (const [tab, text] of [
+      ['Machines', '127.0.0.1'],
+      ['Alerts', 'No '],
+      ['Upgrades', 'No upgrade runs'],
+    ] as const) {
+      await ada.getByRole('tab', { name: tab }).click();
+      await ada.getByText(text).first().waitFor();
+    }
+    await shot('fleet-upgrades');
+  });
+
   test('6 G-SYS-02 suspended it can be read and not changed, and is resumed', async () => {
     await open(`settings?env=${env}`);
     await ada.getByRole('button', { name: 'Suspend environment' }).click();

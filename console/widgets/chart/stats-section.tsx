@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { StatsSection as Definition } from '../../api/page-def.ts';
+import { historyOf, SparkLine } from './spark-line.tsx';
 import { formatted } from '../value/format.ts';
 import { LoadedView } from '../page/page-state.tsx';
 import { valueAt } from '../page/path.ts';
@@ -29,8 +30,8 @@ function Figures({ items, data }: { items: Definition['items']; data: unknown })
             <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>
             {trend && <Trend value={valueAt(data, trend)} />}
             {history && (
-              <Trend
-                value={historyOf(
+              <SparkLine
+                values={historyOf(
                   history,
                   readings.map(reading => Number(valueAt(reading, value))),
                 )}
@@ -43,10 +44,6 @@ function Figures({ items, data }: { items: Definition['items']; data: unknown })
   );
 }
 
-/** A counter that begins anew has not gone down: its process was started again. */
-const historyOf = (kind: 'value' | 'change', values: readonly number[]): readonly number[] =>
-  kind === 'value' ? values : values.slice(1).map((value, index) => Math.max(0, value - (values[index] as number)));
-
 /** A difference as a signed number, or a history as a small line. */
 function Trend({ value }: { value: unknown }) {
   if (typeof value === 'number')
@@ -56,14 +53,5 @@ function Trend({ value }: { value: unknown }) {
         {formatted(value, 'number')}
       </span>
     );
-  if (!Array.isArray(value) || value.length < 2) return null;
-  const numbers = value.map(Number);
-  const low = Math.min(...numbers);
-  const span = Math.max(...numbers) - low || 1;
-  const points = numbers.map((n, i) => `${(i / (numbers.length - 1)) * 76 + 2},${22 - ((n - low) / span) * 20}`).join(' ');
-  return (
-    <svg className="spark" viewBox="0 0 80 24" width="80" height="24" aria-hidden="true">
-      <polyline points={points} />
-    </svg>
-  );
+  return Array.isArray(value) ? <SparkLine values={value.map(Number)} /> : null;
 }

@@ -4,6 +4,7 @@ import { Problem } from '../../api/gateway/problem.ts';
 import { useConsole } from '../../shell/console-context.ts';
 import { ActionButton } from '../action-button.tsx';
 import { Card } from '../card.tsx';
+import { historyOf, SparkLine } from '../chart/spark-line.tsx';
 import { holds } from '../page/condition.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { usePageHost } from '../page/page-host.ts';
@@ -14,6 +15,7 @@ import { RowDetail } from './row-detail.tsx';
 import { itemsOf, nextCursorOf } from '../page/source-items.ts';
 import { TableFoot } from './table-foot.tsx';
 import { useChangedRows } from './use-changed-rows.ts';
+import { useRowReadings } from './use-row-readings.ts';
 import { useSource } from '../page/use-source.ts';
 import { isNumeric, Value } from '../value/value.tsx';
 
@@ -37,6 +39,11 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const rows = useMemo(() => [...itemsOf(loaded.data, source), ...(more?.rows ?? [])], [loaded.data, more, source]);
   const cursor = source.paged ? (more ? more.cursor : nextCursorOf(loaded.data)) : undefined;
   const changed = useChangedRows(loaded.data === undefined ? undefined : rows, keyOf, JSON.stringify(filter));
+  const readings = useRowReadings(
+    rows,
+    keyOf,
+    columns.flatMap(({ history, value }) => (history ? [value] : [])),
+  );
   const picked = rows.filter(row => chosen.has(keyOf(row)));
   const bulk = bulk_actions.filter(host.may);
 
@@ -141,11 +148,12 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                               />
                             </td>
                           )}
-                          {columns.map(({ label, value, format, tone_map, link }) => {
+                          {columns.map(({ label, value, format, tone_map, link, history }) => {
                             const shown = <Value value={valueAt(row, value)} format={format} tones={tone_map} />;
                             return (
                               <td key={label} data-label={label} className={isNumeric(format) ? 'num' : undefined}>
                                 {link ? <a href={host.href(link, { row, params: host.params })}>{shown}</a> : shown}
+                                {history && <SparkLine values={historyOf(history, readings(key, value))} />}
                               </td>
                             );
                           })}

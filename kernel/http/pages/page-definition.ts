@@ -21,10 +21,17 @@ export function pageDefinition(manifest: Manifest, name: string): object | undef
     ...(page.description ? { description: page.description } : {}),
     scope: page.scope ?? 'env',
     ...(page.kind === 'record' ? { params: [{ name: recordParameter(manifest, page), required: true }] } : {}),
-    ...(page.live ? { live_types: page.live } : {}),
-    ...(page.refresh ? { refresh_s: page.refresh } : {}),
+    ...reading(manifest, page),
     sections: sections(manifest, name, page),
   };
+}
+
+/** When a page is read again: by itself, or as often as what its tabs show asks for. */
+function reading(manifest: Manifest, page: PageDecl): object {
+  const shown = [page, ...(page.kind === 'tabs' ? page.tabs.flatMap(({ page: inner }) => manifest.pages[inner] ?? []) : [])];
+  const live = [...new Set(shown.flatMap(each => each.live ?? []))];
+  const refresh = shown.flatMap(each => each.refresh ?? []);
+  return { ...(live.length > 0 ? { live_types: live } : {}), ...(refresh.length > 0 ? { refresh_s: Math.min(...refresh) } : {}) };
 }
 
 /** The path parameter that names the thing a record shows. */
@@ -85,7 +92,7 @@ function tableSection(manifest: Manifest, table: Table, page: string, source: { 
     kind: 'table',
     source: { ...source, paged: 'cursor' in (listed.options.query ?? {}) },
     row_key: key,
-    columns: table.columns.map((each, index) => ({ ...column(each), ...(index === 0 && link ? { link } : {}) })),
+    columns: table.columns.map((each, index) => ({ ...column(each), ...(each.history ? { history: each.history } : {}), ...(index === 0 && link ? { link } : {}) })),
     filters: (table.filters ?? []).flatMap(filter => {
       const schema = listed.options.query?.[filter];
       return schema ? [field(filter, schema as Node, false)] : [];

@@ -165,6 +165,11 @@ describe('a page in its wire form (G-K-18)', () => {
     expect(pageDefinition(manifest, name)).toEqual(definition);
   });
 
+  test('tabs are read again as often, and by the same events, as the pages that they show', () => {
+    const pages = { ...manifest.pages, note: { ...manifest.pages['note'], refresh: 3, live: ['platform:probe:thing:made'] }, both: { ...manifest.pages['both'], refresh: 9 } } as typeof manifest.pages;
+    expect(pageDefinition({ ...manifest, pages }, 'both')).toMatchObject({ refresh_s: 3, live_types: ['platform:probe:thing:made'] });
+  });
+
   test('a page nobody declared is none', () => expect(pageDefinition(manifest, 'nothing')).toBeUndefined());
 });
 

@@ -58,7 +58,8 @@ interface PageBase {
 interface Rows {
   readonly source: string;
   readonly key?: string;
-  readonly columns: readonly ColumnDecl[];
+  /** A figure of a table may have its `history` too. */
+  readonly columns: readonly FigureDecl[];
   readonly filters?: readonly string[];
   readonly empty?: string;
   /** What a row shows of itself when it is opened. */
