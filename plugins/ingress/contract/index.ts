@@ -94,6 +94,13 @@ export const ingress = defineContract({
       maximum: 120,
       description: 'Seconds for a ClientHello, for a handshake, for a request header, and to the first stream of HTTP/2',
     }),
+    certificates: Type.Integer({
+      env: 'PLATFORM_PROXY_CERTIFICATES',
+      default: 10_000,
+      minimum: 16,
+      maximum: 1_000_000,
+      description: 'Certificates of hosts in memory; one more takes the place of the one that nobody has asked for the longest',
+    }),
     layer7: Type.Boolean({ env: 'PLATFORM_PROXY_L7', default: true, description: 'Whether TLS ends at the ingress; off pipes every connection to its backend' }),
     piped: Type.Union([Type.Literal('workloads'), Type.Literal('names')], {
       env: 'PLATFORM_PROXY_L4',

@@ -19,7 +19,8 @@ type Asked = Pick<Mapping, 'hostname' | 'source'>;
 const [REFUSED_MS, RUNNING_MS, AWAY_MS] = [30_000, 1_000, 1_000];
 const RENEW_EVERY_MS = 60_000;
 const LOOK_EVERY_MS = 4_000;
-const LIMIT = 1_000;
+/** Names that are waited for; the one asked for longest ago goes first. */
+const MOST_WAITS = 10_000;
 /** As many as the authority signs and lets wait (G-K-23). */
 const BUDGET = 48;
 export const EDGE_TLS = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768:X25519:P-256' } as const;
@@ -27,7 +28,8 @@ export const EDGE_TLS = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768:X255
 /**
  * Browser-facing leafs, P-256 by name: one fetch per name at a time and a budget for all, refreshed at two thirds of life, refusals
  * remembered (G-K-23, H-04). Until the authority has answered once, a self-signed certificate stands in (ING-014); the next handshake after
- * that has the issued one (ING-015). What was revoked is dropped. Held in memory alone.
+ * that has the issued one (ING-015). What was revoked is dropped. Held in memory alone, as many as the settings say; a new one takes the place
+ * of the one that nobody has asked for the longest.
  */
 export class EdgeCertificates {
   readonly #ctx: Ctx;
@@ -40,6 +42,7 @@ export class EdgeCertificates {
   #healthy = false;
   #awaySaid = false;
   #revokedAt = '';
+  #evicted = 0;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -60,13 +63,19 @@ export class EdgeCertificates {
   }
 
   get figures(): Readonly<Record<string, number>> {
-    return { edge_certificates: this.#held.size, edge_certificates_fetching: this.#fetching.size, edge_bootstrap: this.#healthy ? 0 : 1 };
+    return {
+      edge_certificates: this.#held.size,
+      edge_certificates_fetching: this.#fetching.size,
+      edge_certificates_evicted_total: this.#evicted,
+      edge_bootstrap: this.#healthy ? 0 : 1,
+    };
   }
 
   async contextFor({ hostname, source }: Asked): Promise<SecureContext | undefined> {
     const now = this.#now();
     const held = this.#held.get(hostname);
     const living = held && held.expiresAt > now ? held : undefined;
+    if (living) this.#keep(hostname, living);
     if (living && living.renewAt > now) return living.context;
     if ((this.#later.get(hostname) ?? 0) > now) return living?.context ?? this.#standIn();
     let fetching = this.#fetching.get(hostname);
@@ -90,8 +99,7 @@ export class EdgeCertificates {
       const context = createSecureContext({ key: answer.key, cert: answer.chain, ...EDGE_TLS });
       const expiresAt = Date.parse(answer.notAfter);
       const thumbprint = Buffer.from(new X509Certificate(answer.chain).fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
-      this.#held.set(hostname, { context, thumbprint, expiresAt, renewAt: now + ((expiresAt - now) * 2) / 3, source: asked.source });
-      if (this.#held.size > LIMIT) this.#held.delete(this.#held.keys().next().value as string);
+      this.#keep(hostname, { context, thumbprint, expiresAt, renewAt: now + ((expiresAt - now) * 2) / 3, source: asked.source });
       this.#later.delete(hostname);
       return context;
     } catch (error) {
@@ -160,9 +168,19 @@ export class EdgeCertificates {
     for (const [hostname, { thumbprint }] of this.#held) if (thumbprints.has(thumbprint)) this.#held.delete(hostname);
   }
 
+  /** Keeps it as the latest that was asked for. */
+  #keep(hostname: string, held: Held): void {
+    this.#held.delete(hostname);
+    this.#held.set(hostname, held);
+    if (this.#held.size <= this.#ctx.config.certificates) return;
+    this.#held.delete(this.#held.keys().next().value as string);
+    this.#evicted += 1;
+  }
+
   #wait(hostname: string, ms: number): void {
+    this.#later.delete(hostname);
     this.#later.set(hostname, this.#now() + ms);
-    if (this.#later.size > LIMIT) this.#later.delete(this.#later.keys().next().value as string);
+    if (this.#later.size > MOST_WAITS) this.#later.delete(this.#later.keys().next().value as string);
   }
 
   #now(): number {

@@ -6,11 +6,12 @@ import { bootstrapCertificate } from '../../src/certificates/bootstrap-certifica
 import { EdgeCertificates } from '../../src/certificates/edge-certificates.ts';
 
 /** Certificates over an authority that says what it is told to, with a key of its own for each name. */
-function certificatesOf(answer: (name: string) => Promise<'issued' | 'running'>) {
+function certificatesOf(answer: (name: string) => Promise<'issued' | 'running'>, most = 1_000) {
   const clock = new ManualClock();
   const asked: string[] = [];
   const certificates = new EdgeCertificates({
     platform: { domain: 'localhost' },
+    config: { certificates: most },
     clock,
     log: { warn: () => undefined },
     services: {
@@ -24,7 +25,7 @@ function certificatesOf(answer: (name: string) => Promise<'issued' | 'running'>)
       },
     },
   } as never);
-  return { clock, asked, get: (hostname: string) => certificates.contextFor({ hostname, source: 'custom' }) };
+  return { clock, asked, figures: () => certificates.figures, get: (hostname: string) => certificates.contextFor({ hostname, source: 'custom' }) };
 }
 const issued = async () => 'issued' as const;
 
@@ -64,4 +65,14 @@ test('G-K-23 no more than the authority takes are asked for at once', async () =
   await expect.poll(() => asked.length).toBe(48);
   gate.resolve();
   expect((await Promise.all(all)).filter(context => context !== undefined)).toHaveLength(48);
+});
+
+test('KRN-029 the host that is asked for all the time keeps its certificate, however many others come by', async () => {
+  const { asked, figures, get } = certificatesOf(issued, 3);
+  for (const name of ['busy.example', 'a.example', 'b.example', 'c.example', 'd.example', 'e.example']) {
+    await get(name);
+    await get('busy.example');
+  }
+  expect(asked.filter(name => name === 'busy.example')).toHaveLength(1);
+  expect(figures()).toMatchObject({ edge_certificates: 3, edge_certificates_evicted_total: 3 });
 });
