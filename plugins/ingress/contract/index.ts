@@ -117,6 +117,11 @@ export const ingress = defineContract({
       default: 'off',
       description: 'Screening of requests where an environment says nothing: off, detect, or block (on)',
     }),
+    wafLargeBodies: Type.Boolean({
+      env: 'PLATFORM_PROXY_WAF_LARGE_BODIES',
+      default: true,
+      description: 'Whether bodies of more than 64 KiB are screened to their end where an environment says nothing; off screens how they begin',
+    }),
     rateLimit: Type.Boolean({ env: 'PLATFORM_PROXY_RATE_LIMIT', default: false, description: 'Whether requests of one address are limited where an environment says nothing' }),
     rateLimitRps: Type.Integer({
       env: 'PLATFORM_PROXY_RATE_LIMIT_RPS',

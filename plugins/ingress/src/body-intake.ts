@@ -5,7 +5,7 @@ import type { Ctx } from './context.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Up to here a body is read whole before a backend hears of the request (G-PROXY-04). */
-const WHOLE = 65_536;
+export const WHOLE = 65_536;
 const LATE: Refusal = { status: 408, code: 'body_timeout', title: 'The body did not come in time' };
 const CROWDED: Refusal = { status: 429, code: 'too_many_bodies', title: 'Too many request bodies are under way', headers: { 'retry-after': '5' } };
 

@@ -11,6 +11,8 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** What follows on the connection cannot be trusted. */
   readonly closes?: boolean;
+  /** The client is in the middle of its body: a connection cut at once would take the answer along. */
+  readonly lingers?: boolean;
 }
 
 export const isRefusal = (value: object | string): value is Refusal => typeof value === 'object' && 'code' in value && 'title' in value;
@@ -35,7 +37,11 @@ export function refuse(res: ServerResponse, refusal: Refusal, correlationId: str
   // Of HTTP/2 the stream alone is over; of a client that cannot be trusted the connection as well.
   if (stream && close) res.once('finish', () => (refusal.closes === true ? stream.session?.close() : stream.close()));
   res.writeHead(refusal.status, { ...headersOf(refusal, body, correlationId), ...(close && !stream ? { connection: 'close' } : {}) });
-  res.end(body);
+  if (refusal.lingers !== true || stream || res.req.complete) return void res.end(body);
+  res.write(body);
+  const end = () => void (clearTimeout(timer), res.end());
+  const timer = setTimeout(end, LINGER_MS).unref();
+  res.req.once('end', end).once('close', end).resume();
 }
 
 /** The same where there is no response object yet: an upgrade, a tunnel, bytes that are no request. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { isProblem } from '@platform/sdk';
-import { type BodyIntake, BodyRefused, ClientGone } from './body-intake.ts';
+import { type BodyIntake, BodyRefused, ClientGone, WHOLE } from './body-intake.ts';
 import type { Ctx } from './context.ts';
 import { partyOf } from './edge-bounds.ts';
 import type { HostMappings, Mapping } from './host-mappings.ts';
@@ -13,10 +13,11 @@ import { HSTS, isGone, isRefusal, type Refusal, refuse, refuseSocket, streamOf }
 import { backendHeaders, correlationOf, refusalOf } from './request-headers.ts';
 import { targetOf } from './request-target.ts';
 import type { Findings } from './screening/findings.ts';
-import { screen } from './screening/screen.ts';
+import { type Finding, screen } from './screening/screen.ts';
+import { ScreenedStream } from './screening/screened-stream.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
-const BLOCKED: Refusal = { status: 403, code: 'waf_blocked', title: 'The request was refused by screening' };
+const BLOCKED: Refusal = { status: 403, code: 'waf_blocked', title: 'The request was refused by screening', lingers: true };
 
 export interface RequestDoorParts {
   readonly mappings: HostMappings;
@@ -30,6 +31,8 @@ interface Admitted {
   readonly mapping: Mapping;
   /** Says why a request is refused by what is in it; records what was found either way. */
   readonly screened: (body: Uint8Array | undefined) => Refusal | undefined;
+  /** The same of a large body, while it passes; `refused` hears of what blocks it. */
+  readonly passing: (body: Readable, refused: (refusal: Refusal) => void) => Readable;
 }
 
 /** Layer 7: each request judged, resolved by host, limited and screened as its environment says, given the context and forwarded (ING-004). */
@@ -105,13 +108,15 @@ export class RequestDoor {
       res.once('finish', () => req.destroy());
       refuse(res, refusal, correlationId);
     });
-    const refusal = admitted.screened(body?.begun);
+    // A large body is screened on its way.
+    const refusal = admitted.screened(body?.rest ? undefined : body?.begun);
     if (refusal) return refusal;
     const headers = backendHeaders(req, mapping, { correlationId, ip: ipOf(req) });
     // What was read whole has a length, however it came.
     if (body && !body.rest) headers['content-length'] = String(body.begun.byteLength);
     for (const [name, value] of Object.entries(HSTS)) res.setHeader(name, value);
-    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (body.rest ?? body.begun), party });
+    const rest = body?.rest && admitted.passing(body.rest, refused => refuse(res, refused, correlationId));
+    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (rest ?? body.begun), party });
     return undefined;
   }
 
@@ -126,15 +131,17 @@ export class RequestDoor {
     const mapping = await this.#parts.mappings.find(host);
     if (!mapping) return misdirected;
     if (mapping.status === 'suspended') return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended' };
-    const { waf, limited, rps } = await this.#parts.settings.of(mapping.env_id);
+    const { waf, wafLargeBodies, limited, rps } = await this.#parts.settings.of(mapping.env_id);
     if (limited && !this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, rps, this.#ctx.clock.now().getTime()))
       return { status: 429, code: 'rate_limited', title: 'Too many requests from this address', headers: rateHeaders(rps) };
-    return { mapping, screened: body => (waf === 'off' ? undefined : this.#screened(req, mapping, { body, blocks: waf === 'block', correlationId })) };
+    if (waf === 'off') return { mapping, screened: () => undefined, passing: body => body };
+    const found = (finding: Finding | undefined) => finding && this.#found(req, mapping, { finding, blocks: waf === 'block', correlationId });
+    const screened = (body: Uint8Array | undefined) => found(screen({ target: req.url ?? '/', headers: plain(req.headers), ...(body ? { body } : {}) }));
+    return { mapping, screened, passing: (body, refused) => screenedOnTheWay(req, body, { whole: wafLargeBodies, found, refused }) };
   }
 
-  #screened(req: IncomingMessage, mapping: Mapping, { body, blocks, correlationId }: { body: Uint8Array | undefined; blocks: boolean; correlationId: string }): Refusal | undefined {
-    const finding = screen({ target: req.url ?? '/', headers: plain(req.headers), ...(body ? { body } : {}) });
-    if (!finding) return undefined;
+  /** Records what screening found. */
+  #found(req: IncomingMessage, mapping: Mapping, { finding, blocks, correlationId }: { finding: Finding; blocks: boolean; correlationId: string }): Refusal | undefined {
     const { threat, place, reason } = finding;
     const outcome = blocks ? 'blocked' : 'passed';
     this.#parts.findings.add(finding, mapping, {
@@ -165,3 +172,18 @@ export class RequestDoor {
 const ipOf = (req: IncomingMessage) => (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 /** Without HTTP/2's own names, which the target and the host stand for. */
 const plain = (headers: IncomingMessage['headers']) => Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));
+
+function screenedOnTheWay(
+  req: IncomingMessage,
+  body: Readable,
+  { whole, found, refused }: { whole: boolean; found: (finding: Finding) => Refusal | undefined; refused: (refusal: Refusal) => void },
+): Readable {
+  const screening = new ScreenedStream(String(req.headers['content-type'] ?? ''), whole ? Number.POSITIVE_INFINITY : WHOLE, finding => {
+    const refusal = found(finding);
+    // What the backend had of it goes with its connection; the rest is read and dropped.
+    if (refusal) setImmediate(() => (body.unpipe(screening), refused(refusal)));
+    return refusal ? 'blocks' : 'passes';
+  });
+  body.once('close', () => body.readableEnded || screening.destroy());
+  return body.pipe(screening);
+}

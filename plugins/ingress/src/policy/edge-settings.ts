@@ -5,6 +5,8 @@ export type WafMode = 'off' | 'detect' | 'block';
 /** What the edge does for the hosts of one environment (decisions 12, numbers). */
 export interface Settings {
   readonly waf: WafMode;
+  /** What lies beyond the beginning of a large body is screened as well, or passes as it is. */
+  readonly wafLargeBodies: boolean;
   readonly limited: boolean;
   readonly rps: number;
 }
@@ -13,9 +15,9 @@ export interface Settings {
 export const SETTINGS_OF = 'workload:proxy';
 const FRESH_MS = 1_000;
 const MOST = 10_000;
-const MODES: Readonly<Record<string, WafMode>> = { off: 'off', detect: 'detect', block: 'block', on: 'block', true: 'block', false: 'off' };
+const MODES: ReadonlyMap<string, WafMode> = new Map(Object.entries({ off: 'off', detect: 'detect', block: 'block', on: 'block', true: 'block', false: 'off' } as const));
 
-/** Switches per environment over the platform's defaults: the attributes `waf_mode` (or `waf_enabled`), `rate_limit_enabled` and `rate_limit_rps`. */
+/** Switches per environment over the platform's defaults: the attributes `waf_mode` (or `waf_enabled`), `waf_large_bodies`, `rate_limit_enabled` and `rate_limit_rps`. */
 export class EdgeSettings {
   readonly #ctx: Ctx;
   readonly #known: Cache<Settings>;
@@ -24,7 +26,7 @@ export class EdgeSettings {
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
     this.#known = ctx.cache({ max: MOST, ttl: FRESH_MS });
-    this.#defaults = { waf: MODES[ctx.config.waf] ?? 'off', limited: ctx.config.rateLimit, rps: ctx.config.rateLimitRps };
+    this.#defaults = { waf: MODES.get(ctx.config.waf) ?? 'off', wafLargeBodies: ctx.config.wafLargeBodies, limited: ctx.config.rateLimit, rps: ctx.config.rateLimitRps };
   }
 
   /** Never fails: while the administration cannot be read, what was last known holds, or else the platform's defaults. A fault switches no screening off. */
@@ -39,9 +41,12 @@ export class EdgeSettings {
     if (!set) return this.#known.peek(envId) ?? this.#defaults;
     const rps = set['rate_limit_rps'];
     return {
-      waf: MODES[String(set['waf_mode'] ?? set['waf_enabled'])] ?? this.#defaults.waf,
-      limited: typeof set['rate_limit_enabled'] === 'boolean' ? set['rate_limit_enabled'] : this.#defaults.limited,
+      waf: MODES.get(String(set['waf_mode'] ?? set['waf_enabled'])) ?? this.#defaults.waf,
+      wafLargeBodies: flag(set['waf_large_bodies']) ?? this.#defaults.wafLargeBodies,
+      limited: flag(set['rate_limit_enabled']) ?? this.#defaults.limited,
       rps: typeof rps === 'number' && rps >= 1 && rps <= 1_000_000 ? rps : this.#defaults.rps,
     };
   }
 }
+
+const flag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);

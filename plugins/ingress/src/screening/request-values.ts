@@ -1,3 +1,5 @@
+import { windowsOf } from './windows.ts';
+
 /** Where in a request a value stood. */
 export type Place = 'path' | 'query' | 'header' | 'referer' | 'cookie' | 'body' | 'file name';
 export interface RequestValue {
@@ -15,7 +17,6 @@ export interface ScreenedRequest {
   readonly body?: Uint8Array;
 }
 
-const MOST_VALUES = 512;
 const DEEPEST = 32;
 /** Headers whose grammar leaves no room for anything else, or that are read by the transport alone. */
 const PASSED_OVER = new Set([
@@ -64,11 +65,11 @@ const PASSED_OVER = new Set([
   'cookie',
 ]);
 
-/** Everything in a request that a backend may take for somebody's words: names as well as values. At most 512 of them. */
+/** Everything in a request that a backend may take for somebody's words: names as well as values, long ones in pieces that overlap. */
 export function valuesOf({ target, headers, body }: ScreenedRequest): RequestValue[] {
   const values: RequestValue[] = [];
   const add = (place: Place, name: string, value: string) => {
-    if (value !== '' && values.length < MOST_VALUES) values.push({ place, name, value });
+    if (value !== '') for (const look of windowsOf(value)) values.push({ place, name, value: look });
   };
   const mark = target.indexOf('?');
   add('path', '', mark === -1 ? target : target.slice(0, mark));
@@ -82,7 +83,7 @@ export function valuesOf({ target, headers, body }: ScreenedRequest): RequestVal
   return values;
 }
 
-type Add = (place: Place, name: string, value: string) => void;
+export type Add = (place: Place, name: string, value: string) => void;
 
 function form(text: string, place: Place, add: Add): void {
   for (const pair of text.split('&')) {
@@ -132,7 +133,7 @@ function json(node: unknown, name: string, add: Add, depth: number): void {
 }
 
 /** Texts and attributes; a document type is a value by itself, since a parser acts on it. */
-function xml(text: string, add: Add): void {
+export function xml(text: string, add: Add): void {
   for (const [doctype] of text.matchAll(/<!(?:DOCTYPE|ENTITY)[^>]{0,2000}>?/gi)) add('body', 'doctype', doctype);
   for (const [, double, single] of text.matchAll(/=\s*(?:"([^"]*)"|'([^']*)')/g)) add('body', 'attribute', double ?? single ?? '');
   for (const [, inner] of text.matchAll(/>([^<]+)</g)) if (inner?.trim()) add('body', 'text', inner);
@@ -143,12 +144,17 @@ function multipart(type: string, text: string, add: Add): void {
   const parts = boundary ? text.split(new RegExp(`--${boundary.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}`, 'i')) : [text];
   for (const part of parts) {
     const end = /\r?\n\r?\n/.exec(part);
-    const head = end ? part.slice(0, end.index) : part;
-    const file = /filename\*?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\r\n]+))/i.exec(head);
-    const name = /[^e]name\s*=\s*(?:"([^"]*)"|([^;\r\n]+))/i.exec(head);
-    if (file) add('file name', 'filename', file[1] ?? file[2] ?? '');
-    if (name) add('body', 'name', name[1] ?? name[2] ?? '');
+    const { name, file } = partOf(end ? part.slice(0, end.index) : part, add);
     // The bytes of a file are somebody's document, not a parameter.
-    if (end && !file) add('body', name?.[1] ?? '', part.slice(end.index + end[0].length).replace(/\r?\n$/, ''));
+    if (end && !file) add('body', name, part.slice(end.index + end[0].length).replace(/\r?\n$/, ''));
   }
+}
+
+/** What the head of a part names, each name a value by itself. */
+export function partOf(head: string, add: Add): { readonly name: string; readonly file: boolean } {
+  const file = /filename\*?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\r\n]+))/i.exec(head);
+  const name = /[^e]name\s*=\s*(?:"([^"]*)"|([^;\r\n]+))/i.exec(head);
+  if (file) add('file name', 'filename', file[1] ?? file[2] ?? '');
+  if (name) add('body', 'name', name[1] ?? name[2] ?? '');
+  return { name: name?.[1] ?? name?.[2] ?? '', file: file !== null };
 }

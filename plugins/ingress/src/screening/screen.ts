@@ -20,12 +20,14 @@ const SECRET = /pass|secret|token|authorization|session|csrf|api[-_]?key|credent
 /** Looks for SQL injection, cross-site scripting and path traversal in everything a request says (ING-035). Keeps nothing; linear in the request. */
 export function screen(request: ScreenedRequest): Finding | undefined {
   for (const value of valuesOf(request)) {
-    if (isPlain(value.value) && !WORTH_A_LOOK.test(value.value)) continue;
-    const found = judged(value);
+    const found = screenValue(value);
     if (found) return found;
   }
   return undefined;
 }
+
+/** The same for one value. */
+export const screenValue = (value: RequestValue): Finding | undefined => (isPlain(value.value) && !WORTH_A_LOOK.test(value.value) ? undefined : judged(value));
 
 /** Words that need no punctuation to be part of an attack. */
 const WORTH_A_LOOK =

@@ -45,6 +45,8 @@ function tags(value: string): string | undefined {
   for (const match of value.matchAll(/<[\s/]{0,4}([a-z!?%:][\w:.-]{0,40})([^<>]{0,1024})(>?)/gi)) {
     const [, name = '', rest = '', closed] = match;
     const element = (name.split(':').at(-1) ?? '').toLowerCase();
+    // An address between angle brackets is how people write one down.
+    if (/^(?:https?:|ftp:|mailto:[\w.+-]*)$/i.test(name) && /^[^\s"'`]*$/.test(rest)) continue;
     if (name.includes(':') && (ELEMENTS.has(element) || /\s/.test(rest) || rest.startsWith('/'))) return `an element ${name}`;
     if (name === '!ENTITY' || /^!(?:entity|doctype)$/i.test(name)) {
       if (/system|public|\[|%/i.test(rest)) return 'an entity of XML';

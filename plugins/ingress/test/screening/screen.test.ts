@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { screen } from '../../src/screening/screen.ts';
+import { ScreenedStream } from '../../src/screening/screened-stream.ts';
 import { HOSTILE, ORDINARY } from './texts.ts';
 
 const asQuery = (value: string) => ({ target: `/v1/things?q=${encodeURIComponent(value)}`, headers: {} });
@@ -46,6 +47,35 @@ describe('ING-035 screening finds SQL injection, cross-site scripting and path t
     });
     expect(screen(upload('page.html', '<script>alert(1)</script>'))).toBeUndefined();
     expect(screen(upload('..\\..\\boot.ini', 'x'))).toMatchObject({ threat: 'path_traversal', place: 'file name' });
+  });
+
+  test('ING-035 no words and no parameters around an attack hide it, and no word of programs stops the engine', () => {
+    const [prose, attack] = ["It's a long story. ".repeat(1_500), "1' UNION SELECT password FROM users --"];
+    for (const request of [asForm, asJson, asPart]) expect([screen(request(prose + attack + prose))?.threat, screen(request(prose))]).toEqual(['sql_injection', undefined]);
+    expect(screen({ target: `/?${'a=1&'.repeat(2_000)}q=${encodeURIComponent(attack)}`, headers: {} })?.threat).toBe('sql_injection');
+    for (const word of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) expect(screen(asJson(`a; ${word} of ${word} (it)`))).toBeUndefined();
+    expect(screen(asJson('See <https://www.apache.org/licenses/> or <mailto:a@b.example>'))).toBeUndefined();
+  });
+
+  test('ING-035 a large body whose attack is split over two pieces goes no further than its beginning, wherever the cut is', () => {
+    const [attack, pad] = ["' or 1=1 union select * from users --", 'words of a story. '.repeat(300)];
+    const kinds: [string, string, string][] = [
+      ['application/json', `{"a":["`, `"]}`],
+      ['application/x-www-form-urlencoded', 'a=', '&b=2'],
+      ['text/plain', '', ''],
+      ['application/xml', '<a>', '</a>'],
+      ['multipart/form-data; boundary=X', '--X\r\ncontent-disposition: form-data; name="a"\r\n\r\n', '\r\n--X--'],
+    ];
+    for (const [type, before, after] of kinds)
+      for (let cut = 0; cut <= attack.length; cut++) {
+        const found: string[] = [];
+        const passing = new ScreenedStream(type, Number.POSITIVE_INFINITY, ({ threat }) => (found.push(threat), 'blocks'));
+        passing.write(before + pad + attack.slice(0, cut));
+        if (found.length === 0) passing.write(attack.slice(cut) + pad + after);
+        expect([type, cut, found]).toEqual([type, cut, ['sql_injection']]);
+        expect(String(passing.read() ?? '')).not.toContain(attack);
+        passing.destroy();
+      }
   });
 
   test('a finding says what and where, its excerpt is short, and what may be a secret is masked', () => {
