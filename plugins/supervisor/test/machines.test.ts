@@ -15,6 +15,7 @@ import type { ControlGate } from '../src/control/control-gate.ts';
 import { Catalog } from '../src/fleet/catalog.ts';
 import { variablesOf } from '../src/machines/environment-file.ts';
 import { HostSamples, isSaturated } from '../src/machines/host-samples.ts';
+import { Leadership } from '../src/machines/leadership.ts';
 import { Machines, type Provisioner } from '../src/machines/machines.ts';
 import { ModuleKitProvisioner } from '../src/machines/module-kit-provisioner.ts';
 import type { Supervisor } from '../src/supervisor.ts';
@@ -150,6 +151,19 @@ describe('the machines of the fleet', () => {
     await first.machines.leave();
     await second.machines.tick();
     expect((await first.machines.state()).leader_ip).toBe('10.0.0.2');
+  });
+
+  test('SUP-049 a lead that runs out just when it is renewed or given back stays with whoever takes it then', async () => {
+    const key = 'captain:lock:machines';
+    // Between any two of its commands the lock runs out and another machine takes it.
+    const slow = { ...kv, call: async (...command: Parameters<typeof kv.call>) => kv.call(...command).finally(() => command[0] === 'GET' && redis.set(key, '10.0.0.2', 'EX', 30)) };
+    const lead = new Leadership(slow as never, '10.0.0.1');
+    await redis.set(key, '10.0.0.1', 'EX', 30);
+    expect([await lead.hold(), await redis.get(key)]).toEqual([true, '10.0.0.1']);
+    await redis.set(key, '10.0.0.1', 'EX', 30);
+    await lead.leave();
+    await redis.set(key, '10.0.0.2', 'EX', 30, 'NX');
+    expect([await lead.hold(), await redis.get(key)]).toEqual([false, '10.0.0.2']);
   });
 
   test('SUP-051 SUP-076 SUP-100 wait under the profile manual for somebody’s word, for an hour', async () => {

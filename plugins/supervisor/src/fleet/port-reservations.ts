@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { KeyValue, ProcessHost } from '@platform/sdk';
+import { hold } from './lease.ts';
 
 const [LOWEST, HIGHEST] = [20_000, 30_000];
 const LIFETIME_S = 60;
@@ -35,12 +36,8 @@ export class PortReservations {
     await this.#kv.call('DEL', this.#key(port));
   }
 
-  async #take(owner: string, port: number): Promise<boolean> {
-    const key = this.#key(port);
-    if ((await this.#kv.call('SET', key, owner, 'NX', 'EX', LIFETIME_S)) === 'OK') return true;
-    if ((await this.#kv.call('GET', key)) !== owner) return false;
-    await this.#kv.call('EXPIRE', key, LIFETIME_S);
-    return true;
+  #take(owner: string, port: number): Promise<boolean> {
+    return hold(this.#kv, this.#key(port), owner, LIFETIME_S);
   }
 
   #key(port: number): string {

@@ -1,4 +1,5 @@
 import type { KeyValue } from '@platform/sdk';
+import { hold, release } from '../fleet/lease.ts';
 
 const KEY = 'captain:lock:machines';
 const LIFETIME_S = 30;
@@ -14,17 +15,15 @@ export class Leadership {
   }
 
   /** Takes the lead or keeps it; false where somebody else has it. */
-  async hold(): Promise<boolean> {
-    if ((await this.#kv.call('SET', KEY, this.#ip, 'NX', 'EX', LIFETIME_S)) === 'OK') return true;
-    if ((await this.holder()) !== this.#ip) return false;
-    return Number(await this.#kv.call('EXPIRE', KEY, LIFETIME_S)) === 1;
+  hold(): Promise<boolean> {
+    return hold(this.#kv, KEY, this.#ip, LIFETIME_S);
   }
 
   async holder(): Promise<string | null> {
     return (await this.#kv.call('GET', KEY)) as string | null;
   }
 
-  async leave(): Promise<void> {
-    if ((await this.holder()) === this.#ip) await this.#kv.call('DEL', KEY);
+  leave(): Promise<void> {
+    return release(this.#kv, KEY, this.#ip);
   }
 }
