@@ -5,7 +5,7 @@ export function sealedTask(service: string, name: string, { sealed: key }: TaskD
   if (key === undefined) return undefined;
   const box = keys[key];
   if (!box || !('seal' in box)) throw new Error(`${service} seals the task ${name} with the key ${key}, which seals nothing`);
-  const purpose = `${service}:task:${name}`;
+  const purpose = taskPurpose(service, name);
   return {
     seal: (payload: unknown): { sealed: Sealed } => ({ sealed: box.seal(purpose, JSON.stringify(payload)) }),
     open: (payload: unknown): unknown => {
@@ -14,3 +14,5 @@ export function sealedTask(service: string, name: string, { sealed: key }: TaskD
     },
   };
 }
+
+export const taskPurpose = (service: string, name: string): string => `${service}:task:${name}`;

@@ -19,6 +19,7 @@ export type {
   RequestOf,
   Sealed,
   SealedBox,
+  SealedPlace,
   UserCaller,
 } from './src/context/context.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/context/tx.ts';

@@ -12,6 +12,8 @@ import { type KeySetting, type KeySettings, keyVariables } from './key-settings.
 /** Which key the data of a service rest on, by a name that tells nothing of it. It is beside the data, so that it is there exactly when they are. */
 export const KEY_MIGRATIONS: readonly Migration[] = [
   { name: 'kernel_keys_1', sql: 'create table service_keys (name text primary key, kid text not null, since timestamptz not null default now());\n' },
+  // The key under which everything lies that was sealed for long.
+  { name: 'kernel_keys_2', sql: 'alter table service_keys add column resealed text;\n' },
 ];
 
 const KEY = /^[A-Za-z0-9+/]{43}=$/;

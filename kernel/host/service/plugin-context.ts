@@ -41,6 +41,7 @@ import type { ConsumerBus } from '../../outbox/consumption/event-consumer.ts';
 import { EventBatch } from '../../outbox/event-batch.ts';
 import { drop, release } from '../../outbox/outbox.ts';
 import { cronTimes } from '../../work/cron-times.ts';
+import { reseal } from '../../work/reseal.ts';
 import { sealedTask } from '../../work/sealed-task.ts';
 import type { TaskRunner } from '../../work/task-runner.ts';
 import { cancelTask, enqueueTask, type NewTask } from '../../work/task-store.ts';
@@ -217,6 +218,11 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     },
     metrics: parts.metrics as never,
     keys: parts.keys as never,
+    reseal: async (name, places, signal) => {
+      const box = parts.keys[name];
+      if (!box || !('seal' in box)) throw new Error(`${manifest.id} declares no key ${name} that seals`);
+      await reseal({ service: manifest.id, tasks: manifest.tasks, pool, log: parts.log }, { name, box }, places, signal);
+    },
     secrets: secretsPort(parts.secrets),
     policy: {
       attributes: (principal, envId) => parts.engine.attributes(principal, envId),

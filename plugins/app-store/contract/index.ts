@@ -66,6 +66,7 @@ export const appStore = defineContract({
   jobs: {
     announce: { summary: 'Say to the workflow service and the scheduler what is done here', every: '30s', runs: 'process', timeout: '20s' },
     recheckDomains: { summary: 'Look again for the DNS records of domains that were asked for', every: '5m', runs: 'fleet', timeout: '4m' },
+    sealAnew: { summary: 'Seal under the key of now what lies sealed under one that came before', every: '5m', runs: 'fleet' },
     forgetUsage: { summary: 'Forget which sums were taken over, past eight days', every: '1h', runs: 'fleet' },
   },
   pages,

@@ -6,7 +6,7 @@ import { statistics } from '@platform/statistics/contract';
 import { storage } from '@platform/storage/contract';
 import { workflow } from '@platform/workflow/contract';
 import { appStore } from '../contract/index.ts';
-import type { InstanceRow } from './instances/instance-row.ts';
+import { type InstanceRow, secretPurpose } from './instances/instance-row.ts';
 import { servicesOf } from './services.ts';
 import { viewerOf } from './listings/listing-row.ts';
 import { figuresOf } from './usage/figures.ts';
@@ -86,6 +86,7 @@ export default definePlugin(appStore, {
       jobs: {
         announce: () => announcement.make(),
         recheckDomains: signal => recheck.run(signal),
+        sealAnew: signal => ctx.reseal('secrets', [{ table: 'instances', id: 'instance_id', column: 'client_secret', purpose: secretPurpose }], signal),
         forgetUsage: () => usage.forget(),
       },
       // Both neighbours may come up later: the job says it again until they have heard it.

@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { registry } from '@platform/registry/contract';
-import { SYSTEM } from '@platform/sdk';
+import { SealedBox } from '@platform/kernel/secrets/sealed-box';
+import { type Sealed, SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Installed, Setup } from '../contract/schema/instance.ts';
 import type { Listing } from '../contract/schema/listing.ts';
+import { secretPurpose } from '../src/instances/instance-row.ts';
 import { accessOf } from './fixtures/access.ts';
 import { refusal, SCOPES, type Tenant, World } from './fixtures/world.ts';
 import { describeFailures } from './suites/failures.test.ts';
@@ -135,6 +139,16 @@ describe('an install', () => {
     const bare = await install({ listing_id: open.listing_id, ...naming() });
     expect(bare.oauth_client).toEqual({ client_id: expect.any(String), client_id_issued_at: expect.any(Number) });
     expect(await refusal(store().rotateSecret(where(bare)))).toEqual([409, 'client_without_secret']);
+  });
+
+  test('APP-041 a secret that lies sealed under the key of before is sealed anew under the key of now', async () => {
+    const { instance } = await install(naming());
+    const sql = await world.sql('app');
+    const kept = async () => (await sql<{ sealed: Sealed }[]>`select client_secret as sealed from instances where instance_id = ${instance.instance_id}`)[0]?.sealed as Sealed;
+    const [before, now] = ['test.app.before.key', 'test.app.key'].map(name => new SealedBox([Buffer.from(readFileSync(join(world.dataDir, name), 'utf8'), 'base64')])) as [SealedBox, SealedBox];
+    const text = now.open(secretPurpose(instance.instance_id), await kept()) as string;
+    await sql`update instances set client_secret = ${sql.json(before.seal(secretPurpose(instance.instance_id), text) as never)} where instance_id = ${instance.instance_id}`;
+    await expect.poll(async () => (await world.clock('5m'), now.open(secretPurpose(instance.instance_id), await kept())), { timeout: 20_000 }).toBe(text);
   });
 
   test('APP-041 a repeat under the same Idempotency-Key installs nothing twice and does not tell the secret again', async () => {

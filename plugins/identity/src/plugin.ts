@@ -9,6 +9,7 @@ import { challenging } from './sign-in/challenges.ts';
 import { applicationHandlers } from './clients/application-handlers.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
+import { sealedForLong } from './keys/sealed-for-long.ts';
 import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
 import { recoveryHandlers } from './recovery/recovery-handlers.ts';
 import { seed } from './seeds.ts';
@@ -94,7 +95,7 @@ export default definePlugin(identity, {
         forgetExpired: () => forgetExpired(ctx),
         advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
         refreshKeys: () => keys.refresh(),
-        sealAnew: signal => made.keyChange.reseal(signal),
+        sealAnew: signal => ctx.reseal('signing', sealedForLong, signal),
         rotateKeys: () => rotation.rotateWhenDue(),
         publishRevocations: () => sessions.publish(),
       },

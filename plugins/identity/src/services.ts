@@ -39,7 +39,6 @@ import { OwnAudit } from './directory/own-audit.ts';
 import { EffectiveAccess } from './access/effective-access.ts';
 import { HostedPages } from './sign-in/hosted-pages.ts';
 import { KeyRotation } from './keys/key-rotation.ts';
-import { KeyChange } from './keys/key-change.ts';
 import { LastAdministrator } from './access/last-administrator.ts';
 import { MfaChallenge } from './mfa/mfa-challenge.ts';
 import { MfaEnrolment } from './mfa/mfa-enrolment.ts';
@@ -157,7 +156,6 @@ export async function servicesOf(ctx: Ctx) {
     authorizations,
     directory,
     holders,
-    keyChange: new KeyChange(ctx, box),
     keys,
     mailbox,
     model,

@@ -70,6 +70,7 @@ export const notification = defineContract({
   jobs: {
     relay: { summary: 'Put what was handed over into the inboxes', every: '5s', runs: 'process' },
     resume: { summary: 'Queue deliveries anew whose task was lost', every: '1m', runs: 'fleet' },
+    sealAnew: { summary: 'Seal under the key of now what lies sealed under one that came before', every: '5m', runs: 'fleet' },
     forget: { summary: 'Delete messages past their retention', every: '1h', runs: 'fleet' },
   },
   pages,

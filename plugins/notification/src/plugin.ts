@@ -62,6 +62,7 @@ export default definePlugin(notification, {
           await of.relay.look(signal);
         },
         resume: signal => of.upkeep.resume(signal),
+        sealAnew: signal => of.upkeep.sealAnew(signal),
         forget: signal => of.upkeep.forget(signal),
       },
       ready: async () => {

@@ -1,6 +1,12 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { newId } from '@platform/kernel/base/ids';
+import { SealedBox } from '@platform/kernel/secrets/sealed-box';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { contentPurpose } from '../src/messages/content.ts';
 import { MailServer } from './fixtures/mail-server.ts';
 import { World } from './fixtures/world.ts';
 
@@ -203,5 +209,47 @@ describe('upkeep', () => {
     await world.sql`update deliveries set state = 'pending', next_attempt_at = ${new Date(world.host.clock.now().getTime() - 3_600_000).toISOString()} where notification_id = ${id} and channel = 'email'`;
     await world.host.clock.advance('61s');
     await world.reaches(id, 'delivered');
+  });
+});
+
+describe('a change of the key', () => {
+  test('what messages say is read with the key of before, sealed anew within minutes, and then the new one stands alone', async () => {
+    const env_id = world.env();
+    const reader = as.userIn(env_id, 'post:read');
+    const first = await world.send({ env_id, recipient: { user_id: reader.id, email: 'sealed@example.org' }, channels: ['email'], body: 'Said before the change.' });
+    await world.reaches(first, 'delivered');
+    await world.shown(first);
+    // More than two batches, and one under somebody else's seal.
+    const before = new SealedBox([Buffer.from(readFileSync(join(world.stores.dataDir, 'test.post.key'), 'utf8'), 'base64')]);
+    const many = Array.from({ length: 250 }, () => newId()).map((id, index) => ({ id, content: before.seal(index === 0 ? 'of somebody else' : contentPurpose(id), '{"recipient":{}}') }));
+    await world.sql`
+      insert into messages (notification_id, env_id, user_id, stream_family, category, priority, content, channels, resource_refs, correlation_id, confidential, created_at, delivered_at)
+      select row.id, env_id, user_id, stream_family, category, priority, row.content, '{}', '[]', correlation_id, false, created_at, now()
+      from messages, jsonb_to_recordset(${world.sql.json(many as never)}) as row(id uuid, content jsonb) where notification_id = ${first}`;
+    const under = async (kid: string) =>
+      (await world.sql<{ id: string }[]>`select notification_id as id from messages where content ->> 'kid' = ${kid} union all select mail_id from mailbox where mail ->> 'kid' = ${kid}`).map(
+        ({ id }) => id,
+      );
+    const path = join(world.stores.dataDir, 'next.post.key');
+    writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600 });
+    const next = { PLATFORM_POST_KEY_ENCRYPTION_REF: `file://${path}` };
+    await expect(world.another(next)).rejects.toThrow('post failed to set up');
+    const content = (host: World['host']) => host.by(reader).messageContent({ params: { notification_id: first } });
+    {
+      await using both = await world.another({ ...next, PLATFORM_POST_KEY_ENCRYPTION_REF_PREVIOUS: `file://${join(world.stores.dataDir, 'test.post.key')}` });
+      expect((await content(both)).body).toContain('Said before the change.');
+      await both.clock.advance('5m');
+      await eventually(() => under(before.kid)).toEqual([many[0]?.id]);
+      // A process of before may still run: only an hour later nothing is looked for any more.
+      const through = async () => (await world.sql<{ through: boolean }[]>`select resealed is not distinct from kid as through from service_keys where name = 'content'`)[0]?.through;
+      expect(await through()).toBe(false);
+      await world.sql`update service_keys set since = now() - interval '61 minutes'`;
+      await both.clock.advance('5m');
+      await eventually(through).toBe(true);
+    }
+    await using alone = await world.another(next);
+    expect((await content(alone)).body).toContain('Said before the change.');
+    const { items } = await alone.by(as.user('post:mailbox:read')).listMailbox({ query: { to: 'sealed@example.org' } });
+    expect(items).toMatchObject([{ text: expect.stringContaining('Said before the change.') }]);
   });
 });

@@ -117,6 +117,7 @@ export const registry = defineContract({
     },
   },
   jobs: {
+    sealAnew: { summary: 'Seal under the key of now queued mail that lies sealed under one that came before', every: '5m', runs: 'fleet' },
     signAudit: { summary: 'Sign where the audit trail stands', every: '10s', runs: 'fleet' },
     watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },

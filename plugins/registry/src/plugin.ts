@@ -54,6 +54,7 @@ export default definePlugin(registry, {
         purgeEnvironment: (payload, run) => of.purges.purge(payload, run),
       },
       jobs: {
+        sealAnew: signal => ctx.reseal('mail', [], signal),
         signAudit: signal => of.auditAnchors.sign(signal),
         watchAudit: signal => of.auditWatch.look(signal),
         forgetAudit: signal => of.auditRetention.forget(ctx.config.auditRetentionDays, signal),

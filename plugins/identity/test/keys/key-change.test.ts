@@ -19,7 +19,8 @@ const sealed = async () =>
   (
     await world.sql<{ kid: string }[]>`
     select wrapped ->> 'kid' as kid from signing_keys union select sealed ->> 'kid' from authenticators
-    union select client_secret ->> 'kid' from upstream_providers union select cancel_sealed ->> 'kid' from account_recoveries where cancel_sealed is not null`
+    union select client_secret ->> 'kid' from upstream_providers union select cancel_sealed ->> 'kid' from account_recoveries where cancel_sealed is not null
+    union select payload -> 'sealed' ->> 'kid' from work_tasks where name = 'mail'`
   ).map(({ kid }) => kid);
 
 test('another key opens what the one before has sealed, seals it anew within minutes, and then stands alone', async () => {
@@ -49,6 +50,8 @@ test('another key opens what the one before has sealed, seals it anew within min
     await world.sql`delete from authenticators where user_id = ${many[0]?.user_id as string}`;
     const kids = await sealed();
     expect([kids.length, kids.includes(before as string)]).toEqual([1, false]);
+    // Mail that waits goes out with the key of now too.
+    expect((await world.sql<object[]>`select 1 from work_tasks where name = 'mail' and state = 'waiting'`).length).toBeGreaterThan(0);
   }
   await using alone = await world.another(next);
   const at = (path_: string, body: object) => world.reach(path_, { method: 'POST', at: alone, headers: { 'content-type': 'application/json', origin: world.issuer }, body: JSON.stringify(body) });

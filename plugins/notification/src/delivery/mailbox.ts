@@ -12,7 +12,7 @@ interface Row {
   readonly mail: Sealed;
   readonly created_at: string;
 }
-const purpose = (mailId: string): string => `post:mailbox:${mailId}`;
+export const mailPurpose = (mailId: string): string => `post:mailbox:${mailId}`;
 
 /** Mails of environments without a gateway, in development: whoever is invited finds the mail on the page *Mailbox* (F-50). Nothing falls into it in production. */
 export class Mailbox {
@@ -31,7 +31,7 @@ export class Mailbox {
     const from = `no-reply@${this.#ctx.platform.domain}`;
     const mail: Kept = { from, to, subject, text, html, headers: { From: from, To: to, Subject: subject, 'Message-ID': messageId, ...headers } };
     await tx.sql`insert into mailbox (mail_id, env_id, notification_id, recipient, mail, created_at)
-      values (${deliveryId}, ${envId}, ${notificationId}, ${to.toLowerCase()}, ${tx.sql.json(this.#ctx.keys.content.seal(purpose(deliveryId), JSON.stringify(mail)))}, ${nowOf(this.#ctx)}) on conflict (mail_id) do nothing`;
+      values (${deliveryId}, ${envId}, ${notificationId}, ${to.toLowerCase()}, ${tx.sql.json(this.#ctx.keys.content.seal(mailPurpose(deliveryId), JSON.stringify(mail)))}, ${nowOf(this.#ctx)}) on conflict (mail_id) do nothing`;
     await tx.emit('platform:post:mail:kept', envId, { mail_id: deliveryId });
   }
 
@@ -59,7 +59,7 @@ export class Mailbox {
   }
 
   #mailOf({ mail_id, env_id, notification_id, mail, created_at }: Row): KeptMail {
-    const opened = this.#ctx.keys.content.open(purpose(mail_id), mail);
+    const opened = this.#ctx.keys.content.open(mailPurpose(mail_id), mail);
     const kept = opened === undefined ? { from: '', to: '', subject: '(sealed under another key)', text: '', html: '', headers: {} } : (JSON.parse(opened) as Kept);
     return { mail_id, env_id, notification_id, ...kept, links: linksIn(kept.text), created_at };
   }

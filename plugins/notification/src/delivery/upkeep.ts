@@ -1,5 +1,7 @@
 import type { Channel } from '../../contract/schema/send.ts';
 import type { Ctx } from '../context.ts';
+import { contentPurpose } from '../messages/content.ts';
+import { mailPurpose } from './mailbox.ts';
 
 const DAY_MS = 86_400_000;
 const ROWS = 5_000;
@@ -36,6 +38,15 @@ export class Upkeep {
       () => sql<object[]>`delete from mailbox where mail_id in (select mail_id from mailbox order by created_at desc, mail_id desc offset ${KEPT_MAILS} limit ${ROWS}) returning 1`,
     ];
     for (const round of rounds) while (!signal.aborted && (await round()).length === ROWS);
+  }
+
+  /** When the key changes, so that the one before may be dropped. */
+  sealAnew(signal: AbortSignal): Promise<void> {
+    const places = [
+      { table: 'messages', id: 'notification_id', column: 'content', purpose: contentPurpose },
+      { table: 'mailbox', id: 'mail_id', column: 'mail', purpose: mailPurpose },
+    ];
+    return this.#ctx.reseal('content', places, signal);
   }
 
   async forgetPerson(userId: string): Promise<void> {

@@ -11,13 +11,13 @@ export interface Content {
   readonly shown?: Omit<MessageContent, 'notification_id'>;
 }
 
-const purpose = (notificationId: string): string => `post:content:${notificationId}`;
+export const contentPurpose = (notificationId: string): string => `post:content:${notificationId}`;
 
-export const sealContent = (box: SealedBox, notificationId: string, content: Content): Sealed => box.seal(purpose(notificationId), JSON.stringify(content));
+export const sealContent = (box: SealedBox, notificationId: string, content: Content): Sealed => box.seal(contentPurpose(notificationId), JSON.stringify(content));
 
 /** Throws when it was sealed under a key that nobody has any more. */
 export function openContent(box: SealedBox, notificationId: string, sealed: Sealed): Content {
-  const text = box.open(purpose(notificationId), sealed);
+  const text = box.open(contentPurpose(notificationId), sealed);
   if (text === undefined) throw new Error('sealed under another key');
   return JSON.parse(text) as Content;
 }

@@ -6,7 +6,7 @@ import type { Server } from 'node:net';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from '../contract/action.ts';
 import type { Cache, CacheOptions } from './cache.ts';
-import type { Backends, KeyValue, Sealed, SealedBox } from '../contract/capabilities.ts';
+import type { Backends, KeyValue, Sealed, SealedBox, SealedPlace } from '../contract/capabilities.ts';
 import type { TaskQueue } from '../contract/task.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
@@ -232,6 +232,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly metrics: MetricsOf<C>;
   /** The keys of the contract, each as its use says. */
   readonly keys: KeysOf<C>;
+  /**
+   * Seals anew, under the key of now, what lies sealed under one that came before: in these places, and in the service's tasks that wait. For a job;
+   * when it is through, the key before may be dropped.
+   */
+  reseal(key: keyof KeysOf<C> & string, places: readonly SealedPlace[], signal: AbortSignal): Promise<void>;
   readonly secrets: {
     read(reference: string): Promise<Uint8Array | undefined>;
   };
@@ -306,4 +311,4 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
 
 export type HandlerResult<O> = Promise<ReturnOf<O> | Reply<ReturnOf<O>>>;
 export type { BodyOf, QueryOf, ReturnOf };
-export type { Backends, KeyValue, Sealed, SealedBox };
+export type { Backends, KeyValue, Sealed, SealedBox, SealedPlace };

@@ -41,6 +41,16 @@ export interface SealedBox {
   fingerprint(purpose: string, value: string): string;
 }
 
+/** Where something sealed lies for long: a column of a table of the service, with the purpose that each row was sealed for. */
+export interface SealedPlace {
+  readonly table: string;
+  /** The primary key, a uuid unless `type` says otherwise. */
+  readonly id: string;
+  readonly type?: 'uuid' | 'text';
+  readonly column: string;
+  readonly purpose: (id: string) => string;
+}
+
 /** An instance in rotation, and what this process has under way there. */
 export interface BackendAddress {
   readonly ip: string;
