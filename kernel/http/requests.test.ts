@@ -319,7 +319,7 @@ describe('figures', () => {
       'platform_probe_wait_seconds_sum 2',
     ])
       expect(text.split('\n')).toContain(line);
-    expect((await ask({})).json).toMatchObject({ 'reminders{outcome="queued"}': 1, open: 3, wait_sum: 2, wait_count: 1 });
+    expect((await ask({})).json).toMatchObject({ 'reminders_total{outcome="queued"}': 1, open: 3, wait_seconds_sum: 2, wait_seconds_count: 1 });
   });
 });
 

@@ -37,8 +37,8 @@ test('a hundred combinations of label values are kept apart, any further one cou
   for (let n = 0; n < 150; n++) declared.instruments['decisions']?.add(1, { outcome: `o${n}` });
   declared.instruments['decisions']?.add(1, { outcome: 'o5' });
   const figures = await declared.figures();
-  expect(Object.keys(figures).filter(name => name.startsWith('decisions'))).toHaveLength(101);
-  expect([figures['decisions{outcome="o5"}'], figures['decisions{outcome="other"}']]).toEqual([2, 50]);
+  expect(Object.keys(figures).filter(name => name.startsWith('decisions_total{'))).toHaveLength(101);
+  expect([figures['decisions_total{outcome="o5"}'], figures['decisions_total{outcome="other"}']]).toEqual([2, 50]);
   expect(warned).toEqual([expect.objectContaining({ metric: 'decisions', code: 'metric_series_full' })]);
 });
 

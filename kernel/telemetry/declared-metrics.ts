@@ -16,9 +16,10 @@ export class DeclaredMetrics {
   readonly registry = new Registry();
   /** By the name in the contract; given to the plugin as `ctx.metrics`. */
   readonly instruments: Readonly<Record<string, Instrument>>;
-  readonly #names = new Map<string, string>();
+  readonly #prefix: string;
 
   constructor(service: string, declared: Readonly<Record<string, MetricDef>>, log: Logger) {
+    this.#prefix = prefixOf(service);
     const made = Object.entries(declared).map(([name, def]) => [name, this.#made(service, name, def, log)] as const);
     const known: Record<string, Instrument> = Object.fromEntries(made);
     this.instruments = new Proxy(known, {
@@ -29,15 +30,14 @@ export class DeclaredMetrics {
     });
   }
 
-  /** What JSON says of them: a series by its name, with its labels as Prometheus writes them. */
+  /** What JSON says of them: a series by what collectors call it, without the service before it. */
   async figures(): Promise<Record<string, number>> {
     const figures: Record<string, number> = {};
-    for (const { name: wireName, values } of await this.registry.getMetricsAsJSON()) {
-      const name = this.#names.get(wireName) as string;
-      for (const { value, labels, metricName = wireName } of values as readonly { value: number; labels: Labels; metricName?: string }[]) {
+    for (const { name, values } of await this.registry.getMetricsAsJSON()) {
+      for (const { value, labels, metricName = name } of values as readonly { value: number; labels: Labels; metricName?: string }[]) {
         if (metricName.endsWith('_bucket') && 'le' in labels) continue;
         const by = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(text)}`);
-        figures[`${name}${metricName.slice(wireName.length)}${by.length > 0 ? `{${by.join(',')}}` : ''}`] = value;
+        figures[`${metricName.slice(this.#prefix.length)}${by.length > 0 ? `{${by.join(',')}}` : ''}`] = value;
       }
     }
     return figures;
@@ -46,7 +46,6 @@ export class DeclaredMetrics {
   #made(service: string, name: string, def: MetricDef, log: Logger): Instrument {
     const { kind, help, labels = [], buckets = BUCKETS } = def;
     const wireName = wireNameOf(service, name, def);
-    this.#names.set(wireName, name);
     const options = { name: wireName, help, labelNames: [...labels], registers: [this.registry] };
     const bounded = bound(name, labels, log);
     const refuse = (): never => {
@@ -66,8 +65,10 @@ export class DeclaredMetrics {
   }
 }
 
+const prefixOf = (service: string): string => `platform_${service}_`;
+
 /** What collectors call it (Prometheus: Metric and label naming). */
-export const wireNameOf = (service: string, name: string, { kind, unit }: MetricDef): string => `platform_${service}_${name}${unit ? `_${unit}` : ''}${kind === 'counter' ? '_total' : ''}`;
+export const wireNameOf = (service: string, name: string, { kind, unit }: MetricDef): string => `${prefixOf(service)}${name}${unit ? `_${unit}` : ''}${kind === 'counter' ? '_total' : ''}`;
 
 /** Holds a metric to the labels it declares, and to so many combinations of their values. */
 function bound(name: string, declared: readonly string[], log: Logger): (given?: Labels) => Record<string, string> {

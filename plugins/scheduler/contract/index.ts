@@ -1,4 +1,4 @@
-import { defineContract, del, get, Id, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
+import { counter, defineContract, del, get, Id, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
 import { pages } from './pages.ts';
 import { FiringRecord, NewSchedule, Schedule } from './schema.ts';
 
@@ -58,6 +58,10 @@ export const scheduler = defineContract({
     pauseSchedule: post('/v1/schedules/{name}/pause', { summary: 'Let it rest', ...operates }),
     resumeSchedule: post('/v1/schedules/{name}/resume', { summary: 'Let it go on, from its next time', ...operates }),
     runSchedule: post('/v1/schedules/{name}/run', { summary: 'Run it at once', ...operates }),
+  },
+  metrics: {
+    firings: counter('Firings of schedules posted to their services'),
+    firings_failed: counter('Firings that their service did not take'),
   },
   onEnvironmentDeleted: { purge: { schedules: 'schedules' } },
   tasks: {

@@ -33,7 +33,6 @@ const MAX_BYTES = 65_536;
 export class Firings {
   readonly #ctx: Ctx;
   readonly #schedules: Schedules;
-  readonly totals = { firings_total: 0, firings_failed_total: 0 };
 
   constructor(ctx: Ctx, schedules: Schedules) {
     [this.#ctx, this.#schedules] = [ctx, schedules];
@@ -111,7 +110,7 @@ export class Firings {
   }
 
   async #post({ name, fire_id, fire_at, service, path, env_id }: WaitingRow, task: TaskRun): Promise<Outcome> {
-    this.totals.firings_total += 1;
+    this.#ctx.metrics.firings.add(1);
     const body: Firing = { schedule: name, fire_id, fire_at };
     try {
       const { correlationId, signal } = task;
@@ -132,7 +131,7 @@ export class Firings {
     const [written] = await tx.sql<object[]>`
       update firings set ${tx.sql.row(change)} where fire_id = ${row.fire_id} and status = 'waiting' and attempts = ${row.attempts} returning 1`;
     if (!written || ok) return;
-    this.totals.firings_failed_total += 1;
+    this.#ctx.metrics.firings_failed.add(1);
     const fields = { schedule: row.name, fire_id: row.fire_id, attempt: row.attempts + 1, http_status, code };
     if (pause === undefined) return this.#ctx.log.warn(fields, 'a firing failed for good');
     this.#ctx.log.info({ ...fields, again_s: pause }, 'a firing failed and is tried again');

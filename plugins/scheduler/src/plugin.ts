@@ -25,7 +25,6 @@ export default definePlugin(scheduler, {
       tasks: { fire: (payload, task) => firings.perform(payload, task) },
       jobs: { due: async signal => void ((await leadership.held()) && (await firings.due(signal))) },
       drain: () => leadership.release(),
-      metrics: () => firings.totals,
     };
   },
 });

@@ -1,4 +1,4 @@
-import { defineContract, Id, task, Type } from '@platform/sdk/contract';
+import { counter, defineContract, Id, task, Type } from '@platform/sdk/contract';
 import { events } from './events.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
@@ -34,6 +34,12 @@ export const workflow = defineContract({
   problems,
   events,
   routes,
+  metrics: {
+    step_calls: counter('Calls of steps at the services that answer them'),
+    step_calls_failed: counter('Calls of steps that failed, for whatever reason'),
+    step_answers_refused: counter('Answers to steps that no run can use'),
+    runs_refused: counter('Runs refused because too many of their environment were under way'),
+  },
   onEnvironmentDeleted: { purge: { runs: 'workflow runs' } },
   tasks: {
     step: task(Type.Object({ step_id: Id }), { summary: 'Ask for a step of a run', lane: 'env', attempts: 'unlimited', backoff: [1, 5, 30], timeout: '30s', slots: 16 }),

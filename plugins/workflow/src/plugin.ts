@@ -38,7 +38,6 @@ export default definePlugin(workflow, {
         expire: signal => decisions.expire(signal),
         forget: signal => records.forget(signal),
       },
-      metrics: () => ({ ...call.totals, runs_refused_total: runs.refused }),
     };
   },
 });

@@ -18,8 +18,6 @@ export class Runs {
   readonly #ctx: Ctx;
   readonly #records: RunRecords;
   readonly #handlers: StepHandlers;
-  /** Runs that were refused because too many were under way. */
-  refused = 0;
 
   constructor(ctx: Ctx, { records, handlers }: { records: RunRecords; handlers: StepHandlers }) {
     [this.#ctx, this.#records, this.#handlers] = [ctx, records, handlers];
@@ -81,7 +79,7 @@ export class Runs {
     const [{ count }] = await sql<[{ count: number }]>`
       select count(*)::int as count from runs where env_id = ${envId} and finished_at is null`;
     if (count < most) return;
-    this.refused += 1;
+    this.#ctx.metrics.runs_refused.add(1);
     this.#ctx.log.warn({ env_id: envId, most }, 'too many workflow runs are under way');
     throw this.#ctx.problem('too_many_runs', { detail: `At most ${most} runs are under way in an environment at once.`, headers: { 'retry-after': '60' } });
   }

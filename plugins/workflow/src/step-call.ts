@@ -24,7 +24,6 @@ export class StepCall {
   readonly #ctx: Ctx;
   readonly #handlers: StepHandlers;
   readonly #faults: (value: unknown) => readonly unknown[];
-  readonly totals = { step_calls_total: 0, step_calls_failed_total: 0, step_answers_refused_total: 0 };
 
   constructor(ctx: Ctx, handlers: StepHandlers) {
     [this.#ctx, this.#handlers] = [ctx, handlers];
@@ -33,7 +32,7 @@ export class StepCall {
 
   /** Never throws for what the other side did; throws when this side was told to end. */
   async make(run: RunRow, step: StepRow, task: TaskRun): Promise<StepOutcome> {
-    this.totals.step_calls_total += 1;
+    this.#ctx.metrics.step_calls.add(1);
     const handler = await this.#handlers.of(run.domain);
     if (!handler) return this.#failed('step_unavailable', 'Nobody answers the steps of this domain.', true);
     try {
@@ -69,12 +68,12 @@ export class StepCall {
   }
 
   #refused(detail: string): StepOutcome {
-    this.totals.step_answers_refused_total += 1;
+    this.#ctx.metrics.step_answers_refused.add(1);
     return this.#failed('answer_invalid', detail, false);
   }
 
   #failed(code: string, detail: string | null, retryable: boolean): StepOutcome {
-    this.totals.step_calls_failed_total += 1;
+    this.#ctx.metrics.step_calls_failed.add(1);
     return { kind: 'failed', code, detail, retryable };
   }
 }
