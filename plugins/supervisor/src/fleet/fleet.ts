@@ -4,6 +4,7 @@ import type { LifeEffect, LifeEvent } from '../life/instance-life.ts';
 import type { UpgradeEffect, UpgradeEvent } from '../life/upgrade-life.ts';
 import type { AlertBook } from './alert-book.ts';
 import { Deadlines } from './deadlines.ts';
+import { Incidents } from './incidents.ts';
 import { Instance } from './instance.ts';
 import { InstanceRows } from './instance-rows.ts';
 import type { PlacementRefusal } from './placement-gate.ts';
@@ -42,11 +43,13 @@ export class Fleet {
   readonly #prepared = new Map<string, { attempt: number; make: (news: (news: ProcessNews) => void) => ProcessId }>();
   readonly #listeners = new Set<() => void>();
   readonly #rows: InstanceRows;
+  readonly #incidents: Incidents;
   #life: FleetLife = NEW_FLEET;
   #slots = 0;
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
+    this.#incidents = new Incidents({ ...parts, restartsOf: ({ slot }) => this.slot(slot)?.life.restarts ?? 0 });
     this.#rows = new InstanceRows({ machine: parts.machine, log: parts.log, versionOf: parts.versionOf, slot: id => this.slot(id) });
   }
 
@@ -201,7 +204,7 @@ export class Fleet {
   }
 
   #carryOutOf(instance: Instance, effect: LifeEffect): void {
-    const { machine, log, now } = this.#parts;
+    const { machine, now } = this.#parts;
     switch (effect.do) {
       case 'prepare':
         return void this.#prepare(instance, effect.attempt);
@@ -221,15 +224,19 @@ export class Fleet {
       case 'drained':
         return this.#write(instance, true);
       case 'clear':
-        log.info({ service_type: instance.service }, 'service process is back; its alert is over');
-        return void this.#parts.alerts.clear(instance.service);
+        return this.#incidents.over(instance);
       case 'lost':
-        log.error({ service_type: instance.service, reason: effect.reason }, 'an instance of a running upgrade is down');
+        this.#incidents.lostInUpgrade(instance, effect.reason);
         return this.#write(instance, true);
       case 'down':
-        return this.#down(instance, effect);
+        this.#incidents.down(instance, effect);
+        return this.#write(instance, true);
       case 'raise':
-        return this.#raise(instance, effect);
+        this.#incidents.givenUp(instance, effect);
+        this.#remove(instance);
+        this.#free(instance);
+        instance.port = undefined;
+        return;
       default:
     }
   }
@@ -304,44 +311,6 @@ export class Fleet {
     instance.saw(answer, now());
     if (answer.ok) this.tell(slot, { type: 'healthy', attempt });
     else this.tell(slot, { type: 'unhealthy', attempt, reason: answer.reason, warming: answer.warming, age_ms: now().getTime() - instance.startedAt });
-  }
-
-  #down(instance: Instance, { reason, absent, again_ms }: Extract<LifeEffect, { do: 'down' }>): void {
-    const fields = { service_type: instance.service, reason, restarts: this.slot(instance.slot)?.life.restarts, again_ms };
-    if (absent) this.#parts.log.warn(fields, 'service process waits for a store');
-    else {
-      this.#parts.log.error(fields, 'service process is down');
-      if (/EADDRINUSE|cannot be opened/.test(reason)) this.#parts.log.error({ alert: 'captain.service.bind_failed', ...fields, port: instance.port }, 'a service could not have its port');
-    }
-    if (!absent) this.#keep(instance, reason);
-    this.#write(instance, true);
-  }
-
-  #raise(instance: Instance, { reason, restarts }: Extract<LifeEffect, { do: 'raise' }>): void {
-    const { alerts, log, machine, now } = this.#parts;
-    const { service } = instance;
-    log.error({ alert: 'captain.service.failed', service_type: service, restarts, reason }, 'service process was given up; last-resort attempts go on');
-    void alerts.raise({ service_type: service, restarts, reason, log_path: machine.logPath(service), at: now().toISOString() });
-    this.#remove(instance);
-    this.#free(instance);
-    instance.port = undefined;
-  }
-
-  #keep(instance: Instance, reason: string): void {
-    const { alerts, machine, newId, now } = this.#parts;
-    const { service, build, looks } = instance;
-    void alerts.keep({
-      post_mortem_id: newId(),
-      service_type: service,
-      restarts: this.slot(instance.slot)?.life.restarts ?? 0,
-      reason,
-      log_path: machine.logPath(service),
-      at: now().toISOString(),
-      ip: machine.ip,
-      pid: instance.process?.pid ?? null,
-      build,
-      looks: [...looks],
-    });
   }
 
   #forget(slot: string): void {
