@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -24,23 +23,18 @@ import {
 } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { instanceRegistry } from '../../routing/directory.ts';
-import { linesAtEnd, openLog } from '../../storage/log-file.ts';
-import { isAlive, recordOf } from '../../storage/process-record.ts';
+import { linesAtEnd } from '../../storage/log-file.ts';
+import { isAlive } from '../../storage/process-record.ts';
 import type { Bootstrap } from '../boot/bootstrap.ts';
 import { publishEnrollment } from '../machine/enrollment.ts';
 import { directoryStore } from '../service/key-value-port.ts';
-import { hostRecord } from '../machine/data-dir-lock.ts';
-import { processFlags } from '../boot/process-flags.ts';
-import { childEnvironment } from './child-environment.ts';
+import { FIRST_SOCKET, launchChild } from './child-launch.ts';
 import { ControlSocket } from '../machine/control-socket.ts';
 import type { HealthLook } from './health-look.ts';
-import { Heartbeat } from './heartbeat.ts';
 import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from '../machine/process-usage.ts';
 import type { Releases } from '../machine/releases.ts';
-import { giveHome, type VerticalAccount, verticalAccount } from './vertical-account.ts';
-import { wallFlags } from './walls.ts';
 
 /** A service that this machine can run, and where its code lies. */
 export interface RunnableService {
@@ -88,12 +82,8 @@ export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: 
 
 const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
 const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
-/** Of a vertical, which writes nowhere else. */
-const FOLDERS = ['keys', 'logs', 'files'];
 const STOP_MS = 10_000;
 const SILENT_MS = 10_000;
-/** Behind input, output, errors, what it is told, and the channel. */
-const FIRST_SOCKET = 5;
 
 /** Processes of this machine as children of this one, each the leader of a group of its own, and those that an earlier host left behind. */
 export class LocalProcessHost implements ProcessHost, AsyncDisposable {
@@ -275,63 +265,29 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   #spawn(service: RunnableService, request: SpawnRequest, { main, directory, told }: { main: string; directory: string; told: Bootstrap }, news: (news: ProcessNews) => void): ProcessId {
-    const { manifest } = service;
-    const { dataDir, environment } = this.#options;
+    const { manifest, variables } = service;
+    const { dataDir, environment, log, silentMs = SILENT_MS, told: host } = this.#options;
     const sockets = Object.entries(this.#sockets.of(manifest, environment));
-    const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
-    const { flags, account } = manifest.vertical === 'platform' ? { flags: [] } : this.#walls(service, directory);
-    const child = spawn(process.execPath, [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory], {
-      env: childEnvironment(manifest, environment, { dataDir, allowed: service.variables }),
-      // Files, not pipes: it must be able to go on writing when this process is gone.
-      stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
-      detached: true,
-      ...account,
-    });
-    closeSync(output.fd);
-    const { pid } = child;
-    if (pid === undefined) {
-      child.on('error', error => news({ type: 'exited', reason: reasonOf(error) }));
-      return { pid: 0, started: 'never' };
-    }
-    const id = recordOf(pid);
-    this.#living.set(pid, { ...id, child });
-    this.#notes.keep({ ...id, service_type: manifest.id, port: request.port, release: request.release ?? '', build: told.build, told: this.#options.told });
-    const pipe = child.stdio[3] as NodeJS.WritableStream;
-    pipe.on('error', () => undefined);
-    pipe.end(JSON.stringify({ ...told, listeners: Object.fromEntries(sockets.map(([door], at) => [door, FIRST_SOCKET + at])) }));
-    const { silentMs = SILENT_MS } = this.#options;
-    const watch = new Heartbeat(silentMs, () => news({ type: 'failed', reason: `gave no sign of life for ${silentMs / 1_000} s`, absent: false }));
-    child.once('exit', (code, signal) => {
-      watch.end();
-      this.#living.delete(pid);
-      this.#notes.drop(id);
-      news({ type: 'exited', reason: `ended (${code ?? signal})` });
-    });
-    child.on('error', () => undefined);
-    child.on('message', message => {
-      if (message === 'beat') watch.beat();
-      else if (message === 'ready') news({ type: 'ready' });
-      else if (isFailure(message)) news({ type: 'failed', reason: String(message.failed), absent: message.absent === true });
-    });
-    return id;
+    return launchChild(
+      { manifest, directory, main, told, dataDir, home: this.#dataDirOf(manifest.id), environment, variables, sockets, silentMs, log },
+      {
+        news,
+        begun: (id, child) => {
+          this.#living.set(id.pid, { ...id, child });
+          this.#notes.keep({ ...id, service_type: manifest.id, port: request.port, release: request.release ?? '', build: told.build, told: host });
+        },
+        ended: id => {
+          this.#living.delete(id.pid);
+          this.#notes.drop(id);
+        },
+      },
+    );
   }
 
   /** What a kept instance listens on is what the next one must listen on. */
   async #inherit({ manifest }: RunnableService): Promise<void> {
     const kept = this.#notes.living().find(note => note.service_type === manifest.id && !this.#living.has(note.pid));
     if (kept && Object.values(manifest.routes).some(({ door }) => door === 'listener')) await this.#sockets.inherit(manifest, kept.pid, FIRST_SOCKET);
-  }
-
-  /** Its own folder is all that somebody else's code may write, and it holds nothing of the platform's. */
-  #walls({ manifest }: RunnableService, directory: string): { flags: string[]; account?: VerticalAccount } {
-    const { dataDir, log } = this.#options;
-    const home = this.#dataDirOf(manifest.id);
-    const account = verticalAccount(manifest.id, [process.execPath, MAIN, dataDir, join(directory, 'package.json')]);
-    if (!account && process.getuid?.() === 0)
-      log.warn({ service_type: manifest.id, directory }, "a vertical runs as the platform's user: others cannot enter its folder, the platform's code or the data folder");
-    giveHome(home, FOLDERS, account);
-    const write = FOLDERS.map(name => join(home, name));
-    return { flags: wallFlags({ directory, read: [hostRecord(dataDir)], write, memoryMb: manifest.placement.memory_mb }), ...(account ? { account } : {}) };
   }
 
   #dataDirOf(service: string): string {
@@ -350,5 +306,3 @@ function runnableOf({ manifest, wanted, within, placement, singleton, minInstanc
   const { id, title, vertical, version } = manifest;
   return { service_type: id, title, vertical, version, start_priority: manifest.placement.tier, placement, singleton, min_instances: minInstances, wanted, within };
 }
-
-const isFailure = (message: unknown): message is { failed: unknown; absent?: unknown } => typeof message === 'object' && message !== null && 'failed' in message;
