@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { connect as tlsConnect, type TLSSocket } from 'node:tls';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Backends, FairShare, isHopByHop, type Logger } from '@platform/sdk';
+import { type Backends, FairShare, type Forwarded, isHopByHop, isProblem, type Logger } from '@platform/sdk';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
@@ -12,6 +12,7 @@ import { CONNECT_MS, dial, PROBE_MS } from './dial.ts';
 import { type BackendLimits, ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
 import type { Directory, Instance } from './directory.ts';
 import { Forwarding } from './forwarding.ts';
+import { sendTrailed } from './trailed-request.ts';
 
 const RESPONSE_MS = 60_000;
 const KEEP_ALIVE_MS = 30_000;
@@ -141,11 +142,8 @@ export class BackendPools implements AsyncDisposable {
     };
   }
 
-  async #forward(
-    workload: Workload,
-    service: string,
-    { req, res, headers, body, party }: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string>; body?: Uint8Array | Readable | null; party?: string },
-  ): Promise<void> {
+  async #forward(workload: Workload, service: string, { req, res, headers, body, party, trailers }: Forwarded): Promise<void> {
+    if (trailers && body) return this.#forwardTrailed(workload, service, { req, res, headers, body, party: party ?? workload.name + INSIDE, trailers });
     const gone = new AbortController();
     res.once('close', () => gone.abort(new Error('the client went away')));
     const init = { method: req.method ?? 'GET', path: req.url ?? '/', headers, body: body ?? null, signal: gone.signal, long: req.headers.accept === 'text/event-stream', party };
@@ -158,6 +156,34 @@ export class BackendPools implements AsyncDisposable {
         cause => pool.takeBack(lease, gone.signal.aborted ? 'given up' : 'lost', cause),
       );
     });
+  }
+
+  async #forwardTrailed(
+    workload: Workload,
+    service: string,
+    { req, res, headers, body, party, trailers }: Required<Pick<Forwarded, 'req' | 'res' | 'headers' | 'party'>> & { body: Uint8Array | Readable; trailers: NonNullable<Forwarded['trailers']> },
+  ): Promise<void> {
+    const [method, path] = [req.method ?? 'GET', req.url ?? '/'];
+    refuseUnsendable({ method, path });
+    const address = await this.#pick(service);
+    const place = this.#lasting.admit(party, () => res.destroy());
+    if (!place) throw kernelProblem('too_many_streams', { headers: { 'retry-after': '5' } });
+    const forwarding = new Forwarding(req, res);
+    try {
+      const upstream = await this.#connect(workload, service, address);
+      const { trailer } = headers;
+      const said = backendHeaders(headers, { host: this.#hostOf(service), 'x-platform-service': service, ...(trailer ? { trailer } : {}) });
+      sendTrailed(upstream, { method, path, headers: said, body, trailers, timeoutMs: RESPONSE_MS }, forwarding);
+      void forwarding.ended.catch(() => undefined).finally(() => (upstream.destroy(), place[Symbol.dispose]()));
+      await forwarding.answered;
+      this.#directory.trust(address);
+    } catch (cause) {
+      place[Symbol.dispose]();
+      if (res.destroyed || res.closed) throw cause;
+      this.#directory.suspect(address);
+      if ((cause as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT') throw kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause });
+      throw isProblem(cause) ? cause : kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause });
+    }
   }
 
   /** Takes a connection, sends, and gives up, tries elsewhere or says what went wrong. `send` takes the connection back when the answer has ended. */

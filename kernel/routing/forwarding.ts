@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isHopByHop } from '@platform/sdk';
+import { announced, isHopByHop, mayTrail } from '@platform/sdk';
 import type { Dispatcher } from 'undici';
 
 /**
@@ -15,6 +15,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   readonly #res: ServerResponse;
   readonly #begun = Promise.withResolvers<void>();
   #finished = false;
+  #trailed = false;
   readonly #over = Promise.withResolvers<void>();
 
   constructor(req: IncomingMessage, res: ServerResponse) {
@@ -40,7 +41,8 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !isHopByHop(name, connection));
     // An unread body would be taken for the next request.
     const close = this.#req.complete || this.#req.httpVersionMajor > 1 ? {} : { connection: 'close' };
-    this.#res.writeHead(status, { ...Object.fromEntries(passed), ...close });
+    const trailer = this.#trails(status, headers) ? announced(headers['trailer']) : undefined;
+    this.#res.writeHead(status, { ...Object.fromEntries(passed), ...(trailer ? { trailer } : {}), ...close });
     // A stream may be silent for a while after its head; what has a length follows at once, in one write with it.
     if (headers['content-length'] === undefined) this.#res.flushHeaders();
     this.#begun.resolve();
@@ -50,10 +52,20 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     if (!this.#res.write(chunk)) controller.pause();
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(_controller: Dispatcher.DispatchController, trailers: Record<string, string | string[] | undefined> = {}): void {
     this.#finished = true;
+    const passed = Object.entries(trailers).filter(([name, value]) => value !== undefined && mayTrail(name));
+    if (this.#trailed && passed.length > 0) this.#res.addTrailers(Object.fromEntries(passed.map(([name, value]) => [name, String(value)])));
     this.#res.end();
     this.#over.resolve();
+  }
+
+  /** Whether this client takes trailers of this answer: it said so, and the answer has room for them. */
+  #trails(status: number, headers: Record<string, unknown>): boolean {
+    const { method, httpVersion, headers: asked } = this.#req;
+    const room = headers['content-length'] === undefined && method !== 'HEAD' && status !== 204 && status !== 304 && httpVersion !== '1.0';
+    this.#trailed = room && /\btrailers\b/i.test(String(asked.te ?? ''));
+    return this.#trailed;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

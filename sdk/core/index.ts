@@ -6,6 +6,7 @@ export type { AnyPlugin, Plugin, PluginBehaviour } from './src/context/plugin.ts
 export type { AtEnd } from './src/context/at-end.ts';
 export type {
   Backends,
+  Forwarded,
   Caller,
   Client,
   Connection,
@@ -52,7 +53,7 @@ export type { CallBack, CalledBack } from './src/call-back.ts';
 export type { CronTimes } from './src/context/cron-times.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
-export { isHopByHop } from './src/hop-by-hop.ts';
+export { announced, isHopByHop, mayTrail } from './src/hop-by-hop.ts';
 export { isProblem, ProblemError, problemBody } from './src/contract/problem.ts';
 export type { FieldFault, ProblemBody } from './src/contract/problem.ts';
 export { EnrollmentSecret, sealedEnrollment } from './src/enrollment-secret.ts';

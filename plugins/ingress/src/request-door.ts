@@ -10,7 +10,7 @@ import type { EdgeTraffic } from './management/edge-traffic.ts';
 import type { EdgeSettings } from './policy/edge-settings.ts';
 import { rateHeaders, type RequestRates } from './policy/request-rates.ts';
 import { HSTS, isGone, isRefusal, type Refusal, refuse, refuseSocket, streamOf } from './refusal.ts';
-import { backendHeaders, correlationOf, refusalOf } from './request-headers.ts';
+import { backendHeaders, backendTrailers, correlationOf, refusalOf, trailerNames } from './request-headers.ts';
 import { targetOf } from './request-target.ts';
 import type { Findings } from './screening/findings.ts';
 import { type Finding, screen } from './screening/screen.ts';
@@ -33,6 +33,8 @@ interface Admitted {
   readonly screened: (body: Uint8Array | undefined) => Refusal | undefined;
   /** The same of a large body, while it passes; `refused` hears of what blocks it. */
   readonly passing: (body: Readable, refused: (refusal: Refusal) => void) => Readable;
+  /** What came behind the body, screened as headers are; `undefined` after `refused`. */
+  readonly trailed: (refused: (refusal: Refusal) => void) => Record<string, string> | undefined;
 }
 
 /** Layer 7: each request judged, resolved by host, limited and screened as its environment says, given the context and forwarded (ING-004). */
@@ -116,7 +118,10 @@ export class RequestDoor {
     if (body && !body.rest) headers['content-length'] = String(body.begun.byteLength);
     for (const [name, value] of Object.entries(HSTS)) res.setHeader(name, value);
     const rest = body?.rest && admitted.passing(body.rest, refused => refuse(res, refused, correlationId));
-    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (rest ?? body.begun), party });
+    const trailer = body ? trailerNames(req) : undefined;
+    const trailers = trailer === undefined ? undefined : () => admitted.trailed(refused => refuse(res, refused, correlationId));
+    if (trailer !== undefined) headers['trailer'] = trailer;
+    await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (rest ?? body.begun), party, trailers });
     return undefined;
   }
 
@@ -134,10 +139,16 @@ export class RequestDoor {
     const { waf, wafLargeBodies, limited, rps } = await this.#parts.settings.of(mapping.env_id);
     if (limited && !this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, rps, this.#ctx.clock.now().getTime()))
       return { status: 429, code: 'rate_limited', title: 'Too many requests from this address', headers: rateHeaders(rps) };
-    if (waf === 'off') return { mapping, screened: () => undefined, passing: body => body };
+    if (waf === 'off') return { mapping, screened: () => undefined, passing: body => body, trailed: () => backendTrailers(req) };
     const found = (finding: Finding | undefined) => finding && this.#found(req, mapping, { finding, blocks: waf === 'block', correlationId });
     const screened = (body: Uint8Array | undefined) => found(screen({ target: req.url ?? '/', headers: plain(req.headers), ...(body ? { body } : {}) }));
-    return { mapping, screened, passing: (body, refused) => screenedOnTheWay(req, body, { whole: wafLargeBodies, found, refused }) };
+    const trailed = (refused: (refusal: Refusal) => void) => {
+      const trailers = backendTrailers(req);
+      const refusal = found(screen({ target: '', headers: trailers }));
+      if (refusal) refused(refusal);
+      return refusal ? undefined : trailers;
+    };
+    return { mapping, screened, trailed, passing: (body, refused) => screenedOnTheWay(req, body, { whole: wafLargeBodies, found, refused }) };
   }
 
   /** Records what screening found. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isHopByHop } from '@platform/sdk';
+import { announced, isHopByHop, mayTrail } from '@platform/sdk';
 import type { Mapping } from './host-mappings.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -41,6 +41,16 @@ export function backendHeaders(
     'x-forwarded-host': req.headers.host ?? mapping.hostname,
   };
 }
+
+/** What of a client's trailers a backend gets: fields that may stand there, as many as headers may be. */
+export function backendTrailers(req: IncomingMessage): Record<string, string> {
+  const { connection } = req.headers;
+  const kept = Object.entries(req.trailers).filter(([name, value]) => value !== undefined && mayTrail(name) && !isHopByHop(name, connection));
+  return kept.length > MAX_HEADERS ? {} : Object.fromEntries(kept.map(([name, value]) => [name, String(value)]));
+}
+
+/** The `Trailer` header of a request whose body is still coming, or the names of what came behind one that is whole. */
+export const trailerNames = (req: IncomingMessage): string | undefined => announced(req.complete ? Object.keys(backendTrailers(req)) : req.headers.trailer);
 
 /** The client's correlation id when it is well formed, else a new one. */
 export function correlationOf(req: IncomingMessage, newId: () => string): string {

@@ -149,6 +149,31 @@ describe('headers', () => {
   });
 });
 
+describe('G-PROXY-04 what stands behind a body', () => {
+  const sent = (path: string, headers: string, chunks: string[], trailers: string) =>
+    world.raw(
+      ECHO,
+      `POST ${path} HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n${headers}\r\n${chunks.map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}0\r\n${trailers}\r\n`,
+    );
+
+  test.each([
+    ['a small body', ['abc'], ''],
+    ['a large one', ['x'.repeat(60_000), 'y'.repeat(60_000)], 'Trailer: X-Sum, Host\r\n'],
+  ])('G-PROXY-04 trailers of %s reach the backend, all but those that steer a request', async (_, chunks, headers) => {
+    const forged = 'Host: evil\r\nAuthorization: Bearer x\r\nX-Platform-Env-Id: forged\r\nX_Sum: 1\r\nCookie: a=1\r\n';
+    expect(await sent('/sums', headers, chunks, `X-Sum: abc\r\n${forged}`)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(world.seen.at(-1)).toMatchObject({ url: '/sums', body: chunks.join(''), peer: 'm2m-proxy', trailers: { 'x-sum': 'abc' }, headers: { trailer: 'x-sum', 'x-platform-service': 'echo' } });
+    expect(Object.keys(world.seen.at(-1)?.trailers ?? {})).toEqual(['x-sum']);
+  });
+
+  test('G-PROXY-04 trailers of an answer reach a client that takes them, and no other', async () => {
+    const told = await sent('/trailed', 'TE: trailers\r\n', ['a'], '');
+    expect(told).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\ntrailer: x-sum\r\n[\s\S]*\r\n0\r\nx-sum: abc\r\n\r\n$/i);
+    expect(told).not.toMatch(/set-cookie|forged/i);
+    expect(await sent('/trailed', '', ['a'], '')).toMatch(/\r\n0\r\n\r\n$/);
+  });
+});
+
 describe('F-16 what a client may write, and no backend connection carries', () => {
   const odd = 'Connection: x-odd, te\r\nX-Odd: 1\r\nTE: trailers\r\nProxy-Connection: keep-alive\r\nHTTP2-Settings: AAMAAABk\r\n';
   test.each([

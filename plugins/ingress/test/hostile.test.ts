@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { Duplex } from 'node:stream';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TENANT, World } from './fixtures/world.ts';
@@ -55,6 +55,30 @@ describe('HTTP/2', () => {
     expect(new Set((await Promise.all(Array.from({ length: 300 }, () => ask(session, { ':path': '/' })))).map(({ status }) => status))).toEqual(new Set([200]));
     expect(session.remoteSettings.maxConcurrentStreams).toBe(100);
     session.destroy();
+  });
+
+  test('G-PROXY-04 trailers pass both ways, and those of a request are screened as headers are', async () => {
+    const [{ host }, strict] = [tenant(), 'echo.prod.strict.localhost'];
+    const env_id = '018f0000-0000-7000-8000-0000000000f7';
+    world.hosts.set(strict, { service: 'echo', status: 'active', env_id });
+    world.attributes.set(env_id, { waf_mode: 'block' });
+    const [session, screened] = [open(host), open(strict)];
+    const sent = async (session: ClientHttp2Session, trailers: Record<string, string>) => {
+      const stream = session.request({ ':path': '/trailed', ':method': 'POST', te: 'trailers' }, { waitForTrailers: true } as never);
+      stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+      stream.end('body');
+      let behind: Record<string, unknown> = {};
+      stream.once('trailers', fields => (behind = fields)).resume();
+      const [answered] = (await once(stream, 'response')) as [Record<string, string>];
+      await once(stream, 'end');
+      return { status: Number(answered[':status']), behind };
+    };
+    expect(await sent(session, { 'x-sum': 'abc' })).toMatchObject({ status: 200, behind: { 'x-sum': 'abc' } });
+    expect(world.seen.at(-1)).toMatchObject({ url: '/trailed', body: 'body', trailers: { 'x-sum': 'abc' } });
+    const before = world.seen.length;
+    expect([(await sent(screened, { 'x-sum': "1' UNION SELECT password FROM users --" })).status, world.seen.length]).toEqual([403, before]);
+    expect((await sent(screened, { 'x-sum': 'abc' })).status).toBe(200);
+    for (const each of [session, screened]) each.destroy();
   });
 
   test('H-14 ING-032 what names two hosts, another host, or too much is refused', async () => {
@@ -170,29 +194,41 @@ describe('facts 3 floods of HTTP/2', () => {
   });
 });
 
-test('G-PROXY-06 hosts, instances, certificates and settings change, and connections that are open live on', async () => {
+test('G-PROXY-06 hosts, instances, certificates, settings and screening change, and two hundred WebSockets and running downloads live on', async () => {
   const { host } = tenant();
-  const sockets = await Promise.all(
-    Array.from({ length: 50 }, async () => {
-      const socket = world.open(host);
-      await once(socket, 'secureConnect');
-      socket.write(`GET /live HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
-      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 101 /);
-      return socket;
-    }),
-  );
+  const begun = async (text: string, answer: RegExp) => {
+    const socket = world.open(host);
+    await once(socket, 'secureConnect');
+    socket.write(`GET ${text}\r\n\r\n`);
+    expect(String((await once(socket, 'data'))[0])).toMatch(answer);
+    return socket;
+  };
+  const sockets: TLSSocket[] = [];
+  const live = `/live HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==`;
+  for (let group = 0; group < 10; group++) sockets.push(...(await Promise.all(Array.from({ length: 20 }, () => begun(live, /^HTTP\/1\.1 101 /)))));
+  const downloads = await Promise.all(Array.from({ length: 3 }, () => begun(`/endless HTTP/1.1\r\nHost: ${host}`, /^HTTP\/1\.1 200 /)));
+  for (const download of downloads) download.pause();
   const reloads = await figure('topology_reloads_total');
   await world.kv.call('PUBLISH', 'revoked:changed', Buffer.from(sockets[0]?.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '') ?? '', 'hex').toString('base64url'));
+  world.attributes.set(TENANT.env_id, { waf_mode: 'block', rate_limit_enabled: true, rate_limit_rps: 1 });
   world.hosts.set(host, { service: 'echo', status: 'suspended' });
   await world.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ scope: 'env', hostnames: [host] }));
   await world.changed('echo');
   await expect.poll(async () => (await world.ask(host)).status).toBe(403);
   await expect.poll(async () => (await world.host.clock.advance('1s'), figure('topology_reloads_total'))).toBeGreaterThan(reloads);
-  expect(await figure('edge_requests')).toBe(50);
+  expect(await figure('edge_requests')).toBe(203);
   for (const socket of sockets) {
     socket.write('still here');
     expect(String((await once(socket, 'data'))[0])).toBe('still here');
     socket.destroy();
   }
+  for (const download of downloads) {
+    const before = download.bytesRead;
+    download.resume();
+    // More than any buffer on the way held while it was paused.
+    await expect.poll(() => download.bytesRead - before).toBeGreaterThan(16_000_000);
+    download.destroy();
+  }
+  world.attributes.clear();
   await expect.poll(() => figure('edge_requests')).toBe(0);
 });

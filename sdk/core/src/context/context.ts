@@ -6,7 +6,7 @@ import type { Server } from 'node:net';
 import type { Static, TProperties, TSchema, TObject } from 'typebox';
 import type { Action } from '../contract/action.ts';
 import type { Cache, CacheOptions } from './cache.ts';
-import type { Backends, KeyValue, Sealed, SealedBox, SealedPlace } from '../contract/capabilities.ts';
+import type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace } from '../contract/capabilities.ts';
 import type { TaskQueue } from '../contract/task.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
@@ -311,4 +311,4 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
 
 export type HandlerResult<O> = Promise<ReturnOf<O> | Reply<ReturnOf<O>>>;
 export type { BodyOf, QueryOf, ReturnOf };
-export type { Backends, KeyValue, Sealed, SealedBox, SealedPlace };
+export type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace };

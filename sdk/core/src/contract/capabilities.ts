@@ -63,6 +63,17 @@ export interface BackendAddress {
   readonly pool_idle: number;
 }
 
+/** An HTTP exchange that is passed on; `body` is what was read of the request, or the rest of it as a stream. */
+export interface Forwarded {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly headers: Record<string, string>;
+  readonly body?: Uint8Array | Readable | null;
+  readonly party?: string;
+  /** Of a request with trailers: what they are, asked for behind the end of its body. `undefined` then leaves the request without an end. */
+  readonly trailers?: (() => Readonly<Record<string, string>> | undefined) | undefined;
+}
+
 /** Streams to other services' internal listeners, for the gateway and the ingress. */
 export interface Backends {
   /** Throws the problem `backend_unresolved` or `backend_unreachable` (502), or `no_backend` (503) when no connection came free in time. The body streams. */
@@ -94,7 +105,7 @@ export interface Backends {
    * Forwards an HTTP exchange, byte for byte. Headers are given whole; `body` is what was read of the request, or the rest of it as a
    * stream. `party` is whose it is: what lasts is bounded for each. Resolves when the head of the answer is written.
    */
-  forward(service: string, exchange: { req: IncomingMessage; res: ServerResponse; headers: Record<string, string>; body?: Uint8Array | Readable | null; party?: string }): Promise<void>;
+  forward(service: string, exchange: Forwarded): Promise<void>;
   /** The same for a protocol upgrade; resolves when both sides have ended. */
   upgrade(service: string, exchange: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string }): Promise<void>;
 }
