@@ -11,6 +11,7 @@ import { edgeRows } from './edge.ts';
 import { functionRows } from './functions.ts';
 import { fleetRows } from './fleet.ts';
 import { identityRows } from './identity.ts';
+import { notificationRows } from './notification.ts';
 import { platformRows } from './platform.ts';
 import { policyRows } from './policy.ts';
 import { registryRows } from './registry.ts';
@@ -39,6 +40,7 @@ const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   'audit-long': { suite: auditRows, about: 'ten million events, about fifteen minutes' },
   'identity-long': { suite: identityRows, about: 'a thousand environments, about five minutes' },
   'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
+  notification: { suite: notificationRows, about: 'twenty thousand messages and a kill, a few minutes; PLATFORM_BENCH_MESSAGES=N sends others' },
   fleet: { suite: fleetRows, about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer' },
   functions: { suite: functionRows, about: 'beside @extism/extism, about two minutes' },
   'wasm-spec': { suite: wasmSpecRows, about: 'the WebAssembly specification’s suite and 1,500 generated modules, about two minutes' },
