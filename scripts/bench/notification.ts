@@ -122,7 +122,8 @@ async function toInbox(world: World): Promise<Row> {
   const sends: Promise<void>[] = [];
   for (let n = 0; n < total; n++) {
     const due = from + (n * 1_000) / PACE.perSecond;
-    if (due > performance.now()) await delay(due - performance.now());
+    const wait = due - performance.now();
+    if (wait > 0) await delay(wait);
     sends.push(
       world.send({ env_id, recipient: { user_id: `reader${n % 50}` } }, producer(world, n % 8)).then(id => {
         at.set(id, performance.now());
