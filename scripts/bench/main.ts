@@ -8,6 +8,7 @@ import { busRows } from './bus.ts';
 import { callRows } from './calls.ts';
 import { doorRows } from './doors.ts';
 import { edgeRows } from './edge.ts';
+import { ingressRows } from './ingress.ts';
 import { functionRows } from './functions.ts';
 import { fleetRows } from './fleet.ts';
 import { identityRows } from './identity.ts';
@@ -42,6 +43,7 @@ const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
   notification: { suite: notificationRows, about: 'twenty thousand messages and a kill, a few minutes; PLATFORM_BENCH_MESSAGES=N sends others' },
   fleet: { suite: fleetRows, about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer' },
+  ingress: { suite: ingressRows, about: 'the half of edge that is the ingress, with slowhttptest where it is installed, under a minute' },
   functions: { suite: functionRows, about: 'beside @extism/extism, about two minutes' },
   'wasm-spec': { suite: wasmSpecRows, about: 'the WebAssembly specification’s suite and 1,500 generated modules, about two minutes' },
   'bus-long': { suite: busRows, about: 'beside NATS, RabbitMQ, pg-boss and graphile-worker, about ten minutes' },

@@ -65,6 +65,9 @@ function percent(text: string): string {
   return text
     .replaceAll(/%u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replaceAll(/(?:%[0-9a-f]{2})+/gi, run => {
+      // One byte by itself is the usual case, and needs no buffer.
+      const byte = run.length === 3 ? Number.parseInt(run.slice(1), 16) : 0x80;
+      if (byte < 0x80) return String.fromCharCode(byte);
       const bytes = Buffer.from(run.replaceAll('%', ''), 'hex');
       const decoded = bytes.toString('utf8');
       return decoded.includes('\ufffd') ? overlong(bytes) : decoded;
@@ -104,4 +107,5 @@ function unescaped(text: string): string {
 }
 
 /** Full-width forms, and the letters of single-byte pages that browsers once took for angle brackets (`¼script¾`). */
-const fold = (text: string): string => text.normalize('NFKC').replaceAll('\0', '');
+const fold = (text: string): string => (OTHER_LETTERS.test(text) ? text.normalize('NFKC') : text).replaceAll('\0', '');
+const OTHER_LETTERS = /[^\0-\x7f]/;

@@ -76,7 +76,7 @@ const BRACKETS: Readonly<Record<string, Kind>> = { '(': '(', ')': ')', ',': ',',
 function read(value: string, at: number): [Token | undefined, number] {
   const char = value[at] as string;
   if (char === ' ' || SPACE.test(char)) return [undefined, at + 1];
-  if (LETTER.test(char)) return word(value, at);
+  if ((char >= 'a' && char <= 'z') || LETTER.test(char)) return word(value, at);
   if (DIGIT.test(char) || (char === '.' && DIGIT.test(value[at + 1] ?? ''))) return number(value, at);
   if (char === "'" || char === '"' || char === '`') return string(value, at, char);
   const bracket = BRACKETS[char];
