@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Sealed, SealedBox as Box } from '@platform/sdk';
 
 const KEY_BYTES = 32;
@@ -8,7 +8,7 @@ const MAX_DERIVED = 100;
 export class SealedBox implements Box {
   readonly #keys: ReadonlyMap<string, Buffer>;
   readonly kid: string;
-  /** Keys of fingerprints, by purpose. */
+  /** Keys of fingerprints, by key and purpose. */
   readonly #derived = new Map<string, Buffer>();
 
   constructor(keys: readonly [Uint8Array, ...Uint8Array[]]) {
@@ -42,14 +42,26 @@ export class SealedBox implements Box {
   }
 
   fingerprint(purpose: string, value: string): string {
-    return createHmac('sha256', this.#derive(purpose)).update(value).digest('base64url');
+    return this.#fingerprint(this.kid, purpose, value).toString('base64url');
   }
 
-  #derive(purpose: string): Buffer {
-    const known = this.#derived.get(purpose);
+  isFingerprint(purpose: string, value: string, fingerprint: string): boolean {
+    const given = Buffer.from(fingerprint, 'base64url');
+    // Every key is tried, so that the time tells nothing of which one made it.
+    const fits = [...this.#keys.keys()].map(kid => given.length === KEY_BYTES && timingSafeEqual(given, this.#fingerprint(kid, purpose, value)));
+    return fits.includes(true) && given.toString('base64url') === fingerprint;
+  }
+
+  #fingerprint(kid: string, purpose: string, value: string): Buffer {
+    return createHmac('sha256', this.#derive(kid, purpose)).update(value).digest();
+  }
+
+  #derive(kid: string, purpose: string): Buffer {
+    const name = `${kid} ${purpose}`;
+    const known = this.#derived.get(name);
     if (known) return known;
-    const key = Buffer.from(hkdfSync('sha256', this.#key, Buffer.alloc(0), purpose, KEY_BYTES));
-    if (this.#derived.size < MAX_DERIVED) this.#derived.set(purpose, key);
+    const key = Buffer.from(hkdfSync('sha256', this.#keys.get(kid) as Buffer, Buffer.alloc(0), purpose, KEY_BYTES));
+    if (this.#derived.size < MAX_DERIVED) this.#derived.set(name, key);
     return key;
   }
 

@@ -4,6 +4,7 @@ import type { Ctx } from '../context.ts';
 import type { Preferences } from './preferences.ts';
 
 const CATEGORY = 'marketing';
+const PURPOSE = 'post:unsubscribe';
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
@@ -24,12 +25,12 @@ export class Unsubscribe {
   /** Where the mail of a message is ended; the link counts as long as the message is kept. */
   linkFor(notificationId: string): string {
     const { platform } = this.#ctx;
-    return `${platform.publicOrigin(`post.ops.sys.${platform.domain}`)}/v1/unsubscribe/${notificationId}.${this.#mark(notificationId)}`;
+    return `${platform.publicOrigin(`post.ops.sys.${platform.domain}`)}/v1/unsubscribe/${notificationId}.${this.#ctx.keys.content.fingerprint(PURPOSE, notificationId)}`;
   }
 
   async answer({ params, request }: RawExchange): Promise<Response> {
     const [id = '', mark = ''] = (params['token'] ?? '').split('.');
-    const known = /^[0-9a-f-]{36}$/.test(id) && mark === this.#mark(id);
+    const known = /^[0-9a-f-]{36}$/.test(id) && this.#ctx.keys.content.isFingerprint(PURPOSE, id, mark);
     const [row] = known ? await this.#ctx.db.sql<{ env_id: string; user_id: string }[]>`select env_id, user_id from messages where notification_id = ${id}` : [];
     if (!row) return page(404, 'This link is not valid any more.', 'Follow the link of a newer message.');
     if (request.method === 'GET' || request.method === 'HEAD') return page(200, 'Stop marketing mail?', 'Messages still come to your inbox.', true);
@@ -37,10 +38,6 @@ export class Unsubscribe {
     await request.body?.cancel();
     await this.#preferences.mute(row, CATEGORY);
     return page(200, 'You get no marketing mail any more.', 'You can change this in your preferences.');
-  }
-
-  #mark(notificationId: string): string {
-    return Buffer.from(this.#ctx.keys.content.fingerprint('post:unsubscribe', notificationId)).toString('base64url').slice(0, 43);
   }
 }
 

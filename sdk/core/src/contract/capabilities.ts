@@ -39,6 +39,8 @@ export interface SealedBox {
   isStale(sealed: Sealed): boolean;
   /** A keyed, purpose-bound fingerprint that reveals nothing of its input. */
   fingerprint(purpose: string, value: string): string;
+  /** Whether a fingerprint is of this value, made under the key of now or one before; in the same time whether or not. */
+  isFingerprint(purpose: string, value: string, fingerprint: string): boolean;
 }
 
 /** Where something sealed lies for long: a column of a table of the service, with the purpose that each row was sealed for. */
