@@ -24,7 +24,9 @@ function requirePostQuantum(): void {
   try {
     generateKeyPairSync('ml-dsa-65' as never);
   } catch {
-    process.stderr.write(`This Node (${process.version}) has no ML-DSA. Start with \`npm start\`, which brings Node 26, or use Node 24.7 or newer.\n`);
+    process.stderr.write(
+      `This Node (${process.version}) has no ML-DSA. Start with \`npm start\`, which brings Node 26, or use Node 24.7 or newer.\n`,
+    );
     process.exit(78);
   }
 }
@@ -34,7 +36,8 @@ requirePostQuantum();
 const [command = '--help', ...args] = process.argv.slice(2);
 const { pluginCommands, runPluginCommand } = await import('./host/plugin/plugin-command.ts');
 const brought = pluginCommands();
-const usage = () => USAGE.replace('\n\n  --help', `${brought.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')}\n\n  --help`);
+const usage = () =>
+  USAGE.replace('\n\n  --help', `${brought.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')}\n\n  --help`);
 const plugin = brought.find(({ name }) => name === command);
 if (plugin) process.exitCode = await runPluginCommand(plugin, args);
 else if (args.includes('--help') || command === '--help' || command === 'help') {

@@ -15,8 +15,12 @@ import { openApi } from '../kernel/http/open-api.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const check = process.argv.includes('--check');
-const catalog = JSON.parse(readFileSync(join(root, 'catalog/platform.json'), 'utf8')) as { services: { package: string; service_type: string; start_priority: number }[] };
-const found = await Promise.all(catalog.services.map(async entry => ({ shipped: entry, ...(await readPlugin(join(root, 'plugins', entry.package))) })));
+const catalog = JSON.parse(readFileSync(join(root, 'catalog/platform.json'), 'utf8')) as {
+  services: { package: string; service_type: string; start_priority: number }[];
+};
+const found = await Promise.all(
+  catalog.services.map(async entry => ({ shipped: entry, ...(await readPlugin(join(root, 'plugins', entry.package))) })),
+);
 const manifests = found.map(({ manifest }) => manifest).sort((left, right) => (left.id < right.id ? -1 : 1));
 const drift: string[] = [];
 
@@ -26,11 +30,26 @@ for (const { shipped, manifest, contract } of found) {
   golden(`plugins/${shipped.package}/api/manifest.json`, json(manifest));
   golden(`plugins/${shipped.package}/api/openapi.json`, json(openApi(manifest, contract.routes)));
 }
-golden('catalog/generated/scopes.json', json(manifests.flatMap(catalogActions).map(({ scope, service, title, admin, grants }) => ({ scope, service, title, admin, ...(grants ? { grants } : {}) }))));
+golden(
+  'catalog/generated/scopes.json',
+  json(
+    manifests
+      .flatMap(catalogActions)
+      .map(({ scope, service, title, admin, grants }) => ({ scope, service, title, admin, ...(grants ? { grants } : {}) })),
+  ),
+);
 golden(
   'catalog/generated/events.json',
   json(
-    manifests.flatMap(manifest => Object.entries(manifest.events).map(([event, { title, family, payload }]) => ({ event, service: manifest.id, family: family ?? manifest.family, title, payload }))),
+    manifests.flatMap(manifest =>
+      Object.entries(manifest.events).map(([event, { title, family, payload }]) => ({
+        event,
+        service: manifest.id,
+        family: family ?? manifest.family,
+        title,
+        payload,
+      })),
+    ),
   ),
 );
 golden('catalog/generated/problems.md', problems());
@@ -44,7 +63,9 @@ if (existsSync(readme)) {
 }
 
 if (drift.length > 0) {
-  process.stdout.write(`${drift.map(line => `x ${line}`).join('\n')}\n  help: read the difference, then run \`node scripts/golden.ts\` under Node 26 and commit what it wrote.\n`);
+  process.stdout.write(
+    `${drift.map(line => `x ${line}`).join('\n')}\n  help: read the difference, then run \`node scripts/golden.ts\` under Node 26 and commit what it wrote.\n`,
+  );
   process.exit(1);
 }
 process.stdout.write(`  ${check ? 'all current' : 'written'}\n`);
@@ -63,7 +84,9 @@ function json(value: unknown): string {
 
 function problems(): string {
   const rows = (entries: Readonly<Record<string, { status: number; title: string; retry: string; code?: string }>>, service: string) =>
-    Object.entries(entries).map(([name, { status, title, retry, code = name }]) => `| ${service} | \`${code}\` | ${status} | ${title} | ${retry} |`);
+    Object.entries(entries).map(
+      ([name, { status, title, retry, code = name }]) => `| ${service} | \`${code}\` | ${status} | ${title} | ${retry} |`,
+    );
   return `# Problems\n\n| Service | Code | Status | Title | Retry |\n|---|---|---|---|---|\n${[...rows(KERNEL_PROBLEMS, 'every'), ...manifests.flatMap(({ problems: declared, id }) => rows(declared, id))].join('\n')}\n`;
 }
 
@@ -71,8 +94,10 @@ function settings(): string {
   type Setting = { env?: string; default?: unknown; description?: string; secret?: boolean };
   const rows = (schema: Manifest['config'], service: string) =>
     Object.values(((schema as { properties?: Record<string, Setting> } | undefined)?.properties ?? {}) as Record<string, Setting>).map(
-      ({ env, default: value, description }) => `| \`${env}\` | ${service} | ${value === undefined || value === '' ? '' : `\`${String(value)}\``} | ${description ?? ''} |`,
+      ({ env, default: value, description }) =>
+        `| \`${env}\` | ${service} | ${value === undefined || value === '' ? '' : `\`${String(value)}\``} | ${description ?? ''} |`,
     );
-  const keyRows = (manifest: Manifest) => explainKeys(manifest).map(({ variable, description }) => `| \`${variable}\` | ${manifest.id} |  | ${description} |`);
+  const keyRows = (manifest: Manifest) =>
+    explainKeys(manifest).map(({ variable, description }) => `| \`${variable}\` | ${manifest.id} |  | ${description} |`);
   return `# Settings\n\n| Variable | Service | Default | What it is for |\n|---|---|---|---|\n${[...rows(KERNEL_CONFIG, 'kernel'), ...manifests.flatMap(manifest => [...rows(manifest.config, manifest.id), ...keyRows(manifest)])].join('\n')}\n`;
 }

@@ -8,13 +8,34 @@ import { fileURLToPath } from 'node:url';
  */
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const LAYERS: readonly (readonly string[])[] = [['base'], ['storage', 'secrets', 'telemetry'], ['identity', 'policy', 'outbox', 'routing', 'work'], ['http'], ['host']];
+const LAYERS: readonly (readonly string[])[] = [
+  ['base'],
+  ['storage', 'secrets', 'telemetry'],
+  ['identity', 'policy', 'outbox', 'routing', 'work'],
+  ['http'],
+  ['host'],
+];
 const layerOf = (name: string) => LAYERS.findIndex(layer => layer.includes(name));
 /** Packages that belong to the kernel: a plugin that imports one goes around it. */
-const KERNEL_ONLY = ['koa', 'ioredis', 'tsyringe', 'postgres', 'pino', 'undici', 'ws', '@koa/router', 'croner', 'prom-client', '@cedar-policy/cedar-wasm'];
+const KERNEL_ONLY = [
+  'koa',
+  'ioredis',
+  'tsyringe',
+  'postgres',
+  'pino',
+  'undici',
+  'ws',
+  '@koa/router',
+  'croner',
+  'prom-client',
+  '@cedar-policy/cedar-wasm',
+];
 /** What a plugin may use of npm: what its own package.json names (house 3: «listed per plugin»). */
 const pluginPackages = (plugin: string): readonly string[] =>
-  Object.keys((JSON.parse(readFileSync(join(root, 'plugins', plugin, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> }).dependencies ?? {});
+  Object.keys(
+    (JSON.parse(readFileSync(join(root, 'plugins', plugin, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> })
+      .dependencies ?? {},
+  );
 /** Server-side files that serve what a face built: the pure renderer of the sign-in pages. */
 const SERVES: Readonly<Record<string, string>> = { 'plugins/identity/src/': 'signin/' };
 
@@ -27,7 +48,12 @@ interface Fault {
 /** Packages that one file loads: it makes sure that the patched one is there. */
 const DRIVERS: Readonly<Record<string, string>> = { postgres: 'kernel/storage/postgres/postgres-driver.ts' };
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter(Boolean);
 const faults: Fault[] = files.flatMap(file => [...importsOf(file).flatMap(imported => judge(file, imported)), ...bareDrivers(file)]);
 for (const { file, imported, law } of faults) process.stdout.write(`x ${file} imports '${imported}'\n  help: ${law}\n`);
 process.stdout.write(`  ${files.length} files, ${faults.length} against the law\n`);
@@ -36,13 +62,18 @@ process.exit(faults.length > 0 ? 1 : 0);
 function bareDrivers(file: string): Fault[] {
   const text = readFileSync(join(root, file), 'utf8');
   return Object.entries(DRIVERS)
-    .filter(([name, driver]) => file !== driver && !file.startsWith('e2e/') && new RegExp(`^import (?!type )[^'"]*from '${name}'`, 'm').test(text))
+    .filter(
+      ([name, driver]) =>
+        file !== driver && !file.startsWith('e2e/') && new RegExp(`^import (?!type )[^'"]*from '${name}'`, 'm').test(text),
+    )
     .map(([name, driver]) => ({ file, imported: name, law: `The driver comes from ${driver}; of the package only its types.` }));
 }
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '');
-  return [...text.matchAll(/^\s*(?:import|export)\s[^'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)].map(match => (match[1] ?? match[2] ?? match[3]) as string);
+  return [...text.matchAll(/^\s*(?:import|export)\s[^'"]*?from\s+'([^']+)'|^\s*import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm)].map(
+    match => (match[1] ?? match[2] ?? match[3]) as string,
+  );
 }
 
 function judge(file: string, imported: string): Fault[] {
@@ -61,13 +92,17 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
       return 'The kernel knows no service. Ask for what you need through an interface, or by wire path.';
     const [, from] = /^kernel\/([a-z]+)\//.exec(file) ?? [];
     const [, to] = /^kernel\/([a-z]+)\//.exec(target) ?? [];
-    if (from && to && from !== to && layerOf(to) > layerOf(from)) return `kernel/${from} stands left of kernel/${to}. Turn the dependency around, or move the file.`;
-    if (from && to && from !== to && layerOf(to) === layerOf(from) && layerOf(from) === 1) return `kernel/${from} and kernel/${to} are neighbours; let the layer above bring them together.`;
+    if (from && to && from !== to && layerOf(to) > layerOf(from))
+      return `kernel/${from} stands left of kernel/${to}. Turn the dependency around, or move the file.`;
+    if (from && to && from !== to && layerOf(to) === layerOf(from) && layerOf(from) === 1)
+      return `kernel/${from} and kernel/${to} are neighbours; let the layer above bring them together.`;
     return undefined;
   }
   if (top === 'plugins' && third === 'contract') {
     const own = target.startsWith(`plugins/${second}/contract/`);
-    return own || target === '@platform/sdk/contract' || /^@platform\/[a-z-]+\/contract$/.test(target) ? undefined : 'A contract is pure data: only `@platform/sdk/contract` and other contracts.';
+    return own || target === '@platform/sdk/contract' || /^@platform\/[a-z-]+\/contract$/.test(target)
+      ? undefined
+      : 'A contract is pure data: only `@platform/sdk/contract` and other contracts.';
   }
   if (top === 'plugins') {
     if (test) return undefined;
@@ -84,9 +119,12 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
     if (/^(plugins|kernel|sdk)\//.test(target) || target.startsWith('@platform/')) return 'A face knows the wire, not the code behind it.';
     return undefined;
   }
-  if (top === 'sdk' && second === 'core' && !test) return target.startsWith('sdk/core/') || target === 'typebox' || builtin ? undefined : '`sdk/core` has no dependency but typebox.';
+  if (top === 'sdk' && second === 'core' && !test)
+    return target.startsWith('sdk/core/') || target === 'typebox' || builtin ? undefined : '`sdk/core` has no dependency but typebox.';
   if (file.startsWith('e2e/verticals/'))
-    return /^e2e\/verticals\//.test(target) || builtin || ['@platform/sdk', '@platform/sdk/contract', '@platform/contracts', '@platform/client', '@platform/testing'].includes(target)
+    return /^e2e\/verticals\//.test(target) ||
+      builtin ||
+      ['@platform/sdk', '@platform/sdk/contract', '@platform/contracts', '@platform/client', '@platform/testing'].includes(target)
       ? undefined
       : 'A vertical is written against the published packages alone.';
   return undefined;

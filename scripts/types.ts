@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url';
 const MOST_INSTANTIATIONS = 16_000_000;
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const run = spawnSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root, '--extendedDiagnostics'], { encoding: 'utf8', cwd: root });
+const run = spawnSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root, '--extendedDiagnostics'], {
+  encoding: 'utf8',
+  cwd: root,
+});
 const output = run.stdout + run.stderr;
 const instantiations = Number(/Instantiations:\s+([\d,]+)/.exec(output)?.[1]?.replaceAll(',', '') ?? 0);
 if (run.status !== 0) {

@@ -103,7 +103,8 @@ export const de: Messages = {
     'Am Ende wählen Sie ein neues Passwort, und Ihre Authenticator-App, Ihre Wiederherstellungscodes und Ihre Passkeys werden entfernt. Eine gewöhnliche Anmeldung beendet die Wiederherstellung.',
   recovery_wait: 'Bestätigt. Ab {time} können Sie ein neues Passwort wählen. Dann bekommen Sie eine Mail mit dem Link.',
   recovery_judged: 'Bestätigt. Jetzt entscheidet die Administration. Wenn sie zustimmt, bekommen Sie eine Mail mit dem Link.',
-  recovery_wait_judged: 'Bestätigt. Jetzt entscheidet die Administration. Wenn sie zustimmt, bekommen Sie, nicht vor {time}, eine Mail mit dem Link.',
+  recovery_wait_judged:
+    'Bestätigt. Jetzt entscheidet die Administration. Wenn sie zustimmt, bekommen Sie, nicht vor {time}, eine Mail mit dem Link.',
   recovery_cancel: 'Wiederherstellung beenden',
   recovery_cancel_text: 'An Ihrem Konto ändert sich dann nichts.',
   recovery_cancelled: 'Die Wiederherstellung ist beendet. Nichts wurde geändert.',
@@ -111,9 +112,11 @@ export const de: Messages = {
   sign_in_again: 'Neu anmelden',
   recovery_open:
     'Dieses Konto wird gerade wiederhergestellt: Jemand hat mit einer Mail an Sie bestätigt, dass der zweite Faktor verloren ist. Wenn Sie es nicht waren, beenden Sie es, und sehen Sie nach Ihrem Postfach.',
-  recovery_finish_text: 'Ihre Authenticator-App, Ihre Wiederherstellungscodes und Ihre Passkeys werden entfernt, und jedes Gerät wird abgemeldet.',
+  recovery_finish_text:
+    'Ihre Authenticator-App, Ihre Wiederherstellungscodes und Ihre Passkeys werden entfernt, und jedes Gerät wird abgemeldet.',
   error: 'Das hat nicht geklappt',
-  error_text: 'Die Anwendung hat Sie mit einer Anfrage hierher geschickt, die nicht abgeschlossen werden kann. Gehen Sie zurück und beginnen Sie neu.',
+  error_text:
+    'Die Anwendung hat Sie mit einer Anfrage hierher geschickt, die nicht abgeschlossen werden kann. Gehen Sie zurück und beginnen Sie neu.',
   error_reference: 'Kennung',
   not_found: 'Seite nicht gefunden',
   not_found_text: 'Diese Adresse führt nirgendwohin. Wenn Sie einem Link gefolgt sind, ist er vielleicht alt.',
@@ -201,7 +204,8 @@ export const de: Messages = {
     registry_away: 'Konten können gerade nicht angelegt werden. Versuchen Sie es bald noch einmal.',
     wallet_disabled: 'Hier meldet man sich nicht mit einer Wallet an. Verwenden Sie E-Mail und Passwort.',
     wallet_refused: 'Die Unterschrift ist nicht von dieser Wallet. Versuchen Sie es noch einmal.',
-    wallet_unknown: 'Mit dieser Wallet meldet sich kein Konto an. Melden Sie sich mit Ihrer E-Mail an und verknüpfen Sie sie auf der Seite Ihres Kontos.',
+    wallet_unknown:
+      'Mit dieser Wallet meldet sich kein Konto an. Melden Sie sich mit Ihrer E-Mail an und verknüpfen Sie sie auf der Seite Ihres Kontos.',
     wallet_taken: 'Diese Wallet ist schon mit einem Konto verknüpft.',
     wallet_limit: 'Ihr Konto hat zehn Wallets. Entfernen Sie zuerst eine.',
     wallet_not_found: 'Diese Wallet ist nicht mit Ihrem Konto verknüpft. Laden Sie die Seite neu.',
@@ -218,13 +222,15 @@ export const de: Messages = {
     mfa_not_enrolled: 'Es ist keine Authenticator-App eingerichtet. Laden Sie die Seite neu.',
     sign_in_again: 'Melden Sie sich neu an, und tun Sie das dann innerhalb von fünf Minuten.',
     last_means: 'Es bliebe nichts, womit Sie sich anmelden. Fügen Sie zuerst eine andere Wallet oder einen Passkey hinzu.',
-    recovery_waits: 'Die Regeln hier sind strenger geworden, daher muss die Wiederherstellung noch einmal warten. Eine Mail sagt, was fehlt, und eine weitere bringt einen neuen Link.',
+    recovery_waits:
+      'Die Regeln hier sind strenger geworden, daher muss die Wiederherstellung noch einmal warten. Eine Mail sagt, was fehlt, und eine weitere bringt einen neuen Link.',
     recovery_off: 'Konten werden hier nicht wiederhergestellt. Fragen Sie jemanden, dem Ihre Organisation gehört.',
   },
   notices: {
     password_changed: 'Ihr Passwort ist geändert.',
     password_reset: 'Das Passwort ist gespeichert. Sie können sich jetzt damit anmelden.',
-    account_recovered: 'Ihr Konto ist wiederhergestellt. Melden Sie sich mit dem neuen Passwort an, und richten Sie wieder einen zweiten Faktor ein.',
+    account_recovered:
+      'Ihr Konto ist wiederhergestellt. Melden Sie sich mit dem neuen Passwort an, und richten Sie wieder einen zweiten Faktor ein.',
     invitation_joined: 'Ihre E-Mail-Adresse ist bestätigt, und Sie sind Mitglied. Melden Sie sich an, um fortzufahren.',
     email_verified: 'Ihre E-Mail-Adresse ist bestätigt. Sie können sich jetzt anmelden.',
     signed_out: 'Sie sind abgemeldet.',

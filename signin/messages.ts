@@ -100,16 +100,19 @@ const en = {
   recovery_ask: 'Recover the account',
   recovery_sent: 'If this address belongs to an account and is confirmed, a link is on its way. It works for 30 minutes.',
   recovery_confirm: 'Confirm the recovery',
-  recovery_confirm_text: 'At the end you choose a new password, and your authenticator app, recovery codes and passkeys are taken away. Signing in as usual ends the recovery.',
+  recovery_confirm_text:
+    'At the end you choose a new password, and your authenticator app, recovery codes and passkeys are taken away. Signing in as usual ends the recovery.',
   recovery_wait: 'Confirmed. From {time} on you can choose a new password. You get a mail with the link then.',
   recovery_judged: 'Confirmed. An administrator decides now. You get a mail with the link when it is approved.',
-  recovery_wait_judged: 'Confirmed. An administrator decides now. Once it is approved, and not before {time}, you get a mail with the link.',
+  recovery_wait_judged:
+    'Confirmed. An administrator decides now. Once it is approved, and not before {time}, you get a mail with the link.',
   recovery_cancel: 'End the recovery',
   recovery_cancel_text: 'Nothing of your account is changed then.',
   recovery_cancelled: 'The recovery is ended. Nothing was changed.',
   no_password: 'This account has no password. For this you sign in a moment before.',
   sign_in_again: 'Sign in again',
-  recovery_open: 'A recovery of this account is under way: somebody confirmed by a mail of yours that the second factor is lost. If it was not you, end it, and look after your mailbox.',
+  recovery_open:
+    'A recovery of this account is under way: somebody confirmed by a mail of yours that the second factor is lost. If it was not you, end it, and look after your mailbox.',
   recovery_finish_text: 'Your authenticator app, recovery codes and passkeys are taken away, and every device is signed out.',
   error: 'This did not work',
   error_text: 'The application sent you here with a request that cannot be completed. Go back to it and start again.',
@@ -218,7 +221,8 @@ const en = {
     mfa_not_enrolled: 'No authenticator app is set up. Reload the page.',
     sign_in_again: 'Sign in again, and then do this within five minutes.',
     last_means: 'Nothing would be left to sign in with. Add another wallet or a passkey first.',
-    recovery_waits: 'The rules here became stricter, so the recovery has to wait again. A mail says what is missing, and another one brings a new link.',
+    recovery_waits:
+      'The rules here became stricter, so the recovery has to wait again. A mail says what is missing, and another one brings a new link.',
     recovery_off: 'Accounts are not recovered here. Ask an owner of your organization.',
   } as Record<string, string>,
   notices: {

@@ -5,8 +5,17 @@ import { renderStep } from './render.ts';
 import { ROUTED, type Step, stepOf } from './step.ts';
 
 const assets = { js: '/signin-assets/a.js', css: '/signin-assets/a.css' };
-const context = { client_id: 'c', redirect_uri: 'https://app/cb', state: 's', code_challenge: 'cc', scope: 'openid', request_uri: 'urn:r', uid: 'u' };
-const render = (step: Step, query: Record<string, string> = {}, locale: Locale = 'en') => renderStep(step, { locale, query, assets, displayName: 'Console' });
+const context = {
+  client_id: 'c',
+  redirect_uri: 'https://app/cb',
+  state: 's',
+  code_challenge: 'cc',
+  scope: 'openid',
+  request_uri: 'urn:r',
+  uid: 'u',
+};
+const render = (step: Step, query: Record<string, string> = {}, locale: Locale = 'en') =>
+  renderStep(step, { locale, query, assets, displayName: 'Console' });
 
 test.each<[string, Step]>([
   ['SGN-002', 'sign-in'],
@@ -27,7 +36,12 @@ test.each<[string, Step]>([
 
 test('SGN-015 SGN-032 SGN-033 SGN-034 each step has its own path', () => {
   expect(new Set(ROUTED.map(step => stepOf(`/${step}`))).size).toBe(ROUTED.length);
-  expect(['/sign-in', '/consent', '/device', '/password-reset/confirm'].map(stepOf)).toEqual(['sign-in', 'consent', 'device', 'password-reset/confirm']);
+  expect(['/sign-in', '/consent', '/device', '/password-reset/confirm'].map(stepOf)).toEqual([
+    'sign-in',
+    'consent',
+    'device',
+    'password-reset/confirm',
+  ]);
   expect(['/', '/nothing', '/sign-in/', '/__proto__'].map(stepOf)).toEqual(['not-found', 'not-found', 'not-found', 'not-found']);
 });
 
@@ -41,7 +55,8 @@ test('SGN-017 SGN-028 links between steps carry the whole OAuth context', () => 
 
 test('SGN-022 SGN-024 the single sign-on button and the recovery explainer are there', () => {
   expect(render('sign-in')).toContain('data-sso');
-  for (const step of ['account-recovery', 'account-recovery/confirm', 'account-recovery/finish'] as const) expect(render(step)).not.toContain('<form');
+  for (const step of ['account-recovery', 'account-recovery/confirm', 'account-recovery/finish'] as const)
+    expect(render(step)).not.toContain('<form');
 });
 
 test('where accounts are recovered, each of its pages has a form, and the way there stands on the page that resets the password', () => {
@@ -101,18 +116,36 @@ test('every language says everything', () => {
           ],
     );
   for (const locale of Object.keys(LANGUAGES)) expect([locale, shape(messagesOf(locale))]).toEqual([locale, shape(messagesOf('en'))]);
-  expect([localeOf('de-CH,de;q=0.9,en;q=0.8'), localeOf('fr,en;q=0.5,de;q=0.7'), localeOf(undefined), localeOf('fr')]).toEqual(['de', 'de', 'en', 'en']);
+  expect([localeOf('de-CH,de;q=0.9,en;q=0.8'), localeOf('fr,en;q=0.5,de;q=0.7'), localeOf(undefined), localeOf('fr')]).toEqual([
+    'de',
+    'de',
+    'en',
+    'en',
+  ]);
   // What the application or the person asks for comes before what the browser does.
-  expect([localeOf('de', 'fr ar-EG en'), localeOf('de', 'fr'), localeOf('ar;q=0, de;q=0.1', ''), localeOf('constructor', '__proto__')]).toEqual(['ar', 'de', 'de', 'en']);
+  expect([
+    localeOf('de', 'fr ar-EG en'),
+    localeOf('de', 'fr'),
+    localeOf('ar;q=0, de;q=0.1', ''),
+    localeOf('constructor', '__proto__'),
+  ]).toEqual(['ar', 'de', 'de', 'en']);
 });
 
 test('SGN-028 another language is a link on the page itself, with the whole context and the step of the moment', () => {
   const page = render('mfa', { ...context, challenge_id: 'c-1', methods: 'totp,recovery_code', other: 'x' }, 'ar');
-  const links = [...page.matchAll(/href="(\?[^"]*)" lang="(\w+)"/g)].map(([, href, lang]) => [lang, Object.fromEntries(new URLSearchParams((href as string).replaceAll('&amp;', '&')))]);
-  expect(links).toEqual(['en', 'de'].map(ui_locales => [ui_locales, { ...context, challenge_id: 'c-1', methods: 'totp,recovery_code', ui_locales }]));
+  const links = [...page.matchAll(/href="(\?[^"]*)" lang="(\w+)"/g)].map(([, href, lang]) => [
+    lang,
+    Object.fromEntries(new URLSearchParams((href as string).replaceAll('&amp;', '&'))),
+  ]);
+  expect(links).toEqual(
+    ['en', 'de'].map(ui_locales => [ui_locales, { ...context, challenge_id: 'c-1', methods: 'totp,recovery_code', ui_locales }]),
+  );
 });
 
 test('hashed names come from the manifest', () => {
-  expect(assetsOf({ 'client/main.ts': { file: 'a-1.js' }, 'client/signin.css': { file: 'b-2.css' } })).toEqual({ js: '/signin-assets/a-1.js', css: '/signin-assets/b-2.css' });
+  expect(assetsOf({ 'client/main.ts': { file: 'a-1.js' }, 'client/signin.css': { file: 'b-2.css' } })).toEqual({
+    js: '/signin-assets/a-1.js',
+    css: '/signin-assets/b-2.css',
+  });
   expect(() => assetsOf({})).toThrow('build it');
 });

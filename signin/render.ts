@@ -58,9 +58,34 @@ const PAGES: Record<Step, StepPage> = {
 };
 
 /** The whole document of a step; readable before any script has run. */
-export function renderStep(step: Step, { locale, query, assets, displayName, branding, allowSignUp, walletSignIn, passkeys = false, recovery = false, sso, invitation }: RenderInput): string {
+export function renderStep(
+  step: Step,
+  {
+    locale,
+    query,
+    assets,
+    displayName,
+    branding,
+    allowSignUp,
+    walletSignIn,
+    passkeys = false,
+    recovery = false,
+    sso,
+    invitation,
+  }: RenderInput,
+): string {
   const { messages: m, dir } = LANGUAGES[locale];
-  const { title, lead, body, foot, wide } = PAGES[step]({ m, query, displayName, allowSignUp, walletSignIn, passkeys, recovery, sso, invitation });
+  const { title, lead, body, foot, wide } = PAGES[step]({
+    m,
+    query,
+    displayName,
+    allowSignUp,
+    walletSignIn,
+    passkeys,
+    recovery,
+    sso,
+    invitation,
+  });
   const theme = branding?.theme_mode === 'light' || branding?.theme_mode === 'dark' ? branding.theme_mode : undefined;
   const logo = branding?.logo_url && /^(https:\/\/|\/(?!\/))/.test(branding.logo_url) ? branding.logo_url : undefined;
   return html`<!doctype html>

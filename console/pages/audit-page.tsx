@@ -88,7 +88,8 @@ export function AuditPage({ env, correlation }: { env: string; correlation?: str
         <LoadedView of={loaded}>
           {({ items }) => {
             const entries = [...items, ...(older?.items ?? [])];
-            if (entries.length === 0) return <Empty title={Object.keys(asked).length > 1 ? 'Nothing matches these filters' : 'Nothing recorded yet'} />;
+            if (entries.length === 0)
+              return <Empty title={Object.keys(asked).length > 1 ? 'Nothing matches these filters' : 'Nothing recorded yet'} />;
             return (
               <>
                 <div className="table-wrap">
@@ -151,7 +152,11 @@ function Entry({ entry, env }: { entry: AuditEntry; env: string }) {
         <StatusBadge status={entry.outcome} />
       </td>
       <td data-label="Correlation id">
-        <CopyableCode text={entry.correlation_id} label="correlation id" href={hrefOf('audit', { env, correlation: entry.correlation_id })} />
+        <CopyableCode
+          text={entry.correlation_id}
+          label="correlation id"
+          href={hrefOf('audit', { env, correlation: entry.correlation_id })}
+        />
       </td>
     </tr>
   );

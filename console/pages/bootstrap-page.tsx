@@ -79,7 +79,10 @@ function Rights() {
 /** Whether what this page rests on can do its work. */
 function RegistryState() {
   const { registry } = useConsole();
-  const loaded = useLoaded('registry', async signal => ({ health: await registry.health(signal), readiness: await registry.readiness(signal) }));
+  const loaded = useLoaded('registry', async signal => ({
+    health: await registry.health(signal),
+    readiness: await registry.readiness(signal),
+  }));
   return (
     <Card title="Registry">
       <LoadedView of={loaded}>

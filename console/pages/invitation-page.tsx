@@ -8,7 +8,11 @@ import { FormAlert } from '../widgets/form/form-alert.tsx';
 import { PageFrame } from '../widgets/page/page-frame.tsx';
 import { invitationRefusal } from './invitation-refusal.ts';
 
-const BECOMES = { owner: 'You become one of its owners.', admin: 'You become one of its administrators.', viewer: 'You become a member.' } as const;
+const BECOMES = {
+  owner: 'You become one of its owners.',
+  admin: 'You become one of its administrators.',
+  viewer: 'You become a member.',
+} as const;
 
 /** Where the link of an invitation leads. It shows; only the button consumes, so a mail scanner joins nothing (H-08). */
 export function InvitationPage({ org, token }: { org: string; token: string }) {
@@ -41,7 +45,10 @@ export function InvitationPage({ org, token }: { org: string; token: string }) {
   const again = !refusal || refusal.offer === 'again';
   return (
     <PageFrame title="Invitation">
-      <Card title={`Join ${name}`} note={`${shown?.inviter ? `${shown.inviter} invites you. ` : ''}You are signed in as ${session.user.email}.`}>
+      <Card
+        title={`Join ${name}`}
+        note={`${shown?.inviter ? `${shown.inviter} invites you. ` : ''}You are signed in as ${session.user.email}.`}
+      >
         <div className="stack">
           {refusal ? (
             <div className="notice" data-tone="warn" role="alert">

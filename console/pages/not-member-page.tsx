@@ -8,7 +8,8 @@ export function NotMemberPage({ settle }: { settle(): Promise<void> }) {
     <PageFrame title="Welcome">
       <Empty title="You are not a member of any organization yet">
         <p>
-          You are signed in as <strong>{session.user.email}</strong>. Ask an owner for an invitation, or open the link in the invitation you were sent.
+          You are signed in as <strong>{session.user.email}</strong>. Ask an owner for an invitation, or open the link in the invitation you
+          were sent.
         </p>
         <p className="row center">
           <button type="button" className="btn primary" onClick={settle}>

@@ -91,7 +91,10 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
     const where = def.scope === 'org' ? { org: place.org } : { env: place.env, org: place.org };
     const href = (link: Link, scope: TemplateScope) => {
       const filled = Object.entries(link.params ?? {}).map(([name, value]) => [name, fillText(value, { ...scope, params })] as const);
-      return hrefOf(`${service.service}/${encodedPage(link.page)}`, { ...(where.env ? { env: where.env } : { org: where.org }), ...Object.fromEntries(filled) });
+      return hrefOf(`${service.service}/${encodedPage(link.page)}`, {
+        ...(where.env ? { env: where.env } : { org: where.org }),
+        ...Object.fromEntries(filled),
+      });
     };
     return {
       def,
@@ -100,11 +103,19 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
       href,
       read: (source: Source, more: Query = {}, signal) => {
         const query = Object.entries(source.query ?? {}).map(([name, value]) => [name, fillText(value, { params })] as const);
-        return client.call(service.service, `/v1/admin/${fillPath(source.resource, { params })}`, { query: { ...Object.fromEntries(query), ...more }, target, signal });
+        return client.call(service.service, `/v1/admin/${fillPath(source.resource, { params })}`, {
+          query: { ...Object.fromEntries(query), ...more },
+          target,
+          signal,
+        });
       },
       run: async (action: Action, scope) => {
         client.beginAction();
-        return client.call(service.service, `/v1/admin/${fillPath(action.resource, { ...scope, params })}`, { method: 'POST', body: actionBody(action.body, { ...scope, params }), target });
+        return client.call(service.service, `/v1/admin/${fillPath(action.resource, { ...scope, params })}`, {
+          method: 'POST',
+          body: actionBody(action.body, { ...scope, params }),
+          target,
+        });
       },
       settle: ({ then = 'reload', label }, scope, text) => {
         notify(text ?? `${label}: done`);
@@ -112,7 +123,11 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
         else if (then !== 'toast') reload();
       },
       // The session's scopes say nothing about another environment; there the service decides.
-      may: ({ requires }) => !requires || bootstrap?.platform_admin === true || target.env !== session.env_id || session.scopes.some(scope => scope === requires || scope.endsWith(`:${requires}`)),
+      may: ({ requires }) =>
+        !requires ||
+        bootstrap?.platform_admin === true ||
+        target.env !== session.env_id ||
+        session.scopes.some(scope => scope === requires || scope.endsWith(`:${requires}`)),
     };
   }, [def, params, turn, client, service, target.env, target.org, place.env, place.org, session, bootstrap, notify, reload]);
 

@@ -48,7 +48,9 @@ export function SignedOutPage({ client, session, everywhere, loginUrl }: SignedO
       ) : (
         <div className="state">
           <h1>You are signed out</h1>
-          <p>{everywhere ? 'Every session of yours is closed, in this browser and in all others.' : 'The session of this browser is closed.'}</p>
+          <p>
+            {everywhere ? 'Every session of yours is closed, in this browser and in all others.' : 'The session of this browser is closed.'}
+          </p>
           <p>
             <a className="btn primary" href={loginUrl}>
               Sign in

@@ -73,7 +73,8 @@ export function Console({ config, client, live }: ConsoleProps) {
 
   const refresh = useCallback(async () => {
     const [bootstrap, entries] = await Promise.allSettled([registry.bootstrap(), registry.services()]);
-    if (bootstrap.status === 'fulfilled') setMembership({ kind: isMember(bootstrap.value) ? 'member' : 'not_member', bootstrap: bootstrap.value });
+    if (bootstrap.status === 'fulfilled')
+      setMembership({ kind: isMember(bootstrap.value) ? 'member' : 'not_member', bootstrap: bootstrap.value });
     if (entries.status === 'fulfilled') setServices(entries.value);
   }, [registry]);
 
@@ -128,7 +129,16 @@ export function Console({ config, client, live }: ConsoleProps) {
   }, [route]);
 
   if (liveState === 'ended' && route.name !== 'sign-out') return <SessionEndedPage loginUrl={client.loginUrl(hash || '#/')} />;
-  if (route.name === 'sign-out') return <SignedOutPage key={String(route.everywhere)} client={client} session={session} everywhere={route.everywhere === true} loginUrl={client.loginUrl('#/')} />;
+  if (route.name === 'sign-out')
+    return (
+      <SignedOutPage
+        key={String(route.everywhere)}
+        client={client}
+        session={session}
+        everywhere={route.everywhere === true}
+        loginUrl={client.loginUrl('#/')}
+      />
+    );
   if (toLogin || session === undefined || session === 'absent')
     return (
       <Alone>
@@ -149,7 +159,9 @@ export function Console({ config, client, live }: ConsoleProps) {
     );
 
   return (
-    <ConsoleState value={{ config, client, registry, members, audit, live, session, bootstrap, services, features, route, place, refresh, notify }}>
+    <ConsoleState
+      value={{ config, client, registry, members, audit, live, session, bootstrap, services, features, route, place, refresh, notify }}
+    >
       <Shell membership={membership} settle={settle} liveState={liveState} />
       <Toasts toasts={toasts} />
     </ConsoleState>

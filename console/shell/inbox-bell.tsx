@@ -19,7 +19,10 @@ interface Listed {
 const SHOWN = 20;
 const MOST = 99;
 
-/** What some service has for the person who is signed in: how much is unread, live, and the list behind it. Drawn for whatever service declares an inbox. */
+/**
+ * What some service has for the person who is signed in: how much is unread, live, and the list behind it. Drawn for whatever service
+ * declares an inbox.
+ */
 export function InboxBell() {
   const { services = [] } = useConsole();
   const service = services.find((entry): entry is WithInbox => entry.inbox !== undefined && entry.health !== 'down');
@@ -70,7 +73,19 @@ function Bell({ service: { service, inbox } }: { service: WithInbox }) {
   );
 }
 
-function InboxDialog({ service, inbox, unread, changed, close }: { service: string; inbox: Inbox; unread: number; changed(unread: number): void; close(): void }) {
+function InboxDialog({
+  service,
+  inbox,
+  unread,
+  changed,
+  close,
+}: {
+  service: string;
+  inbox: Inbox;
+  unread: number;
+  changed(unread: number): void;
+  close(): void;
+}) {
   const { client, config, notify } = useConsole();
   const [onlyUnread, setOnlyUnread] = useState(false);
   const loaded = useLoaded(JSON.stringify([service, onlyUnread, unread]), signal =>
@@ -111,7 +126,12 @@ function InboxDialog({ service, inbox, unread, changed, close }: { service: stri
           ) : (
             <ul className="inbox-list">
               {items.map(item => (
-                <Entry key={String(valueAt(item, inbox.row.id))} item={item} inbox={inbox} read={() => mark(inbox.read.replace('{id}', encodeURIComponent(String(valueAt(item, inbox.row.id)))))} />
+                <Entry
+                  key={String(valueAt(item, inbox.row.id))}
+                  item={item}
+                  inbox={inbox}
+                  read={() => mark(inbox.read.replace('{id}', encodeURIComponent(String(valueAt(item, inbox.row.id)))))}
+                />
               ))}
             </ul>
           )

@@ -63,7 +63,12 @@ export function Shell({ membership, settle, liveState }: { membership: Membershi
         Skip to content
       </a>
       {narrow ? (
-        <dialog ref={drawer} className="drawer" aria-label="Navigation" onClick={event => event.target === drawer.current && drawer.current?.close()}>
+        <dialog
+          ref={drawer}
+          className="drawer"
+          aria-label="Navigation"
+          onClick={event => event.target === drawer.current && drawer.current?.close()}
+        >
           <Rail openSwitcher={openSwitcher} close={() => drawer.current?.close()} />
         </dialog>
       ) : (

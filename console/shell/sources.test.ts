@@ -15,8 +15,13 @@ test('CON-010 no file of the console names a service or a vertical', () => {
 });
 
 test('CON-012 the only key that outlives the page is the collapsed rail', () => {
-  const keys = files.flatMap(file => [...source(file).matchAll(/(?:localStorage|sessionStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${file}: ${line}`));
-  expect(keys).toEqual(["shell/navigation/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');", 'shell/navigation/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));']);
+  const keys = files.flatMap(file =>
+    [...source(file).matchAll(/(?:localStorage|sessionStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${file}: ${line}`),
+  );
+  expect(keys).toEqual([
+    "shell/navigation/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');",
+    'shell/navigation/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));',
+  ]);
   expect(source('shell/navigation/rail.tsx')).toContain("const COLLAPSED = 'dash.rail.collapsed'");
 });
 

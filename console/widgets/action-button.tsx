@@ -58,7 +58,14 @@ export function ActionButton({ action, scope, className = 'btn', runAll }: Actio
           <Form fields={action.form} initial={scope.row} submitLabel={action.label} tone={action.tone} submit={run} />
         </Dialog>
       ) : asking && question ? (
-        <ConfirmDialog title={action.label} text={question} label={action.label} tone={action.tone} run={() => run()} close={() => setAsking(false)} />
+        <ConfirmDialog
+          title={action.label}
+          text={question}
+          label={action.label}
+          tone={action.tone}
+          run={() => run()}
+          close={() => setAsking(false)}
+        />
       ) : null}
       {shown && (
         <Dialog title={action.label} close={() => setShown(undefined)} wide>

@@ -1,6 +1,18 @@
 import { type ReactNode, useId } from 'react';
 
-export function Card({ title, note, actions, children, flush }: { title?: string | undefined; note?: ReactNode; actions?: ReactNode; children: ReactNode; flush?: boolean }) {
+export function Card({
+  title,
+  note,
+  actions,
+  children,
+  flush,
+}: {
+  title?: string | undefined;
+  note?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  flush?: boolean;
+}) {
   const id = useId();
   return (
     <section className="card" data-flush={flush || undefined} aria-labelledby={title ? id : undefined}>

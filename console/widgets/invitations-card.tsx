@@ -14,7 +14,15 @@ import { MoreButton } from './table/more-button.tsx';
 import { Empty, LoadedView } from './page/page-state.tsx';
 import { Value } from './value/value.tsx';
 
-const EMAIL: Field = { name: 'email', label: 'Email', type: 'text', required: true, max: 320, pattern: '^\\s*[^@\\s]+@[^@\\s]+\\s*$', help: 'The link in the mail works for seven days.' };
+const EMAIL: Field = {
+  name: 'email',
+  label: 'Email',
+  type: 'text',
+  required: true,
+  max: 320,
+  pattern: '^\\s*[^@\\s]+@[^@\\s]+\\s*$',
+  help: 'The link in the mail works for seven days.',
+};
 type Asked = { readonly what: 'invite' } | { readonly what: 'revoke' | 'resend'; readonly invitation: Invitation };
 
 /** Who was asked in and has not answered. Sending again withdraws the old link and makes a new one. */

@@ -73,7 +73,9 @@ describe(`an application from its listing to its end, ${MODE}`, () => {
     const auth = platform.ready.auth.replace('auth.ops.sys.', 'auth.production.foundry.').replace(/\/$/, '');
     await form.getByLabel('Where people sign in').selectOption(auth);
     await shot('install');
-    const answered = ada.waitForResponse(response => response.request().method() === 'POST' && response.url().includes('/v1/admin/instances/install'));
+    const answered = ada.waitForResponse(
+      response => response.request().method() === 'POST' && response.url().includes('/v1/admin/instances/install'),
+    );
     await form.getByRole('button', { name: 'Install an application' }).click();
     const answer = (await (await answered).json()) as { client_secret?: string };
     const secret = answer.client_secret as string;
@@ -128,26 +130,48 @@ describe(`an application from its listing to its end, ${MODE}`, () => {
       ada.evaluate(
         async ({ gateway, method, path, body, env }) => {
           const session = (await (await fetch(`${gateway}/auth/session`, { credentials: 'include' })).json()) as Record<string, string>;
-          const headers: Record<string, string> = { 'X-BFF-Target-Env-Id': env, 'X-BFF-CSRF': session['csrf_token'] ?? '', ...(body ? { 'content-type': 'application/json' } : {}) };
-          const answer = await fetch(`${gateway}/proxy/app${path}`, { method, credentials: 'include', headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+          const headers: Record<string, string> = {
+            'X-BFF-Target-Env-Id': env,
+            'X-BFF-CSRF': session['csrf_token'] ?? '',
+            ...(body ? { 'content-type': 'application/json' } : {}),
+          };
+          const answer = await fetch(`${gateway}/proxy/app${path}`, {
+            method,
+            credentials: 'include',
+            headers,
+            ...(body ? { body: JSON.stringify(body) } : {}),
+          });
           const text = await answer.text();
           return { status: answer.status, json: (text ? JSON.parse(text) : {}) as Record<string, never> };
         },
         { gateway: platform.ready.console.replace('://console.', '://bff.console.'), method, path, body, env },
       );
     const target = `target_env_id=${env}`;
-    const made = await call('POST', `/v1/app/store/listings?${target}`, { app_slug: 'ledger', version: '1', name: 'Ledger', backend_url: 'https://ledger.example.com', visibility: 'env' });
+    const made = await call('POST', `/v1/app/store/listings?${target}`, {
+      app_slug: 'ledger',
+      version: '1',
+      name: 'Ledger',
+      backend_url: 'https://ledger.example.com',
+      visibility: 'env',
+    });
     const listing = `/v1/app/store/listings/${String(made.json['listing_id'])}?${target}`;
     const published = await call('PUT', listing, { status: 'published' });
     const listed = await call('GET', `/v1/app/store/listings?${target}`);
     const auth_url = platform.ready.auth.replace('auth.ops.sys.', 'auth.production.foundry.').replace(/\/$/, '');
-    const installed = await call('POST', `/v1/app/setup?${target}`, { app_slug: 'ledger', instance: { name: 'Ledger', slug: 'ledger' }, auth_url, public_signup: false });
+    const installed = await call('POST', `/v1/app/setup?${target}`, {
+      app_slug: 'ledger',
+      instance: { name: 'Ledger', slug: 'ledger' },
+      auth_url,
+      public_signup: false,
+    });
     const instances = await call('GET', `/v1/app/admin/instances?envId=${env}&${target}`);
     const [{ instance_id = '' } = {}] = (instances.json['items'] as unknown as { instance_id: string }[] | undefined) ?? [];
     const shown = await call('GET', `/v1/app/admin/instances/${instance_id}?${target}`);
     const gone = await call('DELETE', `/v1/app/admin/instances/${instance_id}?${target}`);
     const deleted = await call('DELETE', listing);
-    expect([made, published, listed, installed, instances, shown, gone, deleted].map(({ status }) => status)).toEqual([201, 200, 200, 201, 200, 200, 204, 204]);
+    expect([made, published, listed, installed, instances, shown, gone, deleted].map(({ status }) => status)).toEqual([
+      201, 200, 200, 201, 200, 200, 204, 204,
+    ]);
     expect((listed.json['items'] as unknown as { app_slug: string }[]).map(({ app_slug }) => app_slug)).toEqual(['ledger', 'order-book']);
     // What the console itself asked on the way went the same way.
     const calls = (await witness.saying('/proxy/app/'))

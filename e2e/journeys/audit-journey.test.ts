@@ -23,8 +23,11 @@ describe(`the audit trail as its keeper sees it, ${MODE}`, () => {
 
   const verify = (...args: string[]) =>
     new Promise<{ code: number; output: string }>(resolve =>
-      execFile(process.execPath, [PLATFORM, 'audit', 'verify', ...args], { env: { ...process.env, PLATFORM_DATA_DIR: platform.dataDir } }, (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
+      execFile(
+        process.execPath,
+        [PLATFORM, 'audit', 'verify', ...args],
+        { env: { ...process.env, PLATFORM_DATA_DIR: platform.dataDir } },
+        (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
       ),
     );
   const receipt = () => join(platform.dataDir, 'receipt');
@@ -32,7 +35,10 @@ describe(`the audit trail as its keeper sees it, ${MODE}`, () => {
   test('1 REG-004 what was recorded is proven, and a receipt of it is kept', async () => {
     await enterAsFirstAdministrator(ada, platform);
     await visit.createOrganization('Northwind');
-    expect(await verify('--save', receipt())).toMatchObject({ code: 0, output: expect.stringMatching(/1 environment, [1-9]\d* rows?, nothing was changed/) });
+    expect(await verify('--save', receipt())).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/1 environment, [1-9]\d* rows?, nothing was changed/),
+    });
   });
 
   test('2 REG-004 the next key comes into force on a page, and what the last one signed stays proven', async () => {
@@ -49,7 +55,8 @@ describe(`the audit trail as its keeper sees it, ${MODE}`, () => {
   test('3 REG-004 an earlier state of the trail, put back with its signatures, is found out', async () => {
     const { dataDir } = platform;
     await inDatabaseOf(dataDir, 'sys', async sql => {
-      for (const table of ['audit', 'audit_heads', 'audit_anchors']) await sql.unsafe(`create table kept_${table} as select * from ${table}`);
+      for (const table of ['audit', 'audit_heads', 'audit_anchors'])
+        await sql.unsafe(`create table kept_${table} as select * from ${table}`);
     });
     await visit.createOrganization('Southwind');
     // Before it is ready it signs what is not signed, and takes note of it.
@@ -57,7 +64,9 @@ describe(`the audit trail as its keeper sees it, ${MODE}`, () => {
     await platform.start();
     await inDatabaseOf(dataDir, 'sys', async sql => {
       for (const table of ['audit', 'audit_heads', 'audit_anchors'])
-        await sql.unsafe(`alter table ${table} disable trigger user; delete from ${table}; insert into ${table} select * from kept_${table}; alter table ${table} enable trigger user`);
+        await sql.unsafe(
+          `alter table ${table} disable trigger user; delete from ${table}; insert into ${table} select * from kept_${table}; alter table ${table} enable trigger user`,
+        );
     });
     expect(await verify()).toMatchObject({ code: 1, output: expect.stringContaining('[rolled_back]') });
   });

@@ -43,7 +43,17 @@ describe(`the event bus as an operator sees it, ${MODE}`, () => {
           idempotency_key: `k-${n}`,
         };
         const history = [1, 2, 3].map(attempt => ({ at, reason: `${reason} (${attempt})`, consumer: 'mail-1' }));
-        const body = { envelope, id: `17000000000${n}-0`, family: 'shop', deliveries: 1, reason, history, attempts: 3, group: 'mail.orders', failed_at: at };
+        const body = {
+          envelope,
+          id: `17000000000${n}-0`,
+          family: 'shop',
+          deliveries: 1,
+          reason,
+          history,
+          attempts: 3,
+          group: 'mail.orders',
+          failed_at: at,
+        };
         await store.zadd(`busq:{${ENV}}:dlq`, 0, id);
         await store.hset(`busq:{${ENV}}:dlq:bodies`, id, JSON.stringify(body));
         await store.sadd('busq:envs', ENV);
@@ -117,9 +127,16 @@ describe(`the event bus as an operator sees it, ${MODE}`, () => {
 
   test('5 F-16 F-17 with streams, slow bodies, long polls and odd requests at the door every service answers, and people sign in', async () => {
     await using ada = await signedIn(platform);
-    await using crowd = await Crowd.gather(platform.ready, ada, { streams: 100, slowBodies: 100, expecting: 100, asterisks: 100, longPolls: 100 });
+    await using crowd = await Crowd.gather(platform.ready, ada, {
+      streams: 100,
+      slowBodies: 100,
+      expecting: 100,
+      asterisks: 100,
+      longPolls: 100,
+    });
     const { port } = new URL(platform.ready.console);
-    for (const service of platform.ready.plugins) expect([service, (await ada.fetch(`https://${service}.ops.sys.localhost:${port}/v1/health`)).status]).toEqual([service, 200]);
+    for (const service of platform.ready.plugins)
+      expect([service, (await ada.fetch(`https://${service}.ops.sys.localhost:${port}/v1/health`)).status]).toEqual([service, 200]);
     await using again = await signedIn(platform);
     expect((await again.fetch(`${platform.ready.gateway}/auth/session`)).status).toBe(200);
     const { expecting, asterisks, ...lasting } = await crowd.seen();

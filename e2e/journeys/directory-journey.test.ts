@@ -26,9 +26,18 @@ describe(`a directory provisions people, ${MODE}`, () => {
       async ({ gateway, env, method, path, body }) => {
         const session = (await (await fetch(`${gateway}/auth/session`, { credentials: 'include' })).json()) as { csrf_token: string };
         const headers = { 'x-bff-csrf': session.csrf_token, 'content-type': 'application/scim+json', 'x-bff-target-env-id': env };
-        const answer = await fetch(`${gateway}/proxy/auth/scim/v2${path}`, { method, headers, credentials: 'include', ...(body ? { body } : {}) });
+        const answer = await fetch(`${gateway}/proxy/auth/scim/v2${path}`, {
+          method,
+          headers,
+          credentials: 'include',
+          ...(body ? { body } : {}),
+        });
         const text = await answer.text();
-        return { status: answer.status, type: answer.headers.get('content-type'), json: (text ? JSON.parse(text) : {}) as Record<string, unknown> };
+        return {
+          status: answer.status,
+          type: answer.headers.get('content-type'),
+          json: (text ? JSON.parse(text) : {}) as Record<string, unknown>,
+        };
       },
       { gateway: platform.ready.gateway, env: SYSTEM.envId, method, path, body: data ? JSON.stringify(data) : undefined },
     );
@@ -36,10 +45,19 @@ describe(`a directory provisions people, ${MODE}`, () => {
 
   test('1 IDN-020 a person who was provisioned chooses a password by mail and signs in', async () => {
     await enterAsFirstAdministrator(ada, platform);
-    const made = await scim('POST', '/Users', { schemas: [USER], userName: BABS, displayName: 'Barbara Jensen', name: { familyName: 'Jensen' }, emails: [{ value: BABS, primary: true }] });
+    const made = await scim('POST', '/Users', {
+      schemas: [USER],
+      userName: BABS,
+      displayName: 'Barbara Jensen',
+      name: { familyName: 'Jensen' },
+      emails: [{ value: BABS, primary: true }],
+    });
     expect([made.status, made.type]).toEqual([201, 'application/scim+json; charset=utf-8']);
     id = String(made.json['id']);
-    expect((await scim('GET', `/Users?filter=${encodeURIComponent(`userName eq "${BABS}"`)}`)).json).toMatchObject({ totalResults: 1, Resources: [{ id, name: { familyName: 'Jensen' } }] });
+    expect((await scim('GET', `/Users?filter=${encodeURIComponent(`userName eq "${BABS}"`)}`)).json).toMatchObject({
+      totalResults: 1,
+      Resources: [{ id, name: { familyName: 'Jensen' } }],
+    });
 
     const babs = await visit.browser.newPage();
     await babs.goto(await linkFor(platform.dataDir, BABS, 'auth'));
@@ -53,7 +71,9 @@ describe(`a directory provisions people, ${MODE}`, () => {
     await babs.waitForURL(url => url.pathname === '/account');
     await babs.getByText(BABS).waitFor();
     // Whom the directory closes, has no session from now on.
-    expect((await scim('PATCH', `/Users/${id}`, { schemas: [PATCH], Operations: [{ op: 'replace', value: { active: false } }] })).json['active']).toBe(false);
+    expect(
+      (await scim('PATCH', `/Users/${id}`, { schemas: [PATCH], Operations: [{ op: 'replace', value: { active: false } }] })).json['active'],
+    ).toBe(false);
     await babs.reload();
     await babs.waitForURL(url => url.pathname === '/sign-in');
     await babs.close();

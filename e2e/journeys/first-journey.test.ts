@@ -79,7 +79,9 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(new URL(ada.url()).origin).toBe(platform.ready.console);
     const cookies = await ada.context().cookies();
     expect(cookies.find(({ name }) => name === 'bff-session')).toMatchObject({ httpOnly: true, secure: true });
-    expect(await ada.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(/eyJ|bff-session/);
+    expect(await ada.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(
+      /eyJ|bff-session/,
+    );
   });
 
   test('3 CON-016 whatever page is opened without a session asks for one first, and the old one-time password is worth nothing any more', async () => {
@@ -165,7 +167,9 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
     await shot(ada, 'loans-overview');
 
-    const asked = (await witness.saying('/proxy/lending/')).filter(({ method }) => method !== 'OPTIONS').map(({ method, url }) => `${method} ${url.pathname}`);
+    const asked = (await witness.saying('/proxy/lending/'))
+      .filter(({ method }) => method !== 'OPTIONS')
+      .map(({ method, url }) => `${method} ${url.pathname}`);
     expect([...new Set(asked)].map(line => line.replace(/[0-9a-f-]{36}/, 'ID'))).toEqual(
       expect.arrayContaining([
         'GET /proxy/lending/v1/admin/ui/loans',
@@ -224,10 +228,19 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
   test('7 disabling the service takes it away everywhere, enabling brings it back, and nothing is restarted', async () => {
     const loans = (page: Page) => page.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' });
     const call = () =>
-      ada.evaluate(async ({ gateway, env }) => (await fetch(`${gateway}/proxy/lending/v1/loans?target_env_id=${env}`, { credentials: 'include', headers: { 'X-BFF-Target-Env-Id': env } })).status, {
-        gateway: platform.ready.gateway,
-        env: /env=([0-9a-f-]{36})/.exec(envUrl)?.[1] as string,
-      });
+      ada.evaluate(
+        async ({ gateway, env }) =>
+          (
+            await fetch(`${gateway}/proxy/lending/v1/loans?target_env_id=${env}`, {
+              credentials: 'include',
+              headers: { 'X-BFF-Target-Env-Id': env },
+            })
+          ).status,
+        {
+          gateway: platform.ready.gateway,
+          env: /env=([0-9a-f-]{36})/.exec(envUrl)?.[1] as string,
+        },
+      );
     await ada.goto(envUrl);
     expect(await ada.getByRole('switch', { name: 'Tenant registry enabled' }).isDisabled()).toBe(true);
     await ada.getByRole('switch', { name: 'Lending enabled' }).click();
@@ -250,10 +263,21 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     // The heading is there before the rows are asked for.
     await expect.poll(async () => (await read()).length).toBeGreaterThan(0);
     const data = await read();
-    for (const { url, headers } of data) expect([headers['x-bff-target-env-id'], url.searchParams.get('target_env_id')]).toEqual([system, system]);
+    for (const { url, headers } of data)
+      expect([headers['x-bff-target-env-id'], url.searchParams.get('target_env_id')]).toEqual([system, system]);
     const byConsole = witness.seen.filter(({ headers }) => headers['origin'] === console_ || headers['referer']?.startsWith(console_));
-    expect(byConsole.filter(({ url, document }) => !document && url.origin !== console_ && url.origin !== gateway.replace('https:', url.protocol)).map(({ url }) => url.origin)).toEqual([]);
-    expect(await witness.kept(ada)).toMatchObject({ local: {}, session: expect.not.objectContaining({ orgs: expect.anything() }), databases: 0, caches: 0, readableCookies: '' });
+    expect(
+      byConsole
+        .filter(({ url, document }) => !document && url.origin !== console_ && url.origin !== gateway.replace('https:', url.protocol))
+        .map(({ url }) => url.origin),
+    ).toEqual([]);
+    expect(await witness.kept(ada)).toMatchObject({
+      local: {},
+      session: expect.not.objectContaining({ orgs: expect.anything() }),
+      databases: 0,
+      caches: 0,
+      readableCookies: '',
+    });
     await ada.goto(envUrl);
   });
 
@@ -264,12 +288,22 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
       csrf_token: token,
       org_id: org,
     } = await ada.evaluate(
-      async gateway => (await (await fetch(`${gateway}/auth/session`, { credentials: 'include' })).json()) as { user: { user_id: string }; scopes: string[]; csrf_token: string; org_id: string },
+      async gateway =>
+        (await (await fetch(`${gateway}/auth/session`, { credentials: 'include' })).json()) as {
+          user: { user_id: string };
+          scopes: string[];
+          csrf_token: string;
+          org_id: string;
+        },
       platform.ready.gateway,
     );
     expect([user.user_id.length, scopes.length > 0, token.length > 20, org.length]).toEqual([36, true, true, 36]);
     // The page has them, and says them to its gateway…
-    expect((await witness.saying(token)).every(({ url, headers }) => url.origin.endsWith(new URL(platform.ready.gateway).host) && headers['x-bff-csrf'] === token)).toBe(true);
+    expect(
+      (await witness.saying(token)).every(
+        ({ url, headers }) => url.origin.endsWith(new URL(platform.ready.gateway).host) && headers['x-bff-csrf'] === token,
+      ),
+    ).toBe(true);
     expect((await witness.saying(token)).length).toBeGreaterThan(0);
     await ada.goto(`${platform.ready.console}/#/bootstrap`);
     await ada.getByText('Feature version').waitFor();
@@ -279,15 +313,23 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     expect(own.length).toBeGreaterThan(0);
     expect(
       own.filter(
-        ({ method, url, body, headers }) => method !== 'GET' || body !== '' || url.search !== '' || !/^(bff-session=[\w-]+)?$/.test(headers['cookie'] ?? '') || headers['authorization'] !== undefined,
+        ({ method, url, body, headers }) =>
+          method !== 'GET' ||
+          body !== '' ||
+          url.search !== '' ||
+          !/^(bff-session=[\w-]+)?$/.test(headers['cookie'] ?? '') ||
+          headers['authorization'] !== undefined,
       ),
     ).toEqual([]);
-    for (const secret of [token, user.user_id, org]) expect(own.filter(({ url, headers }) => JSON.stringify([url.href, headers]).includes(secret))).toEqual([]);
+    for (const secret of [token, user.user_id, org])
+      expect(own.filter(({ url, headers }) => JSON.stringify([url.href, headers]).includes(secret))).toEqual([]);
     const { local, session, markup } = await witness.kept(ada);
     for (const kept of [JSON.stringify(local), JSON.stringify(session), markup]) expect(kept).not.toContain(token);
     // Another visitor's browser gets the same bytes and no state with them.
     const stranger = await browser.newContext();
-    const [mine, theirs] = await Promise.all([ada, await stranger.newPage()].map(async page => (await page.goto(`${platform.ready.console}/console.json`))?.text()));
+    const [mine, theirs] = await Promise.all(
+      [ada, await stranger.newPage()].map(async page => (await page.goto(`${platform.ready.console}/console.json`))?.text()),
+    );
     await stranger.close();
     expect(theirs).toBe(mine);
     await ada.goto(envUrl);
@@ -315,13 +357,20 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await platform.start();
     await ada.goto(platform.ready.console);
     await ada.getByText('Last Words').first().waitFor();
-    await expect.poll(async () => (await outboxOf(platform.dataDir, 'sys', 'platform:sys:org:created')).every(({ relayed }) => relayed)).toBe(true);
+    await expect
+      .poll(async () => (await outboxOf(platform.dataDir, 'sys', 'platform:sys:org:created')).every(({ relayed }) => relayed))
+      .toBe(true);
   });
 
   test('10 F-56 deleting an environment says what each service loses, and every service loses it', async () => {
     const env = /env=([0-9a-f-]{36})/.exec(envUrl)?.[1] as string;
     /** Services that were asked and have not answered that all is gone. */
-    const waiting = () => inDatabaseOf(platform.dataDir, 'sys', async sql => (await sql`select 1 from work_tasks where name = 'purgeEnvironment' and payload ->> 'env_id' = ${env}`).count);
+    const waiting = () =>
+      inDatabaseOf(
+        platform.dataDir,
+        'sys',
+        async sql => (await sql`select 1 from work_tasks where name = 'purgeEnvironment' and payload ->> 'env_id' = ${env}`).count,
+      );
     await ada.goto(`${platform.ready.console}/#/settings?env=${env}`);
     await ada.getByRole('button', { name: /Delete environment/ }).click();
     const dialog = ada.getByRole('dialog');

@@ -38,27 +38,42 @@ let port: number;
 function ask<T>(method: string, path: string, body?: unknown, dataDir = platform.dataDir): Promise<T> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? '' : JSON.stringify(body);
-    const outgoing = request({ socketPath: join(dataDir, 'run', 'captain.sock'), method, path, headers: { 'content-length': Buffer.byteLength(text) } }, response => {
-      let said = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
-      response.on('end', () => ((response.statusCode ?? 500) < 300 ? resolve(JSON.parse(said) as T) : reject(new Error(said))));
-    });
+    const outgoing = request(
+      { socketPath: join(dataDir, 'run', 'captain.sock'), method, path, headers: { 'content-length': Buffer.byteLength(text) } },
+      response => {
+        let said = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
+        response.on('end', () => ((response.statusCode ?? 500) < 300 ? resolve(JSON.parse(said) as T) : reject(new Error(said))));
+      },
+    );
     outgoing.on('error', reject);
     outgoing.end(text);
   });
 }
-const instances = async (service?: string): Promise<Instance[]> => (await ask<{ items: Instance[] }>('GET', `/v1/captain/services${service ? `?service_type=${service}` : ''}`)).items;
+const instances = async (service?: string): Promise<Instance[]> =>
+  (await ask<{ items: Instance[] }>('GET', `/v1/captain/services${service ? `?service_type=${service}` : ''}`)).items;
 const active = async (service: string): Promise<Instance[]> => (await instances(service)).filter(({ status }) => status === 'Active');
 
 /** Through the ingress, once. */
 function status(label: string): Promise<number | string> {
   const host = `${label}.ops.sys.localhost`;
   return new Promise(resolve => {
-    const outgoing = httpsRequest({ host: '127.0.0.1', port, path: '/v1/health', servername: host, headers: { host: `${host}:${port}` }, agent: false, rejectUnauthorized: false }, response => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => resolve(response.statusCode === 200 ? 200 : `${response.statusCode} ${text}`));
-    });
+    const outgoing = httpsRequest(
+      {
+        host: '127.0.0.1',
+        port,
+        path: '/v1/health',
+        servername: host,
+        headers: { host: `${host}:${port}` },
+        agent: false,
+        rejectUnauthorized: false,
+      },
+      response => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('end', () => resolve(response.statusCode === 200 ? 200 : `${response.statusCode} ${text}`));
+      },
+    );
     outgoing.on('error', error => resolve((error as NodeJS.ErrnoException).code ?? error.message));
     outgoing.end();
   });
@@ -83,10 +98,19 @@ async function answersWhile(label: string, work: () => Promise<unknown>): Promis
 
 /** A command of `platform`, as an operator types it. */
 async function command(...args: string[]): Promise<{ code: number; text: string }> {
-  const child = spawn(process.execPath, ['--experimental-ffi', '--disable-warning=ExperimentalWarning', fileURLToPath(new URL('../../kernel/main.ts', import.meta.url)), ...args], {
-    env: { ...process.env, PLATFORM_DATA_DIR: platform.dataDir, PLATFORM_PROXY_HTTPS_PORT: String(port) },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const child = spawn(
+    process.execPath,
+    [
+      '--experimental-ffi',
+      '--disable-warning=ExperimentalWarning',
+      fileURLToPath(new URL('../../kernel/main.ts', import.meta.url)),
+      ...args,
+    ],
+    {
+      env: { ...process.env, PLATFORM_DATA_DIR: platform.dataDir, PLATFORM_PROXY_HTTPS_PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   const code = await new Promise<number>(resolve => child.once('close', ended => resolve(ended ?? -1)));
@@ -113,8 +137,12 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
   test('SUP-001 SUP-002 the supervisor starts every service in a process group of its own, and each is Active', async () => {
     const all = await instances();
     expect(all.filter(({ status: is }) => is !== 'Active')).toEqual([]);
-    expect(all.map(({ service_type }) => service_type)).toEqual(expect.arrayContaining(['captain', 'acme', 'auth', 'sys', 'bus', 'proxy', 'bff', 'web', 'lending']));
-    const groups = all.filter(({ service_type }) => service_type !== 'captain').map(({ pid }) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[2]) === pid);
+    expect(all.map(({ service_type }) => service_type)).toEqual(
+      expect.arrayContaining(['captain', 'acme', 'auth', 'sys', 'bus', 'proxy', 'bff', 'web', 'lending']),
+    );
+    const groups = all
+      .filter(({ service_type }) => service_type !== 'captain')
+      .map(({ pid }) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[2]) === pid);
     expect(groups.every(Boolean)).toBe(true);
   });
 
@@ -125,7 +153,9 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
       ['proxy', 'web'],
     ] as const) {
       const [before] = await active(service);
-      const seen = await answersWhile(label, async () => expect(await command('upgrade', service, '--wait')).toMatchObject({ code: 0, text: expect.stringContaining('complete') }));
+      const seen = await answersWhile(label, async () =>
+        expect(await command('upgrade', service, '--wait')).toMatchObject({ code: 0, text: expect.stringContaining('complete') }),
+      );
       const after = await active(service);
       expect([service, Object.keys(seen), after.length, after[0]?.pid === before?.pid]).toEqual([service, ['200'], 1, false]);
     }
@@ -136,7 +166,10 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
     process.kill(before.pid, 'SIGKILL');
     await eventually(async () => (await active('web')).filter(({ pid }) => pid !== before.pid).length).toBe(1);
     await eventually(() => status('web')).toBe(200);
-    const lastWords = async () => (await ask<{ items: { reason: string; pid: number }[] }>('GET', '/v1/captain/post-mortems?service_type=web')).items.find(({ pid }) => pid === before.pid)?.reason;
+    const lastWords = async () =>
+      (await ask<{ items: { reason: string; pid: number }[] }>('GET', '/v1/captain/post-mortems?service_type=web')).items.find(
+        ({ pid }) => pid === before.pid,
+      )?.reason;
     await eventually(lastWords).toBe('ended (SIGKILL)');
   });
 
@@ -159,17 +192,27 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
       kv.hset(
         'captain:provision:pending',
         `${kind}:${ip}`,
-        JSON.stringify({ key: `${kind}:${ip}`, kind, reason: 'test', created_at: new Date(now).toISOString(), expires_at: new Date(now + 600_000).toISOString() }),
+        JSON.stringify({
+          key: `${kind}:${ip}`,
+          kind,
+          reason: 'test',
+          created_at: new Date(now).toISOString(),
+          expires_at: new Date(now + 600_000).toISOString(),
+        }),
       );
     await wait('provision', 'next');
     expect(await command('approve', 'provision:next')).toMatchObject({ code: 0 });
-    await eventually(async () => (await ask<{ items: { ip: string; base: boolean }[] }>('GET', '/v1/captain/machines')).items.map(({ ip, base }) => [ip, base])).toEqual([
+    await eventually(async () =>
+      (await ask<{ items: { ip: string; base: boolean }[] }>('GET', '/v1/captain/machines')).items.map(({ ip, base }) => [ip, base]),
+    ).toEqual([
       ['127.0.0.1', true],
       [SECOND, false],
     ]);
     await eventually(() => existsSync(join(second, 'data', 'run', 'captain.sock'))).toBe(true);
     // What is one in the fleet stays one; anything else may stand on both.
-    await expect(ask('POST', '/v1/captain/start-services', { service_types: ['acme'] }, join(second, 'data'))).rejects.toThrow('singleton_violation');
+    await expect(ask('POST', '/v1/captain/start-services', { service_types: ['acme'] }, join(second, 'data'))).rejects.toThrow(
+      'singleton_violation',
+    );
     await ask('POST', '/v1/captain/start-services', { service_types: ['web'] }, join(second, 'data'));
     await eventually(async () => (await active('web')).map(({ ip }) => ip).sort()).toEqual(['127.0.0.1', SECOND]);
     // The one here dies: requests go to the other machine.
@@ -182,12 +225,18 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
       expect(await command('approve', `deprovision:${SECOND}`)).toMatchObject({ code: 0 });
       await eventually(() => existsSync(second)).toBe(false);
     });
-    expect([Object.keys(seen), (await instances()).filter(({ ip }) => ip === SECOND), await kv.lrange('captain:provision:order', 0, -1)]).toEqual([['200'], [], ['127.0.0.1']]);
+    expect([
+      Object.keys(seen),
+      (await instances()).filter(({ ip }) => ip === SECOND),
+      await kv.lrange('captain:provision:order', 0, -1),
+    ]).toEqual([['200'], [], ['127.0.0.1']]);
   }, 180_000);
 
   test('SUP-099 an operator ends the machine over its socket, and everything goes', async () => {
     const pids = (await instances()).map(({ pid }) => pid);
     await ask('POST', '/v1/captain/shutdown', { reason: 'done' });
-    await eventually(() => pids.filter(pid => existsSync(`/proc/${pid}`) && !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8')))).toEqual([]);
+    await eventually(() =>
+      pids.filter(pid => existsSync(`/proc/${pid}`) && !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))),
+    ).toEqual([]);
   });
 });

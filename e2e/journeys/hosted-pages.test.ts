@@ -115,7 +115,9 @@ describe(`the hosted pages in a browser, ${split ? 'one process per service' : '
     });
     await page.goto(auth('/sign-in?client_id=console&return_to=/account'));
     await expect
-      .poll(() => page.evaluate(() => [typeof window.platformTestSignUp, typeof window.platformTestSignIn, typeof window.platformTestNavigate]))
+      .poll(() =>
+        page.evaluate(() => [typeof window.platformTestSignUp, typeof window.platformTestSignIn, typeof window.platformTestNavigate]),
+      )
       .toEqual(['function', 'function', 'function']);
     const rejected = await page.evaluate(
       email =>
@@ -128,8 +130,14 @@ describe(`the hosted pages in a browser, ${split ? 'one process per service' : '
     expect(rejected).toBe('refused');
     // The form itself was filled and pressed: it says what went wrong, and has let go of the password.
     await page.getByRole('alert').getByText('Email and password do not match.').waitFor();
-    expect([await page.getByLabel('Email').inputValue(), await page.getByLabel('Password', { exact: true }).inputValue()]).toEqual([JOAN, '']);
-    await page.evaluate(([email, password]) => void window.platformTestSignIn?.({ email: email as string, password: password as string }), [JOAN, PASSWORD]);
+    expect([await page.getByLabel('Email').inputValue(), await page.getByLabel('Password', { exact: true }).inputValue()]).toEqual([
+      JOAN,
+      '',
+    ]);
+    await page.evaluate(
+      ([email, password]) => void window.platformTestSignIn?.({ email: email as string, password: password as string }),
+      [JOAN, PASSWORD],
+    );
     await stepIs(page, 'account');
     const id = heard;
     await page.getByText(JOAN).waitFor();
@@ -150,7 +158,11 @@ describe(`the hosted pages in a browser, ${split ? 'one process per service' : '
     await stepIs(page, 'sign-up');
     await page.evaluate(password => void window.platformTestSignUp?.({ email: 'ida@example.org', password }), OTHER);
     await stepIs(page, 'verify-email');
-    const told = (await seen.saying(OTHER)).map(({ method, url, body }) => [method, url.pathname, (JSON.parse(body) as { email: string }).email]);
+    const told = (await seen.saying(OTHER)).map(({ method, url, body }) => [
+      method,
+      url.pathname,
+      (JSON.parse(body) as { email: string }).email,
+    ]);
     expect(told).toEqual([['POST', '/v1/sign-up', 'ida@example.org']]);
     await other.close();
   });

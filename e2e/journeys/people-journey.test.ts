@@ -112,7 +112,9 @@ describe(`somebody opens an account and keeps it, ${split ? 'one process per ser
     expect(cookie).toBeDefined();
     for (const { url } of await witness.saying(cookie?.value as string)) expect(url.origin).toBe(platform.ready.auth);
     const callbacks = witness.seen.filter(({ url }) => url.pathname === '/auth/callback');
-    expect(callbacks.map(({ method, url, body }) => [method, url.origin, [...url.searchParams.keys()].sort(), body])).toEqual([['GET', platform.ready.gateway, ['code', 'iss', 'state'], '']]);
+    expect(callbacks.map(({ method, url, body }) => [method, url.origin, [...url.searchParams.keys()].sort(), body])).toEqual([
+      ['GET', platform.ready.gateway, ['code', 'iss', 'state'], ''],
+    ]);
   });
 
   test('4 SGN-044 SGN-045 SGN-048 SGN-049 the password was in its control and one body; the session is a cookie no script reads; nothing durable is kept', async () => {
@@ -125,7 +127,13 @@ describe(`somebody opens an account and keeps it, ${split ? 'one process per ser
     await grace.getByText(GRACE).waitFor();
     await shot(grace, 'account');
     const kept = await witness.kept(grace);
-    expect(kept).toMatchObject({ local: {}, session: { 'platform.correlation': expect.stringMatching(/^sgn-[0-9a-f-]{36}$/) }, databases: 0, caches: 0, readableCookies: '' });
+    expect(kept).toMatchObject({
+      local: {},
+      session: { 'platform.correlation': expect.stringMatching(/^sgn-[0-9a-f-]{36}$/) },
+      databases: 0,
+      caches: 0,
+      readableCookies: '',
+    });
     expect(Object.keys(kept.session)).toEqual(['platform.correlation']);
     expect(JSON.stringify(kept)).not.toContain(PASSWORD);
     const cookies = (await witness.cookies()).filter(({ domain }) => domain === new URL(platform.ready.auth).hostname);
@@ -219,7 +227,9 @@ describe(`somebody opens an account and keeps it, ${split ? 'one process per ser
     await page.getByText('You can sign in with it now.').waitFor();
     // The token stood behind #: the one body that used it is all that was ever sent of it.
     const token = new URL(link).hash.slice('#token='.length);
-    expect((await seen.saying(token)).map(({ method, url, body }) => [method, url.href, body.includes(token)])).toEqual([['POST', auth('/v1/password/reset'), true]]);
+    expect((await seen.saying(token)).map(({ method, url, body }) => [method, url.href, body.includes(token)])).toEqual([
+      ['POST', auth('/v1/password/reset'), true],
+    ]);
     await grace.goto(auth('/account'));
     await stepIs(grace, 'sign-in');
     await signIn(page, PASSWORD);

@@ -45,16 +45,32 @@ describe(`staff at work, ${split ? 'one process per service' : 'all in one proce
   }, 60_000);
 
   /** As the page of an application asks its gateway. */
-  const ask = (page: Page, gateway: string, method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Answer> =>
+  const ask = (
+    page: Page,
+    gateway: string,
+    method: string,
+    path: string,
+    body?: object,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> =>
     page.evaluate(
       async ([url, init]) => {
         const response = await fetch(url as string, init as RequestInit);
         const text = await response.text();
         return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) };
       },
-      [gateway + path, { method, credentials: 'include', headers: { 'content-type': 'application/json', 'x-bff-csrf': csrf, ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) }] as const,
+      [
+        gateway + path,
+        {
+          method,
+          credentials: 'include',
+          headers: { 'content-type': 'application/json', 'x-bff-csrf': csrf, ...headers },
+          ...(body ? { body: JSON.stringify(body) } : {}),
+        },
+      ] as const,
     );
-  const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) => ask(ada, platform.ready.gateway, method, path, body, headers);
+  const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    ask(ada, platform.ready.gateway, method, path, body, headers);
   const auth = () => `https://auth.prod.harbour.localhost:${new URL(platform.ready.gateway).port}`;
   /** What the customer would be sent: the gateway tells nobody, and its key lies beside the data in development. */
   const requestOf = async (id: string): Promise<string> => {
@@ -97,17 +113,32 @@ describe(`staff at work, ${split ? 'one process per service' : 'all in one proce
     const event = { event_type: 'platform:desk:note:added', stream_family: 'desk', payload: { text: 'hello' } };
     const produced = await call('POST', '/bff/action/bus:produce', { params: event, target_env_id: env });
     expect([produced.status, produced.body]).toEqual([200, { message_id: expect.any(String), stream: expect.stringContaining(env) }]);
-    const foreign = await call('POST', '/bff/action/bus:produce', { params: { ...event, event_type: 'acme:desk:note:added' }, target_env_id: env });
+    const foreign = await call('POST', '/bff/action/bus:produce', {
+      params: { ...event, event_type: 'acme:desk:note:added' },
+      target_env_id: env,
+    });
     expect([foreign.status, foreign.body['code']]).toEqual([403, 'event_ownership']);
   });
 
   test('4 GWY-036 GWY-038 a customer is asked at the own identity service, and the gateway asks with its key', async () => {
     const userId = await openAccount(platform.ready.data_dir, CUSTOMER, PASSWORD, env);
-    await inDatabaseOf(platform.ready.data_dir, 'auth', sql => sql`insert into user_roles ${sql({ env_id: env, user_id: userId, role: 'platform:env:viewer' })}`);
+    await inDatabaseOf(
+      platform.ready.data_dir,
+      'auth',
+      sql => sql`insert into user_roles ${sql({ env_id: env, user_id: userId, role: 'platform:env:viewer' })}`,
+    );
     const nobody = await call('POST', '/delegate/start', { env_id: env, login_hint: 'nobody@example.org' });
     expect([nobody.status, nobody.body['code']]).toEqual([404, 'customer_not_found']);
-    const started = await call('POST', '/delegate/start', { env_id: env, login_hint: CUSTOMER, scope: 'sys:read', binding_message: 'Order 4711' });
-    expect([started.status, started.body]).toEqual([202, { delegation_id: expect.any(String), state: 'started', expires_in: expect.any(Number), interval: 5 }]);
+    const started = await call('POST', '/delegate/start', {
+      env_id: env,
+      login_hint: CUSTOMER,
+      scope: 'sys:read',
+      binding_message: 'Order 4711',
+    });
+    expect([started.status, started.body]).toEqual([
+      202,
+      { delegation_id: expect.any(String), state: 'started', expires_in: expect.any(Number), interval: 5 },
+    ]);
     const id = String(started.body['delegation_id']);
     const state = async () => (await call('GET', `/delegate/status?delegation_id=${id}`)).body['state'];
     const asCustomer = () => call('GET', '/proxy/sys/v1/o', undefined, { 'x-bff-delegation-id': id });
@@ -126,9 +157,15 @@ describe(`staff at work, ${split ? 'one process per service' : 'all in one proce
     await customer.locator('button[value=approve]:visible').click();
     await expect.poll(state).toBe('approved');
     const status = await call('GET', `/delegate/status?delegation_id=${id}`);
-    expect(status.body).toMatchObject({ customer: { user_id: userId, env_id: env }, token: { present: true, scope: 'openid sys:read', jkt: expect.any(String) } });
+    expect(status.body).toMatchObject({
+      customer: { user_id: userId, env_id: env },
+      token: { present: true, scope: 'openid sys:read', jkt: expect.any(String) },
+    });
     const reached = await asCustomer();
-    expect([reached.status, (reached.body['items'] as { org_id: string }[] | undefined)?.map(({ org_id }) => org_id)]).toEqual([200, expect.any(Array)]);
+    expect([reached.status, (reached.body['items'] as { org_id: string }[] | undefined)?.map(({ org_id }) => org_id)]).toEqual([
+      200,
+      expect.any(Array),
+    ]);
   });
 
   test("5 GWY-025 GWY-065 people sign in to a tenant's application through its gateway, and reach what it lists", async () => {
@@ -136,7 +173,16 @@ describe(`staff at work, ${split ? 'one process per service' : 'all in one proce
     const made = await call(
       'POST',
       `/proxy/sys/v1/env/${env}/applications`,
-      { app_id: 'shop', slug: 'shop', name: 'Shop', auth_mode: 'open', allow_signup: true, oauth_client_id: clientId, service_whitelist: ['bus'], scope_whitelist: ['bus:read'] },
+      {
+        app_id: 'shop',
+        slug: 'shop',
+        name: 'Shop',
+        auth_mode: 'open',
+        allow_signup: true,
+        oauth_client_id: clientId,
+        service_whitelist: ['bus'],
+        scope_whitelist: ['bus:read'],
+      },
       inEnv(),
     );
     expect([made.status, made.body['code']]).toEqual([201, undefined]);

@@ -219,7 +219,9 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
 
   test('CON-026 every call to the registry on the way went through the proxy, and each kind was among them', async () => {
     const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-    const calls = (await witness.saying('/proxy/sys/')).filter(({ method, url }) => method !== 'OPTIONS' && url.pathname.startsWith('/proxy/sys/'));
+    const calls = (await witness.saying('/proxy/sys/')).filter(
+      ({ method, url }) => method !== 'OPTIONS' && url.pathname.startsWith('/proxy/sys/'),
+    );
     const kinds = new Set(
       calls.map(
         ({ method, url }) =>
@@ -259,11 +261,17 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
       ]),
     );
     // Never by another way: not at the registry's own host, not at the ingress.
-    const elsewhere = witness.seen.filter(({ url }) => url.hostname.startsWith('sys.') || (/^\/v1\/(o|e|org|env|bootstrap|audit)\b/.test(url.pathname) && !url.hostname.startsWith('auth.')));
+    const elsewhere = witness.seen.filter(
+      ({ url }) =>
+        url.hostname.startsWith('sys.') ||
+        (/^\/v1\/(o|e|org|env|bootstrap|audit)\b/.test(url.pathname) && !url.hostname.startsWith('auth.')),
+    );
     expect(elsewhere.map(({ url }) => url.href)).toEqual([]);
   });
 
-  test('STA-004 CON-038 services tell of their requests, and the page shows them when the minute is over', { timeout: 150_000 }, async () => {
+  test('STA-004 CON-038 services tell of their requests, and the page shows them when the minute is over', {
+    timeout: 150_000,
+  }, async () => {
     // The page is not reloaded: the snapshot of the minute moves it.
     await traffic.getByRole('row').filter({ hasText: 'sys' }).waitFor({ timeout: 130_000 });
     await shoot(traffic, 'stat-traffic');

@@ -70,13 +70,23 @@ describe('what a person decides about applications', () => {
     // The application's host is nowhere; what counts is where the browser was sent.
     const home = page.waitForRequest(request => request.url().startsWith(REDIRECT));
     await pressed('approve');
-    expect(Object.fromEntries(new URL((await home).url()).searchParams)).toMatchObject({ state: 's1', code: expect.any(String), iss: platform.ready.auth });
+    expect(Object.fromEntries(new URL((await home).url()).searchParams)).toMatchObject({
+      state: 's1',
+      code: expect.any(String),
+      iss: platform.ready.auth,
+    });
     // The protocol interrupts for a page and is continued by it; everything else a page asks for is under /v1.
     expect(called).toContain('POST /oauth/authorize/continue');
     expect(called.filter(call => /^GET \/oauth\/authorize\/[\w-]+$/.test(call))).toHaveLength(2);
-    expect(called.filter(call => !/^(GET \/(sign-in|consent|signin-assets\/[\w.-]+)|(GET|POST) \/(v1|oauth)\/[\w/-]+)$/.test(call))).toEqual([]);
+    expect(
+      called.filter(call => !/^(GET \/(sign-in|consent|signin-assets\/[\w.-]+)|(GET|POST) \/(v1|oauth)\/[\w/-]+)$/.test(call)),
+    ).toEqual([]);
     page.removeAllListeners('request');
-    const kept = await inDatabaseOf(platform.dataDir, 'auth', sql => sql<{ account_ids: string[] }[]>`select account_ids from consents where client_id = ${application.clientId}`);
+    const kept = await inDatabaseOf(
+      platform.dataDir,
+      'auth',
+      sql => sql<{ account_ids: string[] }[]>`select account_ids from consents where client_id = ${application.clientId}`,
+    );
     expect(kept.map(({ account_ids }) => account_ids)).toEqual([['a0', 'a2']]);
   }, 60_000);
 

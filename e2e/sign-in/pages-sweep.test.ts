@@ -24,7 +24,10 @@ interface Face {
 
 /** Every step, and the faces it has besides the first. */
 const STRANGER: readonly Face[] = [
-  ...ROUTED.filter(step => !['consent', 'device', 'ciba', 'account', 'account/mfa'].includes(step)).map(step => ({ name: step, path: `/${step}?${CONTEXT}` })),
+  ...ROUTED.filter(step => !['consent', 'device', 'ciba', 'account', 'account/mfa'].includes(step)).map(step => ({
+    name: step,
+    path: `/${step}?${CONTEXT}`,
+  })),
   { name: 'not-found', path: '/nowhere' },
   { name: 'sign-up closed', path: '/sign-up' },
   { name: 'error named', path: '/error?error=invalid_request&correlation_id=auth-1' },
@@ -75,7 +78,13 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
   const auth = (path: string) => new URL(path, platform.ready.auth).href;
   const open = async () => {
     const page = await (await browser.newContext()).newPage();
-    page.on('console', message => ['error', 'warning'].includes(message.type()) && !EXPECTED.test(`${message.text()} ${page.url()}`) && complaints.push(`${page.url()}: ${message.text()}`));
+    page.on(
+      'console',
+      message =>
+        ['error', 'warning'].includes(message.type()) &&
+        !EXPECTED.test(`${message.text()} ${page.url()}`) &&
+        complaints.push(`${page.url()}: ${message.text()}`),
+    );
     page.on('pageerror', error => complaints.push(`${page.url()}: ${error.message}`));
     return page;
   };
@@ -118,7 +127,11 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
       await page.goto(application.authorizeUrl({ ui_locales: locale, prompt: 'consent' }));
       await loaded(page);
       found.push(...(await lookAt(page, 'consent', locale)));
-      const { auth_req_id = '' } = await application.post('/oauth/bc-authorize', { scope: 'openid', login_hint: EMAIL, binding_message: 'Order 4711' });
+      const { auth_req_id = '' } = await application.post('/oauth/bc-authorize', {
+        scope: 'openid',
+        login_hint: EMAIL,
+        binding_message: 'Order 4711',
+      });
       await page.goto(inLanguage(`/ciba?${new URLSearchParams({ auth_req_id })}`, locale));
       await loaded(page);
       found.push(...(await lookAt(page, 'ciba', locale)));
@@ -156,7 +169,10 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
     expect(await page.locator('html').getAttribute('dir')).toBe('rtl');
     await page.getByRole('link', { name: 'Deutsch' }).click();
     const { pathname, searchParams } = new URL(page.url());
-    expect([pathname, Object.fromEntries(searchParams)]).toEqual(['/sign-in', { client_id: 'console', scope: 'openid', state: 's1', login_hint: 'a@example.org', ui_locales: 'de' }]);
+    expect([pathname, Object.fromEntries(searchParams)]).toEqual([
+      '/sign-in',
+      { client_id: 'console', scope: 'openid', state: 's1', login_hint: 'a@example.org', ui_locales: 'de' },
+    ]);
     await page.getByRole('link', { name: 'Konto anlegen' }).click();
     expect(await page.locator('html').getAttribute('lang')).toBe('de');
     await context.close();

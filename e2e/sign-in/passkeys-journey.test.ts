@@ -81,7 +81,11 @@ describe('a passkey, with an authenticator of the browser', () => {
       await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     }
     await signedInAs();
-    const [used] = await inDatabaseOf(platform.dataDir, 'auth', sql => sql<{ counter: string; used: boolean }[]>`select counter, last_used_at is not null as used from passkeys`);
+    const [used] = await inDatabaseOf(
+      platform.dataDir,
+      'auth',
+      sql => sql<{ counter: string; used: boolean }[]>`select counter, last_used_at is not null as used from passkeys`,
+    );
     expect(used).toMatchObject({ used: true });
     expect(Number(used?.counter)).toBe((await kept())[0]?.signCount);
   }, 60_000);

@@ -50,7 +50,12 @@ describe('somebody lost the phone and gets the account back', () => {
   };
   /** What axe finds on a page of the console, but for the frame around every page. */
   const ofThePage = async (page: Page) => (await axeFindings(page)).filter(finding => !/class="(?:switcher|avatar)"/.test(finding));
-  const state = () => inDatabaseOf(platform.dataDir, 'auth', async sql => (await sql<{ status: string }[]>`select status from account_recoveries order by created_at desc limit 1`)[0]?.status);
+  const state = () =>
+    inDatabaseOf(
+      platform.dataDir,
+      'auth',
+      async sql => (await sql<{ status: string }[]>`select status from account_recoveries order by created_at desc limit 1`)[0]?.status,
+    );
 
   test('1 the way there is on the page that asks for the code; the answer says nothing of the account', async () => {
     await signIn(PASSWORD);
@@ -160,7 +165,10 @@ describe('somebody lost the phone and gets the account back', () => {
     await kay.getByRole('button', { name: 'End the recovery' }).focus();
     await kay.keyboard.press('Enter');
     await kay.getByText('The recovery is ended. Nothing was changed.').waitFor();
-    expect([await state(), await kay.evaluate(() => document.activeElement?.textContent)]).toEqual(['cancelled', 'The recovery is ended. Nothing was changed.']);
+    expect([await state(), await kay.evaluate(() => document.activeElement?.textContent)]).toEqual([
+      'cancelled',
+      'The recovery is ended. Nothing was changed.',
+    ]);
     await kay.reload();
     await kay.locator('[data-factor]').waitFor();
     expect(await kay.locator('[data-recovery]').isVisible()).toBe(false);
@@ -173,7 +181,11 @@ describe('somebody lost the phone and gets the account back', () => {
     page.on('pageerror', error => complaints.push(`${page.url()}: ${error.message}`));
     page.on('console', message => message.type() === 'error' && complaints.push(`${page.url()}: ${message.text()}`));
     await page.route('**/v1/recovery/**', route =>
-      route.fulfill({ json: route.request().url().endsWith('/confirm') ? { needs_approval: true, ready_at: new Date(Date.now() + 86_400_000).toISOString() } : { status: 'ok' } }),
+      route.fulfill({
+        json: route.request().url().endsWith('/confirm')
+          ? { needs_approval: true, ready_at: new Date(Date.now() + 86_400_000).toISOString() }
+          : { status: 'ok' },
+      }),
     );
     for (const locale of ['en', 'ar', 'de'] as const) {
       const open = async (path: string) => {

@@ -37,7 +37,11 @@ describe('single sign-on in a browser', () => {
     await page.getByRole('button', { name: 'Single sign-on' }).click();
     await page.getByText('Single sign-on is not set up here yet.').waitFor();
     const body = { issuer: upstream.issuer, client_id: CLIENT, client_secret: SECRET, label: 'the Guild' };
-    const kept = await operator.fetch(`${platform.ready.gateway}/proxy/auth/v1/admin/sso`, { method: 'PUT', body, headers: { 'x-bff-csrf': operator.csrf, origin: platform.ready.console } });
+    const kept = await operator.fetch(`${platform.ready.gateway}/proxy/auth/v1/admin/sso`, {
+      method: 'PUT',
+      body,
+      headers: { 'x-bff-csrf': operator.csrf, origin: platform.ready.console },
+    });
     expect([kept.status, kept.text]).toEqual([200, expect.not.stringContaining(SECRET)]);
     // Processes hear of it within five seconds.
     await expect

@@ -108,7 +108,10 @@ describe('a wallet in a browser', () => {
   }, 60_000);
 
   test('5 of an account without a password: no form asks for one, and each says what to do', async () => {
-    await world.registry.putRealm({ params: { env_id: envId }, body: { host: HOST, org_id: world.org, wallet_sign_in: 'sign_up', passkeys: true } });
+    await world.registry.putRealm({
+      params: { env_id: envId },
+      body: { host: HOST, org_id: world.org, wallet_sign_in: 'sign_up', passkeys: true },
+    });
     const page = await windowOf(await browser.newContext());
     await page.goto(`${ORIGIN}/wallet?return_to=/account`);
     await page.getByRole('button', { name: 'Connect wallet' }).click();

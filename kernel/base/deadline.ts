@@ -1,6 +1,7 @@
 /**
  * A signal that aborts when its time is up (with a `TimeoutError`) or another one aborts (with that one's reason). `AbortSignal.any` and
- * `.timeout` hold theirs by weak references, which keep all that a call knew until the next full collection; this one is gone with its call.
+ * `.timeout` hold theirs by weak references, which keep all that a call knew until the next full collection; this one is gone with its
+ * call.
  */
 export class Deadline implements Disposable {
   readonly #ended = new AbortController();

@@ -48,7 +48,10 @@ export const KERNEL_PROBLEMS = {
 export type KernelProblemCode = keyof typeof KERNEL_PROBLEMS;
 
 /** A kernel problem; the service that answers puts its own name into `type`. */
-export function kernelProblem(code: KernelProblemCode, more: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> } = {}): ProblemError {
+export function kernelProblem(
+  code: KernelProblemCode,
+  more: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> } = {},
+): ProblemError {
   const decl = KERNEL_PROBLEMS[code];
   const headers = decl.status === 503 ? { 'retry-after': '2' } : {};
   return new ProblemError('kernel', code, decl, { ...more, headers: { ...headers, ...more.headers } });

@@ -53,7 +53,9 @@ const PolicyChange = Type.Object({
 /** Every service of the platform tells of its own policy sets, as the registry tells of its own and of the platform's (G-K-10, F-26). */
 function withPolicyEvent({ id, vertical = 'platform' }: AnyContract['base'], events: AnyContract['events']): Manifest['events'] {
   const name = policyEvent(id);
-  return vertical !== 'platform' || name in events ? events : { ...events, [name]: { title: 'A policy set of this service changed', payload: PolicyChange, family: 'policy' } };
+  return vertical !== 'platform' || name in events
+    ? events
+    : { ...events, [name]: { title: 'A policy set of this service changed', payload: PolicyChange, family: 'policy' } };
 }
 
 /** The event that tells of a service's own policy sets. */
@@ -62,5 +64,16 @@ export const policyEvent = (service: string): string => `platform:${service}:pol
 /** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */
 function withWorkPage({ jobs = {}, tasks = {}, pages = {} }: AnyContract['base']): Manifest['pages'] {
   if ('work' in pages || Object.keys(jobs).length + Object.keys(tasks).length === 0) return pages;
-  return { ...pages, work: { kind: 'work', title: 'Work', icon: 'clock', description: 'Queues and jobs of this service', scope: 'platform', nav: 900, refresh: 10 } };
+  return {
+    ...pages,
+    work: {
+      kind: 'work',
+      title: 'Work',
+      icon: 'clock',
+      description: 'Queues and jobs of this service',
+      scope: 'platform',
+      nav: 900,
+      refresh: 10,
+    },
+  };
 }

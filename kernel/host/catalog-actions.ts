@@ -13,15 +13,30 @@ export function catalogActions(manifest: Manifest): readonly CatalogAction[] {
 }
 
 function read(manifest: Manifest) {
-  const declared = Object.entries(manifest.actions).map(([action, { title, grants, principals }]) => ({ action, title, grants, principals }));
+  const declared = Object.entries(manifest.actions).map(([action, { title, grants, principals }]) => ({
+    action,
+    title,
+    grants,
+    principals,
+  }));
   const policy = [
     { action: `${manifest.id}:metrics:read`, title: `See figures of ${manifest.title}`, grants: undefined, principals: undefined },
     { action: `${manifest.id}:policy:read`, title: `Read policies of ${manifest.title}`, grants: undefined, principals: undefined },
     { action: `${manifest.id}:policy:admin`, title: `Change policies of ${manifest.title}`, grants: undefined, principals: undefined },
     ...('work' in manifest.pages
       ? [
-          { action: `${manifest.id}:work:read`, title: `See queues and jobs of ${manifest.title}`, grants: undefined, principals: undefined },
-          { action: `${manifest.id}:work:admin`, title: `Run jobs and replay tasks of ${manifest.title}`, grants: undefined, principals: undefined },
+          {
+            action: `${manifest.id}:work:read`,
+            title: `See queues and jobs of ${manifest.title}`,
+            grants: undefined,
+            principals: undefined,
+          },
+          {
+            action: `${manifest.id}:work:admin`,
+            title: `Run jobs and replay tasks of ${manifest.title}`,
+            grants: undefined,
+            principals: undefined,
+          },
         ]
       : []),
   ].filter(({ action }) => !(action in manifest.actions));

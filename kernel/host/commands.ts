@@ -23,7 +23,8 @@ export const commands: Readonly<Record<string, Command>> = {
     const findings = checkManifest(manifest, await platformManifests());
     for (const finding of findings) out(formatFinding(finding));
     if (findings.some(({ id }) => id.startsWith('E'))) process.exitCode = 1;
-    else out(`${manifest.id}: ${Object.keys(manifest.routes).length} routes, ${Object.keys(manifest.events).length} events, nothing to mend`);
+    else
+      out(`${manifest.id}: ${Object.keys(manifest.routes).length} routes, ${Object.keys(manifest.events).length} events, nothing to mend`);
   },
 
   manifest: async ([directory = '.']) => {
@@ -42,7 +43,9 @@ export const commands: Readonly<Record<string, Command>> = {
       if (only !== undefined && only !== id) continue;
       print(id, manifest.config);
       for (const { variable, description } of explainKeys(manifest))
-        out(`${id.padEnd(8)} ${variable.padEnd(36)} ${(process.env[variable] ? '[secret]' : '').padEnd(28)} ${(process.env[variable] ? 'environment' : 'unset').padEnd(12)} ${description}`);
+        out(
+          `${id.padEnd(8)} ${variable.padEnd(36)} ${(process.env[variable] ? '[secret]' : '').padEnd(28)} ${(process.env[variable] ? 'environment' : 'unset').padEnd(12)} ${description}`,
+        );
     }
   },
 

@@ -138,7 +138,10 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   const { platform, others, verticals } = await readAll({ ...options, services: options.join?.fleet_services ?? options.services }, failed);
   refuseUnknownSettings(options.shipped ?? {}, [...platform, ...others]);
   const firstPassword = options.join ? undefined : prepareBootstrapPassword(dataDir);
-  const environment = { PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`, ...options.environment };
+  const environment = {
+    PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF: `file://${join(dataDir, 'keys', BOOTSTRAP_PASSWORD)}`,
+    ...options.environment,
+  };
   const settings = readAllSettings([...platform, ...verticals], { environment, production: options.production });
   // After everything that can be refused without them: what a refused start opened would have to be closed again.
   const { anchors, stores, enrollment } = authority ? await openGround(owned, options, authority) : await joinGround(owned, options);
@@ -160,7 +163,9 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
     orphanMs: options.orphanMs,
     ...(options.backends ? { backends: options.backends } : {}),
     manifests: platform.map(({ manifest }) => manifest),
-    enrollment: enrollment(inside.flatMap(({ manifest: { id, workloads } }) => [id, ...Object.keys(workloads).map(name => `${id}-${name}`)])),
+    enrollment: enrollment(
+      inside.flatMap(({ manifest: { id, workloads } }) => [id, ...Object.keys(workloads).map(name => `${id}-${name}`)]),
+    ),
   };
   progress('Preparing databases');
   for (const { manifest } of [...platform, ...verticals]) await stores.ensureService(manifest.id);
@@ -183,7 +188,9 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   await machine.boot(progress);
   if (!options.trustVerticals) {
     const start = async (plugin: FoundPlugin) => machine.add(verticalService(plugin));
-    owned.own(new PluginWatch({ directories: options.pluginDirs, known: [...platform, ...verticals], failed, start, log: host.log, progress }));
+    owned.own(
+      new PluginWatch({ directories: options.pluginDirs, known: [...platform, ...verticals], failed, start, log: host.log, progress }),
+    );
   }
   for (const { plugin, reason } of failed) progress(`! ${plugin} is not running: ${reason}`);
 
@@ -192,18 +199,26 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   const plugins = [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id));
   const ready = readyLine(options, base.build, plugins);
   const email = options.environment['PLATFORM_AUTH_BOOTSTRAP_EMAIL'] ?? `admin@ops.sys.${domain}`;
-  const firstStart = firstPassword === undefined ? undefined : { email, password: firstPassword, steps: options.production ? [] : firstSteps(platform, ready) };
+  const firstStart =
+    firstPassword === undefined
+      ? undefined
+      : { email, password: firstPassword, steps: options.production ? [] : firstSteps(platform, ready) };
   return { main, machine, failed, firstStart, ready };
 }
 
 /** What runs in the host's own process: all of the platform, or with a process for each service only who watches over them. */
-function insideOf({ split, join, trustVerticals }: HostOptions, { platform, verticals }: { platform: readonly FoundPlugin[]; verticals: readonly FoundPlugin[] }): readonly FoundPlugin[] {
+function insideOf(
+  { split, join, trustVerticals }: HostOptions,
+  { platform, verticals }: { platform: readonly FoundPlugin[]; verticals: readonly FoundPlugin[] },
+): readonly FoundPlugin[] {
   const ours = split || join ? platform.filter(({ manifest }) => manifest.capabilities.includes('processes')) : platform;
   return trustVerticals && !split ? [...ours, ...verticals] : ours;
 }
 
 function firstSteps(platform: readonly FoundPlugin[], { console }: ReadyLine): FirstStart['steps'] {
-  return platform.flatMap(({ manifest: { id, firstSteps: step } }) => (step ? [{ text: step.text, url: `${console}/#/${id}/${step.page}?env=${SYSTEM.envId}` }] : []));
+  return platform.flatMap(({ manifest: { id, firstSteps: step } }) =>
+    step ? [{ text: step.text, url: `${console}/#/${id}/${step.page}?env=${SYSTEM.envId}` }] : [],
+  );
 }
 
 function readyLine({ domain, edgePort, dataDir }: HostOptions, build: string, plugins: readonly string[]): ReadyLine {

@@ -28,14 +28,24 @@ beforeAll(async () => {
   stores = await openTestStores();
   host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stores, stubs: { bus: streams.stub as never } });
   const { host: address, port, database } = stores.stores.database;
-  const leaf = await stores.authority.classical.issue({ commonName: 'svc.probe', names: ['uri:urn:platform:workload:probe'], usages: ['client'], days: 1 });
+  const leaf = await stores.authority.classical.issue({
+    commonName: 'svc.probe',
+    names: ['uri:urn:platform:workload:probe'],
+    usages: ['client'],
+    days: 1,
+  });
   pool = new PostgresPool({
     host: address,
     port,
     database,
     schema: schemaOf('probe'),
     user: roleOf('probe'),
-    ssl: { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' },
+    ssl: {
+      ca: stores.authority.classical.files.rootCertificate,
+      cert: leaf.chain,
+      key: leaf.key as string,
+      servername: 'postgres.platform.internal',
+    },
   });
 });
 afterAll(async () => {
@@ -70,9 +80,21 @@ describe('a plugin that is wrong does not start, says why, and leaves the others
         throw new Error('no good');
       },
     ],
-    ['a route has no handler', 'probe failed to set up: probe declares the route greet and gives it no handler', behaviour => void delete behaviour['routes']?.['greet']],
-    ['a job has no work', 'probe failed to start: probe declares the job count and gives it no work', behaviour => void delete behaviour['jobs']?.['count']],
-    ['a subscription has no handler', 'probe failed to start: probe consumes heard and gives it no handler', behaviour => void delete behaviour['on']?.['heard']],
+    [
+      'a route has no handler',
+      'probe failed to set up: probe declares the route greet and gives it no handler',
+      behaviour => void delete behaviour['routes']?.['greet'],
+    ],
+    [
+      'a job has no work',
+      'probe failed to start: probe declares the job count and gives it no work',
+      behaviour => void delete behaviour['jobs']?.['count'],
+    ],
+    [
+      'a subscription has no handler',
+      'probe failed to start: probe consumes heard and gives it no handler',
+      behaviour => void delete behaviour['on']?.['heard'],
+    ],
     [
       'it is never ready',
       'probe failed to start: not today',
@@ -97,7 +119,12 @@ describe('a plugin folder', () => {
     for (const [file, text] of Object.entries(files)) writeFileSync(join(root, name, file), text);
     return join(root, name);
   };
-  const described = JSON.stringify({ name: 'x', version: '1.2.3', type: 'module', platform: { contract: 'contract.js', plugin: 'plugin.js' } });
+  const described = JSON.stringify({
+    name: 'x',
+    version: '1.2.3',
+    type: 'module',
+    platform: { contract: 'contract.js', plugin: 'plugin.js' },
+  });
   const contract = `export const it = { base: { id: 'tiny', title: 'Tiny', vertical: 'lab', placement: { tier: 50 } }, actions: {}, problems: {}, events: {}, routes: {} };`;
 
   test('is found by its entry, alone or below a parent; others are passed over', () => {
@@ -109,7 +136,9 @@ describe('a plugin folder', () => {
 
   test('is refused with what is wrong with it: no entry, no contract, another contract than was checked, an undeclared call', async () => {
     await expect(readPlugin(folder('bare', { 'package.json': '{}' }))).rejects.toThrow('has no "platform"');
-    await expect(readPlugin(folder('empty', { 'package.json': described, 'contract.js': 'export const other = 1;' }))).rejects.toThrow('exports no contract');
+    await expect(readPlugin(folder('empty', { 'package.json': described, 'contract.js': 'export const other = 1;' }))).rejects.toThrow(
+      'exports no contract',
+    );
     const drifting = await readPlugin(
       folder('drift', {
         'package.json': described,
@@ -127,9 +156,13 @@ describe('a plugin folder', () => {
       }),
     );
     await expect(importPlugin(calling)).rejects.toThrow('E022 tiny: calls auth');
-    const throwing = await readPlugin(folder('throws', { 'package.json': described, 'contract.js': contract, 'plugin.js': `throw new Error('at load');` }));
+    const throwing = await readPlugin(
+      folder('throws', { 'package.json': described, 'contract.js': contract, 'plugin.js': `throw new Error('at load');` }),
+    );
     await expect(importPlugin(throwing)).rejects.toThrow('at load');
-    const nothing = await readPlugin(folder('nothing', { 'package.json': described, 'contract.js': contract, 'plugin.js': 'export const x = 1;' }));
+    const nothing = await readPlugin(
+      folder('nothing', { 'package.json': described, 'contract.js': contract, 'plugin.js': 'export const x = 1;' }),
+    );
     await expect(importPlugin(nothing)).rejects.toThrow('no default export');
   });
 });
@@ -140,7 +173,9 @@ describe('a consumed event', () => {
   test('is handled once, under its correlation id, and acknowledged; others of the family are acknowledged unread', async () => {
     world.heard.length = 0;
     expect(await streams.settled(streams.push('sys', { ...event, event_type: 'platform:sys:env:created' }))).toMatchObject({ how: 'ack' });
-    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'once', correlation_id: 'click-5' }))).toMatchObject({ how: 'ack' });
+    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'once', correlation_id: 'click-5' }))).toMatchObject({
+      how: 'ack',
+    });
     expect(world.heard).toEqual([{ event: 'platform:sys:org:created', attempt: 1, correlationId: 'click-5' }]);
   });
 
@@ -172,7 +207,9 @@ describe('a consumed event', () => {
     };
     expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'single' }))).toMatchObject({ how: 'nack' });
     expect(await effects()).toHaveLength(1);
-    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'single', delivery_count: 2 }))).toMatchObject({ how: 'ack' });
+    expect(await streams.settled(streams.push('sys', { ...event, idempotency_key: 'single', delivery_count: 2 }))).toMatchObject({
+      how: 'ack',
+    });
     expect(await effects()).toHaveLength(1);
     let reason: unknown;
     world.onHeard = async db => {
@@ -251,7 +288,14 @@ describe('a job', () => {
       for (const { pid } of await holders()) await pool.raw`select pg_terminate_backend(${pid})`;
       await eventually(async () => (await holders()).length).toBe(0);
     };
-    await using _ = new JobRunner({ service: 'cut', worker: 'test', clock, pool, log, jobs: [{ name: 'long', summary: 'Lasts', every: '1m', runs: 'fleet', work: cut }] });
+    await using _ = new JobRunner({
+      service: 'cut',
+      worker: 'test',
+      clock,
+      pool,
+      log,
+      jobs: [{ name: 'long', summary: 'Lasts', every: '1m', runs: 'fleet', work: cut }],
+    });
     await clock.advance('1m');
     await clock.advance('1m');
     expect(runs).toEqual(['run', 'run']);
@@ -298,7 +342,12 @@ test('F-03 a service that was given up on is said by the health of every process
 test('draining refuses new work with 503 and Retry-After while probes still answer', async () => {
   await host.process.drain();
   const answer = await host.fetch('/v1/greet');
-  expect([answer.status, answer.json['code'], answer.headers['retry-after'], answer.headers['connection']]).toEqual([503, 'draining', '2', 'close']);
+  expect([answer.status, answer.json['code'], answer.headers['retry-after'], answer.headers['connection']]).toEqual([
+    503,
+    'draining',
+    '2',
+    'close',
+  ]);
   expect((await host.fetch('/v1/health')).status).toBe(200);
   const readiness = await host.fetch('/v1/readiness');
   expect([readiness.status, readiness.json['status']]).toEqual([503, 'not_ready']);

@@ -4,7 +4,10 @@ import { actionKey } from '../identity/tokens/scope-name.ts';
 
 const PARAMETER = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** Routes that a service offers as actions of operators, as the registry keeps them (G-BFF-06): what a caller gives is the path's, the query's and the body's members together. */
+/**
+ * Routes that a service offers as actions of operators, as the registry keeps them (G-BFF-06): what a caller gives is the path's, the
+ * query's and the body's members together.
+ */
 export function operatorActions({ id, vertical, routes }: Manifest): object[] {
   return Object.entries(routes).flatMap(([name, { door, method, path, options }]) => {
     if (door !== 'request' || options.dispatch !== true || typeof options.gate !== 'string') return [];
@@ -12,10 +15,24 @@ export function operatorActions({ id, vertical, routes }: Manifest): object[] {
     const inPath = [...path.matchAll(PARAMETER)].map(([, parameter]) => parameter as string);
     const params_schema = {
       type: 'object',
-      properties: { ...options.query, ...body?.properties, ...Object.fromEntries(inPath.map(parameter => [parameter, { type: 'string', minLength: 1, maxLength: 300 }])) },
+      properties: {
+        ...options.query,
+        ...body?.properties,
+        ...Object.fromEntries(inPath.map(parameter => [parameter, { type: 'string', minLength: 1, maxLength: 300 }])),
+      },
       required: [...new Set([...inPath, ...(body?.required ?? [])])],
       additionalProperties: false,
     };
-    return [{ action: `${id}:${name}`, service: id, method, path, params_schema, policy_action: actionKey(vertical, options.gate), target_env: true }];
+    return [
+      {
+        action: `${id}:${name}`,
+        service: id,
+        method,
+        path,
+        params_schema,
+        policy_action: actionKey(vertical, options.gate),
+        target_env: true,
+      },
+    ];
   });
 }

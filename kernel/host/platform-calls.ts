@@ -19,13 +19,19 @@ import { operatorActions } from './operator-actions.ts';
  */
 
 type Route = { readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'; readonly path: string };
-const ask = (caller: ServiceCaller, workload: Workload, service: string, name: string, route: Route, input: CallInput) => caller.call(workload, { service, name, route, problems: {} }, input);
+const ask = (caller: ServiceCaller, workload: Workload, service: string, name: string, route: Route, input: CallInput) =>
+  caller.call(workload, { service, name, route, problems: {} }, input);
 
 /** The identity service: keys, live scopes, workloads of verticals. */
 export function identityCalls(caller: ServiceCaller, workload: Workload) {
   return {
     jwks: async (pools: BackendPools) => {
-      const response = await pools.request(workload, 'auth', { method: 'GET', path: '/.well-known/jwks.json', headers: { accept: 'application/json' }, timeoutMs: 5_000 });
+      const response = await pools.request(workload, 'auth', {
+        method: 'GET',
+        path: '/.well-known/jwks.json',
+        headers: { accept: 'application/json' },
+        timeoutMs: 5_000,
+      });
       if (response.statusCode !== 200) {
         await response.body.dump();
         throw kernelProblem('not_ready', { detail: 'The key set is not to be had.' });
@@ -33,14 +39,28 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
       return (await response.body.json()) as { keys: JsonWebKey[] };
     },
     personScopes: async (userId: string, envId: string) => {
-      const answer = (await ask(caller, workload, 'auth', 'userScopes', { method: 'GET', path: '/v1/admin/users/{user_id}/scopes' }, { params: { user_id: userId }, query: { env_id: envId } })) as {
+      const answer = (await ask(
+        caller,
+        workload,
+        'auth',
+        'userScopes',
+        { method: 'GET', path: '/v1/admin/users/{user_id}/scopes' },
+        { params: { user_id: userId }, query: { env_id: envId } },
+      )) as {
         scopes: string[];
       };
       return answer.scopes;
     },
     workload: async (name: string) => {
       try {
-        return (await ask(caller, workload, 'auth', 'getWorkload', { method: 'GET', path: '/v1/admin/workloads/{name}' }, { params: { name } })) as { vertical: string; scopes: string[] };
+        return (await ask(
+          caller,
+          workload,
+          'auth',
+          'getWorkload',
+          { method: 'GET', path: '/v1/admin/workloads/{name}' },
+          { params: { name } },
+        )) as { vertical: string; scopes: string[] };
       } catch (error) {
         if (isProblem(error) && error.status === 404) return undefined;
         throw error;
@@ -49,7 +69,14 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
     /** The environment that signs in on a host. */
     issuer: async (host: string) => {
       try {
-        const answer = await ask(caller, workload, 'auth', 'issuerOn', { method: 'GET', path: '/v1/admin/issuers/{host}' }, { params: { host } });
+        const answer = await ask(
+          caller,
+          workload,
+          'auth',
+          'issuerOn',
+          { method: 'GET', path: '/v1/admin/issuers/{host}' },
+          { params: { host } },
+        );
         return (answer as { env_id: string }).env_id;
       } catch (error) {
         if (isProblem(error) && error.status === 404) return undefined;
@@ -75,7 +102,14 @@ export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPor
 /** The registry's word for the state of an environment. */
 export function environmentState(caller: ServiceCaller, workload: Workload) {
   return async (envId: string): Promise<EnvironmentState> => {
-    const answer = await ask(caller, workload, 'sys', 'environmentState', { method: 'GET', path: '/v1/internal/environments/{env_id}/state' }, { params: { env_id: envId } });
+    const answer = await ask(
+      caller,
+      workload,
+      'sys',
+      'environmentState',
+      { method: 'GET', path: '/v1/internal/environments/{env_id}/state' },
+      { params: { env_id: envId } },
+    );
     return (answer as { state: EnvironmentState }).state;
   };
 }
@@ -84,8 +118,23 @@ export function environmentState(caller: ServiceCaller, workload: Workload) {
 export function deliveryTargets(caller: ServiceCaller, workloadOf: (service: string) => Workload): DeliveryTargets {
   return {
     produceBatch: async (service, events, signal) =>
-      (await ask(caller, workloadOf(service), 'bus', 'produceBatch', { method: 'POST', path: '/v1/produce/batch' }, { body: { events }, signal })) as never,
-    recordAudits: async (service, events, signal) => void (await ask(caller, workloadOf(service), 'sys', 'recordAudits', { method: 'POST', path: '/v1/audit/batch' }, { body: { events }, signal })),
+      (await ask(
+        caller,
+        workloadOf(service),
+        'bus',
+        'produceBatch',
+        { method: 'POST', path: '/v1/produce/batch' },
+        { body: { events }, signal },
+      )) as never,
+    recordAudits: async (service, events, signal) =>
+      void (await ask(
+        caller,
+        workloadOf(service),
+        'sys',
+        'recordAudits',
+        { method: 'POST', path: '/v1/audit/batch' },
+        { body: { events }, signal },
+      )),
   };
 }
 
@@ -94,7 +143,8 @@ export function consumerBus(caller: ServiceCaller, workload: Workload): Consumer
   const call = (name: string, path: string, body: object, signal?: AbortSignal) =>
     ask(caller, workload, 'bus', name, { method: 'POST', path }, { body, ...(signal ? { signal, longPoll: true } : {}) });
   return {
-    consume: async (request, signal) => (await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[]; gaps?: object[] },
+    consume: async (request, signal) =>
+      (await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[]; gaps?: object[] },
     ack: async request => (await call('ack', '/v1/ack', request)) as Lost,
     nack: async request => (await call('nack', '/v1/nack', request)) as Lost,
     extend: async request => (await call('extend', '/v1/extend', request)) as Lost,
@@ -129,11 +179,20 @@ export function registerVertical({
     void (async () => {
       for (let attempt = 0; !signal.aborted; attempt++) {
         try {
-          await ask(caller, workloadOf(speaker), 'sys', 'registerVertical', { method: 'POST', path: '/v1/verticals/register' }, { body: registration(vertical, members) });
+          await ask(
+            caller,
+            workloadOf(speaker),
+            'sys',
+            'registerVertical',
+            { method: 'POST', path: '/v1/verticals/register' },
+            { body: registration(vertical, members) },
+          );
           return;
         } catch (error) {
           log[attempt === 5 ? 'error' : 'debug']({ vertical, err: error }, 'registration failed; trying on');
-          await delay(backoff(attempt, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(() => undefined);
+          await delay(backoff(attempt, { baseMs: 200, capMs: 5_000, jitter: true }), undefined, { signal, ref: false }).catch(
+            () => undefined,
+          );
         }
       }
     })();
@@ -158,8 +217,17 @@ function registration(vertical: string, members: readonly Manifest[]): object {
       stream_families: [...new Set(Object.values(manifest.events).map(({ family }) => family ?? manifest.family))],
     })),
     admin_scopes: actions.filter(({ admin }) => admin).map(({ scope }) => scope),
-    scopes: actions.map(({ scope, service, title, admin, grants, machineOnly }) => ({ scope, service, title, admin, machine_only: machineOnly, ...(grants ? { grants } : {}) })),
-    error_codes: members.flatMap(({ id, problems }) => Object.entries(problems).map(([code, { status, title }]) => ({ service: id, code, status, title }))),
+    scopes: actions.map(({ scope, service, title, admin, grants, machineOnly }) => ({
+      scope,
+      service,
+      title,
+      admin,
+      machine_only: machineOnly,
+      ...(grants ? { grants } : {}),
+    })),
+    error_codes: members.flatMap(({ id, problems }) =>
+      Object.entries(problems).map(([code, { status, title }]) => ({ service: id, code, status, title })),
+    ),
     listings: [],
   };
 }
@@ -167,7 +235,9 @@ function registration(vertical: string, members: readonly Manifest[]): object {
 /** What the console's navigation shows: a record is opened from its row alone. */
 function navigationOf({ pages }: Manifest): object[] {
   return Object.entries(pages).flatMap(([page, { kind, title, icon, nav, scope }], index) =>
-    nav === false || kind === 'record' ? [] : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env', ...(icon ? { icon } : {}) }],
+    nav === false || kind === 'record'
+      ? []
+      : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env', ...(icon ? { icon } : {}) }],
   );
 }
 

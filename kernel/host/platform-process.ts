@@ -131,7 +131,13 @@ export class PlatformProcess implements AsyncDisposable {
 async function startIn(owned: DisposalStack, options: PlatformProcessOptions): Promise<PlatformProcess> {
   const { bootstrap, authority, progress = () => undefined, clock = systemClock } = options;
   const { domain, anchors, pqMode, dataDir, build } = bootstrap;
-  const telemetry = openLog({ level: bootstrap.logLevel, directory: `${dataDir}/logs`, build, pretty: options.pretty ?? false, process: options.processName });
+  const telemetry = openLog({
+    level: bootstrap.logLevel,
+    directory: `${dataDir}/logs`,
+    build,
+    pretty: options.pretty ?? false,
+    process: options.processName,
+  });
   owned.defer(() => telemetry.flush());
   const log = telemetry.logger('kernel');
   owned.own(tolerateAbsence(log));
@@ -142,7 +148,17 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
   const kv = owned.own(await keyValuePort(store));
   const workloads = new Map<string, Workload>();
-  const wired = wire({ bootstrap, clock, log, kv, workloads, environment: options.environment ?? process.env, locals: options.locals ?? new Map(), jwks: options.jwks, issuers: options.issuers });
+  const wired = wire({
+    bootstrap,
+    clock,
+    log,
+    kv,
+    workloads,
+    environment: options.environment ?? process.env,
+    locals: options.locals ?? new Map(),
+    jwks: options.jwks,
+    issuers: options.issuers,
+  });
   const directory = wired.resolve(PARTS.directory);
   await directory.start();
   const revoked = owned.own(wired.resolve(PARTS.revoked));
@@ -153,25 +169,43 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   progress('Preparing identities');
   const mint = mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) });
   const open = (name: string, service: string, extra: readonly string[], kinds: readonly CredentialKind[]) =>
-    Workload.open({ name, directory: `${dataDir}/keys`, anchors, pqMode, kinds, mint, hostnames: [service, ...extra].map(label => platformHost(label, domain)) });
+    Workload.open({
+      name,
+      directory: `${dataDir}/keys`,
+      anchors,
+      pqMode,
+      kinds,
+      mint,
+      hostnames: [service, ...extra].map(label => platformHost(label, domain)),
+    });
   for (const { manifest } of options.services) {
     workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
-    for (const name of Object.keys(manifest.workloads)) workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
+    for (const name of Object.keys(manifest.workloads))
+      workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
   }
   owned.own(
     clock.every(RENEWAL_CHECK_MS, async () => {
       for (const workload of workloads.values())
-        await workload.renewDue(Date.now()).catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
+        await workload
+          .renewDue(Date.now())
+          .catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
     }),
   );
   // A listener whose certificate was revoked shows another one: its own identity still stands.
   const renewed = revoked.onRevoked(() => {
     for (const workload of workloads.values())
-      void workload.renewListener(thumbprint => revoked.has(thumbprint)).catch(error => log.error({ workload: workload.name, err: error }, 'a revoked listener certificate could not be replaced'));
+      void workload
+        .renewListener(thumbprint => revoked.has(thumbprint))
+        .catch(error => log.error({ workload: workload.name, err: error }, 'a revoked listener certificate could not be replaced'));
   });
   owned.own(renewed);
   options.identified?.();
-  const services = await Promise.all(options.services.map(async service => ({ ...service, plugin: typeof service.plugin === 'function' ? await service.plugin() : service.plugin })));
+  const services = await Promise.all(
+    options.services.map(async service => ({
+      ...service,
+      plugin: typeof service.plugin === 'function' ? await service.plugin() : service.plugin,
+    })),
+  );
   const first = workloads.get(services[0]?.manifest.id ?? '');
   if (!first) throw new Error('a process without services has nothing to run');
   const [caller, verifier, identity, platformGrants, secrets] = [
@@ -186,7 +220,15 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   const bus = (workload: Workload) => consumerBus(caller, workload);
 
   const ip = bootstrap.ip ?? LOOPBACK;
-  const platform: Context<never>['platform'] = { domain, build, dataDir, production: bootstrap.production, ip, publicOrigin: host => publicOrigin(host, bootstrap.edgePort), newId };
+  const platform: Context<never>['platform'] = {
+    domain,
+    build,
+    dataDir,
+    production: bootstrap.production,
+    ip,
+    publicOrigin: host => publicOrigin(host, bootstrap.edgePort),
+    newId,
+  };
   const alerts = new ServiceAlerts(kv, log);
   const instances = new Map<string, ServiceInstance>();
   for (const { plugin, manifest, config, keys = {} } of services) {
@@ -221,7 +263,9 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       policy: policyPort(caller, workload),
       environments,
       scopesOf: async ({ kind, id }, envId) =>
-        kind === 'user' ? new Set(await identity.personScopes(id, envId)) : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? [])),
+        kind === 'user'
+          ? new Set(await identity.personScopes(id, envId))
+          : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? [])),
       workloadScopes: platformGrants,
       manifests: () => bootstrap.manifests,
       platform,
@@ -229,7 +273,10 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       build,
       failedPlugins: async () => [
         ...(options.failedPlugins?.() ?? []),
-        ...(await alerts.raised()).map(({ service_type, restarts, reason }) => ({ plugin: service_type, reason: `given up after ${restarts} restarts: ${reason}` })),
+        ...(await alerts.raised()).map(({ service_type, restarts, reason }) => ({
+          plugin: service_type,
+          reason: `given up after ${restarts} restarts: ${reason}`,
+        })),
       ],
       ...(options.seen ? { seen: options.seen(manifest.id) } : {}),
     });
@@ -301,7 +348,14 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
       },
     }),
   );
-  registerVertical({ caller, services: services.map(({ manifest }) => manifest), manifests: bootstrap.manifests, workloadOf: id => workloads.get(id) as Workload, log, signal: stopping.signal });
+  registerVertical({
+    caller,
+    services: services.map(({ manifest }) => manifest),
+    manifests: bootstrap.manifests,
+    workloadOf: id => workloads.get(id) as Workload,
+    log,
+    signal: stopping.signal,
+  });
 
   const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
   for (const [id, instance] of instances) made.instances.set(id, instance);

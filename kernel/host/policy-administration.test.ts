@@ -30,7 +30,9 @@ test('checks come in their order: credential, target, right, size, JSON, content
   const path = '/v1/admin/policy-sets';
   expect((await host.fetch(path, { method: 'POST', body: '{' })).status).toBe(401);
   expect((await host.fetch(path, { method: 'POST', persona: admin, body: '{' })).json['code']).toBe('target_env_required');
-  expect((await host.fetch(`${path}?target_env_id=${ENV}`, { method: 'POST', persona: as.userIn(ENV), body: '{' })).json['code']).toBe('policy_denied');
+  expect((await host.fetch(`${path}?target_env_id=${ENV}`, { method: 'POST', persona: as.userIn(ENV), body: '{' })).json['code']).toBe(
+    'policy_denied',
+  );
   expect((await call('POST', path, '{')).json['code']).toBe('malformed');
   expect((await call('POST', path, { name: 'x', policies: 'permit(', more: 1 })).json['code']).toBe('validation_failed');
 });
@@ -60,7 +62,14 @@ test('KRN-015 a policy write of more than 64 KiB is 413, on every kind', async (
 });
 
 test('a row of the platform cannot be overwritten: the store’s 409 reaches the caller as it is', async () => {
-  store.put({ env_id: ENV, service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', policies: 'permit(principal, action, resource);' });
+  store.put({
+    env_id: ENV,
+    service: '*',
+    name: 'scope-mirror',
+    origin: 'platform',
+    mode: 'enforced',
+    policies: 'permit(principal, action, resource);',
+  });
   const answer = await call('POST', '/v1/admin/policy-sets', { name: 'scope-mirror', policies: FORBID });
   expect([answer.status, answer.json['code']]).toEqual([409, 'platform_origin_row']);
   expect(store.sets[0]?.policies).toBe('permit(principal, action, resource);');
@@ -78,7 +87,15 @@ test('F-26 NTF-059 a service tells of its own sets under its own name, of a chan
       payload: Record<string, unknown>;
     }[];
   await expect
-    .poll(() => told().map(({ event_type, stream_family, env_id, payload }) => [event_type, stream_family, env_id, payload['version'], payload['policy_set'] === null]))
+    .poll(() =>
+      told().map(({ event_type, stream_family, env_id, payload }) => [
+        event_type,
+        stream_family,
+        env_id,
+        payload['version'],
+        payload['policy_set'] === null,
+      ]),
+    )
     .toEqual([
       ['platform:probe:policy:updated', 'policy', ENV, 1, false],
       ['platform:probe:policy:updated', 'policy', ENV, 2, true],
@@ -101,10 +118,20 @@ test('a set in shadow lets pass, enforced it counts at once, deleted it does not
 });
 
 test('relations and attributes are written, listed and refused by their own rules', async () => {
-  expect((await call('POST', '/v1/admin/relations', { subject: 'user:1', relation: 'owner', object: 'thing:7' })).json).toMatchObject({ env_id: ENV, service: 'probe', subject: 'user:1' });
-  expect((await call('POST', '/v1/admin/attributes', { principal: 'user:1', key: 'team', value: ['a', 1, true] })).json).toMatchObject({ key: 'team' });
-  expect((await call('POST', '/v1/admin/relations', { subject: 'nobody', relation: 'owner', object: 'thing:7' })).json['code']).toBe('validation_failed');
-  expect((await call('POST', '/v1/admin/attributes', { key: 'team' })).json['errors']).toEqual(expect.arrayContaining([expect.objectContaining({ pointer: '/principal' })]));
+  expect((await call('POST', '/v1/admin/relations', { subject: 'user:1', relation: 'owner', object: 'thing:7' })).json).toMatchObject({
+    env_id: ENV,
+    service: 'probe',
+    subject: 'user:1',
+  });
+  expect((await call('POST', '/v1/admin/attributes', { principal: 'user:1', key: 'team', value: ['a', 1, true] })).json).toMatchObject({
+    key: 'team',
+  });
+  expect((await call('POST', '/v1/admin/relations', { subject: 'nobody', relation: 'owner', object: 'thing:7' })).json['code']).toBe(
+    'validation_failed',
+  );
+  expect((await call('POST', '/v1/admin/attributes', { key: 'team' })).json['errors']).toEqual(
+    expect.arrayContaining([expect.objectContaining({ pointer: '/principal' })]),
+  );
   expect(((await call('GET', '/v1/admin/relations')).json['items'] as object[]).length).toBe(1);
   expect((await call('GET', '/v1/admin/attributes?id=none')).status).toBe(404);
   expect((await call('DELETE', '/v1/admin/policy-sets?id=none')).json).toMatchObject({ status: 404, code: 'policy_row_not_found' });

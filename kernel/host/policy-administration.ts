@@ -31,9 +31,19 @@ const AttributeBody = Type.Object({
   key: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' })),
   value: Type.Optional(Type.Union([Scalar, Type.Array(Scalar, { maxItems: 100 })])),
 });
-const DryRun = Type.Object({ principal: Type.String(), action: Type.String(), resource: Type.Optional(Type.String()), context: Type.Optional(Type.Object({}, { additionalProperties: true })) });
+const DryRun = Type.Object({
+  principal: Type.String(),
+  action: Type.String(),
+  resource: Type.Optional(Type.String()),
+  context: Type.Optional(Type.Object({}, { additionalProperties: true })),
+});
 
-type AdminRequest = Request<unknown, { id?: string; service?: string; limit?: number; cursor?: string }, Record<string, unknown>, Caller> & { targetEnvId: string };
+type AdminRequest = Request<
+  unknown,
+  { id?: string; service?: string; limit?: number; cursor?: string },
+  Record<string, unknown>,
+  Caller
+> & { targetEnvId: string };
 
 export interface PolicyAdministrationOptions {
   readonly service: string;
@@ -60,7 +70,9 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
   const serviceOf = ({ query }: AdminRequest): string => {
     const asked = query.service ?? own;
     if (asked === own || (keepsAll && options.actionsOf(asked))) return asked;
-    const message = keepsAll ? 'is not a service of this platform' : `is not ${own}: every service administers its own, the registry those of all`;
+    const message = keepsAll
+      ? 'is not a service of this platform'
+      : `is not ${own}: every service administers its own, the registry those of all`;
     throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/service', code: 'unknown_service', message }] } });
   };
   const reload = async (service: string, envId: string) => {
@@ -72,10 +84,16 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
     'policy-sets': async (request, body) => {
       const { caller, targetEnvId } = request;
       const service = serviceOf(request);
-      const { name, policies, policy_set_id: id, mode } = body as { name?: string; policies?: string; policy_set_id?: string; mode?: 'shadow' | 'enforced' };
+      const {
+        name,
+        policies,
+        policy_set_id: id,
+        mode,
+      } = body as { name?: string; policies?: string; policy_set_id?: string; mode?: 'shadow' | 'enforced' };
       need({ name, policies });
       const faults = policyFaults(policies as string, options.actionsOf(service) ?? []);
-      if (faults.length > 0) throw kernelProblem('policy_invalid', { extra: { errors: faults }, detail: 'Nothing was stored; errors says what Cedar found.' });
+      if (faults.length > 0)
+        throw kernelProblem('policy_invalid', { extra: { errors: faults }, detail: 'Nothing was stored; errors says what Cedar found.' });
       const set = await port.upsertSet({
         env_id: targetEnvId,
         service,
@@ -86,18 +104,31 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
         ...(request.ifMatch ? { if_match: request.ifMatch } : {}),
         updated_by: by(caller),
       });
-      if (service === own) await options.tell?.(targetEnvId, { service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
+      if (service === own)
+        await options.tell?.(targetEnvId, { service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
       return set;
     },
     relations: async (request, body) => {
       const { subject, relation, object } = body as Record<string, string | undefined>;
       need({ subject, relation, object });
-      return port.upsertRelation({ env_id: request.targetEnvId, service: serviceOf(request), subject: subject as string, relation: relation as string, object: object as string });
+      return port.upsertRelation({
+        env_id: request.targetEnvId,
+        service: serviceOf(request),
+        subject: subject as string,
+        relation: relation as string,
+        object: object as string,
+      });
     },
     attributes: async (request, body) => {
       const { principal, key, value } = body as { principal?: string; key?: string; value?: string | number | boolean };
       need({ principal, key, value });
-      return port.upsertAttribute({ env_id: request.targetEnvId, service: serviceOf(request), principal: principal as string, key: key as string, value: value as string });
+      return port.upsertAttribute({
+        env_id: request.targetEnvId,
+        service: serviceOf(request),
+        principal: principal as string,
+        key: key as string,
+        value: value as string,
+      });
     },
   };
 
@@ -105,7 +136,12 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
   const mount = (name: string, route: MountedRoute['route'], handler: (request: AdminRequest) => Promise<unknown>) => {
     routes[name] = { route, handler: handler as unknown as RouteHandler };
   };
-  const query = { id: Type.Optional(Type.String()), service: Type.Optional(Type.String()), limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })), cursor: Type.Optional(Type.String()) };
+  const query = {
+    id: Type.Optional(Type.String()),
+    service: Type.Optional(Type.String()),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+    cursor: Type.Optional(Type.String()),
+  };
 
   for (const [kind, body, member, idMember] of [
     ['policy-sets', SetBody, 'sets', 'policy_set_id'],
@@ -123,34 +159,62 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
         await reload(serviceOf(request), request.targetEnvId);
         return answer;
       }
-      if (!id) throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: `/${idMember}`, code: 'required', message: 'is required to delete' }] } });
+      if (!id)
+        throw kernelProblem('validation_failed', {
+          extra: { errors: [{ pointer: `/${idMember}`, code: 'required', message: 'is required to delete' }] },
+        });
       return remove(request, id);
     };
     const remove = async (request: AdminRequest, id: string) => {
       const service = serviceOf(request);
-      const gone = kind === 'policy-sets' && options.tell ? (await port.snapshot(service, request.targetEnvId)).sets.find(({ policy_set_id }) => policy_set_id === id) : undefined;
+      const gone =
+        kind === 'policy-sets' && options.tell
+          ? (await port.snapshot(service, request.targetEnvId)).sets.find(({ policy_set_id }) => policy_set_id === id)
+          : undefined;
       await port.remove({ kind, env_id: request.targetEnvId, service, id, updated_by: by(request.caller) });
-      if (gone && service === own) await options.tell?.(request.targetEnvId, { service, policy_set: null, deleted_id: id, version: gone.version + 1, mode: gone.mode, seeded: false });
+      if (gone && service === own)
+        await options.tell?.(request.targetEnvId, {
+          service,
+          policy_set: null,
+          deleted_id: id,
+          version: gone.version + 1,
+          mode: gone.mode,
+          seeded: false,
+        });
       await reload(service, request.targetEnvId);
       return reply(undefined, { status: 204 });
     };
-    mount(`${member}List`, get(path, { summary: `List ${kind}`, gate: { any: [read, admin] }, query, env: 'target', hidden }), async request => {
-      const { query: asked, targetEnvId } = request;
-      const rows = (await port.snapshot(serviceOf(request), targetEnvId))[member as keyof PolicySnapshot] as readonly object[];
-      if (asked.id) return rows.find(row => idOf(row) === asked.id) ?? missing(asked.id);
-      // Ids ascend with time; what is deleted between two pages does not move the others.
-      const sorted = [...rows].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1)).filter(row => asked.cursor === undefined || idOf(row) > asked.cursor);
-      const items = sorted.slice(0, asked.limit ?? 50);
-      return { items, next_cursor: sorted.length > items.length ? idOf(items.at(-1) as object) : null };
-    });
+    mount(
+      `${member}List`,
+      get(path, { summary: `List ${kind}`, gate: { any: [read, admin] }, query, env: 'target', hidden }),
+      async request => {
+        const { query: asked, targetEnvId } = request;
+        const rows = (await port.snapshot(serviceOf(request), targetEnvId))[member as keyof PolicySnapshot] as readonly object[];
+        if (asked.id) return rows.find(row => idOf(row) === asked.id) ?? missing(asked.id);
+        // Ids ascend with time; what is deleted between two pages does not move the others.
+        const sorted = [...rows]
+          .sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1))
+          .filter(row => asked.cursor === undefined || idOf(row) > asked.cursor);
+        const items = sorted.slice(0, asked.limit ?? 50);
+        return { items, next_cursor: sorted.length > items.length ? idOf(items.at(-1) as object) : null };
+      },
+    );
     mount(`${member}Write`, post(path, { summary: `Write ${kind}`, gate: admin, query, body, env: 'target', limit: LIMIT, hidden }), apply);
     mount(`${member}Put`, put(path, { summary: `Replace ${kind}`, gate: admin, query, body, env: 'target', limit: LIMIT, hidden }), apply);
-    mount(`${member}Delete`, del(path, { summary: `Delete ${kind}`, gate: admin, query, env: 'target', hidden }), request => (request.query.id ? remove(request, request.query.id) : missing('')));
+    mount(`${member}Delete`, del(path, { summary: `Delete ${kind}`, gate: admin, query, env: 'target', hidden }), request =>
+      request.query.id ? remove(request, request.query.id) : missing(''),
+    );
   }
 
   mount(
     'decisionsList',
-    get('/v1/admin/decisions', { summary: 'Latest decisions of this process', gate: { any: [read, admin] }, query, env: 'target', hidden: true }),
+    get('/v1/admin/decisions', {
+      summary: 'Latest decisions of this process',
+      gate: { any: [read, admin] },
+      query,
+      env: 'target',
+      hidden: true,
+    }),
     async ({ query: asked, targetEnvId }) => ({
       items: engine
         .decisions()
@@ -161,16 +225,29 @@ export function policyAdministration(options: PolicyAdministrationOptions): Reco
   );
   mount(
     'decisionsDryRun',
-    post('/v1/admin/decisions', { summary: 'Say what would be decided, and why', gate: { any: [read, admin] }, query, body: DryRun, env: 'target', limit: LIMIT, hidden: true }),
+    post('/v1/admin/decisions', {
+      summary: 'Say what would be decided, and why',
+      gate: { any: [read, admin] },
+      query,
+      body: DryRun,
+      env: 'target',
+      limit: LIMIT,
+      hidden: true,
+    }),
     async request => {
       const { body, targetEnvId, correlationId } = request;
       const { principal, action, resource } = body as { principal: string; action: string; resource?: string };
       const [kind, id] = splitOnce(principal);
       if ((kind !== 'user' && kind !== 'workload') || !id)
-        throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/principal', code: 'pattern', message: 'is user:{id} or workload:{name}' }] } });
+        throw kernelProblem('validation_failed', {
+          extra: { errors: [{ pointer: '/principal', code: 'pattern', message: 'is user:{id} or workload:{name}' }] },
+        });
       const scopes = [...(await options.scopesOf({ kind, id }, targetEnvId))];
       const question = { principal: { kind, id, scopes }, action, ...(resource ? { resource } : {}) } as const;
-      const [decision] = await inquire({ service: serviceOf(request), envId: targetEnvId, questions: [question] }, { load: port.snapshot, log: options.log, correlationId });
+      const [decision] = await inquire(
+        { service: serviceOf(request), envId: targetEnvId, questions: [question] },
+        { load: port.snapshot, log: options.log, correlationId },
+      );
       return decision;
     },
   );

@@ -20,7 +20,8 @@ function plainOf(schema: unknown, depth: number): object {
   const plain: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
     if (KEYWORDS.has(keyword)) plain[keyword] = value;
-    else if (keyword === 'properties') plain[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, child]) => [name, plainOf(child, depth + 1)]));
+    else if (keyword === 'properties')
+      plain[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, child]) => [name, plainOf(child, depth + 1)]));
     else if (keyword === 'items') plain[keyword] = plainOf(value, depth + 1);
     else if (keyword === 'anyOf' && Array.isArray(value)) plain[keyword] = value.map(child => plainOf(child, depth + 1));
     else if (keyword === 'additionalProperties') plain[keyword] = typeof value === 'boolean' ? value : plainOf(value, depth + 1);

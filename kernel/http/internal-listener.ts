@@ -127,15 +127,22 @@ export class InternalListener implements AsyncDisposable {
     const revoked = this.#refuses(req);
     const app = revoked ? undefined : this.#pick(req);
     if (app) return app.handle(req, res);
-    const problem = revoked ? kernelProblem('actor_revoked', { detail: 'The client certificate was revoked.', headers: { connection: 'close' } }) : kernelProblem('misdirected');
-    const { status, headers, body } = problemResponse(problem, { service: 'kernel', correlationId: 'kernel-unrouted', log: this.#options.log });
+    const problem = revoked
+      ? kernelProblem('actor_revoked', { detail: 'The client certificate was revoked.', headers: { connection: 'close' } })
+      : kernelProblem('misdirected');
+    const { status, headers, body } = problemResponse(problem, {
+      service: 'kernel',
+      correlationId: 'kernel-unrouted',
+      log: this.#options.log,
+    });
     res.writeHead(status, headers).end(body);
   }
 
   /** The ingress names the service it resolved; everybody else is taken at the host name's word. */
   #pick(req: IncomingMessage): ServiceApp | undefined {
     const peer = peerOf(req.socket as TLSSocket);
-    const named = peer && typeof req.headers['x-platform-service'] === 'string' ? this.#apps.get(req.headers['x-platform-service']) : undefined;
+    const named =
+      peer && typeof req.headers['x-platform-service'] === 'string' ? this.#apps.get(req.headers['x-platform-service']) : undefined;
     if (named) return named;
     const host = (req.headers.host ?? '').toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '');
     return this.#hosts.get(host);

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
-/** What the requests of a service end by. Each has a signal of its own: one made of several would keep its request until the next full collection. */
+/**
+ * What the requests of a service end by. Each has a signal of its own: one made of several would keep its request until the next full
+ * collection.
+ */
 export class Lifetimes {
   readonly #stopping = new AbortController();
   readonly #lasting = new Set<AbortController>();

@@ -13,7 +13,8 @@ export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyR
     const path = route.path.replaceAll('{*', '{');
     paths[path] ??= {};
     const methods = route.method === 'ANY' ? ['get', 'post'] : [route.method.toLowerCase()];
-    for (const method of methods) (paths[path] as Record<string, unknown>)[method] = operation(manifest, route.method === 'ANY' ? `${name}.${method}` : name, route);
+    for (const method of methods)
+      (paths[path] as Record<string, unknown>)[method] = operation(manifest, route.method === 'ANY' ? `${name}.${method}` : name, route);
   }
   return {
     openapi: '3.1.0',
@@ -33,20 +34,38 @@ export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyR
 function operation(manifest: Manifest, name: string, { path, options }: AnyRoute): object {
   const actions = gateActions(options.gate);
   const declared = (options.problems ?? []).map(code => [code, manifest.problems[code] as ProblemDecl] as const);
-  const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const);
+  const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(
+    code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const,
+  );
   const problems = new Map<number, string[]>();
   for (const [code, decl] of [...declared, ...kernel]) problems.set(decl.status, [...(problems.get(decl.status) ?? []), decl.code ?? code]);
   const form = options.errors && ERROR_FORMS[options.errors];
-  const refusal = form ? { [mediaOf(form.type)]: { schema: form.schema } } : { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+  const refusal = form
+    ? { [mediaOf(form.type)]: { schema: form.schema } }
+    : { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
   const success = options.status ?? (options.returns ? 200 : 204);
   return {
     operationId: `${manifest.id}.${name}`,
     summary: options.summary,
-    ...(actions ? { security: actions.length > 0 ? [{ bearer: [] }, { workload: [] }] : [{ bearer: [] }], 'x-actions': actions } : { security: [] }),
+    ...(actions
+      ? { security: actions.length > 0 ? [{ bearer: [] }, { workload: [] }] : [{ bearer: [] }], 'x-actions': actions }
+      : { security: [] }),
     parameters: [
-      ...[...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(([, parameter]) => ({ name: parameter, in: 'path', required: true, schema: { type: 'string' } })),
-      ...Object.entries(options.query ?? {}).map(([parameter, schema]) => ({ name: parameter, in: 'query', required: !('~optional' in (schema as object)), schema })),
-      ...(options.env && options.env !== 'any' ? [{ name: 'target_env_id', in: 'query', required: options.env === 'target', schema: { type: 'string' } }] : []),
+      ...[...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(([, parameter]) => ({
+        name: parameter,
+        in: 'path',
+        required: true,
+        schema: { type: 'string' },
+      })),
+      ...Object.entries(options.query ?? {}).map(([parameter, schema]) => ({
+        name: parameter,
+        in: 'query',
+        required: !('~optional' in (schema as object)),
+        schema,
+      })),
+      ...(options.env && options.env !== 'any'
+        ? [{ name: 'target_env_id', in: 'query', required: options.env === 'target', schema: { type: 'string' } }]
+        : []),
     ],
     ...(options.body ? { requestBody: { required: true, content: { 'application/json': { schema: options.body } } } } : {}),
     responses: {
@@ -71,6 +90,9 @@ const PROBLEM = {
     correlation_id: { type: 'string' },
     reason: { type: 'string' },
     retry_after: { type: 'number' },
-    errors: { type: 'array', items: { type: 'object', properties: { pointer: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } } } },
+    errors: {
+      type: 'array',
+      items: { type: 'object', properties: { pointer: { type: 'string' }, code: { type: 'string' }, message: { type: 'string' } } },
+    },
   },
 };

@@ -61,7 +61,10 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const ENV_ID = new RegExp((Id as { pattern?: string }).pattern ?? '');
 
 const admitted = new WeakMap<Caller, Identity>();
-/** Who a request's caller is by the very credential of that request: a token may say less than its holder may. What lasts longer than a request asks anew. */
+/**
+ * Who a request's caller is by the very credential of that request: a token may say less than its holder may. What lasts longer than a
+ * request asks anew.
+ */
 export const admittedAs = (caller: Caller): Identity | undefined => admitted.get(caller);
 
 /** One request door, whatever the transport: identify → gate → validate → handle → validate the answer (house 8). */
@@ -139,7 +142,10 @@ export class Operation {
     const { route } = this;
     const request = await this.open(incoming);
     const { answers } = this.#host;
-    const keyed = answers && route.method === 'POST' && route.options.idempotency !== 'own' ? keyedRequest(this.name, request, route.options.idempotency !== 'secret') : undefined;
+    const keyed =
+      answers && route.method === 'POST' && route.options.idempotency !== 'own'
+        ? keyedRequest(this.name, request, route.options.idempotency !== 'secret')
+        : undefined;
     if (!answers || !keyed) return this.#answer(request);
     const scope = currentScope();
     if (scope) scope.keyed = keyed.request;
@@ -152,10 +158,16 @@ export class Operation {
     const { value, status, headers } = isReply(answer) ? answer : { value: answer, status: undefined, headers: undefined };
     if (this.#returns && value !== undefined && !this.#returns.check(value)) {
       throw kernelProblem('answer_invalid', {
-        cause: new Error(`${this.name} broke its promise: ${JSON.stringify(this.#returns.faults(value).map(({ pointer, message }) => `${pointer} ${message}`))}`),
+        cause: new Error(
+          `${this.name} broke its promise: ${JSON.stringify(this.#returns.faults(value).map(({ pointer, message }) => `${pointer} ${message}`))}`,
+        ),
       });
     }
-    const outgoing = { status: status ?? options.status ?? (value === undefined ? 204 : 200), value, headers: { ...etagOf(value), ...headers } };
+    const outgoing = {
+      status: status ?? options.status ?? (value === undefined ? 204 : 200),
+      value,
+      headers: { ...etagOf(value), ...headers },
+    };
     this.#host.seen?.(this.name, outgoing.status, undefined);
     return outgoing;
   }
@@ -170,22 +182,28 @@ export class Operation {
     }
     if (this.#workloads && identity.principal === 'machine') return;
     let open = this.#open.get(identity.principal);
-    if (!open) this.#open.set(identity.principal, (open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal))));
+    if (!open)
+      this.#open.set(identity.principal, (open = gates.filter(gate => !gate.principals || gate.principals.includes(identity.principal))));
     if (open.length === 0) throw kernelProblem(gates.some(gate => gate.principals?.includes('machine')) ? 'm2m_required' : 'user_required');
-    if (open.every(({ bound }) => bound === true || bound === identity.principal) && !identity.caller.bound) throw kernelProblem('certificate_binding_required');
+    if (open.every(({ bound }) => bound === true || bound === identity.principal) && !identity.caller.bound)
+      throw kernelProblem('certificate_binding_required');
     const chosen = open.find(gate => identity.scopes.has(gate.key)) ?? (open[0] as OpenGate);
     await this.#host.engine.require({ identity, action: chosen.key, envId: targetEnvId ?? identity.caller.envId, correlationId });
   }
 
   #target({ query, headers }: Incoming, identity: Identity | undefined): string | undefined {
     const header = headers['x-bff-target-env-id'] ?? headers['x-platform-target-env-id'];
-    const said = (member: string) => (query instanceof URLSearchParams ? (query.get(member) ?? undefined) : (query[member] as string | undefined));
+    const said = (member: string) =>
+      query instanceof URLSearchParams ? (query.get(member) ?? undefined) : (query[member] as string | undefined);
     // A document spells it `envId` on some listings (G-K-03); it is the same question, with the same checks.
-    const named = [header, said('target_env_id'), 'envId' in (this.route.options.query ?? {}) ? said('envId') : undefined].filter(each => each !== undefined);
+    const named = [header, said('target_env_id'), 'envId' in (this.route.options.query ?? {}) ? said('envId') : undefined].filter(
+      each => each !== undefined,
+    );
     if (new Set(named).size > 1) throw kernelProblem('target_mismatch');
     const target = named[0];
     if (target === undefined) {
-      if (this.#env === 'target') throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
+      if (this.#env === 'target')
+        throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
       return undefined;
     }
     // No environment has such a name; asking a database for it would be an error of ours.
@@ -199,19 +217,26 @@ export class Operation {
   #environment(target: string | undefined, identity: Identity | undefined): string | undefined {
     if (this.#env === 'any') return undefined;
     const env = target ?? identity?.caller.envId;
-    if (env === undefined) throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
+    if (env === undefined)
+      throw kernelProblem('target_env_required', { detail: 'Name the environment in the query member target_env_id.' });
     return env;
   }
 
   /** An administrator reaches every environment there is: one that is not there must not look like an empty one (F-25). */
   async #requireThere(env: string, { caller }: Identity): Promise<void> {
     if (this.#env !== 'target' || !caller.platformAdmin || env === SYSTEM.envId || env === caller.envId) return;
-    if ((await this.#host.environments?.of(env)) === 'absent') throw kernelProblem('target_denied', { detail: 'There is no such environment.' });
+    if ((await this.#host.environments?.of(env)) === 'absent')
+      throw kernelProblem('target_denied', { detail: 'There is no such environment.' });
   }
 
   /** The platform's own workloads go on: they are the ones that suspend, archive and clean up (G-SYS-02). */
   async #requireActive(env: string, { principal, caller }: Identity, incoming: Incoming): Promise<void> {
-    if (env === SYSTEM.envId || SAFE.has(incoming.method ?? this.route.method) || (principal === 'machine' && caller.vertical === 'platform')) return;
+    if (
+      env === SYSTEM.envId ||
+      SAFE.has(incoming.method ?? this.route.method) ||
+      (principal === 'machine' && caller.vertical === 'platform')
+    )
+      return;
     await this.#host.environments?.requireActive(env);
   }
 
@@ -219,7 +244,11 @@ export class Operation {
     const properties = this.route.options.query ?? {};
     const read = source instanceof URLSearchParams ? readQuery(source, properties) : { ...source };
     for (const member of TOLERATED) if (!(member in properties)) delete read[member];
-    if (!this.#query.check(read)) throw kernelProblem('validation_failed', { extra: { errors: this.#query.faults(read, '/query') }, detail: 'The query does not fit; errors says where.' });
+    if (!this.#query.check(read))
+      throw kernelProblem('validation_failed', {
+        extra: { errors: this.#query.faults(read, '/query') },
+        detail: 'The query does not fit; errors says where.',
+      });
     return read;
   }
 
@@ -231,7 +260,11 @@ export class Operation {
       if (body === undefined || (typeof body === 'object' && body !== null && Object.keys(body).length === 0)) return undefined;
       throw kernelProblem('validation_failed', { detail: 'This request takes no body.' });
     }
-    if (!this.#body.check(body)) throw kernelProblem('validation_failed', { extra: { errors: this.#body.faults(body) }, detail: 'The body does not fit; errors says where.' });
+    if (!this.#body.check(body))
+      throw kernelProblem('validation_failed', {
+        extra: { errors: this.#body.faults(body) },
+        detail: 'The body does not fit; errors says where.',
+      });
     return body;
   }
 }

@@ -22,7 +22,12 @@ interface Row {
 }
 const spec = { list: 'shelf', order: { 's.at': 'time', 's.shelf_id': 'id' } } as const;
 const read = (query: { limit?: number; cursor?: string }, more: Partial<Parameters<typeof page>[2]> = {}) =>
-  page(sql, query, { ...spec, ...more }, ({ where, order, limit }) => sql<Row[]>`select * from shelf s where ${where} order by ${order} limit ${limit}`);
+  page(
+    sql,
+    query,
+    { ...spec, ...more },
+    ({ where, order, limit }) => sql<Row[]>`select * from shelf s where ${where} order by ${order} limit ${limit}`,
+  );
 async function all(limit: number, more = {}): Promise<number[][]> {
   const pages: number[][] = [];
   for (let cursor: string | null | undefined; cursor !== null && pages.length < 10; ) {
@@ -52,8 +57,17 @@ test('F-15 G-K-04 pages follow one another through rows of one moment, each once
 test('G-K-04 a cursor is of its list alone, and what is not ours is refused before the database is asked', async () => {
   const { next_cursor: cursor } = await read({ limit: 2 });
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const strange = ['nonsense', '', encode(['shelf']), encode(['shelf', 'yesterday', newId()]), encode(['shelf', '2026-01-01T00:00:00.000Z', "x' or 1=1"]), encode({}), encode(['shelf', null, null])];
-  for (const text of [...strange, 'käse']) await expect(read({ cursor: text }), text).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+  const strange = [
+    'nonsense',
+    '',
+    encode(['shelf']),
+    encode(['shelf', 'yesterday', newId()]),
+    encode(['shelf', '2026-01-01T00:00:00.000Z', "x' or 1=1"]),
+    encode({}),
+    encode(['shelf', null, null]),
+  ];
+  for (const text of [...strange, 'käse'])
+    await expect(read({ cursor: text }), text).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
   await expect(read({ cursor: cursor as string }, { list: 'another' })).rejects.toMatchObject({ code: 'invalid_cursor' });
   expect((await read({ cursor: cursor as string })).items).toHaveLength(4);
 });
@@ -66,16 +80,29 @@ test('an order that names no column is a fault of the code, not of the request',
 test('F-15 each value of a cursor is of the kind of its column, and nothing near it', async () => {
   const encode = (...values: unknown[]) => Buffer.from(JSON.stringify(['shelf', ...values])).toString('base64url');
   const order = { at: 'time', shelf_id: 'id', name: 'text', place: 'number' } as const;
-  const ask = (...values: unknown[]) => page(sql, { cursor: encode(...values) }, { list: 'shelf', order }, async ({ after }) => (after ? [{ after }] : []));
+  const ask = (...values: unknown[]) =>
+    page(sql, { cursor: encode(...values) }, { list: 'shelf', order }, async ({ after }) => (after ? [{ after }] : []));
   const good = ['2026-01-01T00:00:00.000Z', newId(), 'Ada', 7];
   expect((await ask(...good)).items).toEqual([{ after: good }]);
   const wrong: readonly (readonly [number, readonly unknown[]])[] = [
-    [0, ['2026-01-01T00:00:00.000+02:00', '2026-01-01', '2026-13-41T00:00:00.000Z', 'x2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Zx', 1_767_225_600_000]],
+    [
+      0,
+      [
+        '2026-01-01T00:00:00.000+02:00',
+        '2026-01-01',
+        '2026-13-41T00:00:00.000Z',
+        'x2026-01-01T00:00:00.000Z',
+        '2026-01-01T00:00:00.000Zx',
+        1_767_225_600_000,
+      ],
+    ],
     [1, [newId().toUpperCase(), `${newId()}0`, `0${newId()}`, newId().slice(1), 7]],
     [2, ['a\u0000b', 7, null]],
     [3, ['7', null, true]],
   ];
-  for (const [at, values] of wrong) for (const value of values) await expect(ask(...good.with(at, value as never)), String(value)).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+  for (const [at, values] of wrong)
+    for (const value of values)
+      await expect(ask(...good.with(at, value as never)), String(value)).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
   // More than a number can be.
   const huge = Buffer.from(JSON.stringify(['shelf', ...good]).replace(/7\]$/, '1e999]')).toString('base64url');
   await expect(page(sql, { cursor: huge }, { list: 'shelf', order }, async () => [])).rejects.toMatchObject({ code: 'invalid_cursor' });

@@ -14,7 +14,8 @@ const FITS: Readonly<Record<OrderKind, (value: unknown) => boolean>> = {
 };
 
 /**
- * One page of a keyset listing (G-K-04): reads the cursor, asks for one row more than it shows and names the next page. A cursor is opaque and
+ * One page of a keyset listing (G-K-04): reads the cursor, asks for one row more than it shows and names the next page. A cursor is opaque
+ * and
  * bound to its list; what is not ours is 400 `invalid_cursor`.
  */
 export async function page<Row extends object>(
@@ -32,7 +33,10 @@ export async function page<Row extends object>(
   const rows = await read({
     after,
     limit: limit + 1,
-    where: after === undefined ? sql`true` : sql`(${literal(sql, columns.join(', '))}) ${literal(sql, spec.ascending ? '>' : '<')} (${list(sql, after)})`,
+    where:
+      after === undefined
+        ? sql`true`
+        : sql`(${literal(sql, columns.join(', '))}) ${literal(sql, spec.ascending ? '>' : '<')} (${list(sql, after)})`,
     order: literal(sql, columns.map(column => `${column} ${direction}`).join(', ')),
   });
   const items = rows.slice(0, limit);
@@ -53,11 +57,14 @@ function valuesIn(cursor: string, { list: name, order }: PageSpec): (string | nu
   try {
     const [of, ...values] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     const kinds = Object.values(order);
-    if (of === name && values.length === kinds.length && values.every((value, index) => FITS[kinds[index] as OrderKind](value))) return values as (string | number)[];
+    if (of === name && values.length === kinds.length && values.every((value, index) => FITS[kinds[index] as OrderKind](value)))
+      return values as (string | number)[];
   } catch {
     // Falls through to the refusal: a cursor is ours or it is not.
   }
-  throw kernelProblem('invalid_cursor', { detail: 'Use next_cursor of the page before as it is, with the same filters, or start again without a cursor.' });
+  throw kernelProblem('invalid_cursor', {
+    detail: 'Use next_cursor of the page before as it is, with the same filters, or start again without a cursor.',
+  });
 }
 
 /** Text of a contract's own, checked before: never a value. */

@@ -22,8 +22,13 @@ function foreign(problem: ProblemError, service: string): ProblemError {
   return kernelProblem(problem.status === 503 ? 'not_ready' : 'internal', { cause: problem });
 }
 
-/** The wire form of a failure, logged once with its cause, which the client never sees (house 13). `form`: of the route that was asked for. */
-export function problemResponse(error: unknown, context: { service: string; correlationId: string; log: Logger; form?: ErrorForm | undefined }): ProblemResponse {
+/**
+ * The wire form of a failure, logged once with its cause, which the client never sees (house 13). `form`: of the route that was asked for.
+ */
+export function problemResponse(
+  error: unknown,
+  context: { service: string; correlationId: string; log: Logger; form?: ErrorForm | undefined },
+): ProblemResponse {
   const problem = named(foreign(asProblem(error), context.service), context.service);
   if (problem.level === 'error' || problem.cause !== undefined) {
     context.log[problem.level]({ code: problem.code, status: problem.status, err: problem.cause ?? problem }, 'request failed');
@@ -32,7 +37,13 @@ export function problemResponse(error: unknown, context: { service: string; corr
   return {
     status: problem.status,
     code: problem.code,
-    headers: { ...problem.headers, 'content-type': type, 'x-platform-correlation-id': context.correlationId, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+    headers: {
+      ...problem.headers,
+      'content-type': type,
+      'x-platform-correlation-id': context.correlationId,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
     body: JSON.stringify(body),
   };
 }

@@ -44,7 +44,8 @@ export function keyedRequest(operation: string, request: Request, kept: boolean)
 }
 
 /**
- * Answers of creates under an `Idempotency-Key`, for 24 hours and per caller. The first transaction of the request marks its key as taken effect
+ * Answers of creates under an `Idempotency-Key`, for 24 hours and per caller. The first transaction of the request marks its key as taken
+ * effect
  * (see `markKeyed`), so that a process which dies before its answer is kept does not let the same request happen twice.
  */
 export class ReplayedAnswers {
@@ -88,9 +89,16 @@ export class ReplayedAnswers {
     const [row] = await this.#sql<Row[]>`
       select fingerprint, committed, status, headers, body, kept, started_at <= ${now}::timestamptz - make_interval(secs => ${BROKEN_S}) as broken
       from idempotent_answers where caller = ${caller} and key = ${key}`;
-    if (row && !fingerprint.equals(row.fingerprint)) throw kernelProblem('idempotency_key_reused', { detail: 'Send another request under another key.' });
-    if (row && (row.status === null ? row.committed && row.broken : !row.kept)) throw kernelProblem('idempotency_answer_gone', { detail: 'Read what it made instead of sending it again.' });
-    if (row?.status != null) return { status: row.status, headers: { ...row.headers, 'idempotent-replay': 'true' }, value: row.body === null ? undefined : JSON.parse(row.body) };
+    if (row && !fingerprint.equals(row.fingerprint))
+      throw kernelProblem('idempotency_key_reused', { detail: 'Send another request under another key.' });
+    if (row && (row.status === null ? row.committed && row.broken : !row.kept))
+      throw kernelProblem('idempotency_answer_gone', { detail: 'Read what it made instead of sending it again.' });
+    if (row?.status != null)
+      return {
+        status: row.status,
+        headers: { ...row.headers, 'idempotent-replay': 'true' },
+        value: row.body === null ? undefined : JSON.parse(row.body),
+      };
     throw kernelProblem('idempotency_in_progress', { detail: 'Ask again in a moment.', headers: { 'retry-after': '1' } });
   }
 }

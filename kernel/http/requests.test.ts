@@ -14,7 +14,13 @@ const writer = as.user('probe:things:read', 'probe:things:write');
 
 beforeAll(async () => {
   host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, {
-    stubs: { sys: { echo: (async (input: { headers: Record<string, string> }) => ({ correlation_id: input.headers['x-platform-correlation-id'] })) as never } },
+    stubs: {
+      sys: {
+        echo: (async (input: { headers: Record<string, string> }) => ({
+          correlation_id: input.headers['x-platform-correlation-id'],
+        })) as never,
+      },
+    },
   });
 });
 const plugin = probePlugin(world);
@@ -24,8 +30,15 @@ afterAll(async () => host?.[Symbol.asyncDispose]());
 function rawRequest(text: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const wire = netConnect(host.process.port, '127.0.0.1');
-    const socket = tlsConnect({ socket: wire, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () =>
-      socket.write(text),
+    const socket = tlsConnect(
+      {
+        socket: wire,
+        servername: 'probe.ops.sys.localhost',
+        ca: host.stores.authority.pq.files.rootCertificate,
+        minVersion: 'TLSv1.3',
+        ecdhCurve: 'X25519MLKEM768',
+      },
+      () => socket.write(text),
     );
     let answer = '';
     socket.on('data', chunk => (answer += chunk.toString()));
@@ -41,8 +54,18 @@ describe('a request that two servers could read differently is refused and its c
     ['no Host header', 'GET /v1/greet HTTP/1.1\r\nx-platform-service: probe\r\n\r\n', 421, ''],
     ['a lookalike of an injected header', `GET /v1/greet HTTP/1.1\r\n${HOST}x_platform_env_id: 1\r\n\r\n`, 400, 'spelt with hyphens'],
     ['a lookalike spelt half and half', `GET /v1/greet HTTP/1.1\r\n${HOST}X-Platform_Env-Id: 1\r\n\r\n`, 400, 'spelt with hyphens'],
-    ['more than a hundred headers', `GET /v1/greet HTTP/1.1\r\n${HOST}${Array.from({ length: 100 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`, 431, 'headers_too_large'],
-    ['a length beside chunks', `POST /v1/things HTTP/1.1\r\n${HOST}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`, 400, ''],
+    [
+      'more than a hundred headers',
+      `GET /v1/greet HTTP/1.1\r\n${HOST}${Array.from({ length: 100 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`,
+      431,
+      'headers_too_large',
+    ],
+    [
+      'a length beside chunks',
+      `POST /v1/things HTTP/1.1\r\n${HOST}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+      '',
+    ],
     ['bare line feeds', 'GET /v1/greet HTTP/1.1\nhost: probe.ops.sys.localhost\n\n', 400, ''],
     ['a target that names another authority', `GET //v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`, 404, 'not_found'],
     ['a target of two slashes', `GET // HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`, 404, 'not_found'],
@@ -59,7 +82,9 @@ describe('a request that two servers could read differently is refused and its c
   });
 
   test('a hundred headers are still read', async () => {
-    const { status } = await rawRequest(`GET /v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n${Array.from({ length: 98 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`);
+    const { status } = await rawRequest(
+      `GET /v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n${Array.from({ length: 98 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`,
+    );
     expect(status).toBe(200);
   });
 
@@ -70,7 +95,8 @@ describe('a request that two servers could read differently is refused and its c
 });
 
 describe('a body', () => {
-  const send = (body: string, headers: Record<string, string> = {}) => host.fetch('/v1/things', { method: 'POST', persona: writer, body, headers });
+  const send = (body: string, headers: Record<string, string> = {}) =>
+    host.fetch('/v1/things', { method: 'POST', persona: writer, body, headers });
 
   test('of more bytes than the route takes is 413, whether its length is said or not', async () => {
     const said = await send(JSON.stringify({ name: 'x'.repeat(2_000) }));
@@ -127,7 +153,13 @@ describe('a path and its query', () => {
 
   test.each<[string, string, string, string | undefined, string[]]>([
     ['a member', 'POST', '/v1/things', '{"name":"a\\u0000b"}', ['/name']],
-    ['a member of a member, and the name of another', 'POST', '/v1/things', '{"name":"x","notes":"\\u0000","a\\u0000/b":1}', ['/notes', '/a\uFFFD~1b']],
+    [
+      'a member of a member, and the name of another',
+      'POST',
+      '/v1/things',
+      '{"name":"x","notes":"\\u0000","a\\u0000/b":1}',
+      ['/notes', '/a\uFFFD~1b'],
+    ],
     ['a member as half of a surrogate pair', 'POST', '/v1/things', '{"name":"\\uD83D","notes":"\\ude00 x"}', ['/name', '/notes']],
     ['the name of a member as half of a pair', 'POST', '/v1/things', '{"name":"x","\\ud83d":1}', ['/\uFFFD']],
     ['the query', 'GET', '/v1/things?cursor=a%00', undefined, ['/query/cursor']],
@@ -177,8 +209,13 @@ describe('a path and its query', () => {
   test('the target is required where it is, may come by header, and must be one', async () => {
     expect((await host.fetch('/v1/targeted', { persona: reader })).json['code']).toBe('target_env_required');
     expect((await host.fetch(`/v1/targeted?target_env_id=${reader.envId}`, { persona: reader })).json['target']).toBe(reader.envId);
-    expect((await host.fetch('/v1/targeted', { persona: reader, headers: { 'x-bff-target-env-id': reader.envId } })).json['target']).toBe(reader.envId);
-    expect((await host.fetch(`/v1/targeted?target_env_id=${reader.envId}`, { persona: reader, headers: { 'x-bff-target-env-id': 'other' } })).json['code']).toBe('target_mismatch');
+    expect((await host.fetch('/v1/targeted', { persona: reader, headers: { 'x-bff-target-env-id': reader.envId } })).json['target']).toBe(
+      reader.envId,
+    );
+    expect(
+      (await host.fetch(`/v1/targeted?target_env_id=${reader.envId}`, { persona: reader, headers: { 'x-bff-target-env-id': 'other' } }))
+        .json['code'],
+    ).toBe('target_mismatch');
     const other = await host.fetch('/v1/targeted?target_env_id=another', { persona: reader });
     expect([other.status, other.json['code']]).toEqual([403, 'target_denied']);
   });
@@ -186,12 +223,31 @@ describe('a path and its query', () => {
 
 describe('an answer', () => {
   test('of success carries status, entity tag and correlation id; of failure a problem that says only what was meant to be said', async () => {
-    const made = await host.fetch('/v1/things', { method: 'POST', persona: writer, body: JSON.stringify({ name: 'one' }), headers: { 'x-platform-correlation-id': 'click-1' } });
-    expect([made.status, made.headers['etag'], made.headers['x-platform-correlation-id'], made.headers['cache-control']]).toEqual([201, '"1"', 'click-1', 'no-store']);
+    const made = await host.fetch('/v1/things', {
+      method: 'POST',
+      persona: writer,
+      body: JSON.stringify({ name: 'one' }),
+      headers: { 'x-platform-correlation-id': 'click-1' },
+    });
+    expect([made.status, made.headers['etag'], made.headers['x-platform-correlation-id'], made.headers['cache-control']]).toEqual([
+      201,
+      '"1"',
+      'click-1',
+      'no-store',
+    ]);
     const [event] = await host.events('platform:probe:thing:created');
-    expect(event).toMatchObject({ correlation_id: 'click-1', env_id: writer.envId, payload: { thing_id: made.json['thing_id'], name: 'one' } });
+    expect(event).toMatchObject({
+      correlation_id: 'click-1',
+      env_id: writer.envId,
+      payload: { thing_id: made.json['thing_id'], name: 'one' },
+    });
     const taken = await host.fetch('/v1/things', { method: 'POST', persona: writer, body: JSON.stringify({ name: 'taken' }) });
-    expect(taken.json).toMatchObject({ status: 409, code: 'thing_taken', type: 'urn:platform:problem:probe:thing_taken', detail: 'Choose another name.' });
+    expect(taken.json).toMatchObject({
+      status: 409,
+      code: 'thing_taken',
+      type: 'urn:platform:problem:probe:thing_taken',
+      detail: 'Choose another name.',
+    });
     expect(taken.headers['content-type']).toContain('application/problem+json');
     expect(taken.json['instance']).toMatch(/^urn:uuid:/);
   });
@@ -220,7 +276,9 @@ describe('an answer', () => {
   test('a correlation id that is none is replaced, and the one of the request goes on to other services', async () => {
     const made = await host.fetch('/v1/greet', { headers: { 'x-platform-correlation-id': 'has spaces' } });
     expect(made.headers['x-platform-correlation-id']).toMatch(/^probe-[0-9a-f-]{36}$/);
-    expect((await host.fetch('/v1/asks', { headers: { 'x-platform-correlation-id': 'click-2' } })).json).toEqual({ correlation_id: 'click-2' });
+    expect((await host.fetch('/v1/asks', { headers: { 'x-platform-correlation-id': 'click-2' } })).json).toEqual({
+      correlation_id: 'click-2',
+    });
   });
 });
 
@@ -230,7 +288,8 @@ test('KRN-030 health reports the build of the running binary', async () => {
 });
 
 describe('a create under an Idempotency-Key (G-K-03)', () => {
-  const make = (key: string, name: string, persona = writer) => host.fetch('/v1/things', { method: 'POST', persona, headers: { 'idempotency-key': key }, body: JSON.stringify({ name }) });
+  const make = (key: string, name: string, persona = writer) =>
+    host.fetch('/v1/things', { method: 'POST', persona, headers: { 'idempotency-key': key }, body: JSON.stringify({ name }) });
   const made = (name: string) => world.calls.filter(call => call === `create ${name}`).length;
 
   test('F-08 happens once: the repeat is given the first answer and says so, at once, in parallel and after a restart of nothing', async () => {
@@ -294,7 +353,8 @@ describe('a create under an Idempotency-Key (G-K-03)', () => {
 
 describe('figures', () => {
   test('F-27 are for workloads and for whoever may read the service; strangers and others get nothing of them', async () => {
-    const ask = (persona?: ReturnType<typeof as.user>) => host.fetch('/v1/metrics', { ...(persona ? { persona } : {}), headers: { accept: 'text/plain' } });
+    const ask = (persona?: ReturnType<typeof as.user>) =>
+      host.fetch('/v1/metrics', { ...(persona ? { persona } : {}), headers: { accept: 'text/plain' } });
     expect((await ask()).status).toBe(401);
     expect((await ask(reader)).status).toBe(403);
     expect((await ask(as.user('probe:metrics:read'))).status).toBe(200);
@@ -304,7 +364,10 @@ describe('figures', () => {
     expect(scraped.text).toMatch(/platform_refusals_total\{service="probe",code="unauthenticated"\} \d/);
     expect(scraped.text).toMatch(/^platform_probe_outbox_pending \d/m);
     expect(scraped.text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
-    expect((await host.fetch('/v1/metrics', { persona: as.user('probe:metrics:read') })).json).toMatchObject({ outbox_pending: expect.any(Number), tasks_dead: expect.any(Number) });
+    expect((await host.fetch('/v1/metrics', { persona: as.user('probe:metrics:read') })).json).toMatchObject({
+      outbox_pending: expect.any(Number),
+      tasks_dead: expect.any(Number),
+    });
   });
 
   test('of a contract stand beside them, as text and as JSON', async () => {
@@ -319,12 +382,18 @@ describe('figures', () => {
       'platform_probe_wait_seconds_sum 2',
     ])
       expect(text.split('\n')).toContain(line);
-    expect((await ask({})).json).toMatchObject({ 'reminders_total{outcome="queued"}': 1, open: 3, wait_seconds_sum: 2, wait_seconds_count: 1 });
+    expect((await ask({})).json).toMatchObject({
+      'reminders_total{outcome="queued"}': 1,
+      open: 3,
+      wait_seconds_sum: 2,
+      wait_seconds_count: 1,
+    });
   });
 });
 
 describe('the version of a record', () => {
-  const rename = (tag: string) => host.fetch('/v1/things/t1', { method: 'PUT', persona: writer, headers: { 'if-match': tag }, body: '{"name":"x"}' });
+  const rename = (tag: string) =>
+    host.fetch('/v1/things/t1', { method: 'PUT', persona: writer, headers: { 'if-match': tag }, body: '{"name":"x"}' });
 
   test('F-08 If-Match takes one of several versions or any; a weak, foreign or old one is 412 and names the version there is', async () => {
     for (const tag of ['"3"', '"2", "3"', '*']) expect((await rename(tag)).status).not.toBe(412);
@@ -341,7 +410,8 @@ describe('the state of an environment', () => {
   });
 
   const write = (persona = writer) => host.fetch('/v1/things', { method: 'POST', persona, body: '{"name":"stated"}' });
-  const say = (persona: { envId?: string | undefined }, state: string) => host.process.kv.call('SET', `env-state:{${persona.envId}}`, state);
+  const say = (persona: { envId?: string | undefined }, state: string) =>
+    host.process.kv.call('SET', `env-state:{${persona.envId}}`, state);
 
   test.each([
     ['suspended', 409, 'env_suspended'],
@@ -363,7 +433,12 @@ describe('the state of an environment', () => {
     const as_ = async (vertical: string) => {
       const name = vertical === 'platform' ? 'func' : 'till';
       const persona = { ...as.machine(name, 'probe:things:write'), vertical };
-      return host.fetch(`/v1/things?target_env_id=${env}`, { method: 'POST', persona, as: await host.workload(name), body: '{"name":"by-workload"}' });
+      return host.fetch(`/v1/things?target_env_id=${env}`, {
+        method: 'POST',
+        persona,
+        as: await host.workload(name),
+        body: '{"name":"by-workload"}',
+      });
     };
     expect((await as_('platform')).status).toBe(201);
     expect((await as_('retail')).status).toBe(409);
@@ -372,7 +447,10 @@ describe('the state of an environment', () => {
 
 describe('the stream door', () => {
   test('writes one frame per event and ends with its source', async () => {
-    const answer = await host.fetch('/v1/ticks', { persona: reader, headers: { accept: 'text/event-stream', 'x-platform-correlation-id': 'sse-1' } });
+    const answer = await host.fetch('/v1/ticks', {
+      persona: reader,
+      headers: { accept: 'text/event-stream', 'x-platform-correlation-id': 'sse-1' },
+    });
     expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream']);
     expect(answer.text).toBe('id: 1\nevent: tick\ndata: {"at":1}\n\ndata: {"correlationId":"sse-1","aborted":false}\n\n');
   });
@@ -396,7 +474,11 @@ describe('the socket door', () => {
       servername: 'probe.ops.sys.localhost',
       minVersion: 'TLSv1.3',
       ecdhCurve: 'X25519MLKEM768',
-      headers: { host: 'probe.ops.sys.localhost', 'x-platform-correlation-id': 'ws-1', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+      headers: {
+        host: 'probe.ops.sys.localhost',
+        'x-platform-correlation-id': 'ws-1',
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+      },
     } as never);
     socket.on('error', () => undefined);
     return socket;
@@ -442,8 +524,18 @@ describe('the socket door', () => {
 
   test('a client that breaks off before it is accepted harms nobody', async () => {
     const wire = netConnect(host.process.port, '127.0.0.1');
-    const socket = tlsConnect({ socket: wire, servername: 'probe.ops.sys.localhost', ca: host.stores.authority.pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' }, () =>
-      socket.write(`GET /v1/slow-talk HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`),
+    const socket = tlsConnect(
+      {
+        socket: wire,
+        servername: 'probe.ops.sys.localhost',
+        ca: host.stores.authority.pq.files.rootCertificate,
+        minVersion: 'TLSv1.3',
+        ecdhCurve: 'X25519MLKEM768',
+      },
+      () =>
+        socket.write(
+          `GET /v1/slow-talk HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`,
+        ),
     );
     socket.on('error', () => undefined);
     await world.entered.promise;

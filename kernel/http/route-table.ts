@@ -24,7 +24,8 @@ type Answer<T> = (ctx: ParameterizedContext, match: Match<T>) => Promise<void>;
 
 /**
  * The doors of one service in one Koa router. A template's literal segments win over `{name}`, and those over `{*rest}`, in whatever order
- * they are declared; the router takes the first that fits, so they are given to it in that order. What its scan costs: `npm run bench -- router`.
+ * they are declared; the router takes the first that fits, so they are given to it in that order. What its scan costs: `npm run bench --
+ * router`.
  */
 export class RouteTable<T> {
   readonly #entries: Entry<T>[] = [];
@@ -42,7 +43,8 @@ export class RouteTable<T> {
     const parsed = segments.map(segment => /^\{(\*?)([A-Za-z_]+)\}$/.exec(segment) ?? undefined);
     const path = segments.map((segment, index) => `/${pattern(segment, parsed[index])}`).join('');
     const shape = segments.map((segment, index) => `/${parsed[index] ? `{${parsed[index]?.[1]}}` : segment}`).join('');
-    if (this.#entries.some(entry => entry.method === method && entry.shape === shape)) throw new Error(`two routes answer ${method} ${template}`);
+    if (this.#entries.some(entry => entry.method === method && entry.shape === shape))
+      throw new Error(`two routes answer ${method} ${template}`);
     const rank = parsed.map(part => (part ? (part[1] ? '2' : '1') : '0')).join('');
     this.#entries.push({ method, shape, path, rank, value, names: parsed.flatMap(part => part?.[2] ?? []), rest: rank.endsWith('2') });
     this.#router = undefined;
@@ -53,7 +55,10 @@ export class RouteTable<T> {
     return this.#built().routes() as unknown as Middleware;
   }
 
-  /** The match, or the methods the path would take (and what would take it as a remainder), or nothing. Malformed percent-encoding is `'malformed'`. */
+  /**
+   * The match, or the methods the path would take (and what would take it as a remainder), or nothing. Malformed percent-encoding is
+   * `'malformed'`.
+   */
   find(method: string, path: string): Match<T> | { methods: string[]; around?: Match<T> } | 'malformed' | undefined {
     if (malformed(path)) return 'malformed';
     const found = this.#built().match(path, method);
@@ -70,14 +75,20 @@ export class RouteTable<T> {
     const router = new Router({ strict: true, sensitive: true });
     this.#byLayer.clear();
     for (const entry of this.#entries.toSorted((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0))) {
-      const layer = router.register(entry.path, entry.method === 'ANY' ? METHODS : [entry.method], (ctx, next) => this.#enter(ctx as never, next, entry)) as Layer;
+      const layer = router.register(entry.path, entry.method === 'ANY' ? METHODS : [entry.method], (ctx, next) =>
+        this.#enter(ctx as never, next, entry),
+      ) as Layer;
       this.#byLayer.set(layer, entry);
     }
     this.#router = router;
     return router;
   }
 
-  async #enter(ctx: ParameterizedContext & { matched?: Layer[]; params: Record<string, string> }, next: Next, entry: Entry<T>): Promise<void> {
+  async #enter(
+    ctx: ParameterizedContext & { matched?: Layer[]; params: Record<string, string> },
+    next: Next,
+    entry: Entry<T>,
+  ): Promise<void> {
     const fitting = (ctx.matched ?? []).map(layer => this.#byLayer.get(layer) as Entry<T>);
     if (refusedMethods(fitting, entry)) return next();
     await this.#answer(ctx, { value: entry.value, params: paramsOf(entry, ctx.params) });
@@ -100,7 +111,10 @@ export function malformed(path: string): boolean {
   }
 }
 
-/** The methods that a path takes when it does not take this one. A path that is declared whole is not the remainder of another, whatever the method (F-28). */
+/**
+ * The methods that a path takes when it does not take this one. A path that is declared whole is not the remainder of another, whatever the
+ * method (F-28).
+ */
 function refusedMethods<T>(fitting: readonly Entry<T>[], chosen: Entry<T> | undefined): string[] | undefined {
   if (chosen && !chosen.rest) return undefined;
   const whole = fitting.filter(({ rest }) => !rest);

@@ -50,7 +50,11 @@ function readFault({ keyword, instancePath, params, message }: Fault, base: stri
   const pointer = base + instancePath;
   switch (keyword) {
     case 'required':
-      return ((params as { requiredProperties?: string[] }).requiredProperties ?? []).map(name => ({ pointer: `${pointer}/${name}`, code: 'required', message: 'is required' }));
+      return ((params as { requiredProperties?: string[] }).requiredProperties ?? []).map(name => ({
+        pointer: `${pointer}/${name}`,
+        code: 'required',
+        message: 'is required',
+      }));
     case 'boolean':
       return [{ pointer, code: 'unknown_member', message: 'is not a member of this request' }];
     case 'additionalProperties':
@@ -84,7 +88,8 @@ function closeNode(node: SchemaNode): SchemaNode {
 }
 
 /**
- * Where a value carries U+0000 or half of a surrogate pair, which no database of ours takes as text: each place as a fault with its JSON pointer,
+ * Where a value carries U+0000 or half of a surrogate pair, which no database of ours takes as text: each place as a fault with its JSON
+ * pointer,
  * up to ten (F-19). Names of members are looked at as well.
  */
 export function characterFaults(value: unknown, base = ''): FieldFault[] {
@@ -119,7 +124,12 @@ export function readQuery(search: URLSearchParams, properties: Readonly<Record<s
   for (const name of new Set(search.keys())) {
     const values = search.getAll(name);
     const schema = properties[name] as SchemaNode | undefined;
-    query[name] = schema?.type === 'array' ? values.flatMap(value => value.split(',')) : values.length > 1 ? values : readScalar(values[0] as string, schema);
+    query[name] =
+      schema?.type === 'array'
+        ? values.flatMap(value => value.split(','))
+        : values.length > 1
+          ? values
+          : readScalar(values[0] as string, schema);
   }
   return query;
 }

@@ -90,7 +90,10 @@ export class ServiceApp {
       const aliased = {
         ...route,
         method: method as AnyRoute['method'],
-        options: { ...route.options, ...(target === 'required' ? { env: 'target' as const } : route.options.env === 'target' ? { env: 'own' as const } : {}) },
+        options: {
+          ...route.options,
+          ...(target === 'required' ? { env: 'target' as const } : route.options.env === 'target' ? { env: 'own' as const } : {}),
+        },
       };
       const operation = new Operation(host, name, aliased, handler as (request: Request) => Promise<unknown>);
       this.#table.add(method, path, { name, route: aliased, handler, operation, alias: true, ...(idParameter ? { idParameter } : {}) });
@@ -169,7 +172,8 @@ export class ServiceApp {
   async #enter({ res, state }: DoorContext, { value: mounted, params }: Match<Mounted>): Promise<void> {
     const { exchange } = state;
     state.operation = mounted.name;
-    if (!this.#options.accepting() && !PROBES.has(mounted.name)) throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
+    if (!this.#options.accepting() && !PROBES.has(mounted.name))
+      throw kernelProblem('draining', { headers: { 'retry-after': '2', connection: 'close' } });
     refuseNulIn(exchange.url);
     const named = mounted.idParameter ? { ...params, [mounted.idParameter]: params['id'] as string } : params;
     const signal = this.#lifetimes.of(res);
@@ -203,7 +207,8 @@ export class ServiceApp {
         refuseAmbiguous(req);
         const match = this.#table.find('GET', exchange.url.pathname);
         refuseNulIn(exchange.url);
-        if (!match || match === 'malformed' || 'methods' in match || match.value.route.door !== 'socket') throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
+        if (!match || match === 'malformed' || 'methods' in match || match.value.route.door !== 'socket')
+          throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());
         this.#lifetimes.atEnd(() => connection.close(1001, 'the service is stopping'), closed.signal);
@@ -215,7 +220,9 @@ export class ServiceApp {
           return connection.close(1011, 'internal');
         }
         const { status, headers, body } = problemResponse(error, { service: manifest.id, correlationId: exchange.correlationId, log });
-        const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`);
+        const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(
+          ([name, value]) => `${name}: ${value}`,
+        );
         socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
       }
     });
@@ -227,7 +234,12 @@ export class ServiceApp {
 
   #refuse(res: ServerResponse, error: unknown, { req, correlationId, url }: Exchange): void {
     const form = this.#formAt(req.method ?? 'GET', url.pathname);
-    const { status, headers, body, code } = problemResponse(error, { service: this.manifest.id, correlationId, log: this.#options.log, form });
+    const { status, headers, body, code } = problemResponse(error, {
+      service: this.manifest.id,
+      correlationId,
+      log: this.#options.log,
+      form,
+    });
     this.#options.seen?.('', status, code);
     this.#options.metrics?.refused(code);
     if (res.headersSent) return void res.destroy();
@@ -236,7 +248,10 @@ export class ServiceApp {
     res.writeHead(status, { ...headers, ...connection, 'content-length': Buffer.byteLength(body) }).end(body);
   }
 
-  /** How the route at this path refuses; also where the path is not well encoded, which is no reason to answer a client in another API's words. */
+  /**
+   * How the route at this path refuses; also where the path is not well encoded, which is no reason to answer a client in another API's
+   * words.
+   */
   #formAt(method: string, path: string): ErrorForm | undefined {
     const found = this.#table.find(method, path.replaceAll('%', ''));
     if (found === undefined || found === 'malformed') return undefined;
@@ -246,5 +261,7 @@ export class ServiceApp {
 }
 
 const methodNotAllowed = (methods: readonly string[]) =>
-  kernelProblem('method_not_allowed', { headers: { allow: methods.flatMap(known => (known === 'GET' ? ['GET', 'HEAD'] : [known])).join(', ') } });
+  kernelProblem('method_not_allowed', {
+    headers: { allow: methods.flatMap(known => (known === 'GET' ? ['GET', 'HEAD'] : [known])).join(', ') },
+  });
 const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');

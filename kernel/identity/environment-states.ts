@@ -31,8 +31,10 @@ export class EnvironmentStates {
   /** Throws 409 `env_suspended`, 409 `env_archived` or 403 `target_denied`. */
   async requireActive(envId: string): Promise<void> {
     const state = await this.of(envId);
-    if (state === 'suspended') throw kernelProblem('env_suspended', { detail: 'Nothing changes here until a platform administrator resumes the environment.' });
-    if (state === 'archived') throw kernelProblem('env_archived', { detail: 'Nothing changes in an archived environment. Use another one.' });
+    if (state === 'suspended')
+      throw kernelProblem('env_suspended', { detail: 'Nothing changes here until a platform administrator resumes the environment.' });
+    if (state === 'archived')
+      throw kernelProblem('env_archived', { detail: 'Nothing changes in an archived environment. Use another one.' });
     if (state === 'absent') throw kernelProblem('target_denied', { detail: 'There is no such environment any more.' });
   }
 

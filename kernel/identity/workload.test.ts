@@ -20,7 +20,15 @@ const signing =
   async ({ kind, workload, hostnames, csr }) => {
     asked.push(kind);
     const names = kind === 'listener' ? hostnames.map(host => `dns:${host}`) : [`uri:urn:platform:workload:${workload}`];
-    return (await (kind === 'database' ? by.classical : by.pq).issue({ commonName: `m2m-${workload}`, names, usages: kind === 'listener' ? ['server'] : ['client'], days: 30, csr })).chain;
+    return (
+      await (kind === 'database' ? by.classical : by.pq).issue({
+        commonName: `m2m-${workload}`,
+        names,
+        usages: kind === 'listener' ? ['server'] : ['client'],
+        days: 30,
+        csr,
+      })
+    ).chain;
   };
 const open = (directory: string, mint: Mint, more: { hostnames?: string[]; kinds?: CredentialKind[] } = {}) =>
   Workload.open({
@@ -93,7 +101,10 @@ describe('a certificate is made anew', () => {
     const directory = fresh();
     const asked: CredentialKind[] = [];
     await open(directory, signing(asked), { kinds: ['listener'] });
-    const workload = await open(directory, signing(asked), { kinds: ['listener'], hostnames: ['probe.ops.sys.localhost', 'more.ops.sys.localhost'] });
+    const workload = await open(directory, signing(asked), {
+      kinds: ['listener'],
+      hostnames: ['probe.ops.sys.localhost', 'more.ops.sys.localhost'],
+    });
     expect(asked).toEqual(['listener', 'listener']);
     expect(new X509Certificate(workload.credential('listener').certificate).checkHost('more.ops.sys.localhost')).toBeDefined();
   });
@@ -105,7 +116,11 @@ describe('a certificate is made anew', () => {
     await open(directory, signing(asked, foreign), { kinds: ['client'] });
     const workload = await open(directory, signing(asked), { kinds: ['client'] });
     expect(asked).toEqual(['client', 'client']);
-    expect(new X509Certificate(workload.credential('client').certificate).checkIssued(new X509Certificate(authority.pq.files.intermediateCertificate))).toBe(true);
+    expect(
+      new X509Certificate(workload.credential('client').certificate).checkIssued(
+        new X509Certificate(authority.pq.files.intermediateCertificate),
+      ),
+    ).toBe(true);
   });
 
   test('when its chain is missing beside a key: the key goes first, a crash between leaves nothing usable', async () => {

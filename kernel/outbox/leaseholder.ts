@@ -78,7 +78,8 @@ export class Leaseholder implements Disposable {
 
   /** A lost lease does no harm where the effect is marked; that it happened is worth a line. */
   #told({ event_type, message_id }: StreamEntry, { lost = [] }: Lost): void {
-    if (lost.length > 0) this.#parts.log.warn({ consumer: this.#parts.name, event_type, message_id }, 'another consumer had taken the event meanwhile');
+    if (lost.length > 0)
+      this.#parts.log.warn({ consumer: this.#parts.name, event_type, message_id }, 'another consumer had taken the event meanwhile');
   }
 
   async #stillAtWork(): Promise<void> {
@@ -106,5 +107,8 @@ export class Leaseholder implements Disposable {
   }
 }
 
-const keyOf = ({ env_id, stream_family, message_id }: Pick<StreamEntry, 'env_id' | 'stream_family' | 'message_id'>): string => `${env_id}\n${stream_family}\n${message_id}`;
-const byStream = (entries: Iterable<StreamEntry>): StreamEntry[][] => [...Map.groupBy(entries, ({ env_id, stream_family }) => `${env_id}\n${stream_family}`).values()];
+const keyOf = ({ env_id, stream_family, message_id }: Pick<StreamEntry, 'env_id' | 'stream_family' | 'message_id'>): string =>
+  `${env_id}\n${stream_family}\n${message_id}`;
+const byStream = (entries: Iterable<StreamEntry>): StreamEntry[][] => [
+  ...Map.groupBy(entries, ({ env_id, stream_family }) => `${env_id}\n${stream_family}`).values(),
+];

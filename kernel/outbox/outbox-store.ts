@@ -25,7 +25,8 @@ export async function stepDown(pool: PostgresPool): Promise<void> {
 }
 
 /**
- * Takes or keeps the right to relay a service, for the session of `pool`, and looks at the heads of the environments behind `after`; nothing when
+ * Takes or keeps the right to relay a service, for the session of `pool`, and looks at the heads of the environments behind `after`;
+ * nothing when
  * another process has it. By a loose scan of the partial index: its cost is the number of environments it answers, not of rows.
  */
 export async function heads(pool: PostgresPool, service: string, after: string, limit: number): Promise<Head[] | undefined> {
@@ -48,7 +49,11 @@ export async function heads(pool: PostgresPool, service: string, after: string, 
 }
 
 /** The rows to send next of each environment, in order, up to the first that still has to wait; nothing when another process relays. */
-export async function dueRows(pool: PostgresPool, service: string, { envIds, now, limit }: { envIds: readonly string[]; now: Date; limit: number }): Promise<OutboxRow[] | undefined> {
+export async function dueRows(
+  pool: PostgresPool,
+  service: string,
+  { envIds, now, limit }: { envIds: readonly string[]; now: Date; limit: number },
+): Promise<OutboxRow[] | undefined> {
   const rows = await pool.raw<({ held: boolean; next_retry_at: string | null } & (OutboxRow | { id: null }))[]>`
     with led as materialized (${lead(pool, service)})
     select led.held, due.* from led left join (
@@ -68,10 +73,12 @@ export async function dueRows(pool: PostgresPool, service: string, { envIds, now
 }
 
 /** The session that has the lock gets it again, so that one that was cut off and came back asks like everybody else. */
-const lead = ({ raw }: PostgresPool, service: string) => raw`select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as held`;
+const lead = ({ raw }: PostgresPool, service: string) =>
+  raw`select pg_try_advisory_lock(hashtextextended(${`platform:relay:${service}`}, 0)) as held`;
 
 /**
- * Writes what became of the rows. They are named twice: by the list alone the planner sees that they are few, whatever it knows of the table.
+ * Writes what became of the rows. They are named twice: by the list alone the planner sees that they are few, whatever it knows of the
+ * table.
  * What another leader carried meanwhile stays carried.
  */
 export async function record(pool: PostgresPool, outcomes: readonly Outcome[], now: Date): Promise<void> {
@@ -96,7 +103,10 @@ export async function stateOf(pool: PostgresPool, now: Date): Promise<OutboxStat
   return { pending: row?.pending ?? 0, parked: row?.parked ?? 0, oldest_age_s: Math.max(0, age) };
 }
 
-/** Forgets relayed rows after seven days, inbox marks after thirty and answers under an Idempotency-Key after one, in small steps. Parked rows stay. */
+/**
+ * Forgets relayed rows after seven days, inbox marks after thirty and answers under an Idempotency-Key after one, in small steps. Parked
+ * rows stay.
+ */
 export async function sweep(pool: PostgresPool, now: Date): Promise<number> {
   const before = (days: number): Date => new Date(now.getTime() - days * 86_400_000);
   let total = 0;

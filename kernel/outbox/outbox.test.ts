@@ -40,7 +40,9 @@ test('KRN-008 the event is written in the transaction of the change: both are th
     await sql`insert into orders (id) values (1)`;
     await insertEvent(sql, written);
     // Nobody else sees either of them before the commit.
-    expect(await pool.sql`select (select count(*) from orders) as orders, (select count(*) from outbox) as events`).toEqual([{ orders: 0, events: 0 }]);
+    expect(await pool.sql`select (select count(*) from orders) as orders, (select count(*) from outbox) as events`).toEqual([
+      { orders: 0, events: 0 },
+    ]);
   });
   await expect(
     pool.tx(async sql => {
@@ -56,9 +58,9 @@ test('KRN-008 the event is written in the transaction of the change: both are th
     }),
   ).rejects.toMatchObject({ code: '23505' });
   expect(await pool.sql`select id from orders`).toEqual([{ id: 1 }]);
-  expect(await pool.sql`select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold, relayed, parked, attempts from outbox`).toEqual([
-    { ...written, publisher_id_token: null, hold: null, relayed: false, parked: false, attempts: 0 },
-  ]);
+  expect(
+    await pool.sql`select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold, relayed, parked, attempts from outbox`,
+  ).toEqual([{ ...written, publisher_id_token: null, hold: null, relayed: false, parked: false, attempts: 0 }]);
 });
 
 test('a service cannot write into the outbox of another', async () => {
@@ -176,7 +178,9 @@ describe('the inbox', () => {
     });
     await holding.promise;
     const second = pool.tx(sql => once(sql, 'mailer', 'k'));
-    await eventually(async () => (await cluster.postgres.admin()`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length).toBe(1);
+    await eventually(
+      async () => (await cluster.postgres.admin()`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length,
+    ).toBe(1);
     gate.resolve();
     expect(await Promise.all([first, second])).toEqual([true, false]);
   });

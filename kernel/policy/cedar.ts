@@ -29,7 +29,10 @@ export interface CedarAnswer {
 
 /** The Cedar schema of a service: people and workloads in scopes, groups and relations, asking the declared actions of resources. */
 export function cedarSchema(actions: readonly string[]): string {
-  const declared = actions.map(action => `action ${JSON.stringify(action)} appliesTo { principal: [User, Workload], resource: [Resource], context: { env_id: String } };`);
+  const declared = actions.map(
+    action =>
+      `action ${JSON.stringify(action)} appliesTo { principal: [User, Workload], resource: [Resource], context: { env_id: String } };`,
+  );
   return [
     'entity Scope; entity Group; entity Relation;',
     'entity User in [Scope, Group, Relation] tags Set<String>;',
@@ -41,7 +44,9 @@ export function cedarSchema(actions: readonly string[]): string {
 
 /** The generated platform set: an action is permitted to whoever holds the scope of the same name (G-K-08). */
 export const scopeMirror = (actions: readonly string[]): string =>
-  actions.map(action => `permit(principal in Scope::${JSON.stringify(action)}, action == Action::${JSON.stringify(action)}, resource);`).join('\n');
+  actions
+    .map(action => `permit(principal in Scope::${JSON.stringify(action)}, action == Action::${JSON.stringify(action)}, resource);`)
+    .join('\n');
 
 /** Faults of a policy text against the schema, with Cedar's own words and positions; empty when it holds. */
 export function policyFaults(policies: string, actions: readonly string[]): FieldFault[] {
@@ -49,13 +54,23 @@ export function policyFaults(policies: string, actions: readonly string[]): Fiel
   const fault = (error: Cedar.DetailedError, policyId?: string): FieldFault => ({
     pointer: '/policies',
     code: error.code ?? 'cedar',
-    message: [policyId, error.message, ...(error.sourceLocations ?? []).map(at => `at ${at.start}–${at.end}${at.label ? `: ${at.label}` : ''}`), error.help].filter(Boolean).join('; '),
+    message: [
+      policyId,
+      error.message,
+      ...(error.sourceLocations ?? []).map(at => `at ${at.start}–${at.end}${at.label ? `: ${at.label}` : ''}`),
+      error.help,
+    ]
+      .filter(Boolean)
+      .join('; '),
   });
   if (answer.type === 'failure') return answer.errors.slice(0, 10).map(error => fault(error));
   return answer.validationErrors.slice(0, 10).map(({ policyId, error }) => fault(error, policyId));
 }
 
-/** One policy set, cut into a preparsed slice per action: evaluation cost follows the policies that can match, not the set (facts/identity 6). */
+/**
+ * One policy set, cut into a preparsed slice per action: evaluation cost follows the policies that can match, not the set (facts/identity
+ * 6).
+ */
 export class CedarSet {
   readonly set: PolicySet;
   readonly #policies: readonly { id: string; text: string; actions: ReadonlySet<string> | undefined }[];
@@ -95,14 +110,21 @@ export class CedarSet {
     const { decision, diagnostics } = answer.response;
     // A policy that fails while it is evaluated counts for nothing in Cedar; a forbid that fails must not open the door.
     const failed = diagnostics.errors.map(({ policyId, error }) => `${policyId}: ${error.message}`);
-    return { permitted: decision === 'allow' && failed.length === 0, policyIds: diagnostics.reason.filter(id => id !== 'ground'), errors: failed };
+    return {
+      permitted: decision === 'allow' && failed.length === 0,
+      policyIds: diagnostics.reason.filter(id => id !== 'ground'),
+      errors: failed,
+    };
   }
 
   #slice(action: string): string {
     const id = `${this.set.policy_set_id}@${this.set.version}/${action}`;
     if (!this.#parsed.has(id)) {
       const matching = this.#policies.filter(policy => policy.actions === undefined || policy.actions.has(action));
-      const staticPolicies = Object.fromEntries([...(this.#mirror ? [] : [['ground', GROUND]]), ...matching.map(({ id, text }) => [id, text])]);
+      const staticPolicies = Object.fromEntries([
+        ...(this.#mirror ? [] : [['ground', GROUND]]),
+        ...matching.map(({ id, text }) => [id, text]),
+      ]);
       const parsed = cedar().preparsePolicySet(id, { staticPolicies });
       if (parsed.type === 'failure') throw new Error(`policy set ${this.set.policy_set_id} cannot be prepared for ${action}`);
       if (this.#parsed.size >= MAX_SLICES) this.release();
@@ -136,19 +158,30 @@ const uidOf = (uid: unknown) => {
   return entity.id;
 };
 
-/** The principal with its scopes and relations as parents, its attributes as tags; the resource with its relations; nothing that has nothing to say. */
+/**
+ * The principal with its scopes and relations as parents, its attributes as tags; the resource with its relations; nothing that has nothing
+ * to say.
+ */
 function entitiesFor({ principal, resource, scopes, relations, attributes }: CedarQuestion, readsScopes: boolean): object[] {
   const subject = `${principal.type === 'User' ? 'user' : 'workload'}:${principal.id}`;
   const held = relations.filter(relation => relation.object === resource);
   const parents = readsScopes ? [...scopes].map(id => ({ type: 'Scope', id })) : [];
-  for (const { relation, subject: holder } of held) if (holder === subject) parents.push({ type: 'Relation', id: `${resource}#${relation}` });
+  for (const { relation, subject: holder } of held)
+    if (holder === subject) parents.push({ type: 'Relation', id: `${resource}#${relation}` });
   const own = attributes.filter(attribute => attribute.principal === subject);
   const entities: object[] = [];
   if (parents.length > 0 || own.length > 0) {
-    entities.push({ uid: principal, attrs: {}, parents, tags: Object.fromEntries(own.map(({ key, value }) => [key, (Array.isArray(value) ? value : [value]).map(String)])) });
+    entities.push({
+      uid: principal,
+      attrs: {},
+      parents,
+      tags: Object.fromEntries(own.map(({ key, value }) => [key, (Array.isArray(value) ? value : [value]).map(String)])),
+    });
   }
   if (held.length > 0) {
-    const tags = Object.fromEntries(held.map(({ relation }) => [relation, { __entity: { type: 'Relation', id: `${resource}#${relation}` } }]));
+    const tags = Object.fromEntries(
+      held.map(({ relation }) => [relation, { __entity: { type: 'Relation', id: `${resource}#${relation}` } }]),
+    );
     entities.push({ uid: { type: 'Resource', id: resource }, attrs: {}, parents: [], tags });
   }
   return entities;

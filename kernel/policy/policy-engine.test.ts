@@ -10,14 +10,27 @@ import { PolicyEngine } from './policy-engine.ts';
 const ENV = 'env-1';
 const ACTIONS = ['probe:things:read', 'probe:things:write', 'probe:work:run', 'probe:person:ask', 'audit:read'];
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-const person = (id: string, ...scopes: string[]): Identity => ({ principal: 'user', scopes: new Set(scopes), caller: { kind: 'user', userId: id, subject: id, envId: ENV } as Caller });
-const workload = (name: string, ...scopes: string[]): Identity => ({ principal: 'machine', scopes: new Set(scopes), caller: { kind: 'machine', subject: name } as Caller });
+const person = (id: string, ...scopes: string[]): Identity => ({
+  principal: 'user',
+  scopes: new Set(scopes),
+  caller: { kind: 'user', userId: id, subject: id, envId: ENV } as Caller,
+});
+const workload = (name: string, ...scopes: string[]): Identity => ({
+  principal: 'machine',
+  scopes: new Set(scopes),
+  caller: { kind: 'machine', subject: name } as Caller,
+});
 
 let store: PolicyStore;
 let engine: PolicyEngine;
 beforeEach(() => {
   store = new PolicyStore();
-  engine = new PolicyEngine({ service: 'probe', log, bootstrapEnvs: new Set(['boot']), load: async envId => store.stub.policySnapshot({ query: { service: 'probe', env_id: envId } }) });
+  engine = new PolicyEngine({
+    service: 'probe',
+    log,
+    bootstrapEnvs: new Set(['boot']),
+    load: async envId => store.stub.policySnapshot({ query: { service: 'probe', env_id: envId } }),
+  });
 });
 const may = (identity: Identity, action: string, more: { envId?: string; resource?: { type: string; id: string } } = {}) =>
   engine.allows({ identity, action, envId: ENV, correlationId: 'c', ...more });
@@ -82,7 +95,10 @@ describe('a tenant’s set can only narrow', () => {
     const pick = () => ACTIONS[Math.floor(random.next().value * ACTIONS.length)] as string;
     for (let round = 0; round < 40; round++) {
       store.sets.length = 0;
-      const rules = Array.from({ length: 3 }, () => `${random.next().value < 0.5 ? 'permit' : 'forbid'}(principal, action == Action::"${pick()}", resource);`);
+      const rules = Array.from(
+        { length: 3 },
+        () => `${random.next().value < 0.5 ? 'permit' : 'forbid'}(principal, action == Action::"${pick()}", resource);`,
+      );
       forbid(rules.join('\n'));
       await engine.reload(ENV);
       const scopes = ACTIONS.filter(() => random.next().value < 0.6);
@@ -130,7 +146,9 @@ test('a shadow set never decides; what it would have denied is recorded', async 
   const set = forbid('@id("late") forbid(principal, action, resource);', 'shadow');
   await engine.require({ identity: person('p', ...ACTIONS), action: 'probe:things:read', envId: ENV, correlationId: 'c-7' });
   await new Promise(resolve => setImmediate(resolve));
-  expect(engine.decisions()).toMatchObject([{ mode: 'shadow', effect: 'deny', policy_set_id: set.policy_set_id, policy_id: 'late', principal: 'user:p', correlation_id: 'c-7' }]);
+  expect(engine.decisions()).toMatchObject([
+    { mode: 'shadow', effect: 'deny', policy_set_id: set.policy_set_id, policy_id: 'late', principal: 'user:p', correlation_id: 'c-7' },
+  ]);
 });
 
 test('a refusal names its decision, and the decision says why', async () => {
@@ -150,9 +168,13 @@ test('a refusal names its decision, and the decision says why', async () => {
 describe('while the registry is away', () => {
   test('an environment whose policies were never read is not decided, except to boot', async () => {
     store.away = true;
-    await expect(engine.require({ identity: person('p', ...ACTIONS), action: 'probe:things:read', envId: ENV, correlationId: 'c' })).rejects.toMatchObject({ code: 'not_ready', status: 503 });
+    await expect(
+      engine.require({ identity: person('p', ...ACTIONS), action: 'probe:things:read', envId: ENV, correlationId: 'c' }),
+    ).rejects.toMatchObject({ code: 'not_ready', status: 503 });
     expect(await may(person('p', ...ACTIONS), 'probe:things:read', { envId: 'boot' })).toBe(true);
-    await expect(engine.require({ identity: person('p'), action: 'probe:things:read', envId: ENV, correlationId: 'c' })).rejects.toMatchObject({ code: 'policy_denied' });
+    await expect(
+      engine.require({ identity: person('p'), action: 'probe:things:read', envId: ENV, correlationId: 'c' }),
+    ).rejects.toMatchObject({ code: 'policy_denied' });
   });
 
   test('what was read stays in force', async () => {

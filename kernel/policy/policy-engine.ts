@@ -79,7 +79,9 @@ export class PolicyEngine implements Disposable {
   }
 
   /** What would be decided and by which policies; records nothing (dry run of G-K-10). */
-  async explain(question: PolicyQuestion & { principal?: { type: 'User' | 'Workload'; id: string } }): Promise<Decision & { trace: string[] }> {
+  async explain(
+    question: PolicyQuestion & { principal?: { type: 'User' | 'Workload'; id: string } },
+  ): Promise<Decision & { trace: string[] }> {
     const held = question.identity.scopes.has(question.action);
     const trace = [`scope-mirror: ${held ? 'permit' : 'deny'} (${question.action} ${held ? 'is' : 'is not'} among the effective scopes)`];
     const environment = await this.#environment(question.envId);
@@ -106,7 +108,9 @@ export class PolicyEngine implements Disposable {
   /** The 30 second backstop: every loaded environment is read again (KRN-004, KRN-022). */
   async reloadAll(): Promise<void> {
     for (const envId of [...this.#environments.keys()])
-      await this.reload(envId).catch(error => this.#options.log.warn({ env_id: envId, err: error }, 'policy reload failed; the loaded sets stay in force'));
+      await this.reload(envId).catch(error =>
+        this.#options.log.warn({ env_id: envId, err: error }, 'policy reload failed; the loaded sets stay in force'),
+      );
   }
 
   async reload(envId: string): Promise<void> {
@@ -167,7 +171,8 @@ export class PolicyEngine implements Disposable {
     for (const set of environment.enforced) {
       const answer = set.evaluate(this.#cedar(question, environment));
       if (!answer.permitted) {
-        if (answer.errors.length) this.#options.log.error({ policy_set_id: set.set.policy_set_id, errors: answer.errors }, 'policy evaluation failed; denied');
+        if (answer.errors.length)
+          this.#options.log.error({ policy_set_id: set.set.policy_set_id, errors: answer.errors }, 'policy evaluation failed; denied');
         return this.#decision(question, 'deny', set.set.policy_set_id, answer.policyIds[0]);
       }
     }
@@ -180,7 +185,10 @@ export class PolicyEngine implements Disposable {
       if (answer.permitted) continue;
       const decision = { ...this.#decision(question, 'deny', set.set.policy_set_id, answer.policyIds[0]), mode: 'shadow' as const };
       this.#record(decision);
-      this.#options.log.info({ decision_id: decision.decision_id, policy_set_id: set.set.policy_set_id, action: question.action, policies: answer.policyIds }, 'shadow policy would have denied');
+      this.#options.log.info(
+        { decision_id: decision.decision_id, policy_set_id: set.set.policy_set_id, action: question.action, policies: answer.policyIds },
+        'shadow policy would have denied',
+      );
     }
   }
 

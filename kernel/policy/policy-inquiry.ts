@@ -3,7 +3,10 @@ import { canonicalScope } from '../identity/tokens/scope-name.ts';
 import type { Decision, PolicySnapshot } from './policy-data.ts';
 import { PolicyEngine } from './policy-engine.ts';
 
-/** Decides for others over the policies of any service. They are read and compiled once for all questions of an inquiry, and let go after it. */
+/**
+ * Decides for others over the policies of any service. They are read and compiled once for all questions of an inquiry, and let go after
+ * it.
+ */
 export async function inquire(
   { service, envId, questions }: PolicyInquiry,
   { load, log, correlationId }: { load: (service: string, envId: string) => Promise<PolicySnapshot>; log: Logger; correlationId: string },

@@ -14,7 +14,12 @@ import type { Directory } from './directory.ts';
 import { type LocalService, ServiceCaller } from './service-caller.ts';
 
 const said: Record<string, unknown>[] = [];
-const log = { debug: () => undefined, info: () => undefined, warn: (fields: object) => void said.push(fields as Record<string, unknown>), error: () => undefined } as unknown as Logger;
+const log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (fields: object) => void said.push(fields as Record<string, unknown>),
+  error: () => undefined,
+} as unknown as Logger;
 const root = mkdtempSync(join(tmpdir(), 'platform-test-'));
 let authority: Authority;
 let rogue: Authority;
@@ -29,7 +34,16 @@ beforeAll(async () => {
     pqMode: 'strict',
     hostnames: [],
     kinds: ['client'],
-    mint: async ({ csr }) => (await authority.pq.issue({ commonName: 'm2m-caller', names: ['uri:urn:platform:workload:caller'], usages: ['client'], days: 1, csr })).chain,
+    mint: async ({ csr }) =>
+      (
+        await authority.pq.issue({
+          commonName: 'm2m-caller',
+          names: ['uri:urn:platform:workload:caller'],
+          usages: ['client'],
+          days: 1,
+          csr,
+        })
+      ).chain,
   });
 });
 afterEach(async () => {
@@ -43,7 +57,14 @@ async function backend(answer: (socket: TLSSocket, request: string) => void, by:
   const seen: string[] = [];
   const sockets = new Set<TLSSocket>();
   const server: Server = createServer(
-    { cert: leaf.chain, key: leaf.key as string, ca: authority.pq.files.rootCertificate, requestCert: true, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' },
+    {
+      cert: leaf.chain,
+      key: leaf.key as string,
+      ca: authority.pq.files.rootCertificate,
+      requestCert: true,
+      minVersion: 'TLSv1.3',
+      ecdhCurve: 'X25519MLKEM768',
+    },
     socket => {
       sockets.add(socket);
       socket.on('error', () => undefined);
@@ -71,7 +92,10 @@ function poolsTo(given: number | readonly number[] = [], limits: object | number
     suspect: ({ port }: { port: number }) => void told.push(`suspect ${ports.indexOf(port)}`),
     trust: ({ port }: { port: number }) => void told.push(`trust ${ports.indexOf(port)}`),
   } as unknown as Directory;
-  const pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, { log, limits: typeof limits === 'number' ? {} : limits });
+  const pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, {
+    log,
+    limits: typeof limits === 'number' ? {} : limits,
+  });
   closing.push(() => pools[Symbol.asyncDispose]());
   return { pools, told };
 }
@@ -95,7 +119,9 @@ describe('a client trusts its platform’s root alone', () => {
 
   test('a server of ours under another service’s name is refused as well', async () => {
     const { port, seen } = await backend(socket => socket.end(OK), authority, 'other.ops.sys.localhost');
-    expect(await codeOf(poolsTo(port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
+    expect(await codeOf(poolsTo(port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe(
+      'backend_unreachable',
+    );
     expect(seen).toEqual([]);
   });
 });
@@ -106,10 +132,18 @@ test('H-02 a backend whose certificate was revoked is not talked to, nor on the 
     tell = listener;
     return { [Symbol.asyncDispose]: async () => undefined };
   };
-  await using revoked = new RevokedCertificates({ kv: { call: async () => null, pipeline: async () => [], subscribe }, log, now: () => new Date() });
+  await using revoked = new RevokedCertificates({
+    kv: { call: async () => null, pipeline: async () => [], subscribe },
+    log,
+    now: () => new Date(),
+  });
   await revoked.start();
   const { port, seen, thumbprint } = await backend(socket => socket.write(OK));
-  const directory = { pick: async () => ({ ip: '127.0.0.1', port }), suspect: () => undefined, trust: () => undefined } as unknown as Directory;
+  const directory = {
+    pick: async () => ({ ip: '127.0.0.1', port }),
+    suspect: () => undefined,
+    trust: () => undefined,
+  } as unknown as Directory;
   await using pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, { log, revoked });
   const ask = async () => codeOf(pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }).then(({ body }) => body.text()));
   expect(await ask()).toBe('ok');
@@ -123,7 +157,9 @@ describe('a second try (H-27)', () => {
   test('ING-041 H-27 a POST that may have arrived is not sent again', async () => {
     const { port, seen } = await broken();
     const { pools, told } = poolsTo(port);
-    expect(await codeOf(pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe('backend_unreachable');
+    expect(await codeOf(pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' }))).toBe(
+      'backend_unreachable',
+    );
     expect(seen).toHaveLength(1);
     expect(told).toEqual(['suspect 0']);
   });
@@ -144,7 +180,9 @@ describe('a second try (H-27)', () => {
     const two = await backend(socket => socket.write(OK));
     const { port } = await backend(() => undefined);
     await closing.pop()?.();
-    expect((await poolsTo(port, two.port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' })).statusCode).toBe(200);
+    expect(
+      (await poolsTo(port, two.port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' })).statusCode,
+    ).toBe(200);
     expect(await codeOf(poolsTo().pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }))).toBe('backend_unresolved');
   });
 });
@@ -165,10 +203,19 @@ describe('F-16 F-17 the connections of a caller', () => {
       { ...get, headers: { 'x odd': 'a' } },
       { method: 'POST', path: '/', headers: { 'content-length': '1' }, body: '{}' },
     ];
-    for (const init of odd) for (let turn = 0; turn < 1_000; turn++) expect(await codeOf(pools.request(caller, 'probe', init))).toMatch(/^(malformed|method_not_allowed)$/);
+    for (const init of odd)
+      for (let turn = 0; turn < 1_000; turn++)
+        expect(await codeOf(pools.request(caller, 'probe', init))).toMatch(/^(malformed|method_not_allowed)$/);
     expect([seen, told]).toEqual([[], []]);
     expect(pools.figures).toMatchObject({ backend_requests: 0, backend_lost_total: 0 });
-    expect((await pools.request(caller, 'probe', { ...get, headers: { expect: '100-continue', connection: 'x-odd', 'x-odd': '1', te: 'trailers' } })).statusCode).toBe(200);
+    expect(
+      (
+        await pools.request(caller, 'probe', {
+          ...get,
+          headers: { expect: '100-continue', connection: 'x-odd', 'x-odd': '1', te: 'trailers' },
+        })
+      ).statusCode,
+    ).toBe(200);
     expect(seen[0]).not.toMatch(/expect|x-odd|te:/i);
   });
 
@@ -193,8 +240,17 @@ describe('F-16 F-17 the connections of a caller', () => {
     const { fetch } = pools.facade(() => caller);
     const lasting = [
       ...Array.from({ length: 5 }, () => fetch('probe', '/held', { ...get, signal: gone.signal, longPoll: true })),
-      ...Array.from({ length: 5 }, () => fetch('probe', '/held', { ...get, signal: gone.signal, headers: { accept: 'text/event-stream' } })),
-      ...Array.from({ length: 5 }, () => fetch('probe', '/held', { method: 'POST', headers: {}, signal: gone.signal, body: new ReadableStream({ start: body => body.enqueue(Buffer.from('a')) }) })),
+      ...Array.from({ length: 5 }, () =>
+        fetch('probe', '/held', { ...get, signal: gone.signal, headers: { accept: 'text/event-stream' } }),
+      ),
+      ...Array.from({ length: 5 }, () =>
+        fetch('probe', '/held', {
+          method: 'POST',
+          headers: {},
+          signal: gone.signal,
+          body: new ReadableStream({ start: body => body.enqueue(Buffer.from('a')) }),
+        }),
+      ),
     ].map(work => codeOf(work));
     await expect.poll(() => seen.filter(text => text.includes('/held')).length).toBe(15);
     for (let turn = 0; turn < 3; turn++) expect(await codeOf(fetch('probe', '/', get).then(response => response.text()))).toBe('ok');
@@ -269,11 +325,13 @@ describe('a typed call', () => {
 
   test('carries path, query and correlation id over the wire and throws the other side’s problem under its name', async () => {
     const body = '{"code":"thing_taken","status":409,"detail":"Choose another."}';
-    const { port, seen } = await backend(socket => socket.end(`HTTP/1.1 409 Conflict\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
-    const client = new ServiceCaller(poolsTo(port).pools).client(caller, 'probe', routes, problems);
-    const refusal = await inScope({ correlationId: 'click-9', service: 'test' }, async () => client['read']?.({ params: { thing_id: 'a/b' }, query: { q: 'x y', none: undefined } })).catch(
-      (error: unknown) => error,
+    const { port, seen } = await backend(socket =>
+      socket.end(`HTTP/1.1 409 Conflict\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}\r\n\r\n${body}`),
     );
+    const client = new ServiceCaller(poolsTo(port).pools).client(caller, 'probe', routes, problems);
+    const refusal = await inScope({ correlationId: 'click-9', service: 'test' }, async () =>
+      client['read']?.({ params: { thing_id: 'a/b' }, query: { q: 'x y', none: undefined } }),
+    ).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ service: 'probe', code: 'thing_taken', status: 409, detail: 'Choose another.' });
     expect(seen[0]).toMatch(/^GET \/v1\/things\/a%2Fb\?q=x\+y HTTP\/1\.1/);
     expect(seen[0]).toContain('x-platform-correlation-id: click-9');
@@ -281,21 +339,33 @@ describe('a typed call', () => {
 
   test('that changes something is made once when the connection breaks, and again when the other side says it did nothing', async () => {
     const lost = await backend(socket => socket.destroy());
-    expect(await codeOf(new ServiceCaller(poolsTo(lost.port).pools).client(caller, 'probe', routes, problems)['make']?.({ body: {} }) as Promise<unknown>)).toBe('backend_unreachable');
+    expect(
+      await codeOf(
+        new ServiceCaller(poolsTo(lost.port).pools).client(caller, 'probe', routes, problems)['make']?.({ body: {} }) as Promise<unknown>,
+      ),
+    ).toBe('backend_unreachable');
     expect(lost.seen).toHaveLength(1);
-    const busy = await backend(socket => socket.end(busy.seen.length === 1 ? 'HTTP/1.1 503 Busy\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}' : OK));
-    expect(await new ServiceCaller(poolsTo(busy.port).pools).client(caller, 'probe', routes, problems)['make']?.({ body: {} })).toEqual({ ok: true });
+    const busy = await backend(socket =>
+      socket.end(busy.seen.length === 1 ? 'HTTP/1.1 503 Busy\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}' : OK),
+    );
+    expect(await new ServiceCaller(poolsTo(busy.port).pools).client(caller, 'probe', routes, problems)['make']?.({ body: {} })).toEqual({
+      ok: true,
+    });
     expect(busy.seen).toHaveLength(2);
   });
 
   test('in this process goes through JSON and carries the correlation id of the request that makes it', async () => {
     const given: Record<string, unknown>[] = [];
     const services = new ServiceCaller(poolsTo().pools);
-    const local: LocalService = { call: async (operation, input) => (given.push({ operation, ...input }), { at: new Date(0), none: undefined }) };
+    const local: LocalService = {
+      call: async (operation, input) => (given.push({ operation, ...input }), { at: new Date(0), none: undefined }),
+    };
     using registered = services.addLocal('probe', local);
     expect(registered).toBeDefined();
     const answer = await inScope({ correlationId: 'click-3', service: 'test' }, () =>
-      services.client(caller, 'probe', routes, problems)['make']?.({ body: { at: new Date(0), none: undefined }, targetEnvId: 'env-1', idempotencyKey: 'k' }),
+      services
+        .client(caller, 'probe', routes, problems)
+        ['make']?.({ body: { at: new Date(0), none: undefined }, targetEnvId: 'env-1', idempotencyKey: 'k' }),
     );
     expect(answer).toEqual({ at: '1970-01-01T00:00:00.000Z' });
     expect(given[0]).toMatchObject({

@@ -74,7 +74,11 @@ export class BackendPools implements AsyncDisposable {
     // Which connections are to whom is known at their start alone: all are made anew, those in use when they are free.
     this.#hearing = revoked?.onRevoked(() => [...this.#pools.keys()].forEach(key => this.#drop(key)));
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    this.#lasting = new FairShare({ total: this.#limits.streams, perParty: party => (party.endsWith(INSIDE) ? this.#limits.streams : this.#limits.streamsPerAddress), atBound: 'refuse' });
+    this.#lasting = new FairShare({
+      total: this.#limits.streams,
+      perParty: party => (party.endsWith(INSIDE) ? this.#limits.streams : this.#limits.streamsPerAddress),
+      atBound: 'refuse',
+    });
   }
 
   /** What an operator may see of the connections of this process. */
@@ -132,10 +136,16 @@ export class BackendPools implements AsyncDisposable {
                 ? null
                 : Buffer.from(await new Response(body).arrayBuffer());
         const long = longPoll === true || headers['accept'] === 'text/event-stream';
-        return toResponse(await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }));
+        return toResponse(
+          await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }),
+        );
       },
       addresses: async service =>
-        (await this.#directory.instances(service)).map(instance => ({ ...seen(instance), ...this.#of(service, instance), suspect_until: this.#directory.suspectUntil(instance) })),
+        (await this.#directory.instances(service)).map(instance => ({
+          ...seen(instance),
+          ...this.#of(service, instance),
+          suspect_until: this.#directory.suspectUntil(instance),
+        })),
       dial: service => dial(this.#directory, service),
       forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
       upgrade: (service, exchange) => this.#upgrade(workloadOf(undefined), service, exchange),
@@ -143,10 +153,19 @@ export class BackendPools implements AsyncDisposable {
   }
 
   async #forward(workload: Workload, service: string, { req, res, headers, body, party, trailers }: Forwarded): Promise<void> {
-    if (trailers && body) return this.#forwardTrailed(workload, service, { req, res, headers, body, party: party ?? workload.name + INSIDE, trailers });
+    if (trailers && body)
+      return this.#forwardTrailed(workload, service, { req, res, headers, body, party: party ?? workload.name + INSIDE, trailers });
     const gone = new AbortController();
     res.once('close', () => gone.abort(new Error('the client went away')));
-    const init = { method: req.method ?? 'GET', path: req.url ?? '/', headers, body: body ?? null, signal: gone.signal, long: req.headers.accept === 'text/event-stream', party };
+    const init = {
+      method: req.method ?? 'GET',
+      path: req.url ?? '/',
+      headers,
+      body: body ?? null,
+      signal: gone.signal,
+      long: req.headers.accept === 'text/event-stream',
+      party,
+    };
     await this.#send(workload, service, init, async ({ pool, lease, options }) => {
       const forwarding = new Forwarding(req, res);
       lease.client.dispatch({ ...options, signal: undefined } as Dispatcher.DispatchOptions, forwarding);
@@ -161,7 +180,17 @@ export class BackendPools implements AsyncDisposable {
   async #forwardTrailed(
     workload: Workload,
     service: string,
-    { req, res, headers, body, party, trailers }: Required<Pick<Forwarded, 'req' | 'res' | 'headers' | 'party'>> & { body: Uint8Array | Readable; trailers: NonNullable<Forwarded['trailers']> },
+    {
+      req,
+      res,
+      headers,
+      body,
+      party,
+      trailers,
+    }: Required<Pick<Forwarded, 'req' | 'res' | 'headers' | 'party'>> & {
+      body: Uint8Array | Readable;
+      trailers: NonNullable<Forwarded['trailers']>;
+    },
   ): Promise<void> {
     const [method, path] = [req.method ?? 'GET', req.url ?? '/'];
     refuseUnsendable({ method, path });
@@ -181,17 +210,25 @@ export class BackendPools implements AsyncDisposable {
       place[Symbol.dispose]();
       if (res.destroyed || res.closed) throw cause;
       this.#directory.suspect(address);
-      if ((cause as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT') throw kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause });
+      if ((cause as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT')
+        throw kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause });
       throw isProblem(cause) ? cause : kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause });
     }
   }
 
-  /** Takes a connection, sends, and gives up, tries elsewhere or says what went wrong. `send` takes the connection back when the answer has ended. */
+  /**
+   * Takes a connection, sends, and gives up, tries elsewhere or says what went wrong. `send` takes the connection back when the answer has
+   * ended.
+   */
   async #send<T>(workload: Workload, service: string, init: BackendRequest, send: (taken: Taken) => Promise<T>): Promise<T> {
     refuseUnsendable(init);
     const streams = init.body instanceof Readable;
     const replayable = !streams;
-    const own = { host: this.#hostOf(service), 'x-platform-service': service, ...(init.hostname ? { 'x-platform-hostname': init.hostname } : {}) };
+    const own = {
+      host: this.#hostOf(service),
+      'x-platform-service': service,
+      ...(init.hostname ? { 'x-platform-hostname': init.hostname } : {}),
+    };
     const options: Dispatcher.RequestOptions = {
       method: init.method as Dispatcher.HttpMethod,
       path: init.path,
@@ -204,7 +241,12 @@ export class BackendPools implements AsyncDisposable {
     for (let attempt = 0; ; attempt++) {
       const address = init.at ?? (await this.#pick(service));
       const pool = this.#pool(workload, service, address);
-      const lease = await pool.take({ long: streams || init.long === true, party: init.party ?? workload.name + INSIDE, fresh: attempt > 0, signal: init.signal });
+      const lease = await pool.take({
+        long: streams || init.long === true,
+        party: init.party ?? workload.name + INSIDE,
+        fresh: attempt > 0,
+        signal: init.signal,
+      });
       try {
         const answer = await send({ pool, lease, options });
         this.#directory.trust(address);
@@ -213,11 +255,16 @@ export class BackendPools implements AsyncDisposable {
         const given = init.signal?.aborted === true;
         pool.takeBack(lease, isUnsendable(cause) ? 'sound' : given ? 'given up' : 'lost', cause);
         if (given) throw cause;
-        if (lease.ended) throw kernelProblem('no_backend', { detail: 'The connection was needed for somebody else. Try again in a moment.', headers: { 'retry-after': '3' } });
+        if (lease.ended)
+          throw kernelProblem('no_backend', {
+            detail: 'The connection was needed for somebody else. Try again in a moment.',
+            headers: { 'retry-after': '3' },
+          });
         if (isUnsendable(cause)) throw kernelProblem('malformed', { detail: 'The request cannot be forwarded as it was written.', cause });
         this.#directory.suspect(address);
         const code = (cause as { code?: string }).code;
-        if (code === 'UND_ERR_HEADERS_TIMEOUT') throw kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause });
+        if (code === 'UND_ERR_HEADERS_TIMEOUT')
+          throw kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause });
         // A second try only before a byte of the answer, and only where running twice is harmless (hardening H-27).
         const unsent = code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';
         if (attempt === 0 && replayable && (IDEMPOTENT.has(init.method) || unsent || init.headers['idempotency-key'])) continue;
@@ -229,7 +276,13 @@ export class BackendPools implements AsyncDisposable {
   async #upgrade(
     workload: Workload,
     service: string,
-    { req, socket, head, headers, party }: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string },
+    {
+      req,
+      socket,
+      head,
+      headers,
+      party,
+    }: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string },
   ): Promise<void> {
     refuseUnsendable({ method: req.method ?? 'GET', path: req.url ?? '/' });
     const address = await this.#pick(service);
@@ -239,7 +292,12 @@ export class BackendPools implements AsyncDisposable {
       this.#directory.suspect(address);
       throw cause;
     });
-    const said = backendHeaders(headers, { host: headers['host'] ?? this.#hostOf(service), connection: 'Upgrade', upgrade: 'websocket', 'x-platform-service': service });
+    const said = backendHeaders(headers, {
+      host: headers['host'] ?? this.#hostOf(service),
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'x-platform-service': service,
+    });
     const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}`);
     upstream.write(`${req.method} ${req.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
     if (head.length > 0) upstream.write(head);
@@ -249,17 +307,23 @@ export class BackendPools implements AsyncDisposable {
   /** What goes over connections to one instance. */
   #of(service: string, { ip, port }: Address): { in_flight: number; pool_idle: number } {
     const own = [...this.#pools].filter(([key]) => key.endsWith(` ${service} ${ip}:${port}`)).map(([, { figures }]) => figures);
-    return { in_flight: own.reduce((sum, { ordinary, lasting }) => sum + ordinary + lasting, 0), pool_idle: own.reduce((sum, { idle }) => sum + idle, 0) };
+    return {
+      in_flight: own.reduce((sum, { ordinary, lasting }) => sum + ordinary + lasting, 0),
+      pool_idle: own.reduce((sum, { idle }) => sum + idle, 0),
+    };
   }
 
   #connect(workload: Workload, service: string, { ip, port }: Address): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
-      const socket = tlsConnect({ host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), ...this.#checks(), timeout: CONNECT_MS }, () => {
-        socket.setTimeout(0);
-        socket.removeAllListeners('timeout');
-        socket.setKeepAlive(true, PROBE_MS);
-        resolve(socket);
-      });
+      const socket = tlsConnect(
+        { host: ip, port, servername: this.#hostOf(service), ...workload.clientTls(), ...this.#checks(), timeout: CONNECT_MS },
+        () => {
+          socket.setTimeout(0);
+          socket.removeAllListeners('timeout');
+          socket.setKeepAlive(true, PROBE_MS);
+          resolve(socket);
+        },
+      );
       socket.once('timeout', () => socket.destroy(new Error('connect timeout')));
       socket.once('error', cause => reject(kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause })));
     });
@@ -271,7 +335,8 @@ export class BackendPools implements AsyncDisposable {
 
   async #pick(service: string): Promise<Address> {
     const address = await this.#directory.pick(service);
-    if (!address) throw kernelProblem('backend_unresolved', { detail: `No instance of ${service} is active.`, headers: { 'retry-after': '3' } });
+    if (!address)
+      throw kernelProblem('backend_unresolved', { detail: `No instance of ${service} is active.`, headers: { 'retry-after': '3' } });
     return address;
   }
 
@@ -279,7 +344,12 @@ export class BackendPools implements AsyncDisposable {
     const key = `${workload.name} ${service} ${ip}:${port}`;
     let pool = this.#pools.get(key);
     if (!pool) {
-      const connect = buildConnector({ ...workload.clientTls(), ...this.#checks(), servername: this.#hostOf(service), timeout: CONNECT_MS });
+      const connect = buildConnector({
+        ...workload.clientTls(),
+        ...this.#checks(),
+        servername: this.#hostOf(service),
+        timeout: CONNECT_MS,
+      });
       pool = new ConnectionPool({
         name: key,
         connect: () => new Client(`https://${ip}:${port}`, { connect, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS }),
@@ -293,7 +363,10 @@ export class BackendPools implements AsyncDisposable {
     if (!this.#watched.has(workload)) {
       this.#watched.add(workload);
       // A renewed certificate is shown on new connections; those in use finish on the old one.
-      workload.onRenewed(kind => kind === 'client' && [...this.#pools.keys()].filter(key => key.startsWith(`${workload.name} `)).forEach(key => this.#drop(key)));
+      workload.onRenewed(
+        kind =>
+          kind === 'client' && [...this.#pools.keys()].filter(key => key.startsWith(`${workload.name} `)).forEach(key => this.#drop(key)),
+      );
     }
     return pool;
   }

@@ -9,17 +9,24 @@ const SETTLED = new Set(['expect', 'host']);
 
 /** The headers of a request to a backend: nothing that belongs to another connection. */
 export function backendHeaders(given: Readonly<Record<string, string>>, own: Readonly<Record<string, string>>): Record<string, string> {
-  const kept = Object.entries(given).filter(([name]) => !SETTLED.has(name.toLowerCase()) && !isHopByHop(name.toLowerCase(), given['connection']));
+  const kept = Object.entries(given).filter(
+    ([name]) => !SETTLED.has(name.toLowerCase()) && !isHopByHop(name.toLowerCase(), given['connection']),
+  );
   return { ...Object.fromEntries(kept), ...own };
 }
 
 /** Refuses what no client library writes, before a connection is taken for it (F-16). */
 export function refuseUnsendable({ method, path }: { readonly method: string; readonly path: string }): void {
   if (!METHOD.test(method) || method === 'CONNECT')
-    throw kernelProblem('method_not_allowed', { detail: 'This method is not forwarded.', headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' } });
+    throw kernelProblem('method_not_allowed', {
+      detail: 'This method is not forwarded.',
+      headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+    });
   if (!TARGET.test(path)) throw kernelProblem('malformed', { detail: 'The request target is a path that starts with a slash.' });
 }
 
 /** Whether the client library refused a request before it sent anything: the request is at fault, not the backend. */
 export const isUnsendable = (error: unknown): boolean =>
-  error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError || error instanceof errors.RequestContentLengthMismatchError;
+  error instanceof errors.InvalidArgumentError ||
+  error instanceof errors.NotSupportedError ||
+  error instanceof errors.RequestContentLengthMismatchError;

@@ -135,7 +135,10 @@ export class ConnectionPool {
     this.#idle.push(lease.client);
     this.#refused += 1;
     this.#say(undefined);
-    throw kernelProblem('too_many_streams', { detail: 'Too many streams, uploads or long polls are under way. End some, or try again later.', headers: { 'retry-after': '5' } });
+    throw kernelProblem('too_many_streams', {
+      detail: 'Too many streams, uploads or long polls are under way. End some, or try again later.',
+      headers: { 'retry-after': '5' },
+    });
   }
 
   #lend(wanted: Wanted): Lease {
@@ -220,7 +223,10 @@ export class ConnectionPool {
   #busy(): Error {
     this.#refused += 1;
     this.#say(undefined);
-    return kernelProblem('no_backend', { detail: 'Every connection to the backend is in use. Try again in a moment.', headers: { 'retry-after': '3' } });
+    return kernelProblem('no_backend', {
+      detail: 'Every connection to the backend is in use. Try again in a moment.',
+      headers: { 'retry-after': '3' },
+    });
   }
 
   /** Once in ten seconds at most, with how many there were since. */
@@ -230,7 +236,10 @@ export class ConnectionPool {
     const [lost, refused] = [this.#lost - this.#said.lost, this.#refused - this.#said.refused];
     this.#said = { at: now, lost: this.#lost, refused: this.#refused };
     const { ordinary, lasting, waiting } = this.figures;
-    this.#parts.log.warn({ pool: this.#parts.name, lost, refused, ordinary, lasting, waiting, err: cause }, 'backend connections were lost or refused; lost ones are replaced');
+    this.#parts.log.warn(
+      { pool: this.#parts.name, lost, refused, ordinary, lasting, waiting, err: cause },
+      'backend connections were lost or refused; lost ones are replaced',
+    );
   }
 }
 

@@ -6,11 +6,15 @@ export const CONNECT_MS = 2_000;
 /** How soon the other end of a quiet socket is asked whether it is still there. */
 export const PROBE_MS = 60_000;
 
-/** A bare connection to the next instance of a service, for bytes that are not read on the way. A second address is tried where the first does not answer. */
+/**
+ * A bare connection to the next instance of a service, for bytes that are not read on the way. A second address is tried where the first
+ * does not answer.
+ */
 export async function dial(directory: Pick<Directory, 'pick' | 'suspect'>, service: string): Promise<Socket> {
   for (let attempt = 0; ; attempt++) {
     const address = await directory.pick(service);
-    if (!address) throw kernelProblem('backend_unresolved', { detail: `No instance of ${service} is active.`, headers: { 'retry-after': '3' } });
+    if (!address)
+      throw kernelProblem('backend_unresolved', { detail: `No instance of ${service} is active.`, headers: { 'retry-after': '3' } });
     try {
       return await dialed(address);
     } catch (cause) {
@@ -22,10 +26,13 @@ export async function dial(directory: Pick<Directory, 'pick' | 'suspect'>, servi
 
 function dialed({ ip, port }: { readonly ip: string; readonly port: number }): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: ip, port, timeout: CONNECT_MS, keepAlive: true, keepAliveInitialDelay: PROBE_MS, allowHalfOpen: true }, () => {
-      socket.setTimeout(0).removeAllListeners('timeout').off('error', reject);
-      resolve(socket);
-    });
+    const socket = connect(
+      { host: ip, port, timeout: CONNECT_MS, keepAlive: true, keepAliveInitialDelay: PROBE_MS, allowHalfOpen: true },
+      () => {
+        socket.setTimeout(0).removeAllListeners('timeout').off('error', reject);
+        resolve(socket);
+      },
+    );
     socket.once('timeout', () => socket.destroy(new Error('connect timeout'))).once('error', reject);
   });
 }

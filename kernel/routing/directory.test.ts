@@ -7,7 +7,9 @@ function directoryOf(rows: Readonly<Record<string, readonly object[]>>) {
   const at = { now: 1_000_000 };
   const store = {
     hashValues: async (key: string) =>
-      (rows[key.replace('captain:svc:', '')] ?? []).map(row => JSON.stringify({ ip: '10.0.0.1', status: 'Active', last_health_at: new Date(at.now).toISOString(), ...row })),
+      (rows[key.replace('captain:svc:', '')] ?? []).map(row =>
+        JSON.stringify({ ip: '10.0.0.1', status: 'Active', last_health_at: new Date(at.now).toISOString(), ...row }),
+      ),
   };
   const directory = new Directory(store as unknown as DirectoryStore, { debug: () => undefined } as unknown as Logger, () => at.now);
   const picked = async (service: string, times: number) => {
@@ -37,14 +39,19 @@ test('ING-042 each service goes round its own instances, also when two are asked
   const { directory, picked } = directoryOf({ one: rows, two: rows });
   expect(await picked('one', 4)).toEqual([1, 2, 1, 2]);
   const seen = { one: [] as unknown[], two: [] as unknown[] };
-  for (let turn = 0; turn < 4; turn++) for (const service of ['one', 'two'] as const) seen[service].push((await directory.pick(service))?.port);
+  for (let turn = 0; turn < 4; turn++)
+    for (const service of ['one', 'two'] as const) seen[service].push((await directory.pick(service))?.port);
   expect(seen).toEqual({ one: [1, 2, 1, 2], two: [1, 2, 1, 2] });
 });
 
 test('ING-042 H-26 one failure passes an instance over for thirty seconds, or until it answered', async () => {
   const { directory, at, picked } = directoryOf({ echo: [{ port: 1 }, { port: 2 }] });
   directory.suspect(address(1));
-  expect([await picked('echo', 3), directory.suspectUntil(address(1)), directory.suspectUntil(address(2))]).toEqual([[2, 2, 2], at.now + 30_000, undefined]);
+  expect([await picked('echo', 3), directory.suspectUntil(address(1)), directory.suspectUntil(address(2))]).toEqual([
+    [2, 2, 2],
+    at.now + 30_000,
+    undefined,
+  ]);
   at.now += 29_999;
   expect(await picked('echo', 2)).toEqual([2, 2]);
   at.now += 1;

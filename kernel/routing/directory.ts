@@ -72,7 +72,8 @@ export class Directory implements AsyncDisposable {
 
   /** Says again that this process's instances live. */
   async beat(): Promise<void> {
-    for (const instance of this.#own.values()) await this.#say(instance).catch(error => this.#log.debug({ err: error }, 'instance heartbeat failed'));
+    for (const instance of this.#own.values())
+      await this.#say(instance).catch(error => this.#log.debug({ err: error }, 'instance heartbeat failed'));
   }
 
   async instances(service: string): Promise<readonly Instance[]> {
@@ -81,7 +82,9 @@ export class Directory implements AsyncDisposable {
     if (known && now - known.at < CACHE_MS) return known.instances;
     try {
       const rows = (await this.#store.hashValues(keyOf(service))).map(row => JSON.parse(row) as Instance);
-      const instances = rows.filter(row => row.status === 'Active' && row.last_health_at !== null && now - Date.parse(row.last_health_at) < FRESH_MS);
+      const instances = rows.filter(
+        row => row.status === 'Active' && row.last_health_at !== null && now - Date.parse(row.last_health_at) < FRESH_MS,
+      );
       this.#known.set(service, { at: now, instances });
       return instances;
     } catch (error) {
@@ -136,14 +139,24 @@ export class Directory implements AsyncDisposable {
     const [key, field] = [keyOf(instance.service_type), `${instance.ip}:${instance.port}`];
     const text = await this.#store.hashGet(key, field);
     const kept = text === null ? undefined : (JSON.parse(text) as Instance);
-    if (kept?.pid === instance.pid) Object.assign(instance, { status: kept.status, metrics: kept.metrics, restarts: kept.restarts, api_calls: kept.api_calls, failures: kept.failures });
+    if (kept?.pid === instance.pid)
+      Object.assign(instance, {
+        status: kept.status,
+        metrics: kept.metrics,
+        restarts: kept.restarts,
+        api_calls: kept.api_calls,
+        failures: kept.failures,
+      });
     if (status) instance.status = status;
     instance.last_health_at = new Date(this.#now()).toISOString();
     await this.#store.hashSet(key, field, JSON.stringify(instance));
   }
 
   #announce({ service_type, ip, port, status }: Instance, change: string): Promise<void> {
-    return this.#store.publish(CHANGED, JSON.stringify({ service_type, instance: `${ip}:${port}`, change, status, at: new Date(this.#now()).toISOString() }));
+    return this.#store.publish(
+      CHANGED,
+      JSON.stringify({ service_type, instance: `${ip}:${port}`, change, status, at: new Date(this.#now()).toISOString() }),
+    );
   }
 }
 

@@ -34,7 +34,11 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     this.#res.on('drain', () => controller.resume());
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
     // What comes before the answer, such as early hints, is not passed on.
     if (status < 200) return;
     const connection = String(headers['connection'] ?? '');

@@ -30,7 +30,13 @@ export interface CallInput {
 export interface LocalService {
   call(
     operation: string,
-    input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal },
+    input: {
+      params: Record<string, string>;
+      query: Record<string, unknown>;
+      body: unknown;
+      headers: Record<string, string>;
+      signal: AbortSignal;
+    },
     caller: Workload,
   ): Promise<unknown>;
 }
@@ -50,9 +56,16 @@ export class ServiceCaller {
   }
 
   /** A typed client's engine: one function per request route of the other contract. */
-  client(workload: Workload, service: string, routes: Readonly<Record<string, AnyRoute>>, problems: Readonly<Record<string, ProblemDecl>>): Record<string, (input?: CallInput) => Promise<unknown>> {
+  client(
+    workload: Workload,
+    service: string,
+    routes: Readonly<Record<string, AnyRoute>>,
+    problems: Readonly<Record<string, ProblemDecl>>,
+  ): Record<string, (input?: CallInput) => Promise<unknown>> {
     const callable = Object.entries(routes).filter(([, route]) => route.door === 'request');
-    return Object.fromEntries(callable.map(([name, route]) => [name, (input: CallInput = {}) => this.call(workload, { service, name, route, problems }, input)]));
+    return Object.fromEntries(
+      callable.map(([name, route]) => [name, (input: CallInput = {}) => this.call(workload, { service, name, route, problems }, input)]),
+    );
   }
 
   async call(
@@ -75,7 +88,12 @@ export class ServiceCaller {
 
   async #once(
     workload: Workload,
-    { service, name, route, problems }: { service: string; name: string; route: Pick<AnyRoute, 'method' | 'path'>; problems: Readonly<Record<string, ProblemDecl>> },
+    {
+      service,
+      name,
+      route,
+      problems,
+    }: { service: string; name: string; route: Pick<AnyRoute, 'method' | 'path'>; problems: Readonly<Record<string, ProblemDecl>> },
     input: CallInput,
   ): Promise<unknown> {
     const headers: Record<string, string> = {
@@ -89,7 +107,11 @@ export class ServiceCaller {
     const { signal } = deadline;
     const local = this.#locals.get(service);
     if (local) {
-      const answer = await local.call(name, { params: { ...input.params }, query: { ...input.query }, body: jsonCopy(input.body), headers, signal }, workload);
+      const answer = await local.call(
+        name,
+        { params: { ...input.params }, query: { ...input.query }, body: jsonCopy(input.body), headers, signal },
+        workload,
+      );
       return jsonCopy(answer);
     }
     const response = await this.#pools.request(workload, service, {
@@ -108,7 +130,13 @@ export class ServiceCaller {
 }
 
 /** A problem of another service, thrown again here under its own name. */
-function revive(service: string, status: number, text: string, problems: Readonly<Record<string, ProblemDecl>>, retryAfter: unknown): ProblemError {
+function revive(
+  service: string,
+  status: number,
+  text: string,
+  problems: Readonly<Record<string, ProblemDecl>>,
+  retryAfter: unknown,
+): ProblemError {
   let body: Partial<ProblemBody> = {};
   try {
     body = JSON.parse(text) as Partial<ProblemBody>;
@@ -116,7 +144,11 @@ function revive(service: string, status: number, text: string, problems: Readonl
     // Not one of our problems: its status is all there is to say.
   }
   const code = typeof body.code === 'string' ? body.code : 'internal';
-  const decl = problems[code] ?? { status, title: body.title ?? 'The call failed', retry: status >= 500 || status === 429 ? 'later' : 'never' };
+  const decl = problems[code] ?? {
+    status,
+    title: body.title ?? 'The call failed',
+    retry: status >= 500 || status === 429 ? 'later' : 'never',
+  };
   return new ProblemError(
     service,
     code,
@@ -134,7 +166,8 @@ async function readBounded(body: AsyncIterable<Buffer>, service: string): Promis
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw kernelProblem('backend_unreachable', { detail: `${service} answered with more than ${MAX_ANSWER_BYTES} bytes.` });
+    if (size > MAX_ANSWER_BYTES)
+      throw kernelProblem('backend_unreachable', { detail: `${service} answered with more than ${MAX_ANSWER_BYTES} bytes.` });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -142,7 +175,9 @@ async function readBounded(body: AsyncIterable<Buffer>, service: string): Promis
 
 function pathOf(template: string, { params, query }: CallInput): string {
   const path = template.replace(/\{\*?([A-Za-z_]+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
-  const search = new URLSearchParams(Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined || value === null ? [] : [[name, String(value)]])));
+  const search = new URLSearchParams(
+    Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined || value === null ? [] : [[name, String(value)]])),
+  );
   return search.size > 0 ? `${path}?${search}` : path;
 }
 

@@ -14,11 +14,27 @@ export interface TrailedRequest {
   readonly timeoutMs: number;
 }
 
-/** Sends a request with trailers (RFC 9110 6.5), which the pool's connections cannot carry, over one of its own; the answer goes where `forwarding` writes it. */
-export function sendTrailed(upstream: TLSSocket, { method, path, headers: { 'content-length': _, ...headers }, body, trailers, timeoutMs }: TrailedRequest, forwarding: Forwarding): void {
-  const outgoing = request({ createConnection: () => upstream, method, path, headers: { ...headers, 'transfer-encoding': 'chunked', connection: 'close' } });
+/**
+ * Sends a request with trailers (RFC 9110 6.5), which the pool's connections cannot carry, over one of its own; the answer goes where
+ * `forwarding` writes it.
+ */
+export function sendTrailed(
+  upstream: TLSSocket,
+  { method, path, headers: { 'content-length': _, ...headers }, body, trailers, timeoutMs }: TrailedRequest,
+  forwarding: Forwarding,
+): void {
+  const outgoing = request({
+    createConnection: () => upstream,
+    method,
+    path,
+    headers: { ...headers, 'transfer-encoding': 'chunked', connection: 'close' },
+  });
   let answer: Readable | undefined;
-  const controller = { abort: (cause: Error) => outgoing.destroy(cause), pause: () => answer?.pause(), resume: () => answer?.resume() } as never;
+  const controller = {
+    abort: (cause: Error) => outgoing.destroy(cause),
+    pause: () => answer?.pause(),
+    resume: () => answer?.resume(),
+  } as never;
   const failed = (cause: Error) => {
     clearTimeout(late);
     forwarding.onResponseError(controller, cause);
@@ -38,7 +54,10 @@ export function sendTrailed(upstream: TLSSocket, { method, path, headers: { 'con
     if (!said) return;
     outgoing.addTrailers(said);
     outgoing.end();
-    late = setTimeout(() => outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'UND_ERR_HEADERS_TIMEOUT' })), timeoutMs);
+    late = setTimeout(
+      () => outgoing.destroy(Object.assign(new Error('no answer in time'), { code: 'UND_ERR_HEADERS_TIMEOUT' })),
+      timeoutMs,
+    );
   };
   forwarding.onRequestStart(controller);
   if (!(body instanceof Readable)) {

@@ -30,10 +30,22 @@ test('a changed key still opens what the older one sealed, and calls it stale', 
 test('a fingerprint depends on key, purpose and value, and a key of another length is refused', () => {
   const box = new SealedBox([newer]);
   expect(box.fingerprint('account', 'a')).toBe(new SealedBox([newer, older]).fingerprint('account', 'a'));
-  expect(new Set([box.fingerprint('account', 'a'), box.fingerprint('account', 'b'), box.fingerprint('other', 'a'), new SealedBox([older]).fingerprint('account', 'a')]).size).toBe(4);
+  expect(
+    new Set([
+      box.fingerprint('account', 'a'),
+      box.fingerprint('account', 'b'),
+      box.fingerprint('other', 'a'),
+      new SealedBox([older]).fingerprint('account', 'a'),
+    ]).size,
+  ).toBe(4);
   const [before, both] = [new SealedBox([older]).fingerprint('account', 'a'), new SealedBox([newer, older])];
   expect([before, both.fingerprint('account', 'a')].map(mark => both.isFingerprint('account', 'a', mark))).toEqual([true, true]);
-  expect([box.isFingerprint('account', 'a', before), both.isFingerprint('account', 'b', before), both.isFingerprint('other', 'a', before)]).toEqual([false, false, false]);
-  for (const mark of ['', before.slice(1), `${before}A`, `${before}=`, 'nothing']) expect([mark, both.isFingerprint('account', 'a', mark)]).toEqual([mark, false]);
+  expect([
+    box.isFingerprint('account', 'a', before),
+    both.isFingerprint('account', 'b', before),
+    both.isFingerprint('other', 'a', before),
+  ]).toEqual([false, false, false]);
+  for (const mark of ['', before.slice(1), `${before}A`, `${before}=`, 'nothing'])
+    expect([mark, both.isFingerprint('account', 'a', mark)]).toEqual([mark, false]);
   expect(() => new SealedBox([randomBytes(16)])).toThrow('32 bytes');
 });

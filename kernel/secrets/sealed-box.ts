@@ -4,7 +4,10 @@ import type { Sealed, SealedBox as Box } from '@platform/sdk';
 const KEY_BYTES = 32;
 const MAX_DERIVED = 100;
 
-/** Encryption at rest: AES-256-GCM with the purpose as associated data. New boxes use the first key; older keys only open, so that a key can be changed (GWY-083, GWY-085). */
+/**
+ * Encryption at rest: AES-256-GCM with the purpose as associated data. New boxes use the first key; older keys only open, so that a key can
+ * be changed (GWY-083, GWY-085).
+ */
 export class SealedBox implements Box {
   readonly #keys: ReadonlyMap<string, Buffer>;
   readonly kid: string;
@@ -22,7 +25,13 @@ export class SealedBox implements Box {
     const iv = randomBytes(12);
     const cipher = createCipheriv('aes-256-gcm', this.#key, iv).setAAD(Buffer.from(`${purpose}|${this.kid}`));
     const ct = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    return { v: 1, kid: this.kid, iv: iv.toString('base64url'), ct: ct.toString('base64url'), tag: cipher.getAuthTag().toString('base64url') };
+    return {
+      v: 1,
+      kid: this.kid,
+      iv: iv.toString('base64url'),
+      ct: ct.toString('base64url'),
+      tag: cipher.getAuthTag().toString('base64url'),
+    };
   }
 
   open(purpose: string, sealed: Sealed): string | undefined {
@@ -48,7 +57,9 @@ export class SealedBox implements Box {
   isFingerprint(purpose: string, value: string, fingerprint: string): boolean {
     const given = Buffer.from(fingerprint, 'base64url');
     // Every key is tried, so that the time tells nothing of which one made it.
-    const fits = [...this.#keys.keys()].map(kid => given.length === KEY_BYTES && timingSafeEqual(given, this.#fingerprint(kid, purpose, value)));
+    const fits = [...this.#keys.keys()].map(
+      kid => given.length === KEY_BYTES && timingSafeEqual(given, this.#fingerprint(kid, purpose, value)),
+    );
     return fits.includes(true) && given.toString('base64url') === fingerprint;
   }
 

@@ -54,7 +54,8 @@ test('KRN-013 a reference `<backend>://<path>` is read from its backend alone; a
 });
 
 test('a file that others can read, or that is no secret by its size, is unresolved', async () => {
-  for (const mode of [0o644, 0o640, 0o660, 0o700]) expect([mode, await read(file(`m${mode.toString(8)}`, mode))]).toEqual([mode, undefined]);
+  for (const mode of [0o644, 0o640, 0o660, 0o700])
+    expect([mode, await read(file(`m${mode.toString(8)}`, mode))]).toEqual([mode, undefined]);
   expect(await read(file('big', 0o600, 'x'.repeat(65_537)))).toBeUndefined();
 });
 

@@ -11,7 +11,11 @@ export class SecretChain {
   readonly #backends: ReadonlyMap<string, SecretBackend>;
   readonly #directory: string;
 
-  constructor(options: { backends?: Readonly<Record<string, SecretBackend>>; environment: Readonly<Record<string, string | undefined>>; directory?: string }) {
+  constructor(options: {
+    backends?: Readonly<Record<string, SecretBackend>>;
+    environment: Readonly<Record<string, string | undefined>>;
+    directory?: string;
+  }) {
     const { environment } = options;
     this.#directory = options.directory ?? '/run/platform/secrets';
     this.#backends = new Map<string, SecretBackend>([
@@ -26,7 +30,11 @@ export class SecretChain {
     const [, scheme, path] = /^([a-z][a-z0-9]*):\/\/(.+)$/s.exec(reference) ?? [];
     if (scheme !== undefined && path !== undefined) return this.#from(scheme, path);
     if (!/^[A-Za-z0-9_.-]{1,128}$/.test(reference)) return undefined;
-    return (await this.#from('secrets', reference)) ?? (await this.#from('file', `${this.#directory}/${reference}`)) ?? (await this.#from('env', reference));
+    return (
+      (await this.#from('secrets', reference)) ??
+      (await this.#from('file', `${this.#directory}/${reference}`)) ??
+      (await this.#from('env', reference))
+    );
   }
 
   async #from(scheme: string, path: string): Promise<Uint8Array | undefined> {

@@ -10,7 +10,8 @@ beforeAll(async () => {
 afterAll(() => store[Symbol.asyncDispose]());
 
 /** Commands of a kind the server has run. */
-const ran = async (command: string): Promise<number> => Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await store.client.info('commandstats'))?.[1] ?? 0);
+const ran = async (command: string): Promise<number> =>
+  Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await store.client.info('commandstats'))?.[1] ?? 0);
 
 test('H-31 a write that was answered is seen by every read asked for after it, however many are on their way', async () => {
   const reads = new FreshReads(store.client);

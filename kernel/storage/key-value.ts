@@ -16,13 +16,16 @@ export class KeyValue {
   /** A connection of its own for blocking reads and subscriptions: it has no command timeout, and closes with this store at the latest. */
   async duplicate(): Promise<Redis> {
     const { client } = this;
-    return this.#connected(isCluster(client) ? duplicateOf(client as unknown as Cluster) : client.duplicate({ commandTimeout: undefined, lazyConnect: true }));
+    return this.#connected(
+      isCluster(client) ? duplicateOf(client as unknown as Cluster) : client.duplicate({ commandTimeout: undefined, lazyConnect: true }),
+    );
   }
 
   /** A connection of its own that repeats nothing: commands under way when it breaks fail at once. */
   async once(): Promise<Redis> {
     const { client } = this;
-    if (!isCluster(client)) return this.#connected(client.duplicate({ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true }));
+    if (!isCluster(client))
+      return this.#connected(client.duplicate({ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true }));
     const copy = await this.#connected(onceOf(client as unknown as Cluster));
     // Servers are connected to when they are first asked, and nothing of the copy waits for that.
     await Promise.all((copy as unknown as Cluster).nodes('master').map(node => node.ping()));
@@ -98,7 +101,10 @@ export async function connectKeyValue(url: string): Promise<KeyValue> {
   const { host = '127.0.0.1', port = 6379, username, password, tls, db } = client.options;
   client.disconnect();
   if (db) throw new StorageError('key_value_cluster', 'a cluster has one database: leave the number out of PLATFORM_KV_URL');
-  return connectCluster({ host, port }, { ...settings, ...(username ? { username } : {}), ...(password ? { password } : {}), ...(tls ? { tls } : {}) });
+  return connectCluster(
+    { host, port },
+    { ...settings, ...(username ? { username } : {}), ...(password ? { password } : {}), ...(tls ? { tls } : {}) },
+  );
 }
 
 async function connectCluster(first: { host: string; port: number }, settings: RedisOptions): Promise<KeyValue> {
@@ -131,7 +137,9 @@ function duplicateOf(cluster: Cluster): Redis {
 
 function onceOf(cluster: Cluster): Redis {
   const redisOptions = { ...cluster.options.redisOptions, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
-  return asClient(cluster.duplicate([], { lazyConnect: true, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, redisOptions: redisOptions as never }));
+  return asClient(
+    cluster.duplicate([], { lazyConnect: true, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, redisOptions: redisOptions as never }),
+  );
 }
 /** A cluster answers to the same calls as one server; what differs is asked of `isCluster`. */
 const asClient = (cluster: Cluster): Redis => cluster as unknown as Redis;

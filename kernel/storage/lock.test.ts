@@ -65,7 +65,9 @@ test('a lock that the store forgot, or that another has, ends the signal of the 
 
 test('a store that is away for longer than it lasts ends the signal too', async () => {
   let away = false;
-  const broken: Pick<KeyValue, 'call'> = { call: (command, ...args) => (away ? Promise.reject(new Error('gone')) : kv.call(command, ...args)) };
+  const broken: Pick<KeyValue, 'call'> = {
+    call: (command, ...args) => (away ? Promise.reject(new Error('gone')) : kv.call(command, ...args)),
+  };
   const lost = await locksOf(broken, 'shop', log)('away', { ttl: '1s' }, async signal => {
     away = true;
     await once(signal, 'abort');

@@ -7,7 +7,8 @@ import { Cluster, type Redis } from 'ioredis';
 export async function pipelined(client: Redis, commands: readonly (readonly string[])[]): Promise<unknown[]> {
   if (commands.length === 0) return [];
   if (!isCluster(client)) {
-    // Not the client's own pipeline: each of those is an object of its own shape, and lives with all its commands until the next full collection.
+    // Not the client's own pipeline: each of those is an object of its own shape, and lives with all its commands until the next full
+    // collection.
     const stream: Redis['stream'] | undefined = client.stream;
     stream?.cork();
     try {

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Replaces a file of mode 0600 in one step; `prepare` sees it before it takes the name. A new name and `wx` follow no link somebody left. */
+/**
+ * Replaces a file of mode 0600 in one step; `prepare` sees it before it takes the name. A new name and `wx` follow no link somebody left.
+ */
 export function writePrivateFile(path: string, text: string, prepare: (file: string) => void = () => {}): void {
   const file = `${path}.${randomBytes(6).toString('hex')}`;
   try {

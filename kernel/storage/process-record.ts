@@ -13,7 +13,10 @@ export function startedAt(pid: number): string | null {
   if (!Number.isSafeInteger(pid) || pid <= 1) return null;
   try {
     if (process.platform !== 'linux') {
-      const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+      const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim();
       return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
     }
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -22,7 +22,11 @@ test('so many are let through in a window, for each key by itself and for every 
     [true, 0],
   ]);
   const refused = await there.take('a');
-  expect(refused).toMatchObject({ allowed: false, left: 0, headers: { 'ratelimit-policy': '"login";q=3;w=60', ratelimit: expect.stringContaining('"login";r=0;t=') } });
+  expect(refused).toMatchObject({
+    allowed: false,
+    left: 0,
+    headers: { 'ratelimit-policy': '"login";q=3;w=60', ratelimit: expect.stringContaining('"login";r=0;t=') },
+  });
   expect(refused.headers['retry-after']).toBe(String(refused.retryAfterSeconds));
   expect((await here.take('b')).allowed).toBe(true);
   expect((await limit('other').take('a', 4)).allowed).toBe(false);

@@ -26,10 +26,12 @@ export class RateLimit implements Limit {
 
   async take(key: string, cost = 1): Promise<Counted> {
     const { name, max, seconds } = this.#options;
-    const answer = await this.#kv.call('EVAL', COUNT, 1, `${this.#service}:rate:${name}:${bounded(key)}`, seconds * 1_000, cost).catch(error => {
-      this.#log.warn({ err: error, limit: name }, 'a limit could not be counted; nobody is refused meanwhile');
-      return [0, 0];
-    });
+    const answer = await this.#kv
+      .call('EVAL', COUNT, 1, `${this.#service}:rate:${name}:${bounded(key)}`, seconds * 1_000, cost)
+      .catch(error => {
+        this.#log.warn({ err: error, limit: name }, 'a limit could not be counted; nobody is refused meanwhile');
+        return [0, 0];
+      });
     const [count = 0, leftMs = 0] = (answer as unknown[]).map(Number);
     const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1_000));
     const left = Math.max(0, max - count);
@@ -37,7 +39,11 @@ export class RateLimit implements Limit {
       allowed: count <= max,
       left,
       retryAfterSeconds,
-      headers: { 'retry-after': String(retryAfterSeconds), ratelimit: `"${name}";r=${left};t=${retryAfterSeconds}`, 'ratelimit-policy': `"${name}";q=${max};w=${seconds}` },
+      headers: {
+        'retry-after': String(retryAfterSeconds),
+        ratelimit: `"${name}";r=${left};t=${retryAfterSeconds}`,
+        'ratelimit-policy': `"${name}";q=${max};w=${seconds}`,
+      },
     };
   }
 }

@@ -4,7 +4,10 @@ export class StorageError extends Error {
   readonly fix: string | undefined;
 
   constructor(code: string, message: string, more: { fix?: string; cause?: unknown } = {}) {
-    super(more.fix === undefined ? message : `${message}\n  fix: ${more.fix}`, more.cause === undefined ? undefined : { cause: more.cause });
+    super(
+      more.fix === undefined ? message : `${message}\n  fix: ${more.fix}`,
+      more.cause === undefined ? undefined : { cause: more.cause },
+    );
     this.name = 'StorageError';
     this.code = code;
     this.fix = more.fix;

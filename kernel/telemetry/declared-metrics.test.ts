@@ -11,24 +11,38 @@ const warned: object[] = [];
 const log = { debug: () => undefined, info: () => undefined, warn: (fields: object) => void warned.push(fields), error: () => undefined };
 const made = () => new ServiceMetrics('lending', METRICS, log as never);
 /** Every line of the text format 0.0.4: a comment, or a name with labels and a number. */
-const LINE = /^(# (HELP|TYPE) [a-z_][a-z0-9_]* .*|[a-z_][a-z0-9_]*(\{[a-z_]+="(\\["\\n]|[^"\\\n])*"(,[a-z_]+="(\\["\\n]|[^"\\\n])*")*\})? (-?[0-9.e+-]+|NaN|\+Inf))$/;
+const LINE =
+  /^(# (HELP|TYPE) [a-z_][a-z0-9_]* .*|[a-z_][a-z0-9_]*(\{[a-z_]+="(\\["\\n]|[^"\\\n])*"(,[a-z_]+="(\\["\\n]|[^"\\\n])*")*\})? (-?[0-9.e+-]+|NaN|\+Inf))$/;
 
 test('what a plugin tells is valid text for Prometheus, whatever stands in a label, and the same for a collector', async () => {
   const metrics = made();
-  const { decisions, open, duration } = metrics.declared.instruments as Record<string, Record<string, (value: number, labels?: object) => void>>;
+  const { decisions, open, duration } = metrics.declared.instruments as Record<
+    string,
+    Record<string, (value: number, labels?: object) => void>
+  >;
   decisions?.['add']?.(2, { outcome: 'a "quoted"\nline \\ of text' });
   open?.['set']?.(7);
   duration?.['record']?.(2, { by: 'rule' });
   const lines = (await metrics.text({ open: 1, pending: 4 }))
     .split('\n')
-    .filter(line => line.startsWith('platform_lending') || line.startsWith('# HELP platform_lending') || line.startsWith('# TYPE platform_lending'));
+    .filter(
+      line =>
+        line.startsWith('platform_lending') || line.startsWith('# HELP platform_lending') || line.startsWith('# TYPE platform_lending'),
+    );
   for (const line of lines) expect(line).toMatch(LINE);
   expect(lines).toContain('platform_lending_decisions_total{outcome="a \\"quoted\\"\\nline \\\\ of text"} 2');
   // The declared gauge, not the plain figure of its name.
-  expect(lines.filter(line => /^platform_lending_(open|pending) /.test(line))).toEqual(['platform_lending_open 7', 'platform_lending_pending 4']);
+  expect(lines.filter(line => /^platform_lending_(open|pending) /.test(line))).toEqual([
+    'platform_lending_open 7',
+    'platform_lending_pending 4',
+  ]);
   const sent = (await metrics.otlp({})) as { name: string }[];
-  expect(sent.find(({ name }) => name === 'platform_lending_decisions_total')).toMatchObject({ sum: { isMonotonic: true, dataPoints: [{ asDouble: 2 }] } });
-  expect(sent.find(({ name }) => name === 'platform_lending_duration_seconds')).toMatchObject({ histogram: { dataPoints: [{ count: '1', sum: 2, explicitBounds: [1, 5] }] } });
+  expect(sent.find(({ name }) => name === 'platform_lending_decisions_total')).toMatchObject({
+    sum: { isMonotonic: true, dataPoints: [{ asDouble: 2 }] },
+  });
+  expect(sent.find(({ name }) => name === 'platform_lending_duration_seconds')).toMatchObject({
+    histogram: { dataPoints: [{ count: '1', sum: 2, explicitBounds: [1, 5] }] },
+  });
 });
 
 test('a hundred combinations of label values are kept apart, any further one counts as other, and the log says so once', async () => {
@@ -45,7 +59,8 @@ test('a hundred combinations of label values are kept apart, any further one cou
 test('a metric, a label or an act that was not declared is refused', () => {
   const { instruments } = made().declared;
   expect(() => instruments['lost']).toThrow('does not declare the metric lost');
-  for (const labels of [undefined, {}, { outcome: 'x', extra: 'y' }, { outcome: 1 }]) expect(() => instruments['decisions']?.add(1, labels as never)).toThrow('has the labels outcome');
+  for (const labels of [undefined, {}, { outcome: 'x', extra: 'y' }, { outcome: 1 }])
+    expect(() => instruments['decisions']?.add(1, labels as never)).toThrow('has the labels outcome');
   expect(() => instruments['decisions']?.set(1, { outcome: 'x' })).toThrow('is a counter');
   expect(() => instruments['decisions']?.add(-1, { outcome: 'x' })).toThrow();
 });

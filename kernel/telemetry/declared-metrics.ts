@@ -68,15 +68,22 @@ export class DeclaredMetrics {
 const prefixOf = (service: string): string => `platform_${service}_`;
 
 /** What collectors call it (Prometheus: Metric and label naming). */
-export const wireNameOf = (service: string, name: string, { kind, unit }: MetricDef): string => `${prefixOf(service)}${name}${unit ? `_${unit}` : ''}${kind === 'counter' ? '_total' : ''}`;
+export const wireNameOf = (service: string, name: string, { kind, unit }: MetricDef): string =>
+  `${prefixOf(service)}${name}${unit ? `_${unit}` : ''}${kind === 'counter' ? '_total' : ''}`;
 
 /** Holds a metric to the labels it declares, and to so many combinations of their values. */
 function bound(name: string, declared: readonly string[], log: Logger): (given?: Labels) => Record<string, string> {
   const seen = new Set<string>();
   let told = false;
   return (given = {}) => {
-    const wrong = [...Object.keys(given).filter(label => !declared.includes(label)), ...declared.filter(label => typeof given[label] !== 'string')];
-    if (wrong.length > 0) throw new Error(`the metric ${name} has the labels ${declared.join(', ') || '(none)'}, each a text: ${wrong.join(', ')} does not fit`);
+    const wrong = [
+      ...Object.keys(given).filter(label => !declared.includes(label)),
+      ...declared.filter(label => typeof given[label] !== 'string'),
+    ];
+    if (wrong.length > 0)
+      throw new Error(
+        `the metric ${name} has the labels ${declared.join(', ') || '(none)'}, each a text: ${wrong.join(', ')} does not fit`,
+      );
     const values = Object.fromEntries(declared.map(label => [label, (given[label] as string).slice(0, LONGEST_VALUE)]));
     const series = JSON.stringify(values);
     if (seen.has(series)) return values;
@@ -84,7 +91,11 @@ function bound(name: string, declared: readonly string[], log: Logger): (given?:
       seen.add(series);
       return values;
     }
-    if (!told) log.warn({ metric: name, labels: declared, code: 'metric_series_full' }, `a metric has more than ${MOST_SERIES} combinations of label values; further ones count as '${OTHER}'`);
+    if (!told)
+      log.warn(
+        { metric: name, labels: declared, code: 'metric_series_full' },
+        `a metric has more than ${MOST_SERIES} combinations of label values; further ones count as '${OTHER}'`,
+      );
     told = true;
     return Object.fromEntries(declared.map(label => [label, OTHER]));
   };

@@ -24,7 +24,10 @@ const SECRET = [
   'private_key',
   'x-platform-bootstrap-enrollment',
 ];
-const redact = { paths: SECRET.flatMap(name => (name.includes('-') ? [`["${name}"]`, `*["${name}"]`] : [name, `*.${name}`])), censor: '[redacted]' };
+const redact = {
+  paths: SECRET.flatMap(name => (name.includes('-') ? [`["${name}"]`, `*["${name}"]`] : [name, `*.${name}`])),
+  censor: '[redacted]',
+};
 
 export interface LogOptions {
   readonly level: string;
@@ -55,7 +58,11 @@ export function openLog(options: LogOptions): Telemetry {
       mixin: () => {
         const scope = currentScope();
         const traceId = currentTraceId();
-        return { ...(scope ? { correlation_id: scope.correlationId } : {}), ...(scope?.envId ? { env_id: scope.envId } : {}), ...(traceId ? { trace_id: traceId } : {}) };
+        return {
+          ...(scope ? { correlation_id: scope.correlationId } : {}),
+          ...(scope?.envId ? { env_id: scope.envId } : {}),
+          ...(traceId ? { trace_id: traceId } : {}),
+        };
       },
     },
     pino.multistream([
@@ -90,5 +97,7 @@ function prettyLine(line: string): void {
   const { level, time, service, msg, build: _build, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const cause = err as { message?: string; stack?: string } | undefined;
   const rest = Object.keys(fields).length ? ` ${JSON.stringify(fields)}` : '';
-  process.stderr.write(`${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(service)}: ${String(msg)}${rest}${cause ? ` — ${cause.stack ?? cause.message}` : ''}\n`);
+  process.stderr.write(
+    `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(service)}: ${String(msg)}${rest}${cause ? ` — ${cause.stack ?? cause.message}` : ''}\n`,
+  );
 }

@@ -7,7 +7,10 @@ import { metricsOf } from './otlp/otlp-metrics.ts';
 const ofProcess = new Registry();
 collectDefaultMetrics({ register: ofProcess });
 
-/** What operators see of one service: how long its routes take, how they end, and gauges read when somebody asks (Prometheus text format 0.0.4). */
+/**
+ * What operators see of one service: how long its routes take, how they end, and gauges read when somebody asks (Prometheus text format
+ * 0.0.4).
+ */
 export class ServiceMetrics {
   readonly #registry = new Registry();
   readonly #durations: Histogram<'service' | 'operation' | 'status'>;
@@ -31,7 +34,12 @@ export class ServiceMetrics {
       buckets: [...BUCKETS],
       registers: [this.#registry],
     });
-    this.#refusals = new Counter({ name: 'platform_refusals_total', help: 'Refusals by their code', labelNames: ['service', 'code'], registers: [this.#registry] });
+    this.#refusals = new Counter({
+      name: 'platform_refusals_total',
+      help: 'Refusals by their code',
+      labelNames: ['service', 'code'],
+      registers: [this.#registry],
+    });
   }
 
   /** One answered request. `operation` is the route's name: paths carry ids. */

@@ -35,7 +35,9 @@ function contextOf(traceparent: string): Context {
 /** The header that hands the running span on to another service; nothing where spans go nowhere. */
 export function traceHeaders(): { traceparent?: string } {
   const span = trace.getActiveSpan()?.spanContext();
-  return span && isSpanContextValid(span) ? { traceparent: `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}` } : {};
+  return span && isSpanContextValid(span)
+    ? { traceparent: `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}` }
+    : {};
 }
 
 /** Trace id of the running span, for log lines; absent without an SDK. */

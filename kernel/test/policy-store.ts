@@ -14,13 +14,26 @@ export class PolicyStore {
     policySnapshot: ({ query }: { query: { service: string; env_id: string } }) => {
       this.reads += 1;
       if (this.away) throw new ProblemError('sys', 'not_ready', { status: 500, title: 'The registry is away', retry: 'later' });
-      const mine = <T extends { env_id: string; service: string }>(rows: readonly T[]) => rows.filter(row => row.env_id === query.env_id && [query.service, '*'].includes(row.service));
+      const mine = <T extends { env_id: string; service: string }>(rows: readonly T[]) =>
+        rows.filter(row => row.env_id === query.env_id && [query.service, '*'].includes(row.service));
       return { sets: mine(this.sets), relations: mine(this.relations), attributes: mine(this.attributes) };
     },
-    policyUpsertSet: ({ body }: { body: { env_id: string; service: string; name: string; policies: string; mode?: PolicySet['mode']; updated_by: string } }) => {
+    policyUpsertSet: ({
+      body,
+    }: {
+      body: { env_id: string; service: string; name: string; policies: string; mode?: PolicySet['mode']; updated_by: string };
+    }) => {
       const known = this.sets.find(set => set.env_id === body.env_id && set.name === body.name);
-      if (known?.origin === 'platform') throw new ProblemError('sys', 'platform_origin_row', { status: 409, title: 'The platform manages this row', retry: 'never' });
-      return known ? Object.assign(known, { policies: body.policies, mode: body.mode ?? known.mode, version: known.version + 1, updated_by: body.updated_by }) : this.put(body);
+      if (known?.origin === 'platform')
+        throw new ProblemError('sys', 'platform_origin_row', { status: 409, title: 'The platform manages this row', retry: 'never' });
+      return known
+        ? Object.assign(known, {
+            policies: body.policies,
+            mode: body.mode ?? known.mode,
+            version: known.version + 1,
+            updated_by: body.updated_by,
+          })
+        : this.put(body);
     },
     policyUpsertRelation: ({ body }: { body: Omit<PolicySnapshot['relations'][number], 'relation_id'> }) => {
       const row = { relation_id: `r${++this.#next}`, ...body };

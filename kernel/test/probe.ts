@@ -1,4 +1,23 @@
-import { type Context, counter, defineContract, definePlugin, del, event, gauge, get, histogram, Page, post, put, reply, socket, stream, subscribe, task, Type } from '@platform/sdk';
+import {
+  type Context,
+  counter,
+  defineContract,
+  definePlugin,
+  del,
+  event,
+  gauge,
+  get,
+  histogram,
+  Page,
+  post,
+  put,
+  reply,
+  socket,
+  stream,
+  subscribe,
+  task,
+  Type,
+} from '@platform/sdk';
 
 /*
  * A service for the kernel's own tests: every door, every kind of page, and routes that misbehave on purpose.
@@ -16,10 +35,20 @@ export const sys = defineContract({
   problems: {},
   events: {},
   routes: {
-    policySnapshot: get('/v1/internal/policy', { summary: 'Policy', gate: open, query: { service: Type.String(), env_id: Type.String() }, returns: Type.Any() }),
+    policySnapshot: get('/v1/internal/policy', {
+      summary: 'Policy',
+      gate: open,
+      query: { service: Type.String(), env_id: Type.String() },
+      returns: Type.Any(),
+    }),
     policyUpsertSet: post('/v1/internal/policy/sets', { summary: 'Set', gate: open, body: Type.Any(), returns: Type.Any() }),
     policyUpsertRelation: post('/v1/internal/policy/relations', { summary: 'Relation', gate: open, body: Type.Any(), returns: Type.Any() }),
-    policyUpsertAttribute: post('/v1/internal/policy/attributes', { summary: 'Attribute', gate: open, body: Type.Any(), returns: Type.Any() }),
+    policyUpsertAttribute: post('/v1/internal/policy/attributes', {
+      summary: 'Attribute',
+      gate: open,
+      body: Type.Any(),
+      returns: Type.Any(),
+    }),
     policyRemove: post('/v1/internal/policy/remove', { summary: 'Remove', gate: open, body: Type.Any(), returns: Type.Any() }),
     registerVertical: post('/v1/verticals/register', { summary: 'Register', gate: open, body: Type.Any(), returns: Type.Any() }),
     recordAudits: post('/v1/audit/batch', { summary: 'Audit', gate: open, body: Type.Any(), returns: Type.Any() }),
@@ -69,7 +98,12 @@ export const probe = defineContract({
   },
   tasks: { remind: task(Type.Object({ text: Type.String() }), { summary: 'Reminds somebody', lane: 'env', attempts: 1 }) },
   routes: {
-    remind: post('/v1/remind', { summary: 'Queue a reminder', gate: 'probe:things:write', body: Type.Object({ text: Type.String() }), returns: Type.Any() }),
+    remind: post('/v1/remind', {
+      summary: 'Queue a reminder',
+      gate: 'probe:things:write',
+      body: Type.Object({ text: Type.String() }),
+      returns: Type.Any(),
+    }),
     greet: get('/v1/greet', { summary: 'Greet', gate: open, returns: Type.Object({ hello: Type.String() }) }),
     whoami: get('/v1/whoami', { summary: 'Who calls', gate: 'probe:things:read', returns: Type.Any() }),
     anyone: get('/v1/anyone', { summary: 'Who calls, without a gate', gate: open, returns: Type.Any() }),
@@ -101,19 +135,33 @@ export const probe = defineContract({
       problems: ['thing_taken'],
       emits: ['platform:probe:thing:created'],
     }),
-    updateThing: put('/v1/things/{thing_id}', { summary: 'Rename a thing', gate: 'probe:things:write', env: 'own', body: Type.Object({ name: Type.String({ minLength: 1 }) }), returns: Thing }),
+    updateThing: put('/v1/things/{thing_id}', {
+      summary: 'Rename a thing',
+      gate: 'probe:things:write',
+      env: 'own',
+      body: Type.Object({ name: Type.String({ minLength: 1 }) }),
+      returns: Thing,
+    }),
     removeThing: del('/v1/things/{thing_id}', { summary: 'Remove a thing', gate: 'probe:things:write' }),
     archiveThing: post('/v1/things/{thing_id}/archive', { summary: 'Archive', gate: 'probe:things:write' }),
     readThing: get('/v1/things/{thing_id}', { summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),
     issue: post('/v1/issue', { summary: 'Shows a secret once', gate: 'probe:things:write', idempotency: 'secret', returns: Type.Any() }),
     run: post('/v1/run', { summary: 'Run', gate: 'probe:work:run', returns: Type.Any() }),
-    signedIn: get('/v1/signed-in', { summary: 'Any signed-in person', gate: { signedIn: 'Whoever has an account may ask' }, returns: Type.Any() }),
+    signedIn: get('/v1/signed-in', {
+      summary: 'Any signed-in person',
+      gate: { signedIn: 'Whoever has an account may ask' },
+      returns: Type.Any(),
+    }),
     person: get('/v1/person', { summary: 'Person', gate: 'probe:person:ask', returns: Type.Any() }),
     boundOnly: get('/v1/bound', { summary: 'Bound', gate: 'probe:bound:read', returns: Type.Any() }),
     targeted: get('/v1/targeted', { summary: 'Targeted', gate: 'probe:things:read', env: 'target', returns: Type.Any() }),
     broken: get('/v1/broken', { summary: 'Breaks', gate: open, returns: Type.Any() }),
-    lying: get('/v1/lying', { summary: 'Answers another shape than it promised', gate: open, returns: Type.Object({ ok: Type.Boolean() }) }),
+    lying: get('/v1/lying', {
+      summary: 'Answers another shape than it promised',
+      gate: open,
+      returns: Type.Object({ ok: Type.Boolean() }),
+    }),
     foreign: post('/v1/foreign', { summary: 'Emits what it does not own', gate: open, returns: Type.Any() }),
     misshapen: post('/v1/misshapen', { summary: 'Emits a payload that does not fit', gate: open, returns: Type.Any() }),
     reaching: get('/v1/reaching', { summary: 'Reaches for a capability it did not declare', gate: open, returns: Type.Any() }),
@@ -144,9 +192,25 @@ export const probe = defineContract({
       nav: 2,
     },
     feed: { kind: 'feed', title: 'Feed', source: 'listThings', columns: [{ field: 'name', label: 'Name' }], nav: false },
-    figures: { kind: 'stats', title: 'Figures', source: 'figures', items: [{ field: 'total', label: 'Total', as: 'number' }], scope: 'platform', nav: 1 },
+    figures: {
+      kind: 'stats',
+      title: 'Figures',
+      source: 'figures',
+      items: [{ field: 'total', label: 'Total', as: 'number' }],
+      scope: 'platform',
+      nav: 1,
+    },
     detail: { kind: 'detail', title: 'Detail', source: 'figures', fields: [{ field: 'total', label: 'Total' }], scope: 'org', nav: false },
-    curve: { kind: 'chart', title: 'Curve', chart: 'line', source: 'figures', x: 'at', series: [{ field: 'total', label: 'Total' }], unit: 'things', nav: false },
+    curve: {
+      kind: 'chart',
+      title: 'Curve',
+      chart: 'line',
+      source: 'figures',
+      x: 'at',
+      series: [{ field: 'total', label: 'Total' }],
+      unit: 'things',
+      nav: false,
+    },
     make: { kind: 'form', title: 'Make', description: 'One at a time', submit: 'createThing', source: 'figures', nav: false },
     note: { kind: 'text', title: 'Note', text: 'Read this.', nav: false },
     both: {
@@ -212,7 +276,13 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             peer: peer?.workload,
           }),
           signedIn: async ({ caller }) => ({ user: caller.userId }),
-          anyone: async ({ tenant, hostname, ip, peer, correlationId }) => ({ tenant, hostname, ip, peer: peer?.workload, correlation_id: correlationId }),
+          anyone: async ({ tenant, hostname, ip, peer, correlationId }) => ({
+            tenant,
+            hostname,
+            ip,
+            peer: peer?.workload,
+            correlation_id: correlationId,
+          }),
           listThings: async ({ query }) => {
             world.calls.push(`list ${JSON.stringify(query)}`);
             return { items: [...things.values()], next_cursor: null };
@@ -222,8 +292,16 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             if (body.name === 'taken') throw context.problem('thing_taken', { detail: 'Choose another name.' });
             const made = { thing_id: context.platform.newId(), name: body.name, kind: body.kind ?? 'small', version: 1 };
             await context.db.tx(async tx => {
-              await tx.emit('platform:probe:thing:created', caller.envId ?? '00000000-0000-7000-8000-000000000002', { thing_id: made.thing_id, name: made.name });
-              await tx.audit({ action: 'probe.thing.created', envId: caller.envId ?? '00000000-0000-7000-8000-000000000002', caller, resource: { type: 'thing', id: made.thing_id } });
+              await tx.emit('platform:probe:thing:created', caller.envId ?? '00000000-0000-7000-8000-000000000002', {
+                thing_id: made.thing_id,
+                name: made.name,
+              });
+              await tx.audit({
+                action: 'probe.thing.created',
+                envId: caller.envId ?? '00000000-0000-7000-8000-000000000002',
+                caller,
+                resource: { type: 'thing', id: made.thing_id },
+              });
             });
             things.set(made.thing_id, made);
             if (body.name === 'held') await world.answer.promise;
@@ -247,8 +325,12 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             throw new Error('a secret of the inside');
           },
           lying: async () => ({ ok: 'yes' }) as never,
-          foreign: async () => context.db.tx(async tx => tx.emit('platform:auth:user:created' as never, '00000000-0000-7000-8000-000000000002', {} as never)),
-          misshapen: async () => context.db.tx(async tx => tx.emit('platform:probe:thing:created', '00000000-0000-7000-8000-000000000002', { thing_id: 7 } as never)),
+          foreign: async () =>
+            context.db.tx(async tx => tx.emit('platform:auth:user:created' as never, '00000000-0000-7000-8000-000000000002', {} as never)),
+          misshapen: async () =>
+            context.db.tx(async tx =>
+              tx.emit('platform:probe:thing:created', '00000000-0000-7000-8000-000000000002', { thing_id: 7 } as never),
+            ),
           reaching: async () => context.kv.call('PING'),
           undeclared: async () => {
             throw context.problem('no_such_problem' as never);
@@ -306,5 +388,7 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
 /** The probe as a plugin of some vertical: the host treats its pages, scopes and names accordingly. */
 export function probeOf(vertical: string, world?: ProbeWorld): ReturnType<typeof probePlugin> {
   const plugin = probePlugin(world);
-  return { ...plugin, contract: { ...plugin.contract, base: { ...plugin.contract.base, vertical } } } as unknown as ReturnType<typeof probePlugin>;
+  return { ...plugin, contract: { ...plugin.contract, base: { ...plugin.contract.base, vertical } } } as unknown as ReturnType<
+    typeof probePlugin
+  >;
 }

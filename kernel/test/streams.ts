@@ -1,7 +1,14 @@
 import type { StreamEntry } from '../outbox/consumption/event-consumer.ts';
 
 interface Consumed {
-  readonly body: { stream_family: string; consumer_group: string; message_ids?: string[]; dead_letter?: boolean; retry_after_secs?: number; reason?: string };
+  readonly body: {
+    stream_family: string;
+    consumer_group: string;
+    message_ids?: string[];
+    dead_letter?: boolean;
+    retry_after_secs?: number;
+    reason?: string;
+  };
   readonly signal: AbortSignal;
 }
 

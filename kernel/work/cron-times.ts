@@ -5,7 +5,8 @@ import { Cron } from 'croner';
 const FIVE_FIELDS = /^ *[A-Za-z0-9*/,#?-]+(?: +[A-Za-z0-9*/,#?-]+){4} *$/;
 
 /** Throws on an expression or a zone that does not exist, which the checks say before a start. */
-export const cronOf = ({ cron = '', timezone = 'UTC' }: Pick<JobDef, 'cron' | 'timezone'>): Cron => new Cron(cron, { timezone, paused: true, mode: '5-part' });
+export const cronOf = ({ cron = '', timezone = 'UTC' }: Pick<JobDef, 'cron' | 'timezone'>): Cron =>
+  new Cron(cron, { timezone, paused: true, mode: '5-part' });
 
 /** The times of an expression that somebody else wrote; undefined where it, or its zone, cannot be read. */
 export function cronTimes(cron: string, timezone: string): CronTimes | undefined {

@@ -27,7 +27,10 @@ export class JobRecords {
     this.#worker = worker;
   }
 
-  /** Moves the time of a cron job on. @returns whether its time had come and this process has it; of several one has, and a missed time counts once */
+  /**
+   * Moves the time of a cron job on. @returns whether its time had come and this process has it; of several one has, and a missed time
+   * counts once
+   */
   async takeTurn(name: string, now: Date, next: Date): Promise<boolean> {
     const rows = await this.#pool.sql<{ mine: boolean }[]>`
       with known as (select next_at from work_jobs where name = ${name} for update),
@@ -40,7 +43,10 @@ export class JobRecords {
   }
 
   /** Writes down how a run ended. @throws what the database throws; the next run is then written down whatever came of it */
-  async ended(name: string, { startedAt, endedAt, noted, error }: { startedAt: Date; endedAt: Date; noted: boolean; error?: unknown }): Promise<void> {
+  async ended(
+    name: string,
+    { startedAt, endedAt, noted, error }: { startedAt: Date; endedAt: Date; noted: boolean; error?: unknown },
+  ): Promise<void> {
     const failed = error !== undefined;
     const before = this.#noted.get(name);
     if (!noted && before && before.failed === failed && endedAt.getTime() - before.at < NOTED_EVERY_MS) return;
@@ -55,6 +61,8 @@ export class JobRecords {
   }
 
   async list(): Promise<readonly JobRecord[]> {
-    return this.#pool.sql<JobRecord[]>`select name, next_at, started_at, ended_at, outcome, error, ran_by, failed_at from work_jobs order by name`;
+    return this.#pool.sql<
+      JobRecord[]
+    >`select name, next_at, started_at, ended_at, outcome, error, ran_by, failed_at from work_jobs order by name`;
   }
 }

@@ -25,7 +25,8 @@ export type Ordered = 'started' | 'busy' | 'unknown';
 const CRON_CHECK_MS = 1_000;
 
 /**
- * Runs a service's declared jobs: per process, or one at a time in the whole fleet under an advisory lock. There is no other timer in a plugin.
+ * Runs a service's declared jobs: per process, or one at a time in the whole fleet under an advisory lock. There is no other timer in a
+ * plugin.
  * A cron time is taken by whatever process moves it on first.
  */
 export class JobRunner implements AsyncDisposable {
@@ -36,7 +37,9 @@ export class JobRunner implements AsyncDisposable {
   readonly #running = new Map<string, Promise<void>>();
   /** Work that went on after its deadline. Until it ends, its job does not begin again here, nor, for a job of the fleet, anywhere. */
   readonly #overdue = new Map<string, Promise<unknown>>();
-  /** Holds the locks of the fleet's jobs. A connection that were taken out of the pool for one could not be asked whether it still stands. */
+  /**
+   * Holds the locks of the fleet's jobs. A connection that were taken out of the pool for one could not be asked whether it still stands.
+   */
   readonly #session: PostgresPool | undefined;
 
   constructor(options: JobRunnerOptions) {
@@ -44,7 +47,8 @@ export class JobRunner implements AsyncDisposable {
     this.#options = options;
     this.records = new JobRecords(pool, worker);
     if (jobs.some(({ runs }) => runs === 'fleet')) this.#session = pool.sibling({ max: 1, lasting: true });
-    for (const job of jobs) if (job.every !== undefined) this.#timers.push(clock.every(milliseconds(job.every), () => this.#begin(job, false)));
+    for (const job of jobs)
+      if (job.every !== undefined) this.#timers.push(clock.every(milliseconds(job.every), () => this.#begin(job, false)));
     const scheduled = jobs.filter(({ cron }) => cron !== undefined).map(job => ({ job, cron: cronOf(job) }));
     if (scheduled.length > 0) this.#timers.push(clock.every(CRON_CHECK_MS, () => this.#due(scheduled)));
   }
@@ -87,7 +91,9 @@ export class JobRunner implements AsyncDisposable {
   async #begin(job: Job, noted: boolean): Promise<void> {
     if (this.#stopping.signal.aborted || this.#busy(job.name)) return;
     const { service } = this.#options;
-    const run = inScope({ correlationId: `${service}-${newId()}`, service }, () => this.#run(job, noted)).finally(() => this.#running.delete(job.name));
+    const run = inScope({ correlationId: `${service}-${newId()}`, service }, () => this.#run(job, noted)).finally(() =>
+      this.#running.delete(job.name),
+    );
     this.#running.set(job.name, run);
     await run;
   }
@@ -122,7 +128,10 @@ export class JobRunner implements AsyncDisposable {
     } finally {
       const overdue = this.#overdue.get(job.name);
       // A job that ignores its signal holds its lock until it ends, or its process does: two of it would work at once.
-      if (overdue) void overdue.then(unlock).catch(error => this.#options.log.warn({ job: job.name, err: error }, 'the lock of an overdue job could not be given back'));
+      if (overdue)
+        void overdue
+          .then(unlock)
+          .catch(error => this.#options.log.warn({ job: job.name, err: error }, 'the lock of an overdue job could not be given back'));
       else await unlock();
     }
     return true;

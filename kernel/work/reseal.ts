@@ -26,11 +26,18 @@ export interface ResealParts {
 }
 
 /**
- * Seals anew, under the key of now, what lies sealed under one that came before: in the places named, and in tasks that wait or lie dead. Row by row
- * and in place of the very seal that was read, so it may be ended and begun again. It is through when a walk found the end an hour after the
+ * Seals anew, under the key of now, what lies sealed under one that came before: in the places named, and in tasks that wait or lie dead.
+ * Row by row
+ * and in place of the very seal that was read, so it may be ended and begun again. It is through when a walk found the end an hour after
+ * the
  * change; from then on it costs one look, and the keys before may be dropped.
  */
-export async function reseal(parts: ResealParts, key: { readonly name: string; readonly box: SealedBox }, places: readonly SealedPlace[], signal: AbortSignal): Promise<void> {
+export async function reseal(
+  parts: ResealParts,
+  key: { readonly name: string; readonly box: SealedBox },
+  places: readonly SealedPlace[],
+  signal: AbortSignal,
+): Promise<void> {
   const { sql } = parts.pool;
   const { name, box } = key;
   const [record] = await sql<{ kid: string; resealed: string | null; settled: boolean }[]>`
@@ -38,27 +45,42 @@ export async function reseal(parts: ResealParts, key: { readonly name: string; r
   // A process with the key of before leaves this to those with the new one.
   if (record?.kid !== box.kid || record.resealed === box.kid) return;
   const sealing = Object.keys(parts.tasks).filter(task => parts.tasks[task]?.sealed === name);
-  for (const shelf of [...places.map(place => column(parts.pool, box.kid, place)), waiting(parts, box.kid, sealing)]) await walk(parts.log, key, shelf, signal);
+  for (const shelf of [...places.map(place => column(parts.pool, box.kid, place)), waiting(parts, box.kid, sealing)])
+    await walk(parts.log, key, shelf, signal);
   if (signal.aborted || !record.settled) return;
   await sql`update service_keys set resealed = kid where name = ${name} and kid = ${box.kid}`;
-  parts.log.info({ key: name }, 'everything that is kept lies sealed under the key of now: those before it may be dropped from the settings');
+  parts.log.info(
+    { key: name },
+    'everything that is kept lies sealed under the key of now: those before it may be dropped from the settings',
+  );
 }
 
-async function walk(log: Logger, { name, box }: { readonly name: string; readonly box: SealedBox }, shelf: Shelf, signal: AbortSignal): Promise<void> {
+async function walk(
+  log: Logger,
+  { name, box }: { readonly name: string; readonly box: SealedBox },
+  shelf: Shelf,
+  signal: AbortSignal,
+): Promise<void> {
   let [anew, lost] = [0, 0];
   let after: string | undefined;
   let rows: readonly Held[];
   do {
     rows = await shelf.stale(after);
     const opened = rows.map(held => ({ held, text: box.open(shelf.purpose(held), held.sealed) }));
-    const found = opened.flatMap(({ held, text }) => (text === undefined ? [] : [{ id: held.id, old: held.sealed, now: box.seal(shelf.purpose(held), text) }]));
+    const found = opened.flatMap(({ held, text }) =>
+      text === undefined ? [] : [{ id: held.id, old: held.sealed, now: box.seal(shelf.purpose(held), text) }],
+    );
     if (found.length > 0) await shelf.replace(found);
     anew += found.length;
     lost += rows.length - found.length;
     after = rows.at(-1)?.id;
   } while (rows.length === BATCH && !signal.aborted);
   if (anew > 0) log.info({ key: name, where: shelf.named, count: anew }, 'sealed anew under the key of now');
-  if (lost > 0) log.error({ key: name, where: shelf.named, count: lost }, 'something sealed opens under no key that the settings name; it stays as it is');
+  if (lost > 0)
+    log.error(
+      { key: name, where: shelf.named, count: lost },
+      'something sealed opens under no key that the settings name; it stays as it is',
+    );
 }
 
 /** A column of a table, in the order of its primary key. */

@@ -60,7 +60,8 @@ interface Room {
 }
 
 /**
- * Runs the tasks of one service in one process, fairly between lanes. Life: made → started → draining (takes nothing new) → stopped (what has not
+ * Runs the tasks of one service in one process, fairly between lanes. Life: made → started → draining (takes nothing new) → stopped (what
+ * has not
  * ended is given back).
  */
 export class TaskRunner implements AsyncDisposable {
@@ -86,7 +87,9 @@ export class TaskRunner implements AsyncDisposable {
     this.#names = Object.keys(options.tasks);
     const { tasks, slots = SLOTS } = options;
     const shared = this.#names.filter(name => tasks[name]?.def.slots === undefined);
-    const own = this.#names.flatMap(name => (shared.includes(name) ? [] : [{ names: [name], slots: tasks[name]?.def.slots ?? 1, after: undefined }]));
+    const own = this.#names.flatMap(name =>
+      shared.includes(name) ? [] : [{ names: [name], slots: tasks[name]?.def.slots ?? 1, after: undefined }],
+    );
     this.#rooms = [...(shared.length > 0 ? [{ names: shared, slots, after: undefined }] : []), ...own];
     this.store = new TaskStore(options.pool);
   }
@@ -182,7 +185,10 @@ export class TaskRunner implements AsyncDisposable {
     } catch (error) {
       // The poll asks again: a database that is away must not be asked without a pause.
       this.#again = false;
-      log[isUnavailable(error) ? 'debug' : 'error']({ err: error, service, clock: clock.now() }, 'tasks could not be looked for; the next look tries');
+      log[isUnavailable(error) ? 'debug' : 'error'](
+        { err: error, service, clock: clock.now() },
+        'tasks could not be looked for; the next look tries',
+      );
     }
   }
 
@@ -242,7 +248,8 @@ export class TaskRunner implements AsyncDisposable {
       // More tries than it has: its process died each time, and would again.
       if (task.attempts > attemptsOf(def)) throw new Error('it was tried too often');
       const payload = open ? open(task.payload) : task.payload;
-      if (payload === undefined) throw Object.assign(new Error('what it carries is sealed under a key that is not known'), { code: 'sealed_under_another_key' });
+      if (payload === undefined)
+        throw Object.assign(new Error('what it carries is sealed under a key that is not known'), { code: 'sealed_under_another_key' });
       const done = inScope(scope, () => work(payload as never, this.#handed(running)));
       done.catch(() => undefined);
       await Promise.race([done, late.promise]);
@@ -269,7 +276,8 @@ export class TaskRunner implements AsyncDisposable {
       correlationId: task.correlation_id,
       signal: ending.signal,
       finish: async tx => {
-        if (!(await this.store.finish(tx.sql, task, worker, this.#keptFrom(task)))) throw new Error('another process has taken this task over');
+        if (!(await this.store.finish(tx.sql, task, worker, this.#keptFrom(task))))
+          throw new Error('another process has taken this task over');
         running.finished = true;
       },
     };
@@ -282,7 +290,9 @@ export class TaskRunner implements AsyncDisposable {
   async #finish({ task }: Running): Promise<void> {
     const { pool, worker, log } = this.#options;
     // Not written down, it comes again when its lease ends: at least once.
-    await this.store.finish(pool.sql, task, worker, this.#keptFrom(task)).catch(error => log.warn({ err: error, task: task.name }, 'a task ended and could not be marked so; it comes again'));
+    await this.store
+      .finish(pool.sql, task, worker, this.#keptFrom(task))
+      .catch(error => log.warn({ err: error, task: task.name }, 'a task ended and could not be marked so; it comes again'));
   }
 
   async #failed({ task, ending }: Running, error: unknown): Promise<void> {
@@ -295,18 +305,31 @@ export class TaskRunner implements AsyncDisposable {
       const reason = failureReason(error);
       const isFinal = def.attempts !== 'unlimited' && ((isProblem(error) && error.retry === 'never') || task.attempts >= attemptsOf(def));
       const wait = (backoff[Math.min(task.attempts, backoff.length) - 1] ?? 0) * 1_000;
-      const isMarked = await this.store.fail(task, worker, { failure: { at: now.toISOString(), reason }, again: isFinal ? undefined : new Date(now.getTime() + wait), now });
-      if (!isMarked) return log.warn({ err: error, task: task.name, task_id: task.task_id }, 'a try failed whose task had ended, or is with another process: nothing is tried again for it');
+      const isMarked = await this.store.fail(task, worker, {
+        failure: { at: now.toISOString(), reason },
+        again: isFinal ? undefined : new Date(now.getTime() + wait),
+        now,
+      });
+      if (!isMarked)
+        return log.warn(
+          { err: error, task: task.name, task_id: task.task_id },
+          'a try failed whose task had ended, or is with another process: nothing is tried again for it',
+        );
       const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
-      if (isFinal) log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
+      if (isFinal)
+        log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
       // An outage is told once a task, not at every try.
       else log[task.attempts === 1 ? 'warn' : 'info']({ ...fields, again_s: wait / 1_000 }, 'a task failed and is tried again');
     };
-    await written().catch(cause => log.warn({ err: cause, task: task.name }, 'the end of a task could not be written; it comes again when its lease ends'));
+    await written().catch(cause =>
+      log.warn({ err: cause, task: task.name }, 'the end of a task could not be written; it comes again when its lease ends'),
+    );
   }
 
   async #reclaim(): Promise<void> {
-    await this.store.reclaim(this.#options.clock.now()).catch(error => this.#options.log.debug({ err: error }, 'leases of tasks could not be looked at'));
+    await this.store
+      .reclaim(this.#options.clock.now())
+      .catch(error => this.#options.log.debug({ err: error }, 'leases of tasks could not be looked at'));
     await this.look();
   }
 
@@ -334,7 +357,9 @@ export class TaskRunner implements AsyncDisposable {
         ['dead', def.keepDead],
       ] as const)
         if (kept !== undefined)
-          await this.store.forget(name, state, new Date(clock.now().getTime() - milliseconds(kept))).catch(error => log.debug({ err: error, task: name }, 'ended tasks could not be forgotten'));
+          await this.store
+            .forget(name, state, new Date(clock.now().getTime() - milliseconds(kept)))
+            .catch(error => log.debug({ err: error, task: name }, 'ended tasks could not be forgotten'));
   }
 
   /** Looks again when the next one falls due, if that is before the next poll. */

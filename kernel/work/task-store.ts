@@ -62,10 +62,19 @@ export class TaskStore {
   }
 
   /**
-   * Takes the oldest due task of up to `most` lanes, lanes after `after` first, so that no lane waits for another's backlog. What another process
+   * Takes the oldest due task of up to `most` lanes, lanes after `after` first, so that no lane waits for another's backlog. What another
+   * process
    * is just taking is passed over.
    */
-  async take(asked: { names: readonly string[]; most: number; after: string | undefined; busy: readonly string[]; worker: string; now: Date; until: Date }): Promise<TakenTask[]> {
+  async take(asked: {
+    names: readonly string[];
+    most: number;
+    after: string | undefined;
+    busy: readonly string[];
+    worker: string;
+    now: Date;
+    until: Date;
+  }): Promise<TakenTask[]> {
     const { names, most, after, busy, worker, now, until } = asked;
     return this.#pool.sql<TakenTask[]>`
       with recursive lanes(lane, place) as (
@@ -138,8 +147,15 @@ export class TaskStore {
     return rows.length > 0;
   }
 
-  /** After a failed try: due again at `again`, or dead without it. A newer wish of the same key that waits already takes its place. @returns false when it is this worker's no more */
-  async fail({ task_id }: Pick<TakenTask, 'task_id'>, worker: string, { failure, again, now }: { failure: Failure; again: Date | undefined; now: Date }): Promise<boolean> {
+  /**
+   * After a failed try: due again at `again`, or dead without it. A newer wish of the same key that waits already takes its place. @returns
+   * false when it is this worker's no more
+   */
+  async fail(
+    { task_id }: Pick<TakenTask, 'task_id'>,
+    worker: string,
+    { failure, again, now }: { failure: Failure; again: Date | undefined; now: Date },
+  ): Promise<boolean> {
     const { sql } = this.#pool;
     const rows = await sql<object[]>`
       update work_tasks t set
@@ -174,9 +190,13 @@ export class TaskStore {
   }
 
   /** How many of each name and state there are, at most 100,000 of each counted, and since when the oldest due one waits. */
-  async figures(now: Date): Promise<{ name: string; waiting: number; due: number; running: number; dead: number; oldest_due_at: string | null }[]> {
+  async figures(
+    now: Date,
+  ): Promise<{ name: string; waiting: number; due: number; running: number; dead: number; oldest_due_at: string | null }[]> {
     return [
-      ...(await this.#pool.sql<{ name: string; waiting: number; due: number; running: number; dead: number; oldest_due_at: string | null }[]>`
+      ...(await this.#pool.sql<
+        { name: string; waiting: number; due: number; running: number; dead: number; oldest_due_at: string | null }[]
+      >`
         select name, count(*) filter (where state = 'waiting')::int as waiting, count(*) filter (where state = 'waiting' and due_at <= ${now})::int as due,
           count(*) filter (where state = 'running')::int as running, count(*) filter (where state = 'dead')::int as dead, min(due_at) filter (where state = 'waiting' and due_at <= ${now}) as oldest_due_at
         from (select name, state, due_at from work_tasks where state <> 'done' limit 100000) counted group by name order by name`),
@@ -185,7 +205,18 @@ export class TaskStore {
 
   /** Dead tasks, the latest first. What they carry is not shown: it may be personal. */
   async dead(limit: number, before: { at: string; id: string } | undefined) {
-    return this.#pool.sql<{ task_id: string; name: string; lane: string; attempts: number; failures: Failure[]; created_at: string; ended_at: string; correlation_id: string }[]>`
+    return this.#pool.sql<
+      {
+        task_id: string;
+        name: string;
+        lane: string;
+        attempts: number;
+        failures: Failure[];
+        created_at: string;
+        ended_at: string;
+        correlation_id: string;
+      }[]
+    >`
       select task_id, name, lane, attempts, failures, created_at, ended_at, correlation_id from work_tasks
       where state = 'dead' and (${before?.at ?? null}::timestamptz is null or (ended_at, task_id) < (${before?.at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
       order by ended_at desc, task_id desc limit ${limit}`;
@@ -193,6 +224,7 @@ export class TaskStore {
 
   /** Forgets finished or dead tasks of a name that ended before a time. */
   async forget(name: string, state: 'done' | 'dead', before: Date): Promise<void> {
-    await this.#pool.sql`delete from work_tasks where task_id in (select task_id from work_tasks where state = ${state} and name = ${name} and ended_at < ${before} limit ${SWEEP_ROWS})`;
+    await this.#pool
+      .sql`delete from work_tasks where task_id in (select task_id from work_tasks where state = ${state} and name = ${name} and ended_at < ${before} limit ${SWEEP_ROWS})`;
   }
 }

@@ -37,16 +37,46 @@ afterEach(async () => {
 });
 
 type Payload = { n: number };
-const def = (more: Partial<TaskDef> = {}): TaskDef => ({ summary: 'Sends', payload: Type.Object({ n: Type.Integer() }), backoff: [10, 60], attempts: 3, ...more });
-async function runner(work: (payload: Payload, run: TaskRun) => Promise<void>, { more = {}, slots = 4, worker = newId() }: { more?: Partial<TaskDef>; slots?: number; worker?: string } = {}) {
-  const made = new TaskRunner({ service: 'shop', tasks: { send: { def: def(more), work: work as TaskWork } }, pool, clock, log, worker, slots });
+const def = (more: Partial<TaskDef> = {}): TaskDef => ({
+  summary: 'Sends',
+  payload: Type.Object({ n: Type.Integer() }),
+  backoff: [10, 60],
+  attempts: 3,
+  ...more,
+});
+async function runner(
+  work: (payload: Payload, run: TaskRun) => Promise<void>,
+  { more = {}, slots = 4, worker = newId() }: { more?: Partial<TaskDef>; slots?: number; worker?: string } = {},
+) {
+  const made = new TaskRunner({
+    service: 'shop',
+    tasks: { send: { def: def(more), work: work as TaskWork } },
+    pool,
+    clock,
+    log,
+    worker,
+    slots,
+  });
   runners.push(made);
   await made.start();
   return made;
 }
 const put = (n: number, { lane = '', key = null, at }: { lane?: string; key?: string | null; at?: Date } = {}) =>
-  pool.tx(sql => enqueueTask(sql, { task_id: newId(), name: 'send', lane, key, payload: { n }, correlation_id: `c-${n}`, subject: 'shop', due_at: at ?? clock.now(), created_at: clock.now() }));
-const states = async () => (await pool.raw<{ state: string }[]>`select state from work_tasks order by created_at, task_id`).map(({ state }) => state);
+  pool.tx(sql =>
+    enqueueTask(sql, {
+      task_id: newId(),
+      name: 'send',
+      lane,
+      key,
+      payload: { n },
+      correlation_id: `c-${n}`,
+      subject: 'shop',
+      due_at: at ?? clock.now(),
+      created_at: clock.now(),
+    }),
+  );
+const states = async () =>
+  (await pool.raw<{ state: string }[]>`select state from work_tasks order by created_at, task_id`).map(({ state }) => state);
 
 describe('a task', () => {
   test('with places of its own goes on while others hang in all of theirs', async () => {
@@ -54,7 +84,10 @@ describe('a task', () => {
     const rung: number[] = [];
     const made = new TaskRunner({
       service: 'shop',
-      tasks: { send: { def: def(), work: () => hanging.promise }, ring: { def: def({ slots: 1 }), work: (async ({ n }: Payload) => void rung.push(n)) as TaskWork } },
+      tasks: {
+        send: { def: def(), work: () => hanging.promise },
+        ring: { def: def({ slots: 1 }), work: (async ({ n }: Payload) => void rung.push(n)) as TaskWork },
+      },
       pool,
       clock,
       log,
@@ -66,7 +99,17 @@ describe('a task', () => {
     await made.start();
     await eventually(() => made.running).toEqual(2);
     await pool.tx(sql =>
-      enqueueTask(sql, { task_id: newId(), name: 'ring', lane: 'a', key: null, payload: { n: 7 }, correlation_id: 'c', subject: 's', due_at: clock.now(), created_at: clock.now() }),
+      enqueueTask(sql, {
+        task_id: newId(),
+        name: 'ring',
+        lane: 'a',
+        key: null,
+        payload: { n: 7 },
+        correlation_id: 'c',
+        subject: 's',
+        due_at: clock.now(),
+        created_at: clock.now(),
+      }),
     );
     await eventually(() => rung).toEqual([7]);
     await eventually(() => made.running).toEqual(2);
@@ -78,7 +121,17 @@ describe('a task', () => {
     const done: number[] = [];
     await runner(async ({ n }) => void done.push(n));
     const lost = pool.tx(async sql => {
-      await enqueueTask(sql, { task_id: newId(), name: 'send', lane: '', key: null, payload: { n: 1 }, correlation_id: 'c', subject: 's', due_at: clock.now(), created_at: clock.now() });
+      await enqueueTask(sql, {
+        task_id: newId(),
+        name: 'send',
+        lane: '',
+        key: null,
+        payload: { n: 1 },
+        correlation_id: 'c',
+        subject: 's',
+        due_at: clock.now(),
+        created_at: clock.now(),
+      });
       throw new Error('the change fails');
     });
     await expect(lost).rejects.toThrow('the change fails');
@@ -138,7 +191,10 @@ describe('a task', () => {
 
   test('that does not end in its time loses its signal, then counts as failed and leaves its place', async () => {
     const aborted = Promise.withResolvers<void>();
-    const made = await runner((_, { signal }) => new Promise(() => signal.addEventListener('abort', () => aborted.resolve())), { more: { timeout: '20s', attempts: 1 }, slots: 1 });
+    const made = await runner((_, { signal }) => new Promise(() => signal.addEventListener('abort', () => aborted.resolve())), {
+      more: { timeout: '20s', attempts: 1 },
+      slots: 1,
+    });
     await put(1);
     await eventually(() => made.running).toBe(1);
     await clock.advance('21s');
@@ -151,7 +207,15 @@ describe('a task', () => {
   test('of a process that died comes back when its lease ends, and is given up when every process died of it', async () => {
     await put(1);
     const store = new TaskStore(pool);
-    const taken = await store.take({ names: ['send'], most: 1, after: undefined, busy: [], worker: 'dead', now: clock.now(), until: new Date(clock.now().getTime() + 30_000) });
+    const taken = await store.take({
+      names: ['send'],
+      most: 1,
+      after: undefined,
+      busy: [],
+      worker: 'dead',
+      now: clock.now(),
+      until: new Date(clock.now().getTime() + 30_000),
+    });
     expect(taken).toHaveLength(1);
     const done: number[] = [];
     await runner(async (_, { attempt }) => void done.push(attempt));
@@ -170,7 +234,17 @@ describe('a task', () => {
     for (let index = 0; index < 4; index++) await runner(async ({ n }) => void done.push(n));
     await pool.tx(async sql => {
       for (let n = 0; n < 60; n++)
-        await enqueueTask(sql, { task_id: newId(), name: 'send', lane: String(n % 7), key: null, payload: { n }, correlation_id: 'c', subject: 's', due_at: clock.now(), created_at: clock.now() });
+        await enqueueTask(sql, {
+          task_id: newId(),
+          name: 'send',
+          lane: String(n % 7),
+          key: null,
+          payload: { n },
+          correlation_id: 'c',
+          subject: 's',
+          due_at: clock.now(),
+          created_at: clock.now(),
+        });
     });
     await eventually(() => done.length).toBe(60);
     expect(new Set(done).size).toBe(60);
@@ -212,7 +286,9 @@ describe('a task', () => {
     await put(1);
     await eventually(states).toEqual(['waiting']);
     await made.idle();
-    expect([...(await pool.raw<object[]>`select attempts, taken_by, failures->0->>'reason' as reason from work_tasks`)]).toEqual([{ attempts: 1, taken_by: null, reason: expect.any(String) }]);
+    expect([...(await pool.raw<object[]>`select attempts, taken_by, failures->0->>'reason' as reason from work_tasks`)]).toEqual([
+      { attempts: 1, taken_by: null, reason: expect.any(String) },
+    ]);
   });
 
   test('of one lane does not wait for the backlog of another, and no lane takes every place', async () => {
@@ -227,7 +303,17 @@ describe('a task', () => {
     );
     await pool.tx(async sql => {
       for (let n = 0; n < 50; n++)
-        await enqueueTask(sql, { task_id: newId(), name: 'send', lane: 'loud', key: null, payload: { n }, correlation_id: 'c', subject: 's', due_at: clock.now(), created_at: clock.now() });
+        await enqueueTask(sql, {
+          task_id: newId(),
+          name: 'send',
+          lane: 'loud',
+          key: null,
+          payload: { n },
+          correlation_id: 'c',
+          subject: 's',
+          due_at: clock.now(),
+          created_at: clock.now(),
+        });
     });
     await eventually(() => begun.length).toBe(3);
     await put(100, { lane: 'quiet' });
@@ -238,11 +324,15 @@ describe('a task', () => {
   });
 
   test('that runs when the service stops is given back, and the try does not count', async () => {
-    const made = await runner((_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))));
+    const made = await runner(
+      (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+    );
     await put(1);
     await eventually(() => made.running).toBe(1);
     await made[Symbol.asyncDispose]();
-    expect([...(await pool.raw<object[]>`select state, attempts, taken_by from work_tasks`)]).toEqual([{ state: 'waiting', attempts: 0, taken_by: null }]);
+    expect([...(await pool.raw<object[]>`select state, attempts, taken_by from work_tasks`)]).toEqual([
+      { state: 'waiting', attempts: 0, taken_by: null },
+    ]);
   });
 
   test('that somebody waits for is tried at once, whatever its time, by one; what is left can be read', async () => {
@@ -250,9 +340,14 @@ describe('a task', () => {
     const made = await runner(({ n }) => (broken.has(n) ? Promise.reject(new Error('away')) : Promise.resolve()));
     const later = new Date(clock.now().getTime() + 3_600_000);
     for (const n of [1, 2]) await put(n, { key: `k${n}`, at: later });
-    expect(await Promise.all([made.attempt('send', 'k1'), made.attempt('send', 'k1')]).then(ends => ends.sort())).toEqual(['absent', 'done']);
+    expect(await Promise.all([made.attempt('send', 'k1'), made.attempt('send', 'k1')]).then(ends => ends.sort())).toEqual([
+      'absent',
+      'done',
+    ]);
     expect(await made.attempt('send', 'k2')).toBe('failed');
-    expect(await made.left('send')).toEqual([expect.objectContaining({ key: 'k2', payload: { n: 2 }, state: 'waiting', attempts: 1, failure: 'Error' })]);
+    expect(await made.left('send')).toEqual([
+      expect.objectContaining({ key: 'k2', payload: { n: 2 }, state: 'waiting', attempts: 1, failure: 'Error' }),
+    ]);
     broken.clear();
     await made.drain();
     expect([await made.attempt('send', 'k2'), await made.left('send')]).toEqual(['done', []]);
@@ -290,7 +385,16 @@ describe('a job', () => {
         clock,
         pool,
         log,
-        jobs: [{ name: 'usage', summary: 'Counts', ...(more.every ? {} : { cron: '5 0 * * *', timezone: 'Europe/Berlin' }), runs: 'fleet', work, ...more }],
+        jobs: [
+          {
+            name: 'usage',
+            summary: 'Counts',
+            ...(more.every ? {} : { cron: '5 0 * * *', timezone: 'Europe/Berlin' }),
+            runs: 'fleet',
+            work,
+            ...more,
+          },
+        ],
       });
       runners.push(one);
       return one;
@@ -324,7 +428,10 @@ describe('a job', () => {
 
   test('that lasts too long loses its signal and counts as failed', async () => {
     let signalled = false;
-    const runner = jobs(signal => new Promise(() => signal.addEventListener('abort', () => (signalled = true))), { timeout: '30s', every: '1h' })('one');
+    const runner = jobs(signal => new Promise(() => signal.addEventListener('abort', () => (signalled = true))), {
+      timeout: '30s',
+      every: '1h',
+    })('one');
     runner.runNow('usage');
     // The lock is asked for before the work begins.
     await eventually(async () => {

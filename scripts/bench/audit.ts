@@ -21,15 +21,37 @@ export async function* auditRows(size: Size): AsyncGenerator<Row> {
   await using stores = await openTestStores();
   const keyFile = join(stores.dataDir, 'audit.key');
   writeFileSync(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
-  await using host = await boot(plugin, { stores, environment: { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyFile}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${keyFile}` } });
+  await using host = await boot(plugin, {
+    stores,
+    environment: { PLATFORM_SYS_AUDIT_KEY_REF: `file://${keyFile}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${keyFile}` },
+  });
   const { host: address, port, database } = stores.stores.database;
   const leaf = await stores.authority.classical.issue({ commonName: 'svc.sys', names: [], usages: ['client'], days: 1 });
-  const ssl = { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
-  await using pool = new PostgresPool({ host: address, port, database, user: roleOf('sys'), schema: schemaOf('sys'), ssl, statementTimeoutMs: 0 });
+  const ssl = {
+    ca: stores.authority.classical.files.rootCertificate,
+    cert: leaf.chain,
+    key: leaf.key as string,
+    servername: 'postgres.platform.internal',
+  };
+  await using pool = new PostgresPool({
+    host: address,
+    port,
+    database,
+    user: roleOf('sys'),
+    schema: schemaOf('sys'),
+    ssl,
+    statementTimeoutMs: 0,
+  });
 
   const machine = as.machine('bench', 'audit:write');
   host.by(machine);
-  const event = { env_id: envId(999), action: 'bench.recorded', resource: { type: 'run', id: 'run-1' }, details: { from: 'bench', count: 3 }, correlation_id: 'bench-1' };
+  const event = {
+    env_id: envId(999),
+    action: 'bench.recorded',
+    resource: { type: 'run', id: 'run-1' },
+    details: { from: 'bench', count: 3 },
+    correlation_id: 'bench-1',
+  };
   const { cert, key } = await host.workload('bench');
   const load = {
     port: host.process.port,
@@ -41,7 +63,12 @@ export async function* auditRows(size: Size): AsyncGenerator<Row> {
     ms: MS[size],
   };
   const ingest = await loaded({ ...load, path: '/v1/audit', body: JSON.stringify(event), concurrency: CONCURRENCY });
-  const batches = await loaded({ ...load, path: '/v1/audit/batch', body: JSON.stringify({ events: Array.from({ length: ROWS_PER_BATCH }, () => event) }), concurrency: 4 });
+  const batches = await loaded({
+    ...load,
+    path: '/v1/audit/batch',
+    body: JSON.stringify({ events: Array.from({ length: ROWS_PER_BATCH }, () => event) }),
+    concurrency: 4,
+  });
   const plain = await plainInserts(pool, event, MS[size]);
 
   yield* [
@@ -71,10 +98,15 @@ export async function* auditRows(size: Size): AsyncGenerator<Row> {
   yield await verification(host);
 }
 
-const p99 = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
+const p99 = (values: readonly number[]): number =>
+  [...values].sort((left, right) => left - right)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN;
 
 /** What a row costs without chain, event and HTTP: single statements, the same columns and indexes, as many at once. */
-async function plainInserts(pool: PostgresPool, event: { env_id: string; action: string; resource: object; details: object; correlation_id: string }, ms: number): Promise<number> {
+async function plainInserts(
+  pool: PostgresPool,
+  event: { env_id: string; action: string; resource: object; details: object; correlation_id: string },
+  ms: number,
+): Promise<number> {
   const { raw } = pool;
   await raw`create table bench_plain (like audit including all)`;
   let rows = 0;
@@ -174,7 +206,8 @@ async function verification(host: Booted): Promise<Row> {
   const start = performance.now();
   for (;;) {
     const step = await reader.verifyAudit({ query: { env_id: envId(0), ...(cursor ? { cursor } : {}) } });
-    if (step.status === 'broken' && step.fault?.kind !== 'anchor_missing') throw new Error(`the loaded chain is broken: ${step.fault?.detail}`);
+    if (step.status === 'broken' && step.fault?.kind !== 'anchor_missing')
+      throw new Error(`the loaded chain is broken: ${step.fault?.detail}`);
     rows += step.rows;
     if (step.next_cursor === null) break;
     cursor = step.next_cursor;

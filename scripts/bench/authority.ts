@@ -51,7 +51,13 @@ async function orders(host: BootedHost<typeof certificateAuthority>, count: numb
   const { csr: pem } = await makeCsr('classical', NAME, [`dns:${NAME}`]);
   const csr = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64').toString('base64url');
   const of = { orders: count, atOnce: AT_ONCE, csr, name: NAME };
-  const own = { port: host.process.port, host: 'acme.ops.sys.localhost', servername: 'acme.ops.sys.localhost', directory: '/acme/directory', ca: authority.pq.files.rootCertificate };
+  const own = {
+    port: host.process.port,
+    host: 'acme.ops.sys.localhost',
+    servername: 'acme.ops.sys.localhost',
+    directory: '/acme/directory',
+    ca: authority.pq.files.rootCertificate,
+  };
   const mine = await measured({ ...of, ...own }, async () => {
     const { user, system } = process.cpuUsage();
     return user + system;
@@ -79,8 +85,16 @@ async function orders(host: BootedHost<typeof certificateAuthority>, count: numb
   });
   try {
     await delay(1_000);
-    const theirs = await measured({ ...of, port, host: `localhost:${port}`, servername: 'localhost', directory: '/dir', ca: authority.classical.files.rootCertificate }, async () => cpuOf(server));
-    return { ...row, peer: { name: 'pebble', value: theirs.perSecond }, timesPeer: 1, note: `${note}, ${Math.round(theirs.cpuUs)} pebble's, which stores nothing` };
+    const theirs = await measured(
+      { ...of, port, host: `localhost:${port}`, servername: 'localhost', directory: '/dir', ca: authority.classical.files.rootCertificate },
+      async () => cpuOf(server),
+    );
+    return {
+      ...row,
+      peer: { name: 'pebble', value: theirs.perSecond },
+      timesPeer: 1,
+      note: `${note}, ${Math.round(theirs.cpuUs)} pebble's, which stores nothing`,
+    };
   } finally {
     server.kill('SIGKILL');
     rmSync(home, { recursive: true, force: true });
@@ -89,7 +103,9 @@ async function orders(host: BootedHost<typeof certificateAuthority>, count: numb
 
 /** One load from a process of its own; CPU of the server between its warm-up and its end. */
 async function measured(load: Load, cpuUs: () => Promise<number>): Promise<{ perSecond: number; cpuUs: number }> {
-  const child = fork(fileURLToPath(new URL('./load/acme-load.ts', import.meta.url)), [JSON.stringify(load)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(fileURLToPath(new URL('./load/acme-load.ts', import.meta.url)), [JSON.stringify(load)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   let before = 0;
   return new Promise((resolve, reject) => {
     child.on('message', message => {

@@ -12,7 +12,10 @@ export class BrowserSession implements AsyncDisposable {
   constructor(ready: Ready) {
     this.#ready = ready;
     // *.localhost is loopback by definition; Node's resolver does not know that.
-    this.#agent = new Agent({ connections: 8, connect: { ca: readFileSync(ready.ca_root), lookup: (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]) } });
+    this.#agent = new Agent({
+      connections: 8,
+      connect: { ca: readFileSync(ready.ca_root), lookup: (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]) },
+    });
   }
 
   async fetch(url: string, init: { method?: 'GET' | 'POST' | 'PUT'; body?: unknown; headers?: Record<string, string> } = {}) {
@@ -46,9 +49,14 @@ export class BrowserSession implements AsyncDisposable {
     let at = new URL((await this.fetch(`${gateway}/auth/login?return_to=/`)).location as string);
     at = new URL((await this.fetch(at.href)).location as string, at);
     const oauth = Object.fromEntries(at.searchParams);
-    let answer = JSON.parse((await this.fetch(`${auth}/v1/sign-in`, { method: 'POST', body: { email, password, oauth } })).text) as { status: string; next: string };
+    let answer = JSON.parse((await this.fetch(`${auth}/v1/sign-in`, { method: 'POST', body: { email, password, oauth } })).text) as {
+      status: string;
+      next: string;
+    };
     if (answer.status === 'password_change_required')
-      answer = JSON.parse((await this.fetch(`${auth}/v1/password/change`, { method: 'POST', body: { password: nextPassword, oauth } })).text) as { status: string; next: string };
+      answer = JSON.parse(
+        (await this.fetch(`${auth}/v1/password/change`, { method: 'POST', body: { password: nextPassword, oauth } })).text,
+      ) as { status: string; next: string };
     if (answer.status !== 'ok') throw new Error(`sign-in answered ${JSON.stringify(answer)}`);
     for (let url: string | undefined = new URL(answer.next, auth).href; url && !url.startsWith(this.#ready.console); ) {
       const step: { location: string | undefined } = await this.fetch(url);

@@ -32,11 +32,23 @@ export async function* busRows(size: Size): AsyncGenerator<Row> {
     ...beside('NATS JetStream, sync_interval always', 'inFlight'),
   };
   yield { name: 'the same, p99', value: single.p99Ms, unit: 'ms', limit: 30 };
-  for (const [name, peer] of BESIDE_SINGLES) yield* next({ name: `the same beside ${name}`, value: single.perSecond, unit: '/s', ...beside(peer, 'inFlight') });
+  for (const [name, peer] of BESIDE_SINGLES)
+    yield* next({ name: `the same beside ${name}`, value: single.perSecond, unit: '/s', ...beside(peer, 'inFlight') });
   const one = await batches(rig, size, 1);
-  yield { name: 'batches of 100, durable, one producer connection, a call at a time', value: one.perSecond, unit: 'events/s', note: called(one) };
+  yield {
+    name: 'batches of 100, durable, one producer connection, a call at a time',
+    value: one.perSecond,
+    unit: 'events/s',
+    note: called(one),
+  };
   const oneAhead = await batches(rig, size, 1, 4);
-  yield { name: 'the same, four calls under way on it', value: oneAhead.perSecond, unit: 'events/s', atLeast: 40_000, note: called(oneAhead) };
+  yield {
+    name: 'the same, four calls under way on it',
+    value: oneAhead.perSecond,
+    unit: 'events/s',
+    atLeast: 40_000,
+    note: called(oneAhead),
+  };
   const four = await batches(rig, size, 4);
   yield {
     name: 'batches of 100, durable, four producer connections, a call at a time on each',
@@ -45,7 +57,12 @@ export async function* busRows(size: Size): AsyncGenerator<Row> {
     note: called(four),
     ...beside('NATS JetStream, sync_interval always', 'batches'),
   };
-  yield* next({ name: 'the same beside RabbitMQ', value: four.perSecond, unit: 'events/s', ...beside('RabbitMQ quorum queue, confirms', 'batches') });
+  yield* next({
+    name: 'the same beside RabbitMQ',
+    value: four.perSecond,
+    unit: 'events/s',
+    ...beside('RabbitMQ quorum queue, confirms', 'batches'),
+  });
   const fourAhead = await batches(rig, size, 4, 4);
   yield {
     name: 'the same, four calls under way on each',
@@ -76,5 +93,11 @@ export async function* busRows(size: Size): AsyncGenerator<Row> {
     note: called(ahead),
     ...beside('pg-boss', 'manyInFlight'),
   };
-  yield* next({ name: 'the same beside graphile-worker', value: ahead.perSecond, unit: '/s', timesPeer: 5, ...beside('graphile-worker', 'manyInFlight') });
+  yield* next({
+    name: 'the same beside graphile-worker',
+    value: ahead.perSecond,
+    unit: '/s',
+    timesPeer: 5,
+    ...beside('graphile-worker', 'manyInFlight'),
+  });
 }

@@ -30,13 +30,24 @@ export async function* callRows(): AsyncGenerator<Row> {
   });
   const body = JSON.stringify(THING);
   const overTls = await microseconds(300, async () => {
-    const response = await dispatcher.request({ method: 'POST', path: '/v1/echo', headers: { host: 'echo.ops.sys.localhost', 'content-type': 'application/json' }, body });
+    const response = await dispatcher.request({
+      method: 'POST',
+      path: '/v1/echo',
+      headers: { host: 'echo.ops.sys.localhost', 'content-type': 'application/json' },
+      body,
+    });
     if (response.statusCode !== 200) throw new Error(await response.body.text());
     await response.body.dump();
   });
   await dispatcher.close();
   yield* [
-    { name: 'call between plugins in process, JSON and both schemas, gate included', value: inProcess, unit: 'µs', limit: 10, peer: { name: 'over mutual TLS', value: overTls } },
+    {
+      name: 'call between plugins in process, JSON and both schemas, gate included',
+      value: inProcess,
+      unit: 'µs',
+      limit: 10,
+      peer: { name: 'over mutual TLS', value: overTls },
+    },
     { name: 'the same call over mutual TLS (ML-DSA-65, kept connection, one at a time)', value: overTls, unit: 'µs' },
   ];
 }

@@ -25,8 +25,17 @@ export async function* doorRows(): AsyncGenerator<Row> {
   await person.close();
   const note = `${seen.streams} streams, ${seen.slowBodies} slow bodies, ${seen.longPolls} long polls open; ${seen.expecting} Expect and ${seen.asterisks} OPTIONS * answered`;
   yield* [
-    beside('health of every service through the edge, p99, with the crowd', quantile(loaded.health, 0.99), quantile(quiet.health, 0.99), note),
-    beside('who is signed in, through gateway and store, p99, with the crowd', quantile(loaded.session, 0.99), quantile(quiet.session, 0.99)),
+    beside(
+      'health of every service through the edge, p99, with the crowd',
+      quantile(loaded.health, 0.99),
+      quantile(quiet.health, 0.99),
+      note,
+    ),
+    beside(
+      'who is signed in, through gateway and store, p99, with the crowd',
+      quantile(loaded.session, 0.99),
+      quantile(quiet.session, 0.99),
+    ),
     beside('a whole sign-in, median, with the crowd', median(loaded.signIn), median(quiet.signIn)),
     { name: 'requests that failed while the crowd was there', value: loaded.failed, unit: 'requests', limit: 0 },
   ];

@@ -50,7 +50,11 @@ class SupervisedPlatform implements AsyncDisposable {
       PLATFORM_CAPTAIN_UPGRADE_WINDOW_S: String(WINDOW_S),
       PLATFORM_CAPTAIN_DRAIN_S: '10',
     };
-    const child = spawn(process.execPath, [join(ROOT, 'scripts', 'start.mjs'), '--split'], { cwd: ROOT, env: environment, stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, [join(ROOT, 'scripts', 'start.mjs'), '--split'], {
+      cwd: ROOT,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     this.#child = child;
     let said = '';
     await new Promise<void>((resolve, reject) => {
@@ -77,23 +81,32 @@ class SupervisedPlatform implements AsyncDisposable {
   ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     return new Promise((resolve, reject) => {
       const text = body === undefined ? '' : JSON.stringify(body);
-      const outgoing = request({ socketPath: join(this.dataDir, 'run', 'captain.sock'), method, path, headers: { 'content-length': Buffer.byteLength(text) } }, response => {
-        let said = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
-        response.on('end', () => ((response.statusCode ?? 500) < 300 ? resolve(JSON.parse(said) as T) : reject(new Error(said))));
-      });
+      const outgoing = request(
+        { socketPath: join(this.dataDir, 'run', 'captain.sock'), method, path, headers: { 'content-length': Buffer.byteLength(text) } },
+        response => {
+          let said = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
+          response.on('end', () => ((response.statusCode ?? 500) < 300 ? resolve(JSON.parse(said) as T) : reject(new Error(said))));
+        },
+      );
       outgoing.on('error', reject);
       outgoing.end(text);
     });
   }
 
   async instances(service: string): Promise<readonly Instance[]> {
-    return (await this.ask<{ items: Instance[] }>('GET', `/v1/captain/services?service_type=${service}`)).items.filter(({ status }) => status === 'Active');
+    return (await this.ask<{ items: Instance[] }>('GET', `/v1/captain/services?service_type=${service}`)).items.filter(
+      ({ status }) => status === 'Active',
+    );
   }
 
   async upgrade(service: string): Promise<void> {
     const [instance] = await this.instances(service);
-    const { operation_id: id } = await this.ask<{ operation_id: string }>('POST', `/v1/captain/services/${encodeURIComponent(instance?.instance_key ?? '')}/upgrade`, {});
+    const { operation_id: id } = await this.ask<{ operation_id: string }>(
+      'POST',
+      `/v1/captain/services/${encodeURIComponent(instance?.instance_key ?? '')}/upgrade`,
+      {},
+    );
     for (;;) {
       const { items } = await this.ask<{ items: Progress[] }>('GET', '/v1/captain/upgrade-status');
       const phase = items.find(({ operation_id }) => operation_id === id)?.phase;
@@ -106,9 +119,13 @@ class SupervisedPlatform implements AsyncDisposable {
   /** Steady load of a client that does not try again, while `work` goes on. */
   async under(hosts: readonly string[], work: () => Promise<void>): Promise<Load> {
     const names = hosts.map(label => `${label}.ops.sys.localhost`);
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', join(ROOT, 'scripts', 'bench', 'fleet-load.ts'), String(this.port), ...names], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', join(ROOT, 'scripts', 'bench', 'fleet-load.ts'), String(this.port), ...names],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     let said = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
     const gone = new Promise(resolve => child.once('close', resolve));
@@ -145,7 +162,12 @@ async function* atRest(platform: SupervisedPlatform): AsyncIterable<Row> {
   await delay(REST_S * 1_000);
   const after = processUsage(id);
   if (!before || !after) throw new Error('the supervisor is gone');
-  yield { name: 'supervisor at rest: CPU', value: ((after.cpu_ms - before.cpu_ms) / (performance.now() - began)) * 100, unit: '% of a core', limit: 1 };
+  yield {
+    name: 'supervisor at rest: CPU',
+    value: ((after.cpu_ms - before.cpu_ms) / (performance.now() - began)) * 100,
+    unit: '% of a core',
+    limit: 1,
+  };
   yield { name: 'supervisor at rest: resident memory', value: after.rss_bytes / 1_048_576, unit: 'MB', limit: 90 };
 }
 
@@ -154,7 +176,13 @@ async function* upgrades(platform: SupervisedPlatform, service: string): AsyncIt
     for (let turn = 0; turn < UPGRADES; turn++) await platform.upgrade(service);
   });
   const reasons = [...new Set(failed.map(({ host, why }) => `${host} ${why}`))].join(', ');
-  yield { name: `${service}: requests failed in ${UPGRADES} rolling upgrades`, value: failed.length, unit: `of ${asked}`, limit: 0, ...(reasons ? { note: reasons } : {}) };
+  yield {
+    name: `${service}: requests failed in ${UPGRADES} rolling upgrades`,
+    value: failed.length,
+    unit: `of ${asked}`,
+    limit: 0,
+    ...(reasons ? { note: reasons } : {}),
+  };
 }
 
 async function* deaths(platform: SupervisedPlatform): AsyncIterable<Row> {

@@ -4,7 +4,10 @@ import { meteringRows } from './functions/metering-cost.ts';
 import { poolRows } from './functions/pool-rates.ts';
 import type { Row } from './row.ts';
 
-/** Functions: what metering costs, how fast small modules run, beside the peer and over HTTP, and what a guest in an endless loop does to others. */
+/**
+ * Functions: what metering costs, how fast small modules run, beside the peer and over HTTP, and what a guest in an endless loop does to
+ * others.
+ */
 export async function* functionRows(): AsyncGenerator<Row> {
   yield* meteringRows();
   yield* poolRows();

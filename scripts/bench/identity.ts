@@ -38,12 +38,22 @@ export async function* identityRows(size: Size): AsyncGenerator<Row> {
   {
     // Beside a thousand environments every collection reads what they keep.
     await using server = await IdentityServer.start();
-    yield { name: 'client credentials over mutual TLS, Ed25519, per core', value: await clientCredentials(server, of), unit: '/s', atLeast: 3_000 };
+    yield {
+      name: 'client credentials over mutual TLS, Ed25519, per core',
+      value: await clientCredentials(server, of),
+      unit: '/s',
+      atLeast: 3_000,
+    };
     yield* await signIns(server, of);
   }
   {
     await using server = await IdentityServer.start({ PLATFORM_AUTH_INTERNAL_TOKEN_ALG: 'ML-DSA-65' });
-    yield { name: 'client credentials over mutual TLS, ML-DSA-65, per core', value: await clientCredentials(server, of), unit: '/s', atLeast: 800 };
+    yield {
+      name: 'client credentials over mutual TLS, ML-DSA-65, per core',
+      value: await clientCredentials(server, of),
+      unit: '/s',
+      atLeast: 800,
+    };
   }
   yield {
     name: 'verification of a token in a service, cached by token, per core',
@@ -55,7 +65,11 @@ export async function* identityRows(size: Size): AsyncGenerator<Row> {
 }
 
 /** Microseconds of the server's CPU a call, and of them its pool threads: medians of three rounds after one to warm up. */
-async function costOf(server: IdentityServer, count: number, work: (turn: number) => Promise<void>): Promise<{ us: number; workersUs: number }> {
+async function costOf(
+  server: IdentityServer,
+  count: number,
+  work: (turn: number) => Promise<void>,
+): Promise<{ us: number; workersUs: number }> {
   const [all, workers]: [number[], number[]] = [[], []];
   for (let round = 0; round <= 3; round++) {
     const before = await server.usage();
@@ -85,7 +99,8 @@ function clientCredentials(server: IdentityServer, { tokens }: Counts): Promise<
 }
 
 /**
- * The gateway's sign-in of a person, from the pushed request to the tokens: of people whose hash costs nothing, and of people as they are, where
+ * The gateway's sign-in of a person, from the pushed request to the tokens: of people whose hash costs nothing, and of people as they are,
+ * where
  * the hash runs on threads of its own, whose time is taken out. There it takes the caches from the rest too.
  */
 async function signIns(server: IdentityServer, { flows, signIns: attempts }: Counts): Promise<Row[]> {
@@ -103,7 +118,8 @@ async function signIns(server: IdentityServer, { flows, signIns: attempts }: Cou
   const signed = await costOf(server, attempts, async () => {
     ok(await signIn(server, next(people), {}));
   });
-  const said = ({ us, workersUs }: typeof whole) => `${Math.round(us)} µs, of it ${Math.round(workersUs)} µs argon2id; a lone hash takes ${Math.round(aloneUs)} µs`;
+  const said = ({ us, workersUs }: typeof whole) =>
+    `${Math.round(us)} µs, of it ${Math.round(workersUs)} µs argon2id; a lone hash takes ${Math.round(aloneUs)} µs`;
   return [
     {
       name: 'code flow from pushed request to tokens, audit and events included, without the hash, per core',
@@ -112,8 +128,19 @@ async function signIns(server: IdentityServer, { flows, signIns: attempts }: Cou
       atLeast: 200,
       note: `${Math.round(without.us)} µs`,
     },
-    { name: 'the same with the hash of a password of today, its threads taken out, per core', value: 1e6 / (whole.us - whole.workersUs), unit: '/s', note: said(whole) },
-    { name: 'sign-in: share of CPU that is not argon2id', value: ((signed.us - signed.workersUs) / signed.us) * 100, unit: '%', limit: 35, note: said(signed) },
+    {
+      name: 'the same with the hash of a password of today, its threads taken out, per core',
+      value: 1e6 / (whole.us - whole.workersUs),
+      unit: '/s',
+      note: said(whole),
+    },
+    {
+      name: 'sign-in: share of CPU that is not argon2id',
+      value: ((signed.us - signed.workersUs) / signed.us) * 100,
+      unit: '%',
+      limit: 35,
+      note: said(signed),
+    },
   ];
 }
 
@@ -137,12 +164,30 @@ async function flow(server: IdentityServer, email: string): Promise<void> {
     keep(cookies, answer);
     return String(answer.headers['location']);
   };
-  const page = new URL(await browse(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: requestUri })}`), 'https://a');
-  const signed = ok(await signIn(server, email, Object.fromEntries(page.searchParams.entries().filter(([name]) => ['client_id', 'state', 'uid'].includes(name))), cookieOf(cookies)));
+  const page = new URL(
+    await browse(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: requestUri })}`),
+    'https://a',
+  );
+  const signed = ok(
+    await signIn(
+      server,
+      email,
+      Object.fromEntries(page.searchParams.entries().filter(([name]) => ['client_id', 'state', 'uid'].includes(name))),
+      cookieOf(cookies),
+    ),
+  );
   keep(cookies, signed);
   const landed = new URL(await browse(String((JSON.parse(signed.text) as { next: string }).next)));
   const code = landed.searchParams.get('code') as string;
-  ok(await server.form('bff', '/mtls/oauth/token', { grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: CALLBACK }));
+  ok(
+    await server.form('bff', '/mtls/oauth/token', {
+      grant_type: 'authorization_code',
+      client_id: 'console',
+      code,
+      code_verifier: verifier,
+      redirect_uri: CALLBACK,
+    }),
+  );
 }
 
 function signIn(server: IdentityServer, email: string, oauth: object, cookie = ''): Promise<Answer> {
@@ -167,11 +212,18 @@ async function forget({ tables }: IdentityServer): Promise<void> {
 
 async function environments(server: IdentityServer, { environments: count }: Counts): Promise<Row> {
   const ids = Array.from({ length: count }, () => newId());
-  await server.tables.sql`insert into realms (env_id, org_id, host) select id, id, 'auth.' || id || '.localhost' from unnest(${ids}::uuid[]) id`;
+  await server.tables
+    .sql`insert into realms (env_id, org_id, host) select id, id, 'auth.' || id || '.localhost' from unnest(${ids}::uuid[]) id`;
   const { rss: before } = await server.usage();
-  for (const id of ids) ok(await server.send('proxy', '/.well-known/openid-configuration', { method: 'GET', hostname: `auth.${id}.localhost` }));
+  for (const id of ids)
+    ok(await server.send('proxy', '/.well-known/openid-configuration', { method: 'GET', hostname: `auth.${id}.localhost` }));
   const { rss: after } = await server.usage();
-  return { name: `memory added by ${count.toLocaleString('en')} environments that are signed in to`, value: (after - before) / 2 ** 20, unit: 'MB', limit: 200 };
+  return {
+    name: `memory added by ${count.toLocaleString('en')} environments that are signed in to`,
+    value: (after - before) / 2 ** 20,
+    unit: 'MB',
+    limit: 200,
+  };
 }
 
 async function verifications(): Promise<number> {
@@ -181,10 +233,18 @@ async function verifications(): Promise<number> {
     personScopes: async () => ['sys:read'],
     workload: async () => undefined,
   });
-  const verifier = new Verifier({ keys: new KeySet(async () => mint.jwks), closures, workloads: () => undefined, issuers: async () => as.user().envId, possession: async () => undefined });
+  const verifier = new Verifier({
+    keys: new KeySet(async () => mint.jwks),
+    closures,
+    workloads: () => undefined,
+    issuers: async () => as.user().envId,
+    possession: async () => undefined,
+  });
   const tokens = Array.from({ length: 500 }, () => `Bearer ${mint.token(as.user('sys:read'), 'sys')}`);
   let turn = 0;
-  const us = await cpuOf(VERIFICATIONS, () => verifier.verify({ authorization: tokens[turn++ % tokens.length] as string, peer: undefined, service: 'sys', tenantEnvId: undefined }));
+  const us = await cpuOf(VERIFICATIONS, () =>
+    verifier.verify({ authorization: tokens[turn++ % tokens.length] as string, peer: undefined, service: 'sys', tenantEnvId: undefined }),
+  );
   return 1e6 / us;
 }
 

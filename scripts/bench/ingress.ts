@@ -15,7 +15,9 @@ const HEADERS = {
   referer: `https://${HOST}/v1/orders?page=2`,
 };
 const ADDRESS = "Anna O'Hara, 12 King's Road, London; leave it at the door if nobody answers & ring twice. ";
-const FORM = new URLSearchParams({ name: "Conan O'Brien", email: 'conan@example.com', note: ADDRESS.repeat(20) }).toString().slice(0, 2_048);
+const FORM = new URLSearchParams({ name: "Conan O'Brien", email: 'conan@example.com', note: ADDRESS.repeat(20) })
+  .toString()
+  .slice(0, 2_048);
 /** Slow headers, slow bodies, answers that are read slowly, and ranges that overlap, as slowhttptest makes them. */
 const ATTACKS: readonly (readonly [name: string, path: string, options: readonly string[]])[] = [
   ['slow headers', '/', ['-H', '-i', '2', '-x', '24']],
@@ -28,15 +30,29 @@ const ATTACKS: readonly (readonly [name: string, path: string, options: readonly
 export async function* ingressRows(size: Size): AsyncGenerator<Row> {
   const { screened, seconds } = COUNTS[size];
   const get = { target: '/v1/orders?q=red+shoes&sort=price&page=3', headers: HEADERS };
-  const form = { target: '/v1/orders', headers: { ...HEADERS, 'content-type': 'application/x-www-form-urlencoded' }, body: Buffer.from(FORM) };
+  const form = {
+    target: '/v1/orders',
+    headers: { ...HEADERS, 'content-type': 'application/x-www-form-urlencoded' },
+    body: Buffer.from(FORM),
+  };
   yield { name: 'screening a GET with a query: CPU', value: await microseconds(screened, () => screen(get)), unit: 'µs', limit: 60 };
-  yield { name: 'screening a form of 2 KB: CPU', value: await microseconds(screened, () => screen(form)), unit: 'µs', limit: 150, note: `${FORM.length} bytes with quotes and semicolons in them` };
+  yield {
+    name: 'screening a form of 2 KB: CPU',
+    value: await microseconds(screened, () => screen(form)),
+    unit: 'µs',
+    limit: 150,
+    note: `${FORM.length} bytes with quotes and semicolons in them`,
+  };
   if (spawnSync('slowhttptest', ['-h']).error) return;
   await using world = await World.start();
   const quiet = await asked(world, 200);
   await using bridge = await bridged(world);
   for (const [name, path, options] of ATTACKS) {
-    const attack = spawn('slowhttptest', [...options, '-c', '500', '-r', '200', '-l', String(seconds), '-p', '2', '-u', `http://127.0.0.1:${bridge.port}${path}`], { stdio: 'ignore' });
+    const attack = spawn(
+      'slowhttptest',
+      [...options, '-c', '500', '-r', '200', '-l', String(seconds), '-p', '2', '-u', `http://127.0.0.1:${bridge.port}${path}`],
+      { stdio: 'ignore' },
+    );
     const over = once(attack, 'exit');
     const times: number[] = [];
     let failed = 0;

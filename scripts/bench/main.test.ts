@@ -9,7 +9,8 @@ const FLAGS = ['--disable-warning=ExperimentalWarning'];
 test('F-30 the help tells the short benches from the long ones, and a name that is none is answered with it', () => {
   const { stdout } = spawnSync(process.execPath, [...FLAGS, MAIN, '--help'], { encoding: 'utf8' });
   expect(stdout).toMatch(/policy, calls, router, resolve, audit, identity, registry, bus, platform, doors, signin, edge\n/);
-  for (const name of ['audit-long', 'identity-long', 'registry-long', 'bus-long']) expect(stdout).toMatch(new RegExp(`^ {2}${name} +\\w`, 'm'));
+  for (const name of ['audit-long', 'identity-long', 'registry-long', 'bus-long'])
+    expect(stdout).toMatch(new RegExp(`^ {2}${name} +\\w`, 'm'));
   const wrong = spawnSync(process.execPath, [...FLAGS, MAIN, 'speed'], { encoding: 'utf8' });
   expect([wrong.status, wrong.stderr]).toEqual([64, `No bench speed.\n\n${stdout}`]);
 });

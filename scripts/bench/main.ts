@@ -41,8 +41,14 @@ const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   'audit-long': { suite: auditRows, about: 'ten million events, about fifteen minutes' },
   'identity-long': { suite: identityRows, about: 'a thousand environments, about five minutes' },
   'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
-  notification: { suite: notificationRows, about: 'twenty thousand messages and a kill, a few minutes; PLATFORM_BENCH_MESSAGES=N sends others' },
-  fleet: { suite: fleetRows, about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer' },
+  notification: {
+    suite: notificationRows,
+    about: 'twenty thousand messages and a kill, a few minutes; PLATFORM_BENCH_MESSAGES=N sends others',
+  },
+  fleet: {
+    suite: fleetRows,
+    about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer',
+  },
   ingress: { suite: ingressRows, about: 'the half of edge that is the ingress, with slowhttptest where it is installed, under a minute' },
   functions: { suite: functionRows, about: 'beside @extism/extism, about two minutes' },
   'wasm-spec': { suite: wasmSpecRows, about: 'the WebAssembly specification’s suite and 1,500 generated modules, about two minutes' },
@@ -70,7 +76,9 @@ else if (name !== undefined && !(name in SUITES) && !long) {
 } else {
   const began = performance.now();
   const rows: Row[] = [];
-  const chosen: [string, Suite][] = long ? [[name as string, long.suite]] : Object.entries(SUITES).filter(([suite]) => name === undefined || name === suite);
+  const chosen: [string, Suite][] = long
+    ? [[name as string, long.suite]]
+    : Object.entries(SUITES).filter(([suite]) => name === undefined || name === suite);
   for (const [suite, run] of chosen) {
     process.stderr.write(`▸ ${suite} …\n`);
     const from = performance.now();

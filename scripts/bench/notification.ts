@@ -72,7 +72,10 @@ async function* killed(world: World, sink: Sink & { readonly port: number }): As
   const sending = Array.from({ length: AT_ONCE }, async (_, worker) => {
     for (let n = next++; n < MESSAGES; n = next++) {
       const recipient = { user_id: `reader${n % 997}`, email: `reader${n}@example.org` };
-      await world.send({ env_id: envs[n % ENVIRONMENTS] as string, recipient, channels: ['email'], idempotency_key: `bench ${n}` }, producer(world, worker));
+      await world.send(
+        { env_id: envs[n % ENVIRONMENTS] as string, recipient, channels: ['email'], idempotency_key: `bench ${n}` },
+        producer(world, worker),
+      );
     }
   });
   while (sink.taken < MESSAGES / 4) await delay(50);
@@ -90,9 +93,20 @@ async function* killed(world: World, sink: Sink & { readonly port: number }): As
   for (; found.mails < MESSAGES && performance.now() < ended; found = await count()) await delay(500);
   const seconds = (performance.now() - began) / 1_000;
   const several = [...sink.ids.values()].filter(({ size }) => size !== 1).length;
-  yield { name: `${MESSAGES} messages through a kill of one of two processes: lost on the way to the inbox`, value: MESSAGES - found.views, unit: 'messages', limit: 0 };
+  yield {
+    name: `${MESSAGES} messages through a kill of one of two processes: lost on the way to the inbox`,
+    value: MESSAGES - found.views,
+    unit: 'messages',
+    limit: 0,
+  };
   yield { name: 'the same, doubled in the inbox', value: found.doubled, unit: 'messages', limit: 0 };
-  yield { name: 'the same, mails lost', value: MESSAGES - sink.ids.size, unit: 'mails', limit: 0, note: `${sink.taken - sink.ids.size} came twice` };
+  yield {
+    name: 'the same, mails lost',
+    value: MESSAGES - sink.ids.size,
+    unit: 'mails',
+    limit: 0,
+    note: `${sink.taken - sink.ids.size} came twice`,
+  };
   yield { name: 'the same, mails under more than one Message-ID', value: several, unit: 'mails', limit: 0 };
   yield {
     name: 'the same, from the first send to the last mail',
@@ -109,7 +123,8 @@ async function toInbox(world: World): Promise<Row> {
   const early = new Map<string, number>();
   const kept = world.host.bus.push.bind(world.host.bus);
   world.host.bus.push = (...events) => {
-    for (const { event_type, payload } of events) if (event_type === 'platform:notification:received') arrived(String(payload['notification_id']));
+    for (const { event_type, payload } of events)
+      if (event_type === 'platform:notification:received') arrived(String(payload['notification_id']));
     return kept(...events);
   };
   const arrived = (id: string) => {
@@ -153,8 +168,17 @@ async function* beside(world: World): AsyncGenerator<Row> {
   await world.gateway(env_id, { channel: 'sms', name: 'texts' });
   const before = process.memoryUsage().rss / MiB;
   const began = performance.now();
-  for (let n = 0; n < BESIDE; n++) await world.send({ env_id, recipient: { user_id: `r${n % 50}`, email: `hung${n}@example.org`, phone: '1' }, channels: ['email', 'sms'] }, producer(world, n % 8));
-  const texts = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from deliveries where env_id = ${env_id} and channel = 'sms' and state = 'delivered'`)[0]?.n as number;
+  for (let n = 0; n < BESIDE; n++)
+    await world.send(
+      { env_id, recipient: { user_id: `r${n % 50}`, email: `hung${n}@example.org`, phone: '1' }, channels: ['email', 'sms'] },
+      producer(world, n % 8),
+    );
+  const texts = async () =>
+    (
+      await world.sql<
+        { n: number }[]
+      >`select count(*)::int as n from deliveries where env_id = ${env_id} and channel = 'sms' and state = 'delivered'`
+    )[0]?.n as number;
   while ((await texts()) < BESIDE && performance.now() - began < 60_000) await delay(50);
   const seconds = (performance.now() - began) / 1_000;
   yield {
@@ -165,7 +189,11 @@ async function* beside(world: World): AsyncGenerator<Row> {
     note: `${seconds.toFixed(1)} s, sends included`,
   };
   await delay(15_000);
-  yield { name: 'the same, memory that the process grew by in that time', value: Math.max(0, process.memoryUsage().rss / MiB - before), unit: 'MB' };
+  yield {
+    name: 'the same, memory that the process grew by in that time',
+    value: Math.max(0, process.memoryUsage().rss / MiB - before),
+    unit: 'MB',
+  };
 }
 
 /** Each may send two hundred a second. */
@@ -174,7 +202,9 @@ const producer = (world: World, n: number) => world.producer(`bench${n}-post`);
 async function another(world: World): Promise<ChildProcess> {
   const { dataDir, stores } = world.stores;
   const input: CrashInput = { dataDir, database: stores.database, keyValueUrl: stores.keyValueUrl, environment: keyIn(dataDir) };
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, JSON.stringify(input)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, JSON.stringify(input)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(child.stdout, 'data');
   return child;
 }

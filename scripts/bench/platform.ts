@@ -38,7 +38,12 @@ export async function* platformRows(): AsyncGenerator<Row> {
     { name: 'later start', value: later / 1_000, unit: 's', limit: 4 },
     { name: 'resident memory of the platform process, idle, all plugins', value: rss, unit: 'MB', limit: 300 },
     { name: 'sign-in: gateway, PAR, page, password (argon2id), code, token, session', value: median(signIns), unit: 'ms' },
-    { name: 'one proxied GET through ingress and gateway, median', value: through, unit: 'ms', peer: { name: 'the service called directly over mutual TLS', value: direct } },
+    {
+      name: 'one proxied GET through ingress and gateway, median',
+      value: through,
+      unit: 'ms',
+      peer: { name: 'the service called directly over mutual TLS', value: direct },
+    },
     { name: 'ingress and gateway together, added to one proxied GET, median', value: through - direct, unit: 'ms', limit: 3 },
     { name: 'console first load, JavaScript, compressed', value: firstLoadKilobytes(), unit: 'kB', limit: 150 },
   ];
@@ -51,7 +56,9 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Medians of two paths asked in turn, so that both meet the same machine. */
-async function alternating(...paths: readonly [() => Promise<{ status: number }>, () => Promise<{ status: number }>]): Promise<[number, number]> {
+async function alternating(
+  ...paths: readonly [() => Promise<{ status: number }>, () => Promise<{ status: number }>]
+): Promise<[number, number]> {
   const times: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 320; turn++) {
     for (const [index, ask] of paths.entries()) {

@@ -10,7 +10,8 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 
 function tenantSet(): PolicySet {
   const forbids = ACTIONS.slice(0, 20).map(
-    (action, index) => `forbid(principal, action == Action::"${action}", resource) when { principal.hasTag("dept") && principal.getTag("dept").contains("d${index}") };`,
+    (action, index) =>
+      `forbid(principal, action == Action::"${action}", resource) when { principal.hasTag("dept") && principal.getTag("dept").contains("d${index}") };`,
   );
   return {
     policy_set_id: newId(),
@@ -34,7 +35,13 @@ export async function* policyRows(): AsyncGenerator<Row> {
     scopes: new Set(ACTIONS.slice(0, 25)),
     caller: { kind: 'user', userId: 'u', subject: 'u' },
   } as unknown as Identity;
-  const engine = (sets: PolicySet[]) => new PolicyEngine({ service: 'sample', log: silent, load: async () => ({ sets, relations: [], attributes: [] }), bootstrapEnvs: new Set() });
+  const engine = (sets: PolicySet[]) =>
+    new PolicyEngine({
+      service: 'sample',
+      log: silent,
+      load: async () => ({ sets, relations: [], attributes: [] }),
+      bootstrapEnvs: new Set(),
+    });
   const question = { identity, action: ACTIONS[3] as string, envId: ENV, correlationId: 'bench' };
   const [mirror, full] = [engine([]), engine([tenantSet()])];
   await mirror.require(question);

@@ -30,7 +30,11 @@ export class RegistryFleet implements AsyncDisposable {
     this.#stores = this.#owned.own(stores);
     const key = join(stores.dataDir, 'bench.kek');
     writeFileSync(key, randomBytes(32).toString('base64'), { mode: 0o600 });
-    this.#environment = { PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${key}`, PLATFORM_SYS_AUDIT_KEY_REF: `file://${key}` };
+    this.#environment = {
+      PLATFORM_AUTH_KEY_ENCRYPTION_REF: `file://${key}`,
+      PLATFORM_SYS_KEY_ENCRYPTION_REF: `file://${key}`,
+      PLATFORM_SYS_AUDIT_KEY_REF: `file://${key}`,
+    };
     this.registries = [this.#child('sys'), this.#child('sys')];
   }
 
@@ -53,7 +57,17 @@ export class RegistryFleet implements AsyncDisposable {
   #child(service: ProcessOrder['service']): ServiceChild {
     const { dataDir, authority, stores } = this.#stores;
     const { database, keyValueUrl } = stores;
-    const order = orderOf({ service, dataDir, authority, database, keyValueUrl, contracts: [identity, registry], jwks: this.#mint.jwks, environment: this.#environment, withoutBus: true });
+    const order = orderOf({
+      service,
+      dataDir,
+      authority,
+      database,
+      keyValueUrl,
+      contracts: [identity, registry],
+      jwks: this.#mint.jwks,
+      environment: this.#environment,
+      withoutBus: true,
+    });
     return new ServiceChild(order, authority.pq.files.rootCertificate);
   }
 
@@ -61,14 +75,22 @@ export class RegistryFleet implements AsyncDisposable {
   async tables(service: string): Promise<PostgresPool> {
     const { host, port, database } = this.#stores.stores.database;
     const leaf = await this.#stores.authority.classical.issue({ commonName: `svc.${service}`, names: [], usages: ['client'], days: 1 });
-    const ssl = { ca: this.#stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
+    const ssl = {
+      ca: this.#stores.authority.classical.files.rootCertificate,
+      cert: leaf.chain,
+      key: leaf.key as string,
+      servername: 'postgres.platform.internal',
+    };
     return new PostgresPool({ host, port, database, user: roleOf(service), schema: schemaOf(service), ssl });
   }
 
   /** People with an account and the right to found organizations, and nothing else. */
   async founders(count: number): Promise<Persona[]> {
     const scopes = ['sys:read', 'sys:org:admin', 'sys:env:admin'];
-    const people = Array.from({ length: count }, (): Persona => ({ kind: 'user', id: newId(), envId: SYSTEM.envId, scopes, email: 'founder@example.org', vertical: 'platform' }));
+    const people = Array.from(
+      { length: count },
+      (): Persona => ({ kind: 'user', id: newId(), envId: SYSTEM.envId, scopes, email: 'founder@example.org', vertical: 'platform' }),
+    );
     await using tables = await this.tables('auth');
     const { sql } = tables;
     const ids = people.map(({ id }) => id);
@@ -83,7 +105,11 @@ export class RegistryFleet implements AsyncDisposable {
   async settled(): Promise<void> {
     for (const service of ['auth', 'sys']) {
       await using tables = await this.tables(service);
-      for (let turn = 0; (await tables.sql`select 1 from outbox where not relayed and not parked and hold is null limit 1`).length > 0; turn++) {
+      for (
+        let turn = 0;
+        (await tables.sql`select 1 from outbox where not relayed and not parked and hold is null limit 1`).length > 0;
+        turn++
+      ) {
         if (turn === SETTLING_TURNS) throw new Error(`the outbox of ${service} is not carried`);
         await delay(50);
       }

@@ -14,12 +14,21 @@ interface Counts {
 }
 const COUNTS: Readonly<Record<Size, Counts>> = {
   short: { sequences: 1_000, founders: 64, kills: 2, environments: 200, bootstraps: 100 },
-  long: { sequences: Number(process.env['PLATFORM_BENCH_SEQUENCES'] ?? 100_000), founders: 1_000, kills: 10, environments: 2_000, bootstraps: 2_000 },
+  long: {
+    sequences: Number(process.env['PLATFORM_BENCH_SEQUENCES'] ?? 100_000),
+    founders: 1_000,
+    kills: 10,
+    environments: 2_000,
+    bootstraps: 2_000,
+  },
 };
 const ORGS_OF_ONE = 200;
 const WARM_UP = 100;
 
-/** Tenants made and used across two registry processes that are killed in between; environments; the bootstrap of somebody with many organizations. */
+/**
+ * Tenants made and used across two registry processes that are killed in between; environments; the bootstrap of somebody with many
+ * organizations.
+ */
 export async function* registryRows(size: Size): AsyncGenerator<Row> {
   const of = COUNTS[size];
   await using fleet = await RegistryFleet.start();
@@ -49,7 +58,12 @@ export async function* registryRows(size: Size): AsyncGenerator<Row> {
     limit: 50,
     note: `median ${median(bootstrap.alone).toFixed(1)} ms`,
   };
-  yield { name: 'the same, 4 at a time', value: quantile(bootstrap.four, 0.99), unit: 'ms', note: `median ${median(bootstrap.four).toFixed(1)} ms` };
+  yield {
+    name: 'the same, 4 at a time',
+    value: quantile(bootstrap.four, 0.99),
+    unit: 'ms',
+    note: `median ${median(bootstrap.four).toFixed(1)} ms`,
+  };
   const { rss } = await fleet.registries[0].usage();
   yield { name: 'resident memory of a registry process after that', value: rss / 2 ** 20, unit: 'MB' };
 }
@@ -81,7 +95,9 @@ async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[], 
       const one = (turn % 2 === 0 && first.up) || !second.up ? first : second;
       const other = one === first && second.up ? second : first;
       const token = fleet.tokenOf(person);
-      const created = await one.call('POST', '/v1/o', token, { slug: `bench-${turn}`, display_name: `Bench ${turn}` }).catch(() => undefined);
+      const created = await one
+        .call('POST', '/v1/o', token, { slug: `bench-${turn}`, display_name: `Bench ${turn}` })
+        .catch(() => undefined);
       if (created?.status !== 200) {
         if (created && created.status !== 503) throw new Error(`create answered ${created.status} ${JSON.stringify(created.json)}`);
         counts.interrupted += 1;
@@ -94,7 +110,8 @@ async function createAndUse(fleet: RegistryFleet, founders: readonly Persona[], 
       );
       if (answer.status !== 200) counts.refused += 1;
       counts.done += 1;
-      if (counts.done % 5_000 === 0) process.stderr.write(`  ${counts.done.toLocaleString('en')} of ${sequences.toLocaleString('en')}, ${counts.refused} refused\n`);
+      if (counts.done % 5_000 === 0)
+        process.stderr.write(`  ${counts.done.toLocaleString('en')} of ${sequences.toLocaleString('en')}, ${counts.refused} refused\n`);
     }
   });
   await killing;
@@ -114,7 +131,12 @@ async function untilAnswered(...ways: readonly (() => Promise<Answer>)[]): Promi
 async function createEnvironments(fleet: RegistryFleet, founders: readonly Persona[], { environments }: Counts): Promise<number[]> {
   const [registry] = fleet.registries;
   const orgs = await Promise.all(
-    founders.map(async person => ({ person, org: await expectOk(registry.call('POST', '/v1/o', fleet.tokenOf(person), { slug: `envs-${person.id.slice(-12)}`, display_name: 'Environments' })) })),
+    founders.map(async person => ({
+      person,
+      org: await expectOk(
+        registry.call('POST', '/v1/o', fleet.tokenOf(person), { slug: `envs-${person.id.slice(-12)}`, display_name: 'Environments' }),
+      ),
+    })),
   );
   const times: number[] = [];
   let next = 0;
@@ -123,7 +145,9 @@ async function createEnvironments(fleet: RegistryFleet, founders: readonly Perso
       const turn = next++;
       const { person, org } = orgs[turn % orgs.length] as (typeof orgs)[number];
       const start = performance.now();
-      await expectOk(registry.call('POST', '/v1/e', fleet.tokenOf(person), { org_id: org['org_id'], slug: `env-${turn}`, display_name: `Env ${turn}` }));
+      await expectOk(
+        registry.call('POST', '/v1/e', fleet.tokenOf(person), { org_id: org['org_id'], slug: `env-${turn}`, display_name: `Env ${turn}` }),
+      );
       if (turn >= 100) times.push(performance.now() - start);
     }
   });

@@ -22,17 +22,29 @@ interface Pace {
  */
 export async function* resolveRows(): AsyncGenerator<Row> {
   const child = fork(fileURLToPath(new URL('./load/resolve-server.ts', import.meta.url)), {
-    execArgv: [...process.execArgv, ...(process.env['BENCH_PROFILE'] ? ['--cpu-prof', `--cpu-prof-dir=${process.env['BENCH_PROFILE']}`] : [])],
+    execArgv: [
+      ...process.execArgv,
+      ...(process.env['BENCH_PROFILE'] ? ['--cpu-prof', `--cpu-prof-dir=${process.env['BENCH_PROFILE']}`] : []),
+    ],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   try {
-    const [servers] = (await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error('the server did not start')))])) as [Record<'platform' | 'bare', Server>];
+    const [servers] = (await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(() => Promise.reject(new Error('the server did not start'))),
+    ])) as [Record<'platform' | 'bare', Server>];
     const [platform, bare] = await sideBySide(child, servers);
     const lookups: number[] = [];
     for (let round = 0; round <= ROUNDS; round++) lookups.push(LOOKUPS / (await ask(child, { lookups: LOOKUPS, atOnce: 1_000 })));
     const lookup = median(lookups.slice(1));
     yield* [
-      { name: 'host looked up in process, per core', value: lookup, unit: '/s', atLeast: 200_000, note: 'the version of all domains is read for every moment; 1,000 at once' },
+      {
+        name: 'host looked up in process, per core',
+        value: lookup,
+        unit: '/s',
+        atLeast: 200_000,
+        note: 'the version of all domains is read for every moment; 1,000 at once',
+      },
       {
         name: 'host resolved over mutual TLS, per core',
         value: platform.perCore,
@@ -70,7 +82,10 @@ class Caller implements AsyncDisposable {
   readonly #path: string;
 
   constructor({ port, hostname, ...credentials }: Server) {
-    this.#pool = new Pool(`https://127.0.0.1:${port}`, { connections: CONNECTIONS, connect: { ...credentials, servername: HOST, minVersion: 'TLSv1.3' } });
+    this.#pool = new Pool(`https://127.0.0.1:${port}`, {
+      connections: CONNECTIONS,
+      connect: { ...credentials, servername: HOST, minVersion: 'TLSv1.3' },
+    });
     this.#path = `/v1/resolve/hostname?hostname=${hostname}`;
   }
 
@@ -95,7 +110,10 @@ class Caller implements AsyncDisposable {
   }
 }
 
-const middle = (rounds: readonly Pace[]): Pace => ({ perCore: median(rounds.map(({ perCore }) => perCore)), perSecond: median(rounds.map(({ perSecond }) => perSecond)) });
+const middle = (rounds: readonly Pace[]): Pace => ({
+  perCore: median(rounds.map(({ perCore }) => perCore)),
+  perSecond: median(rounds.map(({ perSecond }) => perSecond)),
+});
 
 /** Both servers in turn, so that they meet the same machine; the first round of each warms up. */
 async function sideBySide(child: ChildProcess, servers: Record<'platform' | 'bare', Server>): Promise<[Pace, Pace]> {

@@ -9,7 +9,10 @@ const THING = { id: 'a', name: 'thing', tags: ['x', 'y', 'z'], count: 3 };
 const REQUESTS = 4_000;
 const ROUNDS = 5;
 
-/** What Koa, its router and the doors add to a request, and what more routes add to that: CPU of one process that is server and client, the client the same each time. */
+/**
+ * What Koa, its router and the doors add to a request, and what more routes add to that: CPU of one process that is server and client, the
+ * client the same each time.
+ */
 export async function* routerRows(): AsyncGenerator<Row> {
   const bare: RequestListener = (_, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(THING));
   const servers = [bare, listenerOf(0), listenerOf(110)];
@@ -21,13 +24,25 @@ export async function* routerRows(): AsyncGenerator<Row> {
     }
   }
   const [alone = 0, few = 0, many = 0] = figures.map(median);
-  yield { name: 'a request through Koa, its router and a door, over plain HTTP, client included', value: few, unit: 'CPU µs', peer: { name: 'node:http alone', value: alone } };
-  yield { name: 'the same in a service with 110 routes before it', value: many, unit: 'CPU µs', peer: { name: 'with its own alone', value: few } };
+  yield {
+    name: 'a request through Koa, its router and a door, over plain HTTP, client included',
+    value: few,
+    unit: 'CPU µs',
+    peer: { name: 'node:http alone', value: alone },
+  };
+  yield {
+    name: 'the same in a service with 110 routes before it',
+    value: many,
+    unit: 'CPU µs',
+    peer: { name: 'with its own alone', value: few },
+  };
 }
 
 function listenerOf(others: number): RequestListener {
   const open = { public: 'measured' };
-  const routes = Object.fromEntries(Array.from({ length: others }, (_, index) => [`r${index}`, get(`/v1/a${index}/{id}`, { summary: 'One of many', gate: open })]));
+  const routes = Object.fromEntries(
+    Array.from({ length: others }, (_, index) => [`r${index}`, get(`/v1/a${index}/{id}`, { summary: 'One of many', gate: open })]),
+  );
   const contract = defineContract({
     id: 'echo',
     title: 'Echo',
@@ -40,7 +55,14 @@ function listenerOf(others: number): RequestListener {
   const mounted = Object.fromEntries(Object.entries(contract.routes).map(([name, route]) => [name, { route, handler: async () => THING }]));
   const manifest = { ...contract, vertical: 'platform', aliases: {}, hosts: [], env: 'any' };
   const silent = { debug() {}, info() {}, warn() {}, error: console.error };
-  const app = new ServiceApp({ manifest, routes: mounted, actions: {}, log: silent, accepting: () => true, originOf: (host: string) => host } as unknown as ServiceAppOptions);
+  const app = new ServiceApp({
+    manifest,
+    routes: mounted,
+    actions: {},
+    log: silent,
+    accepting: () => true,
+    originOf: (host: string) => host,
+  } as unknown as ServiceAppOptions);
   return (req, res) => app.handle(req, res);
 }
 

@@ -18,10 +18,12 @@ export type Size = 'short' | 'long';
 /** A bench says each of its rows as soon as it knows it. */
 export type Suite = (size: Size) => AsyncIterable<Row>;
 
-export const median = (values: readonly number[]): number => [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
+export const median = (values: readonly number[]): number =>
+  [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** The value that a share of all values does not exceed. */
-export const quantile = (values: readonly number[], share: number): number => [...values].sort((left, right) => left - right)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
+export const quantile = (values: readonly number[], share: number): number =>
+  [...values].sort((left, right) => left - right)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 
 /** Microseconds per call: several rounds of `count`, the median round; the first one warms up. */
 export async function microseconds(count: number, work: () => unknown, rounds = 7): Promise<number> {
@@ -39,7 +41,16 @@ export async function microseconds(count: number, work: () => unknown, rounds = 
 
 const round = (value: number) => (value >= 100 ? Math.round(value).toString() : value.toPrecision(3));
 
-function columns({ name, value, unit, limit, atLeast, peer, timesPeer, note }: Row): readonly [name: string, measured: string, bounds: string, held: string, beside: string, note: string] {
+function columns({
+  name,
+  value,
+  unit,
+  limit,
+  atLeast,
+  peer,
+  timesPeer,
+  note,
+}: Row): readonly [name: string, measured: string, bounds: string, held: string, beside: string, note: string] {
   const bounds: [said: string, holds: boolean][] = [
     ...(limit === undefined ? [] : [[`${limit} ${unit}`, value <= limit] as [string, boolean]]),
     ...(atLeast === undefined ? [] : [[`≥ ${atLeast} ${unit}`, value >= atLeast] as [string, boolean]]),
@@ -58,5 +69,9 @@ export function line(row: Row): string {
 
 /** A table a person reads. */
 export function table(rows: readonly Row[]): string {
-  return ['| Row | Measured | At most | | Beside | Note |', '|---|---|---|---|---|---|', ...rows.map(row => `| ${columns(row).join(' | ')} |`)].join('\n');
+  return [
+    '| Row | Measured | At most | | Beside | Note |',
+    '|---|---|---|---|---|---|',
+    ...rows.map(row => `| ${columns(row).join(' | ')} |`),
+  ].join('\n');
 }

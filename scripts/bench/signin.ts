@@ -7,7 +7,10 @@ const LOADS = 11;
 /** A phone of some years, beside this machine. */
 const SLOWER = 4;
 
-/** What a first visit of the sign-in page moves over the wire, and when something is to be seen on a slow processor. Every load has an empty cache. */
+/**
+ * What a first visit of the sign-in page moves over the wire, and when something is to be seen on a slow processor. Every load has an empty
+ * cache.
+ */
 export async function* signInPageRows(): AsyncGenerator<Row> {
   await using platform = new Platform({ split: false, pluginDirs: '' });
   await platform.start();
@@ -20,7 +23,12 @@ export async function* signInPageRows(): AsyncGenerator<Row> {
     const paints = loads.map(({ paint }) => paint);
     const note = `${LOADS} first visits, processor ${SLOWER}× slower`;
     yield* [
-      { name: 'sign-in page, everything transferred (document, style, script, branding)', value: Math.max(...loads.map(({ bytes }) => bytes)) / 1_000, unit: 'kB', limit: 60 },
+      {
+        name: 'sign-in page, everything transferred (document, style, script, branding)',
+        value: Math.max(...loads.map(({ bytes }) => bytes)) / 1_000,
+        unit: 'kB',
+        limit: 60,
+      },
       { name: 'sign-in page, first contentful paint, median', value: median(paints), unit: 'ms', limit: 1_000, note },
       { name: 'sign-in page, first contentful paint, worst', value: Math.max(...paints), unit: 'ms', limit: 1_000, note },
       { name: 'sign-in page, ready to sign in, median', value: median(loads.map(({ ready }) => ready)), unit: 'ms', note },
@@ -48,7 +56,11 @@ async function load(browser: Browser, address: string): Promise<{ bytes: number;
     const ready = await page.evaluate(() => performance.now());
     await branded;
     await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0);
-    return { bytes, ready, paint: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN) };
+    return {
+      bytes,
+      ready,
+      paint: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN),
+    };
   } finally {
     await context.close();
   }

@@ -13,7 +13,18 @@ export async function* wasmSpecRows(): AsyncGenerator<Row> {
       const { seen, held, differences } = compare([change]);
       for (const each of differences.slice(0, 20)) process.stderr.write(`  ${each}\n`);
       const note = `${held.toLocaleString('en')} assertions hold in the plain engine, of ${seen.toLocaleString('en')} commands`;
-      yield { name: `specification's suite, ${name}: seen otherwise than in the plain engine`, value: differences.length, unit: 'commands', limit: 0, note };
+      yield {
+        name: `specification's suite, ${name}: seen otherwise than in the plain engine`,
+        value: differences.length,
+        unit: 'commands',
+        limit: 0,
+        note,
+      };
     }
-  yield { name: `${MODULES.toLocaleString('en')} generated modules, metered against plain: different`, value: differingSeeds(MODULES).length, unit: 'modules', limit: 0 };
+  yield {
+    name: `${MODULES.toLocaleString('en')} generated modules, metered against plain: different`,
+    value: differingSeeds(MODULES).length,
+    unit: 'modules',
+    limit: 0,
+  };
 }

@@ -18,7 +18,10 @@ function lost({ acknowledged, stream }: History): Violation[] {
     .map(sent => ({ rule: 'lost', event: nameOf(sent), detail: `acknowledged under ${sent.key ?? 'a minted key'} and on no stream` }));
 }
 
-/** First copies count: a later copy of an event that was delivered already is a duplicate and in nobody's way. So is one whose producer went on without an answer. */
+/**
+ * First copies count: a later copy of an event that was delivered already is a duplicate and in nobody's way. So is one whose producer went
+ * on without an answer.
+ */
 function outOfOrder({ attempted, acknowledged, stream }: History): Violation[] {
   const last = new Map<string, number>();
   const seen = new Set<string>();
@@ -29,7 +32,8 @@ function outOfOrder({ attempted, acknowledged, stream }: History): Violation[] {
     if (sent && sent.key === undefined && !acknowledged.has(nameOf(entry))) continue;
     seen.add(nameOf(entry));
     const before = last.get(entry.producer) ?? -1;
-    if (entry.n < before) found.push({ rule: 'out of order', event: nameOf(entry), detail: `first seen after ${entry.producer}/${before}` });
+    if (entry.n < before)
+      found.push({ rule: 'out of order', event: nameOf(entry), detail: `first seen after ${entry.producer}/${before}` });
     else last.set(entry.producer, entry.n);
   }
   return found;
@@ -54,5 +58,11 @@ function neverSent({ attempted, stream, received }: History): Violation[] {
 }
 
 function undone({ undone: again, storeDied }: History): Violation[] {
-  return storeDied ? [] : again.map(entry => ({ rule: 'acknowledgement undone', event: nameOf(entry), detail: `${entry.message_id} was delivered to the group that had acknowledged it` }));
+  return storeDied
+    ? []
+    : again.map(entry => ({
+        rule: 'acknowledgement undone',
+        event: nameOf(entry),
+        detail: `${entry.message_id} was delivered to the group that had acknowledged it`,
+      }));
 }

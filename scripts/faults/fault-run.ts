@@ -53,7 +53,10 @@ export class FaultRun {
   async run(only?: string): Promise<RunReport> {
     const startedAt = performance.now();
     const faults = only ? [only] : Array.from({ length: this.#seeded.between(1, 3) }, () => this.#seeded.pick(Object.keys(FAULTS)));
-    const producers = [...Array.from({ length: PRODUCERS }, (_, index) => this.#produce(`p${index}`)), ...Array.from({ length: SHOPPERS }, (_, index) => this.#shop(`s${index}`))];
+    const producers = [
+      ...Array.from({ length: PRODUCERS }, (_, index) => this.#produce(`p${index}`)),
+      ...Array.from({ length: SHOPPERS }, (_, index) => this.#shop(`s${index}`)),
+    ];
     const consumers = Array.from({ length: CONSUMERS }, (_, index) => this.#consume(`c${index}`));
     for (const fault of faults) {
       await this.#grow(this.#seeded.between(5, 60));
@@ -101,9 +104,16 @@ export class FaultRun {
   }
 
   async #accepted(turn: number, { producer, n, key }: Sent): Promise<boolean> {
-    const event = { event_type: 'platform:shop:order:created', env_id: this.#env, stream_family: 'app', payload: { producer, n }, ...(key === undefined ? {} : { idempotency_key: key }) };
+    const event = {
+      event_type: 'platform:shop:order:created',
+      env_id: this.#env,
+      stream_family: 'app',
+      payload: { producer, n },
+      ...(key === undefined ? {} : { idempotency_key: key }),
+    };
     const answer = await this.#stack.ask(turn, '/v1/produce', event).catch(() => undefined);
-    if (answer && answer.status >= 400 && answer.status < 500 && answer.status !== 429) throw new Error(`produce answered ${answer.status} ${JSON.stringify(answer.json)}`);
+    if (answer && answer.status >= 400 && answer.status < 500 && answer.status !== 429)
+      throw new Error(`produce answered ${answer.status} ${JSON.stringify(answer.json)}`);
     return answer?.status === 200;
   }
 
@@ -159,4 +169,9 @@ export class FaultRun {
   }
 }
 
-const received = ({ message_id, idempotency_key, payload }: Entry): Received => ({ message_id, key: idempotency_key, producer: payload.producer, n: payload.n });
+const received = ({ message_id, idempotency_key, payload }: Entry): Received => ({
+  message_id,
+  key: idempotency_key,
+  producer: payload.producer,
+  n: payload.n,
+});

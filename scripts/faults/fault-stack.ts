@@ -79,15 +79,34 @@ export class FaultStack implements AsyncDisposable {
       const dataDir = mkdtempSync(join(disk?.directory ?? tmpdir(), 'platform-faults-'));
       owned.defer(() => rmSync(dataDir, { recursive: true, force: true }));
       const authority = await openAuthority(dataDir);
-      const leaf = await authority.classical.issue({ commonName: 'postgres.platform.internal', names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'], usages: ['server'], days: 1 });
-      const startPostgres = () => startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress: () => {} });
+      const leaf = await authority.classical.issue({
+        commonName: 'postgres.platform.internal',
+        names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'],
+        usages: ['server'],
+        days: 1,
+      });
+      const startPostgres = () =>
+        startEmbeddedPostgres({
+          dataDir,
+          tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string },
+          progress: () => {},
+        });
       const postgres = await startPostgres();
       const valkey = await startEmbeddedValkey({ dataDir });
       owned.defer(() => valkey.stop());
       for (const service of ['bus', 'shop']) await ensureServiceSchema(postgres.admin(), service);
       const database = { host: postgres.host, port: postgres.port, database: postgres.database };
       const mint = new TokenMint();
-      const order = orderOf({ service: 'bus', dataDir, authority, database, keyValueUrl: valkey.url, contracts: [eventBus, shop], jwks: mint.jwks, alone: true });
+      const order = orderOf({
+        service: 'bus',
+        dataDir,
+        authority,
+        database,
+        keyValueUrl: valkey.url,
+        contracts: [eventBus, shop],
+        jwks: mint.jwks,
+        alone: true,
+      });
       const buses = Array.from({ length: BUSES }, () => new ServiceChild(order, authority.pq.files.rootCertificate, { revived: true }));
       for (const bus of buses) {
         await bus.start();
@@ -95,20 +114,43 @@ export class FaultStack implements AsyncDisposable {
       }
       const proxies = await Promise.all(buses.map(bus => CuttingProxy.start(() => bus.port)));
       for (const proxy of proxies) owned.own(proxy);
-      const workload = await authority.pq.issue({ commonName: 'm2m-shop', names: ['uri:urn:platform:workload:shop'], usages: ['client'], days: 1 });
+      const workload = await authority.pq.issue({
+        commonName: 'm2m-shop',
+        names: ['uri:urn:platform:workload:shop'],
+        usages: ['client'],
+        days: 1,
+      });
       const thumbprint = createHash('sha256').update(new X509Certificate(workload.chain).raw).digest('base64url');
-      const token = mint.token(as.machine('shop', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', { cnf: { 'x5t#S256': thumbprint }, exp: Math.floor(Date.now() / 1_000) + 86_400 });
-      const tls = { cert: workload.chain, key: workload.key as string, ca: authority.pq.files.rootCertificate, servername: 'bus.ops.sys.localhost' };
+      const token = mint.token(as.machine('shop', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', {
+        cnf: { 'x5t#S256': thumbprint },
+        exp: Math.floor(Date.now() / 1_000) + 86_400,
+      });
+      const tls = {
+        cert: workload.chain,
+        key: workload.key as string,
+        ca: authority.pq.files.rootCertificate,
+        servername: 'bus.ops.sys.localhost',
+      };
       const headers = { host: 'bus.ops.sys.localhost', 'content-type': 'application/json', authorization: `Bearer ${token}` };
       const pools = proxies.map(
         ({ port }) =>
-          new Pool(`https://127.0.0.1:${port}`, { connections: CONNECTIONS, headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS, connect: { ...tls, timeout: ANSWER_MS, minVersion: 'TLSv1.3' } }),
+          new Pool(`https://127.0.0.1:${port}`, {
+            connections: CONNECTIONS,
+            headersTimeout: ANSWER_MS,
+            bodyTimeout: ANSWER_MS,
+            connect: { ...tls, timeout: ANSWER_MS, minVersion: 'TLSv1.3' },
+          }),
       );
       for (const pool of pools) owned.defer(() => pool.destroy());
       const login = await authority.classical.issue({ commonName: 'svc.shop', names: [], usages: ['client'], days: 1 });
       const shopChild = new ShopChild({
         database,
-        ssl: { ca: authority.classical.files.rootCertificate, cert: login.chain, key: login.key as string, servername: 'postgres.platform.internal' },
+        ssl: {
+          ca: authority.classical.files.rootCertificate,
+          cert: login.chain,
+          key: login.key as string,
+          servername: 'postgres.platform.internal',
+        },
         ports: proxies.map(({ port }) => port),
         tls,
         headers,

@@ -9,7 +9,13 @@ import { FAULTS, FILL_DISK } from './faults.ts';
 const RUNS_PER_STACK = 20;
 const SMALL_MB = 400;
 const { values } = parseArgs({
-  options: { runs: { type: 'string', default: '20' }, seed: { type: 'string' }, only: { type: 'string' }, each: { type: 'boolean' }, help: { type: 'boolean' } },
+  options: {
+    runs: { type: 'string', default: '20' },
+    seed: { type: 'string' },
+    only: { type: 'string' },
+    each: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
 });
 
 if (values.help) {
@@ -33,7 +39,9 @@ if (values.help) {
       appendFileSync(join(directory, 'faults.jsonl'), `${JSON.stringify({ at: new Date().toISOString(), ...report })}\n`);
       acknowledged += report.acknowledged;
       if (report.violations.length > 0) broken += 1;
-      process.stdout.write(`${report.violations.length === 0 ? 'whole ' : 'BROKEN'} seed ${report.seed}: ${report.faults.join(', ')}; ${report.acknowledged} acknowledged, ${report.ms} ms\n`);
+      process.stdout.write(
+        `${report.violations.length === 0 ? 'whole ' : 'BROKEN'} seed ${report.seed}: ${report.faults.join(', ')}; ${report.acknowledged} acknowledged, ${report.ms} ms\n`,
+      );
       for (const { rule, event, detail } of report.violations.slice(0, 10)) process.stdout.write(`  ${rule}: ${event} ${detail}\n`);
     }
   }

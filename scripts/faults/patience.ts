@@ -1,6 +1,9 @@
 const TICK_MS = 1_000;
 
-/** How long a run waits for what must come, in seconds that this process was there for: one that was halted itself has lost nothing of anybody's. */
+/**
+ * How long a run waits for what must come, in seconds that this process was there for: one that was halted itself has lost nothing of
+ * anybody's.
+ */
 export class Patience implements Disposable {
   #left: number;
   readonly #timer: NodeJS.Timeout;

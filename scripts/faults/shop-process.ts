@@ -23,7 +23,13 @@ for (;;) {
   }
 }
 const buses = order.ports.map(
-  port => new Pool(`https://127.0.0.1:${port}`, { connections: 4, headersTimeout: 5_000, bodyTimeout: 5_000, connect: { ...order.tls, timeout: 5_000, minVersion: 'TLSv1.3' } }),
+  port =>
+    new Pool(`https://127.0.0.1:${port}`, {
+      connections: 4,
+      headersTimeout: 5_000,
+      bodyTimeout: 5_000,
+      connect: { ...order.tls, timeout: 5_000, minVersion: 'TLSv1.3' },
+    }),
 );
 let turn = 0;
 const relay = new Relay({
@@ -32,7 +38,13 @@ const relay = new Relay({
   deliver: deliverTo({
     produceBatch: async (_, events, signal) => {
       const bus = buses[turn++ % buses.length] as Pool;
-      const { statusCode, body } = await bus.request({ method: 'POST', path: '/v1/produce/batch', headers: order.headers, body: JSON.stringify({ events }), signal });
+      const { statusCode, body } = await bus.request({
+        method: 'POST',
+        path: '/v1/produce/batch',
+        headers: order.headers,
+        body: JSON.stringify({ events }),
+        signal,
+      });
       if (statusCode !== 200) throw new Error(`answered ${statusCode}`);
       return (await body.json()) as { results: { message_id: string }[] };
     },

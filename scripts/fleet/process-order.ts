@@ -15,13 +15,27 @@ export interface ProcessOrder {
   readonly jwks: { keys: JsonWebKey[] };
 }
 
-export interface Ordered extends Pick<ProcessOrder, 'service' | 'jwks'>, Partial<Pick<ProcessOrder, 'withoutBus' | 'alone' | 'environment'>>, Pick<Bootstrap, 'dataDir' | 'database' | 'keyValueUrl'> {
+export interface Ordered
+  extends Pick<ProcessOrder, 'service' | 'jwks'>,
+    Partial<Pick<ProcessOrder, 'withoutBus' | 'alone' | 'environment'>>,
+    Pick<Bootstrap, 'dataDir' | 'database' | 'keyValueUrl'> {
   readonly authority: Authority;
   /** The catalog: the service itself, and everybody whose workload or events it must know. */
   readonly contracts: readonly AnyContract[];
 }
 
-export function orderOf({ service, jwks, withoutBus = false, alone = false, environment = {}, dataDir, database, keyValueUrl, authority, contracts }: Ordered): ProcessOrder {
+export function orderOf({
+  service,
+  jwks,
+  withoutBus = false,
+  alone = false,
+  environment = {},
+  dataDir,
+  database,
+  keyValueUrl,
+  authority,
+  contracts,
+}: Ordered): ProcessOrder {
   return {
     service,
     withoutBus,

@@ -35,7 +35,10 @@ export class ServiceChild {
   #child: ChildProcess | undefined;
   #pool: Pool | undefined;
 
-  /** `ca`: the root of the platform's authority. `revived`: a process that ends by itself is started again, as the fleet does, and says nothing here. */
+  /**
+   * `ca`: the root of the platform's authority. `revived`: a process that ends by itself is started again, as the fleet does, and says
+   * nothing here.
+   */
   constructor(order: ProcessOrder, ca: string, { revived = false } = {}) {
     this.#revived = revived;
     this.#order = order;
@@ -78,7 +81,10 @@ export class ServiceChild {
     child.once('exit', () => {
       if (this.#revived && !this.#ending) void this.#revive();
     });
-    this.#pool = new Pool(`https://127.0.0.1:${this.#port}`, { connections: CONNECTIONS, connect: { ca: this.#ca, servername: this.#hostname, minVersion: 'TLSv1.3' } });
+    this.#pool = new Pool(`https://127.0.0.1:${this.#port}`, {
+      connections: CONNECTIONS,
+      connect: { ca: this.#ca, servername: this.#hostname, minVersion: 'TLSv1.3' },
+    });
   }
 
   /** Until it is up: what it died of, a database that is away for one, may last. */
@@ -98,7 +104,10 @@ export class ServiceChild {
     return { status: answer.statusCode, json: (await answer.body.json()) as Record<string, unknown> };
   }
 
-  /** Whether the answer is the one that is known; nothing of it is kept, so that a large one costs its reader nothing that would be measured too. */
+  /**
+   * Whether the answer is the one that is known; nothing of it is kept, so that a large one costs its reader nothing that would be measured
+   * too.
+   */
   async repeats(path: string, token: string, known: Uint8Array): Promise<boolean> {
     const answer = await this.#request('GET', path, token);
     let [at, same] = [0, answer.statusCode === 200];

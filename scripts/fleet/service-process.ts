@@ -23,7 +23,8 @@ const { config, keys, faults } = readSettings(manifest, order.environment, false
 if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
 const nowhere: LocalService = {
   call: async (operation, { body, signal }) => {
-    if (operation === 'produceBatch') return { results: (body as { events: object[] }).events.map(() => ({ message_id: '0-0', stream: 'bench' })) };
+    if (operation === 'produceBatch')
+      return { results: (body as { events: object[] }).events.map(() => ({ message_id: '0-0', stream: 'bench' })) };
     if (operation !== 'consume') return {};
     const { promise, resolve } = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => resolve(), { once: true });
@@ -33,16 +34,24 @@ const nowhere: LocalService = {
 };
 /** A registry without tenants and policies, where none runs: it takes what is audited. */
 const emptyRegistry: LocalService = {
-  call: async (operation, { body }) => (operation === 'recordAudits' ? { audit_ids: (body as { events: object[] }).events.map(() => '') } : { sets: [], relations: [], attributes: [] }),
+  call: async (operation, { body }) =>
+    operation === 'recordAudits'
+      ? { audit_ids: (body as { events: object[] }).events.map(() => '') }
+      : { sets: [], relations: [], attributes: [] },
 };
 const running = await PlatformProcess.start({
   bootstrap: order.bootstrap,
   services: [{ plugin, manifest, config, keys }],
   authority: await openAuthority(order.bootstrap.dataDir),
   processName: `bench-${order.service}-${process.pid}`,
-  locals: new Map<string, LocalService>([...(order.withoutBus ? ([['bus', nowhere]] as const) : []), ...(order.alone ? ([['sys', emptyRegistry]] as const) : [])]),
+  locals: new Map<string, LocalService>([
+    ...(order.withoutBus ? ([['bus', nowhere]] as const) : []),
+    ...(order.alone ? ([['sys', emptyRegistry]] as const) : []),
+  ]),
   jwks: async () => order.jwks,
 });
-process.on('message', () => process.send?.({ cpu: process.cpuUsage(), workersUs: workersUs(), rss: process.memoryUsage.rss() } satisfies Usage));
+process.on('message', () =>
+  process.send?.({ cpu: process.cpuUsage(), workersUs: workersUs(), rss: process.memoryUsage.rss() } satisfies Usage),
+);
 process.send?.({ port: running.port });
 process.once('disconnect', () => process.exit(0));

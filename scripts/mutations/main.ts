@@ -38,7 +38,8 @@ const { values } = parseArgs({
 });
 const say = (text: string) => process.stdout.write(`${text}\n`);
 const short = (text: string) => (text.length > 70 ? `${text.slice(0, 67)}...` : text).replaceAll(/\s+/g, ' ');
-const described = ({ file }: Target, { line, kind, before, after }: Mutant) => `${file}:${line}  ${kind}: ${short(before)}  →  ${short(after)}`;
+const described = ({ file }: Target, { line, kind, before, after }: Mutant) =>
+  `${file}:${line}  ${kind}: ${short(before)}  →  ${short(after)}`;
 
 interface Tried {
   readonly file: string;
@@ -47,7 +48,9 @@ interface Tried {
 }
 
 function drawn({ file }: Target, root: string): Mutant[] {
-  const all = mutantsOf(readFileSync(join(root, file), 'utf8')).filter(({ line }) => values.line === undefined || line === Number(values.line));
+  const all = mutantsOf(readFileSync(join(root, file), 'utf8')).filter(
+    ({ line }) => values.line === undefined || line === Number(values.line),
+  );
   if (values.all || values.line !== undefined) return all;
   const random = new Seeded(Number(values.seed) * 7919 + file.length);
   const chosen = new Set<Mutant>();
@@ -67,7 +70,9 @@ async function tryAll(copy: WorkingCopy, targets: readonly Target[], signal: Abo
     }
     const source = readFileSync(join(copy.root, target.file), 'utf8');
     for (const mutant of drawn(target, copy.root)) {
-      const run = await copy.with(target.file, applied(source, mutant), () => runTests(copy, target.tests, Math.max(PATIENCE.atLeastMs, PATIENCE.times * whole.ms), signal));
+      const run = await copy.with(target.file, applied(source, mutant), () =>
+        runTests(copy, target.tests, Math.max(PATIENCE.atLeastMs, PATIENCE.times * whole.ms), signal),
+      );
       if (signal.aborted) return tried;
       const outcome = run.outcome === 'passed' ? 'survived' : 'caught';
       tried.push({ file: target.file, mutant, outcome });
@@ -86,7 +91,9 @@ else {
   using copy = new WorkingCopy();
   const tried = await tryAll(copy, targets, stop.signal);
   const survived = tried.filter(({ outcome }) => outcome === 'survived');
-  say(`\n${tried.length} changes, ${tried.length - survived.length} caught, ${survived.length} survived${stop.signal.aborted ? '; stopped before the end' : ''}`);
+  say(
+    `\n${tried.length} changes, ${tried.length - survived.length} caught, ${survived.length} survived${stop.signal.aborted ? '; stopped before the end' : ''}`,
+  );
   for (const { file, mutant } of survived) say(`  ${described({ file, tests: [] }, mutant)}`);
   if (values.report) writeFileSync(values.report, JSON.stringify(tried, null, 2));
 }

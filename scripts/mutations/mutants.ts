@@ -17,16 +17,37 @@ interface Node {
   readonly [member: string]: unknown;
 }
 
-const SWAPPED: Readonly<Record<string, string>> = { '===': '!==', '!==': '===', '<': '<=', '<=': '<', '>': '>=', '>=': '>', '&&': '||', '||': '&&', '+': '-', '-': '+' };
+const SWAPPED: Readonly<Record<string, string>> = {
+  '===': '!==',
+  '!==': '===',
+  '<': '<=',
+  '<=': '<',
+  '>': '>=',
+  '>=': '>',
+  '&&': '||',
+  '||': '&&',
+  '+': '-',
+  '-': '+',
+};
 /** What a log line says is asserted where it matters; that one is missing breaks nothing. */
 const SAYS = /^(void )?(this\.)?(#\w+\.|ctx\.|parts\.|options\.|this\.)*#?(log|telemetry|console)\b/;
 
-/** Every small change that could be a slip: conditions turned around, bounds moved by one, statements, refusals and waits left out, constants changed. */
+/**
+ * Every small change that could be a slip: conditions turned around, bounds moved by one, statements, refusals and waits left out,
+ * constants changed.
+ */
 export function mutantsOf(source: string): Mutant[] {
   const mutants: Mutant[] = [];
   const text = (node: Node) => source.slice(node.start, node.end);
   const add = (kind: string, node: Pick<Node, 'start' | 'end'>, after: string) =>
-    mutants.push({ kind, line: source.slice(0, node.start).split('\n').length, start: node.start, end: node.end, before: source.slice(node.start, node.end), after });
+    mutants.push({
+      kind,
+      line: source.slice(0, node.start).split('\n').length,
+      start: node.start,
+      end: node.end,
+      before: source.slice(node.start, node.end),
+      after,
+    });
   const operatorOf = (node: Node) => {
     const [left, right] = [node['left'] as Node, node['right'] as Node];
     const at = left.end + source.slice(left.end, right.start).indexOf(String(node['operator']));
@@ -57,7 +78,11 @@ export function mutantsOf(source: string): Mutant[] {
         add('removed refusal', node, ';');
         break;
       case 'ReturnStatement':
-        if (node['argument'] && !['ArrayExpression', 'ObjectExpression'].includes((node['argument'] as Node).type) && text(node['argument'] as Node) !== 'undefined')
+        if (
+          node['argument'] &&
+          !['ArrayExpression', 'ObjectExpression'].includes((node['argument'] as Node).type) &&
+          text(node['argument'] as Node) !== 'undefined'
+        )
           add('other answer', node['argument'] as Node, `undefined as never`);
         break;
       case 'ExpressionStatement':
@@ -72,7 +97,8 @@ export function mutantsOf(source: string): Mutant[] {
     for (const [member, value] of Object.entries(node)) {
       // A type is no behaviour.
       if (/^(typeAnnotation|typeArguments|typeParameters|returnType|superTypeArguments|implements|decorators)$/.test(member)) continue;
-      for (const child of Array.isArray(value) ? value : [value]) if (isNode(child) && !/^TS(Type|Interface|Enum|Literal)/.test(child.type)) visit(child);
+      for (const child of Array.isArray(value) ? value : [value])
+        if (isNode(child) && !/^TS(Type|Interface|Enum|Literal)/.test(child.type)) visit(child);
     }
   };
   const program = parseAst(source, { lang: 'ts' }) as unknown as { body: Node[] };
@@ -82,4 +108,5 @@ export function mutantsOf(source: string): Mutant[] {
 
 export const applied = (source: string, { start, end, after }: Mutant): string => source.slice(0, start) + after + source.slice(end);
 
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && typeof (value as Node).type === 'string' && typeof (value as Node).start === 'number';
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string' && typeof (value as Node).start === 'number';

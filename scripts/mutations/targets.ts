@@ -4,7 +4,11 @@ export interface Target {
   readonly tests: readonly string[];
 }
 
-const KERNEL_IDENTITY = ['kernel/identity/tokens/authentication.test.ts', 'kernel/identity/tokens/issuers.test.ts', 'kernel/http/requests.test.ts'];
+const KERNEL_IDENTITY = [
+  'kernel/identity/tokens/authentication.test.ts',
+  'kernel/identity/tokens/issuers.test.ts',
+  'kernel/http/requests.test.ts',
+];
 
 export const TARGETS: readonly Target[] = [
   { file: 'plugins/supervisor/src/life/instance-life.ts', tests: ['plugins/supervisor/test/instance-life.test.ts'] },
@@ -12,13 +16,23 @@ export const TARGETS: readonly Target[] = [
   { file: 'kernel/host/machine/data-dir-lock.ts', tests: ['kernel/host/machine/data-dir-lock.test.ts'] },
   { file: 'kernel/host/keys/service-keys.ts', tests: ['kernel/host/keys/service-keys.test.ts'] },
   { file: 'kernel/host/plugin/plugin-watch.ts', tests: ['kernel/host/plugin/plugin-watch.test.ts'] },
-  { file: 'kernel/storage/valkey/journal.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'] },
+  {
+    file: 'kernel/storage/valkey/journal.ts',
+    tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'],
+  },
   { file: 'kernel/storage/valkey/whole-commands.ts', tests: ['kernel/storage/valkey/journal.test.ts'] },
-  { file: 'kernel/storage/valkey/write-stream.ts', tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'] },
+  {
+    file: 'kernel/storage/valkey/write-stream.ts',
+    tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'],
+  },
   { file: 'kernel/identity/certificates/trust-anchors.ts', tests: ['kernel/identity/certificates/trust-anchors.test.ts'] },
   {
     file: 'kernel/identity/certificates/authority.ts',
-    tests: ['kernel/identity/certificates/trust-anchors.test.ts', 'kernel/identity/workload.test.ts', 'plugins/certificate-authority/test/mint.test.ts'],
+    tests: [
+      'kernel/identity/certificates/trust-anchors.test.ts',
+      'kernel/identity/workload.test.ts',
+      'plugins/certificate-authority/test/mint.test.ts',
+    ],
   },
   { file: 'kernel/identity/tokens/verifier.ts', tests: KERNEL_IDENTITY },
   { file: 'kernel/identity/tokens/signed-token.ts', tests: KERNEL_IDENTITY },
@@ -27,9 +41,18 @@ export const TARGETS: readonly Target[] = [
   { file: 'kernel/http/doors/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/tokens/authentication.test.ts'] },
   { file: 'plugins/gateway/src/session/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
   { file: 'plugins/gateway/src/proxy/service-proxy.ts', tests: ['plugins/gateway/test/proxy.test.ts'] },
-  { file: 'plugins/identity/src/sign-in/page-guard.ts', tests: ['plugins/identity/test/protocol/authorization.test.ts', 'plugins/identity/test/sign-in/sign-in.test.ts'] },
-  { file: 'plugins/identity/src/protocol/token-exchange.ts', tests: ['plugins/identity/test/protocol/machines.test.ts', 'plugins/identity/test/protocol/given-tokens.test.ts'] },
-  { file: 'plugins/identity/src/protocol/protocol-state.ts', tests: ['plugins/identity/test/protocol/authorization.test.ts', 'plugins/identity/test/protocol/given-tokens.test.ts'] },
+  {
+    file: 'plugins/identity/src/sign-in/page-guard.ts',
+    tests: ['plugins/identity/test/protocol/authorization.test.ts', 'plugins/identity/test/sign-in/sign-in.test.ts'],
+  },
+  {
+    file: 'plugins/identity/src/protocol/token-exchange.ts',
+    tests: ['plugins/identity/test/protocol/machines.test.ts', 'plugins/identity/test/protocol/given-tokens.test.ts'],
+  },
+  {
+    file: 'plugins/identity/src/protocol/protocol-state.ts',
+    tests: ['plugins/identity/test/protocol/authorization.test.ts', 'plugins/identity/test/protocol/given-tokens.test.ts'],
+  },
   {
     file: 'plugins/event-bus/src/inbox/inbox.ts',
     tests: [

@@ -8,17 +8,34 @@ import type { WorkingCopy } from './working-copy.ts';
 export type Outcome = 'passed' | 'failed' | 'out of time';
 
 /** Runs test files of the copy, the first failure ends it. What a run that was killed has left running is ended. */
-export async function runTests({ root, scratch }: WorkingCopy, tests: readonly string[], patienceMs: number, signal: AbortSignal): Promise<{ outcome: Outcome; ms: number; said: string }> {
+export async function runTests(
+  { root, scratch }: WorkingCopy,
+  tests: readonly string[],
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<{ outcome: Outcome; ms: number; said: string }> {
   mkdirSync(scratch, { recursive: true });
   const began = performance.now();
-  const vitest = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--bail=1', '--reporter=dot', ...tests], {
-    cwd: root,
-    env: { ...process.env, TMPDIR: scratch },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
+  const vitest = spawn(
+    process.execPath,
+    [
+      '--disable-warning=ExperimentalWarning',
+      join(root, 'node_modules', 'vitest', 'vitest.mjs'),
+      'run',
+      '--bail=1',
+      '--reporter=dot',
+      ...tests,
+    ],
+    {
+      cwd: root,
+      env: { ...process.env, TMPDIR: scratch },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    },
+  );
   let said = '';
-  for (const stream of [vitest.stdout, vitest.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-20_000)));
+  for (const stream of [vitest.stdout, vitest.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-20_000)));
   const ended = new Promise<number | null>(resolve => vitest.once('exit', code => resolve(code)));
   const enough = new AbortController();
   const late = delay(patienceMs, 'late' as const, { signal: AbortSignal.any([signal, enough.signal]) }).catch(() => 'late' as const);

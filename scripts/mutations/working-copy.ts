@@ -1,5 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +21,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BUILT = ['console/dist', 'signin/dist'];
 
 /**
- * The checkout as it is, in a folder that may be broken: never a file of the checkout itself is changed. Packages from npm are linked; those of the
+ * The checkout as it is, in a folder that may be broken: never a file of the checkout itself is changed. Packages from npm are linked;
+ * those of the
  * repository are linked to the copy's own, or its tests would test the checkout.
  */
 export class WorkingCopy implements Disposable {
@@ -20,12 +33,17 @@ export class WorkingCopy implements Disposable {
 
   constructor() {
     process.on('exit', this.#gone);
-    const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 26 });
+    const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      maxBuffer: 2 ** 26,
+    });
     for (const file of files.split('\0').filter(name => name !== '' && existsSync(join(ROOT, name)))) {
       mkdirSync(dirname(join(this.root, file)), { recursive: true });
       cpSync(join(ROOT, file), join(this.root, file));
     }
-    for (const folder of BUILT) if (existsSync(join(ROOT, folder))) cpSync(join(ROOT, folder), join(this.root, folder), { recursive: true });
+    for (const folder of BUILT)
+      if (existsSync(join(ROOT, folder))) cpSync(join(ROOT, folder), join(this.root, folder), { recursive: true });
     this.#linkPackages();
   }
 

@@ -13,7 +13,14 @@ mkdirSync(join(root, '.cache'), { recursive: true });
 const ground = mkdtempSync(join(root, '.cache', 'new-'));
 afterAll(() => rmSync(ground, { recursive: true, force: true }));
 
-const made: { folder: string; files: string[] } = scaffold({ kind: 'vertical', name: 'books', vertical: 'library', title: 'Book shelf', into: ground, root });
+const made: { folder: string; files: string[] } = scaffold({
+  kind: 'vertical',
+  name: 'books',
+  vertical: 'library',
+  title: 'Book shelf',
+  into: ground,
+  root,
+});
 const { default: plugin } = await import(pathToFileURL(join(made.folder, 'src/plugin.ts')).href);
 
 // What a new author is given does what every plugin must do.
@@ -22,7 +29,11 @@ describeConformance(plugin);
 await import(pathToFileURL(join(made.folder, 'test/items.test.ts')).href);
 
 test('F-47 a new vertical passes the check of the command line', () => {
-  const checked = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', join(root, 'kernel/main.ts'), 'check', made.folder], { encoding: 'utf8' });
+  const checked = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', join(root, 'kernel/main.ts'), 'check', made.folder],
+    { encoding: 'utf8' },
+  );
   expect([checked.status, checked.stdout + checked.stderr]).toEqual([0, expect.not.stringContaining('E0')]);
 });
 
@@ -31,8 +42,18 @@ test('a new service edits its own folder and the catalog, and nothing else', () 
   cpSync(join(root, 'catalog'), join(checkout, 'catalog'), { recursive: true });
   const { folder, files } = scaffold({ kind: 'service', name: 'ledger', root: checkout });
   expect(folder).toBe(join(checkout, 'plugins', 'ledger'));
-  expect(files).toEqual(['contract/index.ts', 'migrations/0001_items.sql', 'package.json', 'src/items.ts', 'src/plugin.ts', 'test/conformance.test.ts', 'test/items.test.ts']);
-  const { services } = JSON.parse(readFileSync(join(checkout, 'catalog/platform.json'), 'utf8')) as { services: { service_type: string; start_priority: number }[] };
+  expect(files).toEqual([
+    'contract/index.ts',
+    'migrations/0001_items.sql',
+    'package.json',
+    'src/items.ts',
+    'src/plugin.ts',
+    'test/conformance.test.ts',
+    'test/items.test.ts',
+  ]);
+  const { services } = JSON.parse(readFileSync(join(checkout, 'catalog/platform.json'), 'utf8')) as {
+    services: { service_type: string; start_priority: number }[];
+  };
   const before = (JSON.parse(readFileSync(join(root, 'catalog/platform.json'), 'utf8')) as { services: object[] }).services;
   expect(services).toEqual([...before, expect.objectContaining({ service_type: 'ledger', package: 'ledger', start_priority: 50 })]);
   for (const [name, why] of [

@@ -7,7 +7,8 @@ const NAME = /^[a-z][a-z0-9]{0,30}$/;
 const TIER = 50;
 
 /**
- * Writes a plugin that passes its checks and conformance. `service`: one of the platform's own, under `plugins/` of `root`, with its line in the
+ * Writes a plugin that passes its checks and conformance. `service`: one of the platform's own, under `plugins/` of `root`, with its line
+ * in the
  * catalog. `vertical`: a folder of its own in `into`. Answers the folder and its files; throws an Error that says what is wrong.
  */
 export function scaffold({ kind, name, vertical, title, root, into }) {
@@ -40,7 +41,8 @@ export function scaffold({ kind, name, vertical, title, root, into }) {
 function catalogWith(root, name) {
   const path = join(root, 'catalog', 'platform.json');
   const text = readFileSync(path, 'utf8');
-  if (JSON.parse(text).services.some(({ service_type }) => service_type === name)) throw new Error(`The catalog has a service ${name} already.`);
+  if (JSON.parse(text).services.some(({ service_type }) => service_type === name))
+    throw new Error(`The catalog has a service ${name} already.`);
   const entry = `{ "service_type": "${name}", "package": "${name}", "start_priority": ${TIER}, "singleton": false, "placement": [], "min_instances": 1 }`;
   return { path, text: text.replace(/\n(\s*)\]\s*\}\s*$/, `,\n$1  ${entry}\n$1]\n}\n`) };
 }

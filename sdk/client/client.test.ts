@@ -11,7 +11,12 @@ const contract = defineContract({
   events: {},
   problems: { thing_taken: { status: 409, title: 'Taken', retry: 'never' } },
   routes: {
-    read: get('/v1/things/{thing_id}', { summary: 'Read', gate: open, query: { q: Type.Optional(Type.String()) }, returns: Type.Object({ ok: Type.Boolean() }) }),
+    read: get('/v1/things/{thing_id}', {
+      summary: 'Read',
+      gate: open,
+      query: { q: Type.Optional(Type.String()) },
+      returns: Type.Object({ ok: Type.Boolean() }),
+    }),
     make: post('/v1/things', { summary: 'Make', gate: open, body: Type.Object({ name: Type.String() }), problems: ['thing_taken'] }),
   },
 });
@@ -23,9 +28,14 @@ const answering = (response: Response) => {
 
 test('a call is the route’s request: path, query, bearer, target and key', async () => {
   const { client, sent } = answering(Response.json({ ok: true }));
-  expect(await client.read({ params: { thing_id: 'a/b' }, query: { q: 'x y' }, targetEnvId: 'env-1', idempotencyKey: 'k' })).toEqual({ ok: true });
+  expect(await client.read({ params: { thing_id: 'a/b' }, query: { q: 'x y' }, targetEnvId: 'env-1', idempotencyKey: 'k' })).toEqual({
+    ok: true,
+  });
   expect(sent[0]?.url).toBe('https://probe.example.org/v1/things/a%2Fb?q=x+y');
-  expect(sent[0]?.init).toMatchObject({ method: 'GET', headers: { authorization: 'Bearer the-token', 'x-platform-target-env-id': 'env-1', 'idempotency-key': 'k' } });
+  expect(sent[0]?.init).toMatchObject({
+    method: 'GET',
+    headers: { authorization: 'Bearer the-token', 'x-platform-target-env-id': 'env-1', 'idempotency-key': 'k' },
+  });
 });
 
 test('a declared problem is thrown under its code, an answer that is none under its status', async () => {
@@ -33,5 +43,7 @@ test('a declared problem is thrown under its code, an answer that is none under 
   const problem = await taken.client.make({ body: { name: 'x' } }).catch((error: unknown) => error);
   expect(isProblem(problem)).toBe(true);
   expect(problem).toMatchObject({ code: 'thing_taken', status: 409, message: 'Choose another.' });
-  await expect(answering(new Response('<html>', { status: 502 })).client.make({ body: { name: 'x' } })).rejects.toMatchObject({ status: 502 });
+  await expect(answering(new Response('<html>', { status: 502 })).client.make({ body: { name: 'x' } })).rejects.toMatchObject({
+    status: 502,
+  });
 });

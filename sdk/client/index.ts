@@ -21,12 +21,16 @@ interface Input {
 /** Typed calls to a service from anywhere: one function per request route of its contract. A declared problem is thrown under its code. */
 export function createClient<C extends AnyContract>(contract: C, options: ClientOptions): Client<C> {
   const routes = Object.entries(contract.routes as Record<string, AnyRoute>).filter(([, route]) => route.door === 'request');
-  return Object.fromEntries(routes.map(([name, route]) => [name, (input: Input = {}) => send(contract, route, input, options)])) as unknown as Client<C>;
+  return Object.fromEntries(
+    routes.map(([name, route]) => [name, (input: Input = {}) => send(contract, route, input, options)]),
+  ) as unknown as Client<C>;
 }
 
 async function send(contract: AnyContract, route: AnyRoute, input: Input, options: ClientOptions): Promise<unknown> {
   const path = route.path.replace(/\{\*?([A-Za-z_]+)\}/g, (_, name: string) => encodeURIComponent(input.params?.[name] ?? ''));
-  const search = new URLSearchParams(Object.entries(input.query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
+  const search = new URLSearchParams(
+    Object.entries(input.query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  );
   const response = await (options.fetch ?? fetch)(`${options.baseUrl}${path}${search.size > 0 ? `?${search}` : ''}`, {
     method: route.method,
     headers: {
@@ -44,8 +48,17 @@ async function send(contract: AnyContract, route: AnyRoute, input: Input, option
   if (response.ok) return text === '' ? undefined : JSON.parse(text);
   const body = parse(text);
   const code = body.code ?? 'internal';
-  const decl = contract.problems[code] ?? { status: response.status, title: body.title ?? response.statusText, retry: response.status >= 500 ? 'later' : 'never' };
-  throw new ProblemError(contract.base.id, code, { ...decl, status: response.status }, { ...(body.detail ? { detail: body.detail } : {}), extra: body.errors ? { errors: body.errors } : {} });
+  const decl = contract.problems[code] ?? {
+    status: response.status,
+    title: body.title ?? response.statusText,
+    retry: response.status >= 500 ? 'later' : 'never',
+  };
+  throw new ProblemError(
+    contract.base.id,
+    code,
+    { ...decl, status: response.status },
+    { ...(body.detail ? { detail: body.detail } : {}), extra: body.errors ? { errors: body.errors } : {} },
+  );
 }
 
 function parse(text: string): Partial<ProblemBody> {

@@ -67,7 +67,10 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     this.coverage = new Coverage(this.manifest);
   }
 
-  static async start<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(plugin: AnyPlugin, options: BootOptions<U>): Promise<BootedHost<C>> {
+  static async start<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(
+    plugin: AnyPlugin,
+    options: BootOptions<U>,
+  ): Promise<BootedHost<C>> {
     const host = new BootedHost<C>(plugin);
     try {
       await host.#start(plugin, options as BootOptions<Readonly<Record<string, AnyContract>>>);
@@ -81,7 +84,9 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   async #start(plugin: AnyPlugin, options: BootOptions<Readonly<Record<string, AnyContract>>>): Promise<void> {
     this.stores = options.stores ?? this.#owned.own(await openTestStores());
     const { dataDir, authority, stores } = this.stores;
-    const services = [{ plugin: plugin as object, environment: options.environment }, ...(options.beside ?? [])].map(({ plugin: each, environment = {} }) => loaded(each as AnyPlugin, environment));
+    const services = [{ plugin: plugin as object, environment: options.environment }, ...(options.beside ?? [])].map(
+      ({ plugin: each, environment = {} }) => loaded(each as AnyPlugin, environment),
+    );
     for (const { manifest } of services) await stores.ensureService(manifest.id);
     this.process = await PlatformProcess.start({
       bootstrap: {
@@ -119,7 +124,15 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     return new Proxy({} as Client<C>, {
       get:
         (_, name: string) =>
-        async (input: { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown; targetEnvId?: string; headers?: Record<string, string> } = {}) => {
+        async (
+          input: {
+            params?: Record<string, string>;
+            query?: Record<string, unknown>;
+            body?: unknown;
+            targetEnvId?: string;
+            headers?: Record<string, string>;
+          } = {},
+        ) => {
           const headers = { ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}), ...input.headers };
           try {
             const outgoing = await instance?.app.call(name, {
@@ -147,7 +160,15 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   /** A request over the real listener: post-quantum mutual TLS, real headers, real body. */
   fetch(
     path: string,
-    init: { method?: string; persona?: Persona; token?: string; headers?: Record<string, string | string[]>; body?: string; as?: { cert: string; key: string }; host?: string } = {},
+    init: {
+      method?: string;
+      persona?: Persona;
+      token?: string;
+      headers?: Record<string, string | string[]>;
+      body?: string;
+      as?: { cert: string; key: string };
+      host?: string;
+    } = {},
   ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string; json: Record<string, unknown> }> {
     if (init.persona) this.#personas.set(init.persona.id, init.persona);
     const token = init.token ?? (init.persona ? this.mint.token(init.persona, this.manifest.id) : undefined);
@@ -197,17 +218,34 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   async sql(): Promise<PostgresPool['sql']> {
     if (!this.#pool) {
       const { database } = this.stores.stores;
-      const leaf = await this.stores.authority.classical.issue({ commonName: `svc.${this.manifest.id}`, names: [], usages: ['client'], days: 1 });
-      const ssl = { ca: this.stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
+      const leaf = await this.stores.authority.classical.issue({
+        commonName: `svc.${this.manifest.id}`,
+        names: [],
+        usages: ['client'],
+        days: 1,
+      });
+      const ssl = {
+        ca: this.stores.authority.classical.files.rootCertificate,
+        cert: leaf.chain,
+        key: leaf.key as string,
+        servername: 'postgres.platform.internal',
+      };
       const { host, port, database: name } = database;
-      this.#pool = this.#owned.own(new PostgresPool({ host, port, database: name, user: roleOf(this.manifest.id), schema: schemaOf(this.manifest.id), ssl }));
+      this.#pool = this.#owned.own(
+        new PostgresPool({ host, port, database: name, user: roleOf(this.manifest.id), schema: schemaOf(this.manifest.id), ssl }),
+      );
     }
     return this.#pool.sql;
   }
 
   /** Certificates of a workload, as the authority of this test signs them. */
   async workload(name: string): Promise<{ cert: string; key: string }> {
-    const leaf = await this.stores.authority.pq.issue({ commonName: `m2m-${name}`, names: [`uri:urn:platform:workload:${name}`], usages: ['client'], days: 1 });
+    const leaf = await this.stores.authority.pq.issue({
+      commonName: `m2m-${name}`,
+      names: [`uri:urn:platform:workload:${name}`],
+      usages: ['client'],
+      days: 1,
+    });
     return { cert: leaf.chain, key: leaf.key as string };
   }
 
@@ -215,8 +253,12 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   async events(name: string, count = 1): Promise<SeenEvent[]> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
-      const seen = Object.entries(Object.groupBy(this.bus, ({ event_type }) => event_type)).map(([type, events]) => `${events?.length} × ${type}`);
-      late.reject(new Error(`${count} × ${name} did not reach the bus within ${EVENTS_MS / 1_000} s; what did: ${seen.join(', ') || 'nothing'}`));
+      const seen = Object.entries(Object.groupBy(this.bus, ({ event_type }) => event_type)).map(
+        ([type, events]) => `${events?.length} × ${type}`,
+      );
+      late.reject(
+        new Error(`${count} × ${name} did not reach the bus within ${EVENTS_MS / 1_000} s; what did: ${seen.join(', ') || 'nothing'}`),
+      );
     }, EVENTS_MS);
     try {
       for (;;) {
@@ -236,10 +278,24 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>, real: readonly string[]): Map<string, LocalService> {
     const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
-    const byId = new Map(Object.entries(uses).map(([name, contract]) => [contract.base.id as string, stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined]));
-    const kernel: Record<string, Record<string, (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; signal: AbortSignal }) => unknown>> = {
+    const byId = new Map(
+      Object.entries(uses).map(([name, contract]) => [
+        contract.base.id as string,
+        stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined,
+      ]),
+    );
+    const kernel: Record<
+      string,
+      Record<
+        string,
+        (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; signal: AbortSignal }) => unknown
+      >
+    > = {
       auth: {
-        userScopes: ({ params }) => ({ scopes: [...(this.#personas.get(params['user_id'] as string)?.scopes ?? [])], as_of: new Date().toISOString() }),
+        userScopes: ({ params }) => ({
+          scopes: [...(this.#personas.get(params['user_id'] as string)?.scopes ?? [])],
+          as_of: new Date().toISOString(),
+        }),
         getWorkload: ({ params }) => {
           const persona = this.#personas.get(params['name'] as string);
           return { name: params['name'], vertical: persona?.vertical ?? 'platform', scopes: [...(persona?.scopes ?? [])] };
@@ -286,7 +342,9 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         id,
         {
           call: async (operation, input, { name: caller }) => {
-            const stub = (byId.get(id) ?? (stubs[id] as Record<string, (input: unknown) => Promise<unknown>> | undefined))?.[operation] ?? kernel[id]?.[operation];
+            const stub =
+              (byId.get(id) ?? (stubs[id] as Record<string, (input: unknown) => Promise<unknown>> | undefined))?.[operation] ??
+              kernel[id]?.[operation];
             if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
             return stub({ ...input, caller } as never);
           },

@@ -17,7 +17,8 @@ const isOpen = (body: object): boolean => (body as { additionalProperties?: unkn
 
 /**
  * What every plugin must do, in-house or not (house 19): refuse the nameless, the wrong kind and the unscoped on every gated route, refuse
- * unknown members, answer in the declared shapes, describe itself truly, migrate twice, finish requests while draining, say when it is not ready.
+ * unknown members, answer in the declared shapes, describe itself truly, migrate twice, finish requests while draining, say when it is not
+ * ready.
  */
 export function describeConformance<C extends AnyContract, U extends Uses>(
   plugin: { readonly contract: C; readonly uses: U } & object,
@@ -90,7 +91,10 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
         if (ownsAccess) return;
         const vertical = base.vertical && base.vertical !== 'platform' ? `${base.vertical}:` : '';
         const status = async (persona: Persona) => (await host.fetch('/v1/metrics', { persona })).status;
-        expect([await status(as.user()), await status(as.user(`${vertical}${base.id}:metrics:read`, `${vertical}${base.id}:read`))]).toEqual([403, 200]);
+        expect([
+          await status(as.user()),
+          await status(as.user(`${vertical}${base.id}:metrics:read`, `${vertical}${base.id}:read`)),
+        ]).toEqual([403, 200]);
         expect((await host.fetch('/v1/metrics', { as: await host.workload(base.id) })).status).toBe(200);
       });
     });
@@ -99,7 +103,11 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
       await use(async host => {
         const refused = async (path: string, method: string, accept = 'application/json') => {
           const answer = await host.fetch(path, { method, headers: { accept } });
-          expect([path, answer.headers['content-type'], answer.headers['x-content-type-options']]).toEqual([path, expect.stringContaining('application/problem+json'), 'nosniff']);
+          expect([path, answer.headers['content-type'], answer.headers['x-content-type-options']]).toEqual([
+            path,
+            expect.stringContaining('application/problem+json'),
+            'nosniff',
+          ]);
           return answer;
         };
         const wrong = await refused('/v1/health', 'DELETE');
@@ -112,19 +120,31 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
 
     test('unknown members of a body are refused with a pointer to each', async () => {
       await use(async host => {
-        for (const [name, { method, path, options: route }] of gated.filter(([, { options: route }]) => route.body && !isOpen(route.body))) {
+        for (const [name, { method, path, options: route }] of gated.filter(
+          ([, { options: route }]) => route.body && !isOpen(route.body),
+        )) {
           const [action = ''] = gateActions(route.gate) ?? [];
           if (actions[action]?.principals?.every((kind: string) => kind === 'machine')) continue;
-          const persona = as.user(...(gateActions(route.gate) ?? []).map(scope => (base.vertical && base.vertical !== 'platform' ? `${base.vertical}:${scope}` : scope)));
+          const persona = as.user(
+            ...(gateActions(route.gate) ?? []).map(scope =>
+              base.vertical && base.vertical !== 'platform' ? `${base.vertical}:${scope}` : scope,
+            ),
+          );
           // Whoever says itself what people hold has never heard of this one: it is asked with the scopes in hand.
           if (ownsAccess) {
             const call = (host.by(persona) as unknown as Record<string, (input: object) => Promise<unknown>>)[name];
             const refused = await call?.({ targetEnvId: persona.envId, body: { no_such_member: 1 } }).catch((error: unknown) => error);
             expect([name, refused]).toEqual([name, expect.objectContaining({ status: 400, code: 'validation_failed' })]);
-            expect((refused as { extra: { errors: { pointer: string }[] } }).extra.errors.map(({ pointer }) => pointer)).toContain('/no_such_member');
+            expect((refused as { extra: { errors: { pointer: string }[] } }).extra.errors.map(({ pointer }) => pointer)).toContain(
+              '/no_such_member',
+            );
             continue;
           }
-          const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, { method, persona, body: JSON.stringify({ no_such_member: 1 }) });
+          const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, {
+            method,
+            persona,
+            body: JSON.stringify({ no_such_member: 1 }),
+          });
           expect([name, answer.status, answer.json['code']]).toEqual([name, 400, 'validation_failed']);
           expect((answer.json['errors'] as { pointer: string }[]).map(({ pointer }) => pointer)).toContain('/no_such_member');
         }
@@ -135,8 +155,12 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
       await use(async host => {
         const { json } = await host.fetch('/openapi.json');
         expect(json['openapi']).toBe('3.1.0');
-        const operations = Object.values(json['paths'] as Record<string, Record<string, { operationId: string }>>).flatMap(path => Object.values(path).map(({ operationId }) => operationId));
-        const requests = routes.filter(([, { door, options: route }]) => door === 'request' && !route.hidden).map(([name]) => `${base.id}.${name}`);
+        const operations = Object.values(json['paths'] as Record<string, Record<string, { operationId: string }>>).flatMap(path =>
+          Object.values(path).map(({ operationId }) => operationId),
+        );
+        const requests = routes
+          .filter(([, { door, options: route }]) => door === 'request' && !route.hidden)
+          .map(([name]) => `${base.id}.${name}`);
         expect(operations).toEqual(expect.arrayContaining(requests));
       });
     });
@@ -147,7 +171,8 @@ export function describeConformance<C extends AnyContract, U extends Uses>(
         expect(health.json).toMatchObject({ service: base.id, build: 'test' });
         const readiness = await host.fetch('/v1/readiness');
         expect([readiness.status, readiness.json['status']]).toEqual([200, 'ready']);
-        for (const name of Object.keys(host.manifest.pages)) expect(pageDefinition(host.manifest, name)).toMatchObject({ schema: 'platform.admin-ui/1', page: name });
+        for (const name of Object.keys(host.manifest.pages))
+          expect(pageDefinition(host.manifest, name)).toMatchObject({ schema: 'platform.admin-ui/1', page: name });
       });
     });
 

@@ -15,11 +15,39 @@ const ENV = '00000000-0000-7000-8000-000000000002';
 
 /** Makes personas; each has an id of its own. */
 export const as = {
-  user: (...scopes: string[]): Persona => ({ kind: 'user', id: newId(), envId: ENV, scopes, email: 'ada@example.org', vertical: 'platform' }),
-  userIn: (envId: string, ...scopes: string[]): Persona => ({ kind: 'user', id: newId(), envId, scopes, email: 'ada@example.org', vertical: 'platform' }),
+  user: (...scopes: string[]): Persona => ({
+    kind: 'user',
+    id: newId(),
+    envId: ENV,
+    scopes,
+    email: 'ada@example.org',
+    vertical: 'platform',
+  }),
+  userIn: (envId: string, ...scopes: string[]): Persona => ({
+    kind: 'user',
+    id: newId(),
+    envId,
+    scopes,
+    email: 'ada@example.org',
+    vertical: 'platform',
+  }),
   /** A person acting through a workload, as the gateway's exchange makes her. */
-  delegated: (envId: string, ...scopes: string[]): Persona => ({ kind: 'delegated', id: newId(), envId, scopes, email: 'ada@example.org', vertical: 'platform' }),
-  machine: (name: string, ...scopes: string[]): Persona => ({ kind: 'machine', id: name, envId: ENV, scopes, email: '', vertical: 'platform' }),
+  delegated: (envId: string, ...scopes: string[]): Persona => ({
+    kind: 'delegated',
+    id: newId(),
+    envId,
+    scopes,
+    email: 'ada@example.org',
+    vertical: 'platform',
+  }),
+  machine: (name: string, ...scopes: string[]): Persona => ({
+    kind: 'machine',
+    id: name,
+    envId: ENV,
+    scopes,
+    email: '',
+    vertical: 'platform',
+  }),
 };
 
 /** Each environment has a sign-in host of its own; the kit names it after the environment. */
@@ -52,7 +80,12 @@ export class TokenMint {
   }
 
   /** A token for a persona and a service; `changes` overrides claims, `header` the JOSE header. */
-  token(persona: Persona, service: string, changes: Readonly<Record<string, unknown>> = {}, header: Readonly<Record<string, unknown>> = {}): string {
+  token(
+    persona: Persona,
+    service: string,
+    changes: Readonly<Record<string, unknown>> = {},
+    header: Readonly<Record<string, unknown>> = {},
+  ): string {
     const now = Math.floor(this.#now() / 1_000);
     const claims = {
       iss: issuerOf(persona.envId),
@@ -65,7 +98,9 @@ export class TokenMint {
       client_id: persona.kind === 'machine' ? persona.id : 'console',
       scope: persona.scopes.join(' '),
       token_type: persona.kind === 'machine' ? 'm2m' : persona.kind === 'delegated' ? 'delegated' : 'access',
-      ...(persona.kind === 'machine' ? { vertical: persona.vertical } : { env_id: persona.envId, auth_env: persona.envId, email: persona.email, email_verified: true, sid: `s-${persona.id}` }),
+      ...(persona.kind === 'machine'
+        ? { vertical: persona.vertical }
+        : { env_id: persona.envId, auth_env: persona.envId, email: persona.email, email_verified: true, sid: `s-${persona.id}` }),
       ...(persona.kind === 'delegated' ? { act: { sub: persona.id } } : {}),
       ...changes,
     };

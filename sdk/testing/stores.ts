@@ -34,7 +34,15 @@ export async function openTestStores(options: { preferKeyValue?: 'wasm' | 'path'
   });
   try {
     const authority = await openAuthority(dataDir);
-    const stores = await openStores(owned, { dataDir, authority, databaseUrl: process.env['PLATFORM_TEST_DB_URL'], keyValueUrl: undefined, guarded: false, progress: () => undefined, ...options });
+    const stores = await openStores(owned, {
+      dataDir,
+      authority,
+      databaseUrl: process.env['PLATFORM_TEST_DB_URL'],
+      keyValueUrl: undefined,
+      guarded: false,
+      progress: () => undefined,
+      ...options,
+    });
     return { dataDir, authority, stores, [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose]() };
   } catch (error) {
     await owned[Symbol.asyncDispose]();

@@ -28,7 +28,8 @@ export class AttachedForm {
     this.#clear();
     if (!this.#valid()) throw new ApiProblem(0, { code: 'invalid_input' }, '');
     const values: Values = {};
-    for (const control of this.element.querySelectorAll<HTMLInputElement>('input[name]')) if (control.type !== 'checkbox') values[control.name] = control.value;
+    for (const control of this.element.querySelectorAll<HTMLInputElement>('input[name]'))
+      if (control.type !== 'checkbox') values[control.name] = control.value;
     return this.during(button, () => this.#send(values, button?.value ?? ''));
   }
 

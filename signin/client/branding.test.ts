@@ -32,20 +32,23 @@ test('SGN-031 colours, font and logo override the page', () => {
 
 test('SGN-025 customCss and whatever is not a plain value have no effect', () => {
   expect(
-    safeBranding({ customCss: 'body{}', primary_color: 'red;}', font_family: 'x;}body{', logo_url: 'javascript:alert(1)', theme_mode: 'x', background_color: '#ffffff', text_color: '#eeeeee' }),
+    safeBranding({
+      customCss: 'body{}',
+      primary_color: 'red;}',
+      font_family: 'x;}body{',
+      logo_url: 'javascript:alert(1)',
+      theme_mode: 'x',
+      background_color: '#ffffff',
+      text_color: '#eeeeee',
+    }),
   ).toEqual({ properties: {} });
 });
 
 test('an answer cannot lead to another host', () => {
   const origin = 'https://auth.x';
-  expect(['/oauth/authorize?a=1', '//evil', '/\\evil', 'https://evil', 'javascript:x', undefined].map(next => ownPath(next, origin))).toEqual([
-    '/oauth/authorize?a=1',
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  expect(
+    ['/oauth/authorize?a=1', '//evil', '/\\evil', 'https://evil', 'javascript:x', undefined].map(next => ownPath(next, origin)),
+  ).toEqual(['/oauth/authorize?a=1', undefined, undefined, undefined, undefined, undefined]);
 });
 
 test('an authorization ends at the web or at the application’s own scheme', () => {

@@ -15,7 +15,13 @@ beforeEach(() => {
   answer = {};
   status = 200;
   const fake = async (url: unknown, init: RequestInit = {}) => {
-    seen.push({ url: String(url), method: init.method ?? '', headers: init.headers as Record<string, string>, body: init.body && JSON.parse(String(init.body)), credentials: init.credentials });
+    seen.push({
+      url: String(url),
+      method: init.method ?? '',
+      headers: init.headers as Record<string, string>,
+      body: init.body && JSON.parse(String(init.body)),
+      credentials: init.credentials,
+    });
     return new Response(JSON.stringify(answer), { status });
   };
   api = new IdentityApi('sgn-1', 'de', fake as typeof fetch);
@@ -58,12 +64,20 @@ test('requests say which language the page speaks, so that mail does too', async
 
 test('SGN-019 SGN-037 branding is asked for with credentials; requests carry a content type', async () => {
   await api.branding();
-  expect(seen[0]).toMatchObject({ url: '/v1/branding', method: 'GET', credentials: 'include', headers: { 'content-type': 'application/json' } });
+  expect(seen[0]).toMatchObject({
+    url: '/v1/branding',
+    method: 'GET',
+    credentials: 'include',
+    headers: { 'content-type': 'application/json' },
+  });
 });
 
 test('SGN-038 one correlation id for the browsing session', () => {
   const kept = new Map<string, string>();
-  const storage = { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value) } as Storage;
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+  } as Storage;
   const first = correlation(storage);
   expect(first).toMatch(/^sgn-[0-9a-f-]{36}$/);
   expect(correlation(storage)).toBe(first);
@@ -92,7 +106,12 @@ test('SGN-030 approval forwards the selected accounts', async () => {
 test('a refusal keeps what the service said', async () => {
   status = 501;
   answer = { code: 'not_implemented', detail: 'Not here.', correlation_id: 'auth-1' };
-  await expect(api.requestReset('e')).rejects.toMatchObject({ status: 501, code: 'not_implemented', detail: 'Not here.', correlationId: 'auth-1' });
+  await expect(api.requestReset('e')).rejects.toMatchObject({
+    status: 501,
+    code: 'not_implemented',
+    detail: 'Not here.',
+    correlationId: 'auth-1',
+  });
 });
 
 test('SGN-028 only the context travels', () => {
@@ -103,5 +122,11 @@ test('SGN-028 only the context travels', () => {
 
 test('the meter counts to twelve and stops at 128', () => {
   const m = messagesOf('en');
-  expect([0, 5, 12, 128, 129].map(n => meterText(n, m))).toEqual([m.meter_empty, '5 of at least 12 characters', m.meter_good, m.meter_good, m.meter_long]);
+  expect([0, 5, 12, 128, 129].map(n => meterText(n, m))).toEqual([
+    m.meter_empty,
+    '5 of at least 12 characters',
+    m.meter_good,
+    m.meter_good,
+    m.meter_long,
+  ]);
 });

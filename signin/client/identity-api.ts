@@ -108,8 +108,10 @@ export class IdentityApi {
 
   branding = () => this.#send<Record<string, unknown>>('GET', '/v1/branding');
   signIn = (body: { email: string; password: string; oauth: OAuthContext }) => this.#authenticate('/v1/sign-in', body);
-  signUp = (body: { email: string; password: string; display_name?: string; oauth: OAuthContext }) => this.#authenticate('/v1/sign-up', body);
-  verifyMfa = (body: { challenge_id: string; method: 'totp' | 'recovery_code'; code: string }) => this.#authenticate('/v1/mfa/verify', body);
+  signUp = (body: { email: string; password: string; display_name?: string; oauth: OAuthContext }) =>
+    this.#authenticate('/v1/sign-up', body);
+  verifyMfa = (body: { challenge_id: string; method: 'totp' | 'recovery_code'; code: string }) =>
+    this.#authenticate('/v1/mfa/verify', body);
   changePassword = (body: { password: string; oauth: OAuthContext }) => this.#authenticate('/v1/password/change', body);
   requestReset = (email: string) => this.#send('POST', '/v1/password/reset-request', { email });
   resetPassword = (body: { token: string; password: string }) => this.#send('POST', '/v1/password/reset', body);
@@ -140,20 +142,29 @@ export class IdentityApi {
   confirmMfa = (code: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/confirm', { code });
   removeMfa = (password: string) => this.#send('POST', '/v1/account/mfa/remove', shownAgain(password));
   renewRecoveryCodes = (password: string) => this.#send<RecoveryCodes>('POST', '/v1/account/mfa/recovery-codes', shownAgain(password));
-  consent = (client_id: string, scope: string) => this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
-  consentAccounts = (consent_flow: string) => this.#send<{ accounts: readonly Account[]; message?: string }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
+  consent = (client_id: string, scope: string) =>
+    this.#send<ConsentClient>('GET', `/v1/consent?${new URLSearchParams({ client_id, scope })}`);
+  consentAccounts = (consent_flow: string) =>
+    this.#send<{ accounts: readonly Account[]; message?: string }>('GET', `/v1/consent/accounts?${new URLSearchParams({ consent_flow })}`);
   continueAuthorization = (body: OAuthContext & { decision: Decision; consent_flow?: string; selected_account_ids?: string[] }) =>
     this.#send<{ redirect_to: string }>('POST', '/oauth/authorize/continue', body);
   device = (user_code: string) => this.#send<ConsentClient>('GET', `/v1/device?${new URLSearchParams({ user_code })}`);
   decideDevice = (user_code: string, decision: Decision) => this.#send('POST', '/v1/device/decision', { user_code, decision });
-  ciba = (id: string) => this.#send<{ client: { name: string }; actor_display: string; binding_message?: string; expires_at: string }>('GET', `/v1/ciba/${encodeURIComponent(id)}`);
+  ciba = (id: string) =>
+    this.#send<{ client: { name: string }; actor_display: string; binding_message?: string; expires_at: string }>(
+      'GET',
+      `/v1/ciba/${encodeURIComponent(id)}`,
+    );
   decideCiba = (id: string, decision: Decision) => this.#send('POST', `/v1/ciba/${encodeURIComponent(id)}/decision`, { decision });
-  walletChallenge = (address: string, oauth?: OAuthContext) => this.#send<WalletChallenge>('POST', '/v1/wallet/challenge', { address, ...(oauth ? { oauth } : {}) });
+  walletChallenge = (address: string, oauth?: OAuthContext) =>
+    this.#send<WalletChallenge>('POST', '/v1/wallet/challenge', { address, ...(oauth ? { oauth } : {}) });
   walletVerify = (body: { challenge_id: string; signature: string }) => this.#authenticate('/v1/wallet/verify', body);
   wallets = () => this.#send<{ enabled: boolean; items: readonly { address: string }[] }>('GET', '/v1/account/wallets');
-  beginWalletLink = (address: string, password: string) => this.#send<WalletChallenge>('POST', '/v1/account/wallets/challenge', { address, ...shownAgain(password) });
+  beginWalletLink = (address: string, password: string) =>
+    this.#send<WalletChallenge>('POST', '/v1/account/wallets/challenge', { address, ...shownAgain(password) });
   linkWallet = (body: { challenge_id: string; signature: string }) => this.#send('POST', '/v1/account/wallets', body);
-  unlinkWallet = (address: string, password: string) => this.#send('POST', `/v1/account/wallets/${encodeURIComponent(address)}/remove`, shownAgain(password));
+  unlinkWallet = (address: string, password: string) =>
+    this.#send('POST', `/v1/account/wallets/${encodeURIComponent(address)}/remove`, shownAgain(password));
   /** No page calls it; applications embedding this client may. */
   signOut = () => this.#send('POST', '/v1/sign-out');
 
@@ -164,9 +175,20 @@ export class IdentityApi {
   }
 
   async #send<T = unknown>(method: 'GET' | 'POST', path: string, body?: object): Promise<T> {
-    const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json', 'accept-language': this.#language, 'x-platform-correlation-id': this.#correlation };
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'accept-language': this.#language,
+      'x-platform-correlation-id': this.#correlation,
+    };
     if (method === 'POST' && this.#sessionTokenId) headers['x-platform-csrf'] = this.#sessionTokenId;
-    const response = await this.#fetch(path, { method, headers, credentials: 'include', cache: 'no-store', ...(body ? { body: JSON.stringify(body) } : {}) }).catch(() => {
+    const response = await this.#fetch(path, {
+      method,
+      headers,
+      credentials: 'include',
+      cache: 'no-store',
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    }).catch(() => {
       throw new ApiProblem(0, {}, this.#correlation);
     });
     const text = await response.text();

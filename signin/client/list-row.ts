@@ -2,7 +2,11 @@ interface RowContent {
   /** What it is, or a field in which it is written. */
   readonly title: string | HTMLElement;
   readonly lines: readonly string[];
-  readonly action?: { readonly label: string /** Says of which row it is, for whoever hears the button alone. */; readonly spoken: string; readonly run: () => void };
+  readonly action?: {
+    readonly label: string /** Says of which row it is, for whoever hears the button alone. */;
+    readonly spoken: string;
+    readonly run: () => void;
+  };
 }
 
 /** One line of a list of the own account: what it is, and one thing to do with it. */

@@ -1,5 +1,14 @@
 import { attachAccount, attachAccountMfa } from './flows/own-account-flows.ts';
-import { attachMfa, attachPasswordChange, attachPasswordReset, attachPasswordResetConfirm, attachSignIn, attachSignUp, attachSsoReturn, attachVerifyEmail } from './flows/account-flows.ts';
+import {
+  attachMfa,
+  attachPasswordChange,
+  attachPasswordReset,
+  attachPasswordResetConfirm,
+  attachSignIn,
+  attachSignUp,
+  attachSsoReturn,
+  attachVerifyEmail,
+} from './flows/account-flows.ts';
 import { attachCiba, attachConsent, attachDevice, attachWallet } from './flows/approval-flows.ts';
 import type { AttachedForm } from './attached-form.ts';
 import { exposeAutomation } from './automation.ts';

@@ -5,7 +5,8 @@ import { form, notice, passwordField, submitButton, textField } from './controls
 import type { Invitation, StepPage } from './step-page.ts';
 
 /** Who invites where to, in one sentence. */
-const invited = (m: Messages, { organization: name, inviter }: Invitation): string => (inviter ? filled(m.invited_by, { name, inviter }) : filled(m.invited, { name }));
+const invited = (m: Messages, { organization: name, inviter }: Invitation): string =>
+  inviter ? filled(m.invited_by, { name, inviter }) : filled(m.invited, { name });
 
 export const signIn: StepPage = ({ m, query, displayName, allowSignUp, walletSignIn, passkeys, sso, invitation }) => ({
   title: m.sign_in,
@@ -63,7 +64,10 @@ export const passwordChange: StepPage = ({ m, query }) => ({
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
 
-/** Asks for another link; with the token of a mail it asks for the click that confirms (H-08). The token stands behind `#`, so only the script can tell. */
+/**
+ * Asks for another link; with the token of a mail it asks for the click that confirms (H-08). The token stands behind `#`, so only the
+ * script can tell.
+ */
 export const verifyEmail: StepPage = ({ m, query, invitation }) => ({
   title: m.verify_email,
   lead: html`<span data-lead${invitation && html` data-ready="${filled(m.verify_join, { name: invitation.organization })}"`}>${invitation ? `${invited(m, invitation)} ${m.verify_email_text}` : m.verify_email_text}</span>`,

@@ -29,17 +29,30 @@ export const accountRecovery: StepPage = input => {
 export const recoveryConfirm: StepPage = input => {
   if (!input.recovery) return explained(input);
   const { m } = input;
-  return { title: m.recovery_confirm, body: html`${notice(undefined)}${form(html`<p class="sub">${m.recovery_confirm_text}</p>${submitButton(m.verify)}`)}`, foot: back(input) };
+  return {
+    title: m.recovery_confirm,
+    body: html`${notice(undefined)}${form(html`<p class="sub">${m.recovery_confirm_text}</p>${submitButton(m.verify)}`)}`,
+    foot: back(input),
+  };
 };
 
 /** Also where recovery was turned off meanwhile: nobody is kept from ending one. */
 export const recoveryCancel: StepPage = input => {
   const { m } = input;
-  return { title: m.recovery_cancel, body: html`${notice(undefined)}${form(html`<p class="sub">${m.recovery_cancel_text}</p>${submitButton(m.recovery_cancel)}`)}`, foot: back(input) };
+  return {
+    title: m.recovery_cancel,
+    body: html`${notice(undefined)}${form(html`<p class="sub">${m.recovery_cancel_text}</p>${submitButton(m.recovery_cancel)}`)}`,
+    foot: back(input),
+  };
 };
 
 export const recoveryFinish: StepPage = input => {
   if (!input.recovery) return explained(input);
   const { m } = input;
-  return { title: m.reset_confirm, lead: m.recovery_finish_text, body: form(html`${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`), foot: back(input) };
+  return {
+    title: m.reset_confirm,
+    lead: m.recovery_finish_text,
+    body: form(html`${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`),
+    foot: back(input),
+  };
 };

@@ -10,7 +10,11 @@ export function EnvCreatePage({ org }: { org: string }) {
   const owner = bootstrap?.orgs.find(({ org_id }) => org_id === org);
   const check = useCallback((slug: string, signal: AbortSignal) => registry.slugAvailable(slug, org, signal), [registry, org]);
   return (
-    <PageFrame title="Create environment" above={<a href={hrefOf('home', { org })}>{owner?.display_name ?? 'Organization'}</a>} description="An environment has its own users, services and data.">
+    <PageFrame
+      title="Create environment"
+      above={<a href={hrefOf('home', { org })}>{owner?.display_name ?? 'Organization'}</a>}
+      description="An environment has its own users, services and data."
+    >
       <Card>
         <SlugForm
           what="environment"

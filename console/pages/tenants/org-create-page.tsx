@@ -10,7 +10,11 @@ export function OrgCreatePage() {
   const check = useCallback((slug: string, signal: AbortSignal) => registry.slugAvailable(slug, undefined, signal), [registry]);
   const domain = location.hostname.split('.').slice(3).join('.') || location.hostname;
   return (
-    <PageFrame title="Create organization" above={<a href="#/">Organizations</a>} description="You become its owner. Environments come next.">
+    <PageFrame
+      title="Create organization"
+      above={<a href="#/">Organizations</a>}
+      description="You become its owner. Environments come next."
+    >
       <Card>
         <SlugForm
           what="organization"

@@ -97,7 +97,11 @@ function OrgTile({ org, reach }: { org: Org; reach: ReachableOrg | undefined }) 
             </li>
           ))}
         <li>
-          <a className="chip ghost" href={hrefOf('env/create', { org: org.org_id })} aria-label={`Create environment in ${org.display_name}`}>
+          <a
+            className="chip ghost"
+            href={hrefOf('env/create', { org: org.org_id })}
+            aria-label={`Create environment in ${org.display_name}`}
+          >
             <Icon name="plus" />
             Environment
           </a>

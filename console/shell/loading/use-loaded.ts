@@ -28,7 +28,12 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
         const problem = Problem.of(error);
         // A gateway that is away for a moment does not empty the screen; a refusal does.
         const away = problem.status === 0 || problem.status >= 500;
-        setState(({ key: was, data }) => ({ key, problem, loading: false, ...(was === key && away && data !== undefined ? { data } : {}) }));
+        setState(({ key: was, data }) => ({
+          key,
+          problem,
+          loading: false,
+          ...(was === key && away && data !== undefined ? { data } : {}),
+        }));
       },
     );
     return () => aborted.abort();

@@ -18,7 +18,11 @@ export type Membership =
   | { readonly kind: 'unknown'; readonly problem: Problem };
 
 /** G1 */
-export async function settleMembership(load: () => Promise<Bootstrap>, wait: Sleep = sleep, waits: readonly number[] = MEMBERSHIP_WAITS): Promise<Membership> {
+export async function settleMembership(
+  load: () => Promise<Bootstrap>,
+  wait: Sleep = sleep,
+  waits: readonly number[] = MEMBERSHIP_WAITS,
+): Promise<Membership> {
   let last: Membership | undefined;
   for (const pause of [...waits, undefined]) {
     try {
@@ -34,7 +38,10 @@ export async function settleMembership(load: () => Promise<Bootstrap>, wait: Sle
   return last as Membership;
 }
 
-export type EnvAnswer = { readonly kind: 'found'; readonly env: Env } | { readonly kind: 'absent' } | { readonly kind: 'unknown'; readonly problem: Problem };
+export type EnvAnswer =
+  | { readonly kind: 'found'; readonly env: Env }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'unknown'; readonly problem: Problem };
 
 /** G2: only a 404 blocks. */
 export async function fetchEnv(load: () => Promise<Env>, wait: Sleep = sleep): Promise<EnvAnswer> {

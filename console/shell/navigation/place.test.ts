@@ -31,7 +31,13 @@ test('F-55 at the level of an organization a page of an environment asks for one
     { label: 'Limits', page: 'limits', scope: 'org' },
     { label: 'Nodes', page: 'nodes', scope: 'platform' },
   ];
-  expect([...nav.map(({ page }) => page), 'unlisted'].map(page => needsEnvironment({ nav }, page, atOrg))).toEqual([true, true, false, false, true]);
+  expect([...nav.map(({ page }) => page), 'unlisted'].map(page => needsEnvironment({ nav }, page, atOrg))).toEqual([
+    true,
+    true,
+    false,
+    false,
+    true,
+  ]);
   expect(needsEnvironment({ nav }, 'loans', { org: 'mine', env: 'prod' })).toBe(false);
 });
 
@@ -41,7 +47,8 @@ test('F-57 a page of the platform is shown at the platform alone, a page of a te
     { label: 'Loans', page: 'loans', scope: 'env' },
   ];
   const system = { ...bootstrap, system: { org_id: 'root', env_id: 'ops' } } as Bootstrap;
-  const at = (org: string | undefined, env: string | undefined) => ['certificates', 'loans'].map(page => isElsewhere({ nav }, page, { org, env }, system));
+  const at = (org: string | undefined, env: string | undefined) =>
+    ['certificates', 'loans'].map(page => isElsewhere({ nav }, page, { org, env }, system));
   expect([at('mine', 'prod'), at('mine', undefined), at('root', 'ops'), at('root', undefined), at(undefined, undefined)]).toEqual([
     [true, false],
     [true, false],

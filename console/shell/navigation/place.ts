@@ -17,7 +17,11 @@ export const isWhole = (entry: NavEntry | undefined): boolean => entry?.scope !=
 
 /** Whether a page of the platform was asked for while the operator stands in a tenant (F-57). */
 export function isElsewhere({ nav }: Pick<ServiceEntry, 'nav'>, page: string, place: Place, bootstrap: Bootstrap | undefined): boolean {
-  const inTenant = bootstrap?.system !== undefined && (place.org !== undefined || place.env !== undefined) && place.org !== bootstrap.system.org_id && place.env !== bootstrap.system.env_id;
+  const inTenant =
+    bootstrap?.system !== undefined &&
+    (place.org !== undefined || place.env !== undefined) &&
+    place.org !== bootstrap.system.org_id &&
+    place.env !== bootstrap.system.env_id;
   return inTenant && isWhole(nav.find(item => item.page === page));
 }
 

@@ -45,9 +45,12 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
     : [];
   const system = bootstrap?.system;
   const atPlatform = system !== undefined && (place.org === system.org_id || place.env === system.env_id);
-  const platformItems: Item[] = bootstrap?.platform_admin && system ? [{ label: 'Platform', icon: 'gear', href: hrefOf('home', { env: system.env_id }) }] : [];
+  const platformItems: Item[] =
+    bootstrap?.platform_admin && system ? [{ label: 'Platform', icon: 'gear', href: hrefOf('home', { env: system.env_id }) }] : [];
   const where = place.env ? { env: place.env } : { org: place.org };
-  const offered = (place.org || place.env ? services : []).filter(({ service, nav }) => nav.some(item => !isWhole(item) || atPlatform) && featureEnabled(features, service));
+  const offered = (place.org || place.env ? services : []).filter(
+    ({ service, nav }) => nav.some(item => !isWhole(item) || atPlatform) && featureEnabled(features, service),
+  );
 
   return (
     <nav className="rail" aria-label="Console" data-collapsed={collapsed || undefined}>
@@ -61,7 +64,13 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
             <Icon name="close" />
           </button>
         ) : (
-          <button type="button" className="btn quiet icon" aria-expanded={!collapsed} aria-label={collapsed ? 'Expand navigation' : 'Collapse navigation'} onClick={fold}>
+          <button
+            type="button"
+            className="btn quiet icon"
+            aria-expanded={!collapsed}
+            aria-label={collapsed ? 'Expand navigation' : 'Collapse navigation'}
+            onClick={fold}
+          >
             <Icon name="sidebar" />
           </button>
         )}
@@ -126,7 +135,12 @@ function Group({ title, items, collapsed, down }: { title?: string; down?: boole
       <ul aria-labelledby={title ? id : undefined}>
         {items.map(({ label, href, icon }) => (
           <li key={href}>
-            <a className="rail-item" href={href} aria-current={isCurrent(hash, href) ? 'page' : undefined} {...(collapsed ? { title: title ? `${title}: ${label}` : label } : {})}>
+            <a
+              className="rail-item"
+              href={href}
+              aria-current={isCurrent(hash, href) ? 'page' : undefined}
+              {...(collapsed ? { title: title ? `${title}: ${label}` : label } : {})}
+            >
               {icon ? (
                 <Icon name={icon} />
               ) : (

@@ -2,20 +2,16 @@ import { expect, test } from 'vitest';
 import { hrefOf, parseRoute, routeElsewhere } from './route.ts';
 
 test('F-11 signing out everywhere is a place of its own', () => {
-  expect([parseRoute('#/sign-out'), parseRoute('#/sign-out/everywhere')]).toEqual([{ name: 'sign-out' }, { name: 'sign-out', everywhere: true }]);
+  expect([parseRoute('#/sign-out'), parseRoute('#/sign-out/everywhere')]).toEqual([
+    { name: 'sign-out' },
+    { name: 'sign-out', everywhere: true },
+  ]);
 });
 
 test('CON-032 the named routes', () => {
-  expect(['', '#/', '#/bootstrap', '#/sign-in', '#/sign-out', '#/org', '#/org/create', '#/auth/callback'].map(hash => parseRoute(hash).name)).toEqual([
-    'orgs',
-    'orgs',
-    'bootstrap',
-    'sign-in',
-    'sign-out',
-    'orgs',
-    'org-create',
-    'callback',
-  ]);
+  expect(
+    ['', '#/', '#/bootstrap', '#/sign-in', '#/sign-out', '#/org', '#/org/create', '#/auth/callback'].map(hash => parseRoute(hash).name),
+  ).toEqual(['orgs', 'orgs', 'bootstrap', 'sign-in', 'sign-out', 'orgs', 'org-create', 'callback']);
 });
 
 test('CON-033 the routes of an org and an environment', () => {
@@ -36,12 +32,16 @@ test('CON-034 the catch-all, with overview as its default page', () => {
 
 test('CON-035 the extra props of the catch-all, and those that a page declares for itself; a place is none of them', () => {
   const route = parseRoute('#/x/y?listing_id=1&instance_id=2&app_id=3&app_instance_id=4&type=5&loan_id=6&env=e&Bad-Name=7');
-  expect(route).toMatchObject({ env: 'e', props: { listing_id: '1', instance_id: '2', app_id: '3', app_instance_id: '4', type: '5', loan_id: '6' } });
+  expect(route).toMatchObject({
+    env: 'e',
+    props: { listing_id: '1', instance_id: '2', app_id: '3', app_instance_id: '4', type: '5', loan_id: '6' },
+  });
   expect(Object.keys((route as { props: object }).props)).toHaveLength(6);
 });
 
 test('CON-036 what resolves to nothing is not found', () => {
-  for (const hash of ['#/home', '#/members', '#/env/create', '#/audit', '#/Not-A-Service/x', '#/../x']) expect(parseRoute(hash).name).toBe('not-found');
+  for (const hash of ['#/home', '#/members', '#/env/create', '#/audit', '#/Not-A-Service/x', '#/../x'])
+    expect(parseRoute(hash).name).toBe('not-found');
 });
 
 test('switching keeps the kind of screen where it can', () => {

@@ -1,4 +1,7 @@
-/** The props a service's page may be given: the documented `listing_id`, `instance_id`, `app_id`, `app_instance_id`, `type`, and what a page of its own declares. */
+/**
+ * The props a service's page may be given: the documented `listing_id`, `instance_id`, `app_id`, `app_instance_id`, `type`, and what a page
+ * of its own declares.
+ */
 const PAGE_PROP = /^[a-z][a-z0-9_]{0,40}$/;
 const MOST_PROPS = 8;
 
@@ -9,7 +12,14 @@ export type Route =
   | { readonly name: 'home' | 'settings' | 'branding'; readonly org?: string; readonly env?: string }
   | { readonly name: 'env-create' | 'members'; readonly org: string }
   | { readonly name: 'audit'; readonly env: string; readonly correlation?: string }
-  | { readonly name: 'page'; readonly service: string; readonly page: string; readonly org?: string; readonly env?: string; readonly props: Readonly<Record<string, string>> };
+  | {
+      readonly name: 'page';
+      readonly service: string;
+      readonly page: string;
+      readonly org?: string;
+      readonly env?: string;
+      readonly props: Readonly<Record<string, string>>;
+    };
 
 const NOT_FOUND: Route = { name: 'not-found' };
 

@@ -45,7 +45,12 @@ export function TenantSwitcher({ close }: { close(): void }) {
           {orgs.length === 0 && <p className="sub pad">Nothing here is called that.</p>}
           {orgs.map(({ org, envs }) => (
             <section key={org.org_id} aria-label={org.display_name}>
-              <a className="switch-item" href={routeElsewhere(route, { org: org.org_id })} onClick={close} aria-current={place.org === org.org_id && !place.env ? 'true' : undefined}>
+              <a
+                className="switch-item"
+                href={routeElsewhere(route, { org: org.org_id })}
+                onClick={close}
+                aria-current={place.org === org.org_id && !place.env ? 'true' : undefined}
+              >
                 <span className="mono-mark" aria-hidden="true">
                   {monogram(org.display_name)}
                 </span>
@@ -53,7 +58,13 @@ export function TenantSwitcher({ close }: { close(): void }) {
                 <code>{org.slug}</code>
               </a>
               {envs.map(env => (
-                <a key={env.env_id} className="switch-item inner" href={routeElsewhere(route, { env: env.env_id })} onClick={close} aria-current={place.env === env.env_id ? 'true' : undefined}>
+                <a
+                  key={env.env_id}
+                  className="switch-item inner"
+                  href={routeElsewhere(route, { env: env.env_id })}
+                  onClick={close}
+                  aria-current={place.env === env.env_id ? 'true' : undefined}
+                >
                   <Icon name="layers" />
                   <span>{env.display_name}</span>
                   <code>{env.slug}</code>

@@ -84,7 +84,19 @@ function Chart({ section: { chart, x, series, unit }, rows, name }: { section: D
   );
 }
 
-function Plot({ chart, labels, values, text, name }: { chart: 'line' | 'area' | 'bar'; labels: string[]; values: number[][]; text(n: number): string; name: string }) {
+function Plot({
+  chart,
+  labels,
+  values,
+  text,
+  name,
+}: {
+  chart: 'line' | 'area' | 'bar';
+  labels: string[];
+  values: number[][];
+  text(n: number): string;
+  name: string;
+}) {
   const top = niceMax(values);
   const frame = { width: WIDTH, height: HEIGHT, top };
   const marks = [0, 0.5, 1];
@@ -126,7 +138,9 @@ function Plot({ chart, labels, values, text, name }: { chart: 'line' | 'area' | 
 /** Times are shortened; everything else is shown as it is. */
 function axisText(value: unknown): string {
   if (typeof value === 'string' && /^\d{4}-\d{2}-\d{2}T/.test(value)) {
-    return new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' }).format(new Date(value));
+    return new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' }).format(
+      new Date(value),
+    );
   }
   return formatted(value);
 }

@@ -53,7 +53,11 @@ export function ConfirmDialog({ title, text, label, tone, typed, children, ready
           <button type="button" className="btn" onClick={close} autoFocus={!typed}>
             Cancel
           </button>
-          <button type="submit" className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`} disabled={busy || !ready || (typed !== undefined && entry !== typed)}>
+          <button
+            type="submit"
+            className={`btn ${tone === 'bad' ? 'danger' : 'primary'}`}
+            disabled={busy || !ready || (typed !== undefined && entry !== typed)}
+          >
             {busy ? 'Working…' : label}
           </button>
         </footer>

@@ -52,8 +52,12 @@ export function TenantEndings({ subject, record, changed, gone }: TenantEndingsP
           </button>
         </div>
       </Card>
-      {(ending === 'suspend' || ending === 'resume') && <StatusDialog subject={subject} record={record} ending={ending} changed={changed} close={close} />}
-      {(ending === 'archive' || ending === 'delete') && <EndDialog subject={subject} record={record} ending={ending} done={ending === 'delete' ? gone : changed} close={close} />}
+      {(ending === 'suspend' || ending === 'resume') && (
+        <StatusDialog subject={subject} record={record} ending={ending} changed={changed} close={close} />
+      )}
+      {(ending === 'archive' || ending === 'delete') && (
+        <EndDialog subject={subject} record={record} ending={ending} done={ending === 'delete' ? gone : changed} close={close} />
+      )}
     </>
   );
 }
@@ -64,7 +68,13 @@ interface DialogProps {
   close(): void;
 }
 
-function StatusDialog({ subject, record, ending, changed, close }: DialogProps & { ending: 'suspend' | 'resume'; changed(text: string): Promise<void> }) {
+function StatusDialog({
+  subject,
+  record,
+  ending,
+  changed,
+  close,
+}: DialogProps & { ending: 'suspend' | 'resume'; changed(text: string): Promise<void> }) {
   const { registry, client } = useConsole();
   const suspends = ending === 'suspend';
   return (
@@ -83,12 +93,20 @@ function StatusDialog({ subject, record, ending, changed, close }: DialogProps &
   );
 }
 
-function EndDialog({ subject, record, ending, done, close }: DialogProps & { ending: 'archive' | 'delete'; done(text: string): Promise<void> }) {
+function EndDialog({
+  subject,
+  record,
+  ending,
+  done,
+  close,
+}: DialogProps & { ending: 'archive' | 'delete'; done(text: string): Promise<void> }) {
   const { registry, client } = useConsole();
   const preview = useLoaded(`deletion ${subject.id}`, signal => registry.deletionPreview(subject, signal));
   const what = subject.kind === 'org' ? 'organization' : 'environment';
   const deletes = ending === 'delete';
-  const ends = deletes ? 'There is no way back.' : `Nothing leaves the archive. ${subject.kind === 'org' ? 'All its environments go with it.' : 'Its users can no longer sign in.'}`;
+  const ends = deletes
+    ? 'There is no way back.'
+    : `Nothing leaves the archive. ${subject.kind === 'org' ? 'All its environments go with it.' : 'Its users can no longer sign in.'}`;
   return (
     <ConfirmDialog
       title={`${deletes ? 'Delete' : 'Archive'} ${record.display_name}?`}

@@ -32,7 +32,14 @@ export function FieldControl({ field, entry, options, fault, blank = 'None', cha
     return (
       <div className="field">
         <label className="check">
-          <input {...common} className="" type="checkbox" checked={entry === true} disabled={field.read_only} onChange={event => change(event.target.checked)} />
+          <input
+            {...common}
+            className=""
+            type="checkbox"
+            checked={entry === true}
+            disabled={field.read_only}
+            onChange={event => change(event.target.checked)}
+          />
           <span>{field.label}</span>
         </label>
         <Notes field={field} fault={fault} helpId={helpId} faultId={faultId} />
@@ -84,7 +91,17 @@ function Required() {
   );
 }
 
-function Notes({ field, fault, helpId, faultId }: { field: Field; fault: string | undefined; helpId: string | undefined; faultId: string | undefined }) {
+function Notes({
+  field,
+  fault,
+  helpId,
+  faultId,
+}: {
+  field: Field;
+  fault: string | undefined;
+  helpId: string | undefined;
+  faultId: string | undefined;
+}) {
   return (
     <>
       {fault && (
@@ -116,7 +133,17 @@ function Control({ field, entry, options, common, blank, change }: ControlProps)
     case 'textarea':
       return <textarea {...common} {...read} rows={4} value={entry} onChange={event => change(event.target.value)} />;
     case 'json':
-      return <textarea {...common} {...read} className="input mono" rows={8} spellCheck={false} value={entry} onChange={event => change(event.target.value)} />;
+      return (
+        <textarea
+          {...common}
+          {...read}
+          className="input mono"
+          rows={8}
+          spellCheck={false}
+          value={entry}
+          onChange={event => change(event.target.value)}
+        />
+      );
     case 'select':
       return (
         <select {...common} disabled={field.read_only} value={entry} onChange={event => change(event.target.value)}>
@@ -142,13 +169,34 @@ function Control({ field, entry, options, common, blank, change }: ControlProps)
             value={/^#[0-9a-f]{6}$/i.test(entry) ? entry : '#808080'}
             onChange={event => change(event.target.value)}
           />
-          <input {...common} {...read} className="input mono" placeholder="#0f766e" spellCheck={false} value={entry} onChange={event => change(event.target.value)} />
+          <input
+            {...common}
+            {...read}
+            className="input mono"
+            placeholder="#0f766e"
+            spellCheck={false}
+            value={entry}
+            onChange={event => change(event.target.value)}
+          />
         </span>
       );
     case 'secret_ref':
-      return <input {...common} {...read} className="input mono" placeholder="backend://path" autoComplete="off" spellCheck={false} value={entry} onChange={event => change(event.target.value)} />;
+      return (
+        <input
+          {...common}
+          {...read}
+          className="input mono"
+          placeholder="backend://path"
+          autoComplete="off"
+          spellCheck={false}
+          value={entry}
+          onChange={event => change(event.target.value)}
+        />
+      );
     case 'file':
-      return <input {...common} type="file" disabled={field.read_only} onChange={async event => change(await base64(event.target.files?.[0]))} />;
+      return (
+        <input {...common} type="file" disabled={field.read_only} onChange={async event => change(await base64(event.target.files?.[0]))} />
+      );
     default:
       return <input {...common} {...read} type="text" value={entry} onChange={event => change(event.target.value)} />;
   }

@@ -72,7 +72,8 @@ function read(field: Field, raw: string | boolean | readonly string[]): { value?
     default:
       if (field.min !== undefined && raw.length < field.min) return { fault: `Enter at least ${field.min} characters.` };
       if (field.max !== undefined && raw.length > field.max) return { fault: `Enter at most ${field.max} characters.` };
-      if (field.pattern && !new RegExp(`^(?:${field.pattern})$`, 'u').test(raw)) return { fault: 'This does not have the form that is asked for.' };
+      if (field.pattern && !new RegExp(`^(?:${field.pattern})$`, 'u').test(raw))
+        return { fault: 'This does not have the form that is asked for.' };
       return { value: raw };
   }
 }

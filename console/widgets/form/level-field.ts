@@ -16,5 +16,8 @@ export const levelField = (own: Level, label = 'Level'): Field => ({
   label,
   type: 'select',
   required: true,
-  options: LEVELS.filter(({ value }) => own === 'owner' || value !== 'owner').map(({ value, label: name, may }) => ({ value, label: `${name} – ${may}` })),
+  options: LEVELS.filter(({ value }) => own === 'owner' || value !== 'owner').map(({ value, label: name, may }) => ({
+    value,
+    label: `${name} – ${may}`,
+  })),
 });

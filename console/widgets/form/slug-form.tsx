@@ -35,7 +35,10 @@ export function SlugForm({ what, label, example, check, create }: SlugFormProps)
     }
     if (!isSlug(slug)) {
       question.cancel();
-      return setVerdict({ state: 'refused', text: 'Use 3 to 40 lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen.' });
+      return setVerdict({
+        state: 'refused',
+        text: 'Use 3 to 40 lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen.',
+      });
     }
     setVerdict({ state: 'checking' });
     question.ask(
@@ -67,7 +70,15 @@ export function SlugForm({ what, label, example, check, create }: SlugFormProps)
         <label className="label" htmlFor="name">
           {label}
         </label>
-        <input id="name" className="input" value={name} maxLength={120} autoComplete="off" autoFocus onChange={event => setName(event.target.value)} />
+        <input
+          id="name"
+          className="input"
+          value={name}
+          maxLength={120}
+          autoComplete="off"
+          autoFocus
+          onChange={event => setName(event.target.value)}
+        />
       </div>
       <div className="field">
         <label className="label" htmlFor="slug">

@@ -1,6 +1,16 @@
 import { useState } from 'react';
 
-export function Switch({ label, on, fixed = false, change }: { label: string; on: boolean /** Cannot be changed here. */; fixed?: boolean; change(on: boolean): Promise<void> }) {
+export function Switch({
+  label,
+  on,
+  fixed = false,
+  change,
+}: {
+  label: string;
+  on: boolean /** Cannot be changed here. */;
+  fixed?: boolean;
+  change(on: boolean): Promise<void>;
+}) {
   const [busy, setBusy] = useState(false);
   const press = async () => {
     setBusy(true);
@@ -8,7 +18,15 @@ export function Switch({ label, on, fixed = false, change }: { label: string; on
     setBusy(false);
   };
   return (
-    <button type="button" role="switch" className="switch-control" aria-checked={on} aria-label={label} disabled={busy || fixed} onClick={press}>
+    <button
+      type="button"
+      role="switch"
+      className="switch-control"
+      aria-checked={on}
+      aria-label={label}
+      disabled={busy || fixed}
+      onClick={press}
+    >
       <span aria-hidden="true" />
     </button>
   );

@@ -8,7 +8,9 @@ export function TabsSection({ section, title }: { section: Definition; title?: s
   const id = useId();
   const last = section.tabs.length - 1;
   const onKey = (event: React.KeyboardEvent<HTMLElement>) => {
-    const next = { ArrowRight: chosen === last ? 0 : chosen + 1, ArrowLeft: chosen === 0 ? last : chosen - 1, Home: 0, End: last }[event.key];
+    const next = { ArrowRight: chosen === last ? 0 : chosen + 1, ArrowLeft: chosen === 0 ? last : chosen - 1, Home: 0, End: last }[
+      event.key
+    ];
     if (next === undefined) return;
     event.preventDefault();
     setChosen(next);

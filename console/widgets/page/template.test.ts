@@ -9,7 +9,9 @@ test('a path takes encoded values, so data cannot choose another resource', () =
 });
 
 test('a body keeps the type of a value that stands alone', () => {
-  expect(fillBody({ n: '{row.n}', ok: '{row.deep.ok}', text: 'n={row.n}', gone: '{row.no}', list: ['{form.reason}'], one: 1 }, scope)).toEqual({ n: 3, ok: true, text: 'n=3', list: ['late'], one: 1 });
+  expect(
+    fillBody({ n: '{row.n}', ok: '{row.deep.ok}', text: 'n={row.n}', gone: '{row.no}', list: ['{form.reason}'], one: 1 }, scope),
+  ).toEqual({ n: 3, ok: true, text: 'n=3', list: ['late'], one: 1 });
   expect(fillText('{type}!', scope)).toBe('t!');
 });
 

@@ -16,7 +16,8 @@ function lookUp(path: string, { row, form, params }: TemplateScope): unknown {
   return params?.[path];
 }
 
-const asText = (value: unknown): string => (value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+const asText = (value: unknown): string =>
+  value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 /** Fills a URL path; every value is one encoded segment, so data can never change which resource is called. */
 export function fillPath(template: string, scope: TemplateScope): string {

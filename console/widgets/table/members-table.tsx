@@ -65,10 +65,20 @@ export function MembersTable({ org, orgName, items, access, changed }: MembersTa
                   <td className="act">
                     {may(member) && (
                       <div className="row tight">
-                        <button type="button" className="btn small" aria-label={`Change level of ${member.email}`} onClick={() => setAsked({ what: 'change', member })}>
+                        <button
+                          type="button"
+                          className="btn small"
+                          aria-label={`Change level of ${member.email}`}
+                          onClick={() => setAsked({ what: 'change', member })}
+                        >
                           Change level
                         </button>
-                        <button type="button" className="btn small" aria-label={`Remove ${member.email}`} onClick={() => setAsked({ what: 'remove', member })}>
+                        <button
+                          type="button"
+                          className="btn small"
+                          aria-label={`Remove ${member.email}`}
+                          onClick={() => setAsked({ what: 'remove', member })}
+                        >
                           Remove
                         </button>
                       </div>

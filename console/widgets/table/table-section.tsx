@@ -159,7 +159,10 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                           })}
                           {ends && (
                             <td className="act">
-                              <RowActions actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)} scope={{ row, params: host.params }}>
+                              <RowActions
+                                actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)}
+                                scope={{ row, params: host.params }}
+                              >
                                 {row_detail.length > 0 && <RowDetail row={row} fields={row_detail} />}
                               </RowActions>
                             </td>

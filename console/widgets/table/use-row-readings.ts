@@ -4,8 +4,15 @@ import { valueAt } from '../page/path.ts';
 const READINGS = 40;
 const ROWS = 200;
 
-/** What columns of each row said at the readings before, the oldest first, since somebody began to look. `paths` are those columns; of rows that are gone nothing is kept. */
-export function useRowReadings(rows: readonly unknown[], keyOf: (row: unknown) => string, paths: readonly string[]): (key: string, path: string) => readonly number[] {
+/**
+ * What columns of each row said at the readings before, the oldest first, since somebody began to look. `paths` are those columns; of rows
+ * that are gone nothing is kept.
+ */
+export function useRowReadings(
+  rows: readonly unknown[],
+  keyOf: (row: unknown) => string,
+  paths: readonly string[],
+): (key: string, path: string) => readonly number[] {
   const [readings, setReadings] = useState<ReadonlyMap<string, readonly number[]>>(new Map());
   // biome-ignore lint/correctness/useExhaustiveDependencies: a reading is one answer, and its rows are new with each
   useEffect(() => {

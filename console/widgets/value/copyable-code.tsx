@@ -18,7 +18,13 @@ export function CopyableCode({ text, label, href }: { text: string; label: strin
       ) : (
         <code>{text}</code>
       )}
-      <button type="button" className="btn quiet icon tiny" onClick={copy} aria-label={copied ? 'Copied' : `Copy ${label}`} title={copied ? 'Copied' : `Copy ${label}`}>
+      <button
+        type="button"
+        className="btn quiet icon tiny"
+        onClick={copy}
+        aria-label={copied ? 'Copied' : `Copy ${label}`}
+        title={copied ? 'Copied' : `Copy ${label}`}
+      >
         <Icon name={copied ? 'check' : 'copy'} />
       </button>
     </span>

@@ -14,7 +14,10 @@ export function DetailSection({ section, title }: { section: Definition; title?:
   const row = loaded.data;
   const actions = row === undefined ? [] : (section.actions ?? []).filter(({ when }) => holds(when, row));
   return (
-    <Card title={title && fillText(title, { row, params })} actions={actions.length > 0 && actions.map(action => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}>
+    <Card
+      title={title && fillText(title, { row, params })}
+      actions={actions.length > 0 && actions.map(action => <ActionButton key={action.id} action={action} scope={{ row, params }} />)}
+    >
       <LoadedView of={loaded}>{data => <DetailList of={data} fields={section.fields} />}</LoadedView>
     </Card>
   );

@@ -30,7 +30,16 @@ export function Value({ value, format, tones }: { value: unknown; format?: Forma
 
 /** Somebody else's document, such as a mail: a frame of its own origin in which nothing runs; a link opens elsewhere. */
 function ForeignDocument({ text }: { text: string }) {
-  return <iframe className="foreign" title="Document" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerPolicy="no-referrer" srcDoc={`<base target="_blank">${text}`} />;
+  return (
+    <iframe
+      className="foreign"
+      title="Document"
+      sandbox="allow-popups allow-popups-to-escape-sandbox"
+      referrerPolicy="no-referrer"
+      srcDoc={`<base target="_blank">${text}`}
+    />
+  );
 }
 
-export const isNumeric = (format: Format | undefined): boolean => format === 'number' || format === 'bytes' || format === 'percent' || format === 'duration_s';
+export const isNumeric = (format: Format | undefined): boolean =>
+  format === 'number' || format === 'bytes' || format === 'percent' || format === 'duration_s';

@@ -64,11 +64,17 @@ export const HOST_NEEDS = {
   captain: ['captain:admin'],
 } as const;
 /** What every service needs from others because the kernel in it does: closures, events, audit, registration, renewals. */
-export const KERNEL_NEEDS = { auth: ['auth:membership:read'], bus: ['bus:produce', 'bus:consume'], sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store', 'sys:environments:read'] } as const;
+export const KERNEL_NEEDS = {
+  auth: ['auth:membership:read'],
+  bus: ['bus:produce', 'bus:consume'],
+  sys: ['audit:write', 'sys:verticals:write', 'sys:policy:store', 'sys:environments:read'],
+} as const;
 
 /** Scopes that services give to a workload of the platform by `callers`: each gives what is its own, and nothing else. */
 const offeredTo = (workload: string, manifests: readonly Manifest[]): readonly string[] =>
-  manifests.flatMap(({ vertical, actions }) => Object.entries(actions).flatMap(([action, { callers }]) => (callers?.includes(workload) ? [actionKey(vertical, action)] : [])));
+  manifests.flatMap(({ vertical, actions }) =>
+    Object.entries(actions).flatMap(([action, { callers }]) => (callers?.includes(workload) ? [actionKey(vertical, action)] : [])),
+  );
 
 /** Scopes of every workload that the given manifests declare, canonical. */
 export function workloadGrants(manifests: readonly Manifest[]): Map<string, { vertical: string; scopes: ReadonlySet<string> }> {
@@ -80,9 +86,14 @@ export function workloadGrants(manifests: readonly Manifest[]): Map<string, { ve
       }),
     );
   const kernel = scopesOf(KERNEL_NEEDS);
-  const grants = new Map<string, { vertical: string; scopes: ReadonlySet<string> }>([[HOST_WORKLOAD, { vertical: 'platform', scopes: scopesOf(HOST_NEEDS) }]]);
+  const grants = new Map<string, { vertical: string; scopes: ReadonlySet<string> }>([
+    [HOST_WORKLOAD, { vertical: 'platform', scopes: scopesOf(HOST_NEEDS) }],
+  ]);
   for (const { id, vertical, uses, workloads } of manifests) {
-    grants.set(id, { vertical, scopes: new Set([...kernel, ...scopesOf(uses), ...(vertical === 'platform' ? offeredTo(id, manifests) : [])]) });
+    grants.set(id, {
+      vertical,
+      scopes: new Set([...kernel, ...scopesOf(uses), ...(vertical === 'platform' ? offeredTo(id, manifests) : [])]),
+    });
     for (const [name, needs] of Object.entries(workloads)) grants.set(`${id}-${name}`, { vertical, scopes: scopesOf(needs) });
   }
   return grants;

@@ -29,8 +29,17 @@ export const EXIT_CONFIG = 78;
 
 /** Settings the kernel itself reads (G-K-17). */
 export const KERNEL_CONFIG = Type.Object({
-  domain: Type.String({ env: 'PLATFORM_DOMAIN', default: 'localhost', pattern: '^[a-z0-9.-]{1,200}$', description: 'Base domain; services answer on {label}.ops.sys.{domain}' }),
-  environment: Type.Union([Type.Literal('development'), Type.Literal('production')], { env: 'PLATFORM_ENV', default: 'development', description: 'production refuses every development default' }),
+  domain: Type.String({
+    env: 'PLATFORM_DOMAIN',
+    default: 'localhost',
+    pattern: '^[a-z0-9.-]{1,200}$',
+    description: 'Base domain; services answer on {label}.ops.sys.{domain}',
+  }),
+  environment: Type.Union([Type.Literal('development'), Type.Literal('production')], {
+    env: 'PLATFORM_ENV',
+    default: 'development',
+    description: 'production refuses every development default',
+  }),
   ip: Type.String({
     env: 'PLATFORM_CAPTAIN_IP',
     default: LOOPBACK,
@@ -38,15 +47,28 @@ export const KERNEL_CONFIG = Type.Object({
     description: 'Address of this machine in the fleet; its services are reached there',
   }),
   databaseUrl: Type.Optional(Type.String({ env: 'PLATFORM_DB_URL', description: 'Postgres to use instead of the embedded one' })),
-  keyValueUrl: Type.Optional(Type.String({ env: 'PLATFORM_KV_URL', description: 'Redis-protocol store to use instead of the embedded one' })),
+  keyValueUrl: Type.Optional(
+    Type.String({ env: 'PLATFORM_KV_URL', description: 'Redis-protocol store to use instead of the embedded one' }),
+  ),
   dataDir: Type.Optional(
     Type.String({
       env: 'PLATFORM_DATA_DIR',
-      description: 'Where certificates, databases, keys and logs live; .data beside package.json when unset. A relative one is taken from where the command was given',
+      description:
+        'Where certificates, databases, keys and logs live; .data beside package.json when unset. A relative one is taken from where the command was given',
     }),
   ),
-  pluginDirs: Type.String({ env: 'PLATFORM_PLUGIN_DIRS', default: '', description: 'Folders of plugins or of parents of plugins, separated by colons; read at boot and watched' }),
-  edgePort: Type.Integer({ env: 'PLATFORM_PROXY_HTTPS_PORT', default: 8443, minimum: 0, maximum: 65535, description: 'Port of the ingress; 0 takes any free one' }),
+  pluginDirs: Type.String({
+    env: 'PLATFORM_PLUGIN_DIRS',
+    default: '',
+    description: 'Folders of plugins or of parents of plugins, separated by colons; read at boot and watched',
+  }),
+  edgePort: Type.Integer({
+    env: 'PLATFORM_PROXY_HTTPS_PORT',
+    default: 8443,
+    minimum: 0,
+    maximum: 65535,
+    description: 'Port of the ingress; 0 takes any free one',
+  }),
   logLevel: Type.Union(
     ['debug', 'info', 'warn', 'error'].map(level => Type.Literal(level)),
     { env: 'PLATFORM_LOG_LEVEL', default: 'info', description: 'Least severe level that is logged' },
@@ -56,7 +78,13 @@ export const KERNEL_CONFIG = Type.Object({
     default: 'strict',
     description: 'Key exchange between services: X25519MLKEM768 only, or classical groups too',
   }),
-  rootDays: Type.Integer({ env: 'PLATFORM_ACME_ROOT_DAYS', default: 3_650, minimum: 1, maximum: 36_500, description: 'Days the root certificates are valid, when they are made' }),
+  rootDays: Type.Integer({
+    env: 'PLATFORM_ACME_ROOT_DAYS',
+    default: 3_650,
+    minimum: 1,
+    maximum: 36_500,
+    description: 'Days the root certificates are valid, when they are made',
+  }),
   intermediateDays: Type.Integer({
     env: 'PLATFORM_ACME_INTERMEDIATE_DAYS',
     default: 1_825,
@@ -64,7 +92,12 @@ export const KERNEL_CONFIG = Type.Object({
     maximum: 36_500,
     description: 'Days the intermediate certificates are valid, when they are made',
   }),
-  services: Type.Optional(Type.String({ env: 'PLATFORM_SERVICES', description: 'Services to start at boot, by id, separated by commas; those of the distribution when unset' })),
+  services: Type.Optional(
+    Type.String({
+      env: 'PLATFORM_SERVICES',
+      description: 'Services to start at boot, by id, separated by commas; those of the distribution when unset',
+    }),
+  ),
   orphanS: Type.Integer({
     env: 'PLATFORM_CAPTAIN_ORPHAN_S',
     default: 900,
@@ -72,13 +105,19 @@ export const KERNEL_CONFIG = Type.Object({
     maximum: 86_400,
     description: 'Seconds that a service lives on when its supervisor is gone and no other one takes it over; 0 sets no end',
   }),
-  releasesDir: Type.Optional(Type.String({ env: 'PLATFORM_RELEASES_DIR', description: 'Folder of releases as `platform release` packs them; a service can be upgraded to each by its name' })),
+  releasesDir: Type.Optional(
+    Type.String({
+      env: 'PLATFORM_RELEASES_DIR',
+      description: 'Folder of releases as `platform release` packs them; a service can be upgraded to each by its name',
+    }),
+  ),
   backendConnections: Type.Integer({
     env: 'PLATFORM_BACKEND_CONNECTIONS',
     default: DEFAULT_LIMITS.connections,
     minimum: 1,
     maximum: 4_096,
-    description: 'Ordinary requests that one caller has under way at one instance of a service; what lasts over a second is counted among the streams',
+    description:
+      'Ordinary requests that one caller has under way at one instance of a service; what lasts over a second is counted among the streams',
   }),
   backendStreams: Type.Integer({
     env: 'PLATFORM_BACKEND_STREAMS',
@@ -122,7 +161,9 @@ export function readConfig(
     if (value === undefined) {
       if (required.has(name)) fault('is missing');
     } else if (!new Validator(setting).check(value)) {
-      fault(`${setting.secret ? 'its value' : JSON.stringify(value)} ${new Validator(setting).faults(value)[0]?.message ?? 'does not fit'}`);
+      fault(
+        `${setting.secret ? 'its value' : JSON.stringify(value)} ${new Validator(setting).faults(value)[0]?.message ?? 'does not fit'}`,
+      );
     } else config[name] = value;
     explained.push({
       name,
@@ -143,4 +184,5 @@ function fromText(text: string, setting: Setting): unknown {
 }
 
 /** Every fault on its own line, with the variable and what it is for. */
-export const formatFaults = (faults: readonly ConfigFault[]): string => faults.map(({ variable, purpose, fault }) => `${variable} ${fault}   (${purpose})`).join('\n');
+export const formatFaults = (faults: readonly ConfigFault[]): string =>
+  faults.map(({ variable, purpose, fault }) => `${variable} ${fault}   (${purpose})`).join('\n');

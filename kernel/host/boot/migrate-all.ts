@@ -24,10 +24,26 @@ export async function migrateAll(options: HostOptions): Promise<readonly string[
   for (const found of [...platform, ...others]) {
     const { id } = found.manifest;
     await stores.ensureService(id);
-    const base = { ...options, build: '', anchors, database: stores.database, keyValueUrl: stores.keyValueUrl, manifests: [], enrollment: {} };
+    const base = {
+      ...options,
+      build: '',
+      anchors,
+      database: stores.database,
+      keyValueUrl: stores.keyValueUrl,
+      manifests: [],
+      enrollment: {},
+    };
     // It signs its own certificate: nobody is asked where one is.
     const mint = mintFor({ bootstrap: base, authority, directory: undefined as unknown as Directory });
-    const workload = await Workload.open({ name: id, directory: `${options.dataDir}/keys`, anchors, pqMode: options.pqMode, hostnames: [], kinds: ['database'], mint });
+    const workload = await Workload.open({
+      name: id,
+      directory: `${options.dataDir}/keys`,
+      anchors,
+      pqMode: options.pqMode,
+      hostnames: [],
+      kinds: ['database'],
+      mint,
+    });
     const pool = new PostgresPool(poolOptions(base, id, workload));
     try {
       await migrateService(await importPlugin(found), id, pool);

@@ -14,6 +14,8 @@ test('F-29 a relative data directory is taken from where the command was given, 
   const code = `const { handOver } = await import(${JSON.stringify(toolchain)}); await handOver(process.execPath, ['-p', 'process.cwd() + " " + process.env.PLATFORM_DATA_DIR + " " + process.env.PLATFORM_PLUGIN_DIRS']);`;
   const environment = { ...process.env, PLATFORM_DATA_DIR: 'data', PLATFORM_PLUGIN_DIRS: 'one:/two' };
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd: there, encoding: 'utf8', env: environment });
-  expect(stdout.trim()).toBe(`${fileURLToPath(new URL('../../../', import.meta.url)).slice(0, -1)} ${join(there, 'data')} ${join(there, 'one')}:/two`);
+  expect(stdout.trim()).toBe(
+    `${fileURLToPath(new URL('../../../', import.meta.url)).slice(0, -1)} ${join(there, 'data')} ${join(there, 'one')}:/two`,
+  );
   rmSync(there, { recursive: true });
 });

@@ -9,7 +9,11 @@ import { shippedServices } from '../plugin/plugin-intake.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Host options from the environment and the command line. Throws `ConfigError` naming every wrong variable. */
-export function hostOptions(args: readonly string[], given: Readonly<Record<string, string | undefined>>, progress: (text: string) => void): HostOptions {
+export function hostOptions(
+  args: readonly string[],
+  given: Readonly<Record<string, string | undefined>>,
+  progress: (text: string) => void,
+): HostOptions {
   const distribution = readDistribution(args);
   // What a distribution ships with is a default: the operator's own setting wins.
   const environment = { ...distribution.settings, ...given };
@@ -17,7 +21,8 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
   if (faults.length > 0) throw new ConfigError(formatFaults(faults));
   const read = <T>(name: string) => config[name] as T;
   const invited = args.includes('--join') ? readInvitation(args[args.indexOf('--join') + 1] ?? '') : undefined;
-  if (invited && invited.ip !== read<string>('ip')) throw new ConfigError(`the invitation is for the machine at ${invited.ip}, and PLATFORM_CAPTAIN_IP says ${read<string>('ip')}`);
+  if (invited && invited.ip !== read<string>('ip'))
+    throw new ConfigError(`the invitation is for the machine at ${invited.ip}, and PLATFORM_CAPTAIN_IP says ${read<string>('ip')}`);
   const prefer = args[args.indexOf('--prefer-kv') + 1];
   return {
     domain: invited?.domain ?? read('domain'),
@@ -34,7 +39,12 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
     validity: { rootDays: read('rootDays'), intermediateDays: read('intermediateDays') },
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
-    backends: { connections: read('backendConnections'), streams: read('backendStreams'), streamsPerAddress: read('backendStreamsPerAddress'), waitMs: read('backendWaitMs') },
+    backends: {
+      connections: read('backendConnections'),
+      streams: read('backendStreams'),
+      streamsPerAddress: read('backendStreamsPerAddress'),
+      waitMs: read('backendWaitMs'),
+    },
     pluginDirs: read<string>('pluginDirs').split(':').filter(Boolean),
     services: asked(read<string | undefined>('services'), invited?.services ?? distribution.services, progress),
     split: args.includes('--split') || distribution.process_per_service,
@@ -47,7 +57,10 @@ export function hostOptions(args: readonly string[], given: Readonly<Record<stri
   };
 }
 
-/** What is started at boot: the distribution's services, or those that the operator names. A name that nobody knows is passed over (G-CAP-02). */
+/**
+ * What is started at boot: the distribution's services, or those that the operator names. A name that nobody knows is passed over
+ * (G-CAP-02).
+ */
 function asked(named: string | undefined, shipped: readonly string[], progress: (text: string) => void): readonly string[] {
   if (named === undefined) return shipped;
   const known = new Set(shippedServices().map(({ service_type }) => service_type));
@@ -55,7 +68,8 @@ function asked(named: string | undefined, shipped: readonly string[], progress: 
     .split(',')
     .map(name => name.trim())
     .filter(Boolean);
-  for (const name of names.filter(each => !known.has(each))) progress(`! PLATFORM_SERVICES names ${name}, which is no service of the platform; it is passed over`);
+  for (const name of names.filter(each => !known.has(each)))
+    progress(`! PLATFORM_SERVICES names ${name}, which is no service of the platform; it is passed over`);
   return names.filter(name => known.has(name));
 }
 

@@ -6,7 +6,14 @@ import type { Bootstrap } from './bootstrap.ts';
 /** How a service logs in: with its own certificate, renewed ones included; on a managed server by one login and `SET ROLE` (day-one 3). */
 export function poolOptions({ database, anchors }: Bootstrap, service: string, workload: Workload): PostgresPoolOptions {
   const base = { host: database.host, port: database.port, database: database.database, schema: schemaOf(service), max: 6 };
-  if (database.login) return { ...base, user: database.login.user, password: database.login.password, role: roleOf(service), ...(database.login.tls ? { ssl: 'verify-full' as const } : {}) };
+  if (database.login)
+    return {
+      ...base,
+      user: database.login.user,
+      password: database.login.password,
+      role: roleOf(service),
+      ...(database.login.tls ? { ssl: 'verify-full' as const } : {}),
+    };
   return {
     ...base,
     user: roleOf(service),

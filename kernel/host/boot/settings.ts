@@ -9,7 +9,11 @@ export interface ServiceSettings {
 }
 
 /** Reads both; every fault is reported at once. */
-export function readSettings(manifest: Manifest, environment: Readonly<Record<string, string | undefined>>, production: boolean): ServiceSettings & { readonly faults: readonly ConfigFault[] } {
+export function readSettings(
+  manifest: Manifest,
+  environment: Readonly<Record<string, string | undefined>>,
+  production: boolean,
+): ServiceSettings & { readonly faults: readonly ConfigFault[] } {
   const { config, faults } = readConfig(manifest.config, environment);
   const { keys, faults: absent } = readKeySettings(manifest, environment, production);
   return { config, keys, faults: [...faults, ...absent] };

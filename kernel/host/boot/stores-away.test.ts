@@ -24,7 +24,12 @@ afterAll(async () => {
 
 const statusOf = async (path: string) => {
   const { status, headers, json } = await host.fetch(path, path === '/v1/whoami' ? { persona: ada } : {});
-  return { status, code: json['code'], retry: headers['retry-after'], checks: json['checks'] as Record<string, { ok: boolean }> | undefined };
+  return {
+    status,
+    code: json['code'],
+    retry: headers['retry-after'],
+    checks: json['checks'] as Record<string, { ok: boolean }> | undefined,
+  };
 };
 const comesBack = (path: string) => eventually(async () => (await statusOf(path)).status).toBe(200);
 
@@ -45,11 +50,20 @@ test('without the key-value store it is the same: nobody is let in unchecked, an
 
 test('without the database the service is not ready and its requests are 503 with Retry-After; it comes back by itself', async () => {
   expect((await statusOf('/v1/stored')).status).toBe(200);
-  const leaf = await stores.authority.classical.issue({ commonName: 'postgres.platform.internal', names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'], usages: ['server'], days: 1 });
+  const leaf = await stores.authority.classical.issue({
+    commonName: 'postgres.platform.internal',
+    names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'],
+    usages: ['server'],
+    days: 1,
+  });
   const tls = { ca: stores.authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string };
   const running = await startEmbeddedPostgres({ dataDir: stores.dataDir, tls });
   await running.stop();
-  expect(await statusOf('/v1/readiness')).toMatchObject({ status: 503, retry: '2', checks: { database: { ok: false }, key_value: { ok: true } } });
+  expect(await statusOf('/v1/readiness')).toMatchObject({
+    status: 503,
+    retry: '2',
+    checks: { database: { ok: false }, key_value: { ok: true } },
+  });
   expect(await statusOf('/v1/stored')).toMatchObject({ status: 503, code: 'not_ready', retry: expect.stringMatching(/^\d+$/) });
   expect((await statusOf('/v1/greet')).status).toBe(200);
   expect((await statusOf('/v1/health')).status).toBe(200);

@@ -24,7 +24,10 @@ export interface Stores {
 const SERVER_NAME = 'postgres.platform.internal';
 const SERVER_DAYS = 365;
 
-/** Opens both stores; a database that dies is started again unless `guarded` is false. `authority` signs the database server's leaf, of the classical hierarchy (day-one 3). */
+/**
+ * Opens both stores; a database that dies is started again unless `guarded` is false. `authority` signs the database server's leaf, of the
+ * classical hierarchy (day-one 3).
+ */
 export async function openStores(
   owned: DisposalStack,
   options: {
@@ -39,7 +42,10 @@ export async function openStores(
 ): Promise<Stores> {
   const { dataDir, progress } = options;
   // Both to their end, even when one fails: what came up must be owned before anybody takes it down.
-  const [database, keyValue] = await Promise.allSettled([openPostgres(owned, options), openKeyValue(owned, { ...options, dataDir, progress })]);
+  const [database, keyValue] = await Promise.allSettled([
+    openPostgres(owned, options),
+    openKeyValue(owned, { ...options, dataDir, progress }),
+  ]);
   if (database.status === 'rejected') throw database.reason;
   if (keyValue.status === 'rejected') throw keyValue.reason;
   const [postgresParts, keyValueUrl] = [database.value, keyValue.value];
@@ -55,7 +61,13 @@ export async function openStores(
 
 async function openPostgres(
   owned: DisposalStack,
-  { dataDir, authority, databaseUrl, guarded = true, progress }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; guarded?: boolean; progress: (text: string) => void },
+  {
+    dataDir,
+    authority,
+    databaseUrl,
+    guarded = true,
+    progress,
+  }: { dataDir: string; authority: Authority; databaseUrl: string | undefined; guarded?: boolean; progress: (text: string) => void },
 ): Promise<{ address: DatabaseAddress; admin: () => postgres.Sql }> {
   if (databaseUrl) {
     const url = new URL(databaseUrl);
@@ -72,9 +84,19 @@ async function openPostgres(
       },
     };
   }
-  const leaf = await authority.classical.issue({ commonName: SERVER_NAME, names: [`dns:${SERVER_NAME}`, 'ip:127.0.0.1'], usages: ['server'], days: SERVER_DAYS });
+  const leaf = await authority.classical.issue({
+    commonName: SERVER_NAME,
+    names: [`dns:${SERVER_NAME}`, 'ip:127.0.0.1'],
+    usages: ['server'],
+    days: SERVER_DAYS,
+  });
   authority.note(leaf);
-  const start = () => startEmbeddedPostgres({ dataDir, tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string }, progress });
+  const start = () =>
+    startEmbeddedPostgres({
+      dataDir,
+      tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string },
+      progress,
+    });
   const server = await start();
   const { host, port, database } = server;
   const address = { host, port, database };
@@ -88,7 +110,12 @@ async function openPostgres(
 
 async function openKeyValue(
   owned: DisposalStack,
-  { keyValueUrl, dataDir, preferKeyValue, progress }: { keyValueUrl: string | undefined; dataDir: string; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void },
+  {
+    keyValueUrl,
+    dataDir,
+    preferKeyValue,
+    progress,
+  }: { keyValueUrl: string | undefined; dataDir: string; preferKeyValue?: 'wasm' | 'path'; progress: (text: string) => void },
 ): Promise<string> {
   if (keyValueUrl) return keyValueUrl;
   const server = await startEmbeddedValkey({ dataDir, progress, ...(preferKeyValue ? { prefer: preferKeyValue } : {}) });

@@ -61,13 +61,19 @@ export const PARTS = {
 export function wire(parts: WiringParts): DependencyContainer {
   const { bootstrap, clock, log, kv } = parts;
   const container = root.createChildContainer();
-  const single = <T>(key: InjectionToken<T>, make: (from: DependencyContainer) => T) => container.register(key, { useFactory: instanceCachingFactory(() => make(container)) });
+  const single = <T>(key: InjectionToken<T>, make: (from: DependencyContainer) => T) =>
+    container.register(key, { useFactory: instanceCachingFactory(() => make(container)) });
 
   single(PARTS.directory, () => new Directory(directoryStore(kv), log));
   single(PARTS.revoked, () => new RevokedCertificates({ kv, log, now: () => clock.now() }));
   single(
     PARTS.pools,
-    from => new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends, revoked: from.resolve(PARTS.revoked) }),
+    from =>
+      new BackendPools(from.resolve(PARTS.directory), service => platformHost(service, bootstrap.domain), {
+        log,
+        limits: bootstrap.backends,
+        revoked: from.resolve(PARTS.revoked),
+      }),
   );
   single(PARTS.caller, from => {
     const caller = new ServiceCaller(from.resolve(PARTS.pools));
@@ -89,7 +95,10 @@ export function wire(parts: WiringParts): DependencyContainer {
     const ask = environmentState(from.resolve(PARTS.caller), firstOf(parts.workloads));
     return new EnvironmentStates({ read: async key => (await kv.current([key]))[0] ?? null, ask });
   });
-  single(PARTS.keys, from => new KeySet(parts.jwks ?? (() => from.resolve(PARTS.identity).jwks(from.resolve(PARTS.pools))), () => clock.now().getTime()));
+  single(
+    PARTS.keys,
+    from => new KeySet(parts.jwks ?? (() => from.resolve(PARTS.identity).jwks(from.resolve(PARTS.pools))), () => clock.now().getTime()),
+  );
   const now = () => clock.now().getTime();
   const originOf = (host: string) => publicOrigin(host, bootstrap.edgePort);
   single(PARTS.tokens, () => {
@@ -108,7 +117,14 @@ export function wire(parts: WiringParts): DependencyContainer {
       now,
     });
   });
-  single(PARTS.relay, from => new Relay({ log, deliver: deliverTo(deliveryTargets(from.resolve(PARTS.caller), service => parts.workloads.get(service) as Workload)) }));
+  single(
+    PARTS.relay,
+    from =>
+      new Relay({
+        log,
+        deliver: deliverTo(deliveryTargets(from.resolve(PARTS.caller), service => parts.workloads.get(service) as Workload)),
+      }),
+  );
   return container;
 }
 

@@ -15,13 +15,21 @@ export type KeySettings = Readonly<Record<string, KeySetting>>;
 type KeyOwner = Pick<Manifest, 'id' | 'vertical' | 'keys'>;
 
 /** The names of a key's settings, documented or made from its own. */
-export function keyVariables({ id, vertical }: KeyOwner, name: string, { use, documented, previous }: KeyDecl): { variable: string; previous: string | undefined } {
+export function keyVariables(
+  { id, vertical }: KeyOwner,
+  name: string,
+  { use, documented, previous }: KeyDecl,
+): { variable: string; previous: string | undefined } {
   const variable = documented ?? [vertical === 'platform' ? 'platform' : vertical, id, name, 'key_ref'].join('_').toUpperCase();
   return { variable, previous: use === 'seal' ? (previous ?? `${variable}_PREVIOUS`) : undefined };
 }
 
 /** Reads the settings of a service's keys. In production an absent one is a fault. */
-export function readKeySettings(owner: KeyOwner, environment: Readonly<Record<string, string | undefined>>, production: boolean): { keys: KeySettings; faults: ConfigFault[] } {
+export function readKeySettings(
+  owner: KeyOwner,
+  environment: Readonly<Record<string, string | undefined>>,
+  production: boolean,
+): { keys: KeySettings; faults: ConfigFault[] } {
   const faults: ConfigFault[] = [];
   const entries = Object.entries(owner.keys).map(([name, declared]) => {
     const { variable, previous } = keyVariables(owner, name, declared);
@@ -37,6 +45,14 @@ export function explainKeys(owner: KeyOwner): { variable: string; description: s
   return Object.entries(owner.keys).flatMap(([name, declared]) => {
     const { variable, previous } = keyVariables(owner, name, declared);
     const own = { variable, description: declared.description };
-    return previous === undefined ? [own] : [own, { variable: previous, description: `Keys that came before ${variable}, separated by commas: they open what they sealed, and seal nothing` }];
+    return previous === undefined
+      ? [own]
+      : [
+          own,
+          {
+            variable: previous,
+            description: `Keys that came before ${variable}, separated by commas: they open what they sealed, and seal nothing`,
+          },
+        ];
   });
 }

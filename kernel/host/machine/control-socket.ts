@@ -47,23 +47,41 @@ export class ControlSocket implements AsyncDisposable {
   }
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse, handle: (request: ControlRequest) => Promise<ControlAnswer>): Promise<void> {
+async function answer(
+  req: IncomingMessage,
+  res: ServerResponse,
+  handle: (request: ControlRequest) => Promise<ControlAnswer>,
+): Promise<void> {
   const gone = new AbortController();
   res.once('close', () => gone.abort());
   // Unknown is nobody: whoever handles it denies.
   const uid = await peerUid(req.socket).catch(() => undefined);
   const url = new URL(req.url ?? '/', 'http://socket');
   const body = await bodyOf(req);
-  const given = await handle({ method: req.method ?? 'GET', path: url.pathname, query: Object.fromEntries(url.searchParams), body, uid, ownUid: process.getuid?.() ?? -1, signal: gone.signal });
+  const given = await handle({
+    method: req.method ?? 'GET',
+    path: url.pathname,
+    query: Object.fromEntries(url.searchParams),
+    body,
+    uid,
+    ownUid: process.getuid?.() ?? -1,
+    signal: gone.signal,
+  });
   if (!given.items) {
     const text = given.body === undefined ? '' : JSON.stringify(given.body);
-    res.writeHead(given.status, { 'content-type': given.status >= 400 ? 'application/problem+json' : 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+    res
+      .writeHead(given.status, {
+        'content-type': given.status >= 400 ? 'application/problem+json' : 'application/json',
+        'content-length': Buffer.byteLength(text),
+      })
+      .end(text);
     return;
   }
   res.writeHead(given.status, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
   const beat = setInterval(() => res.write(': still here\n\n'), HEARTBEAT_MS);
   try {
-    for await (const { event, data } of given.items) res.write(`${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`);
+    for await (const { event, data } of given.items)
+      res.write(`${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`);
   } finally {
     clearInterval(beat);
     res.end();
@@ -96,5 +114,7 @@ function fail(res: ServerResponse, error: unknown, log: Logger): void {
     status,
     code: status >= 500 ? 'internal' : 'malformed',
   });
-  res.writeHead(status, { 'content-type': 'application/problem+json', 'content-length': Buffer.byteLength(text), connection: 'close' }).end(text);
+  res
+    .writeHead(status, { 'content-type': 'application/problem+json', 'content-length': Buffer.byteLength(text), connection: 'close' })
+    .end(text);
 }

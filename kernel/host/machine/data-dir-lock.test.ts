@@ -50,7 +50,11 @@ describe('the lock of a data directory', () => {
       const contenders = await Promise.all(Array.from({ length: 8 }, () => Contender.there(dataDir)));
       for (const { process } of contenders) process.stdin.write('go\n');
       const said = await Promise.all(contenders.map(contender => contender.says()));
-      expect([round, said.filter(line => line === 'held').length, said.filter(line => line.startsWith('refused Another platform')).length]).toEqual([round, 1, 7]);
+      expect([
+        round,
+        said.filter(line => line === 'held').length,
+        said.filter(line => line.startsWith('refused Another platform')).length,
+      ]).toEqual([round, 1, 7]);
       const holder = contenders[said.indexOf('held')] as Contender;
       expect(isRunning(dataDir)).toBe(true);
       // Killed, it leaves its record behind, for the next round to take over.
@@ -96,8 +100,14 @@ describe('the lock of a data directory', () => {
   test('F-15 a second host on the same data directory is refused, and makes nothing there', () => {
     const dataDir = join(root, 'second');
     using _ = lockDataDir(dataDir);
-    const second = spawnSync(process.execPath, [...FLAGS, MAIN, 'run'], { encoding: 'utf8', env: { PATH: process.env['PATH'], PLATFORM_DATA_DIR: dataDir, PLATFORM_PROXY_HTTPS_PORT: '0' } });
-    expect([second.status, second.stderr]).toEqual([1, expect.stringContaining(`Another platform (process ${process.pid}) runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`)]);
+    const second = spawnSync(process.execPath, [...FLAGS, MAIN, 'run'], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], PLATFORM_DATA_DIR: dataDir, PLATFORM_PROXY_HTTPS_PORT: '0' },
+    });
+    expect([second.status, second.stderr]).toEqual([
+      1,
+      expect.stringContaining(`Another platform (process ${process.pid}) runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`),
+    ]);
     expect(readdirSync(dataDir)).toEqual(['run']);
   });
 });

@@ -6,8 +6,10 @@ import { isAlive, readRecord, recordOf, writeRecord } from '../../storage/proces
 const recordIn = (dataDir: string) => join(dataDir, 'run', 'host.json');
 
 /**
- * One host per data directory: a second one would adopt the first one's databases. The lock is the operating system's, taken through SQLite,
- * which is the way Node has to it: it is given to one process and gone with it, so nothing stale is ever judged. The record beside it only tells
+ * One host per data directory: a second one would adopt the first one's databases. The lock is the operating system's, taken through
+ * SQLite,
+ * which is the way Node has to it: it is given to one process and gone with it, so nothing stale is ever judged. The record beside it only
+ * tells
  * who. Held as long as the answer is kept.
  */
 export function lockDataDir(dataDir: string): Disposable {
@@ -21,7 +23,9 @@ export function lockDataDir(dataDir: string): Disposable {
     file.close();
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
     const holder = readRecord(recordIn(dataDir));
-    throw new Error(`Another platform${holder && isAlive(holder) ? ` (process ${holder.pid})` : ''} runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`);
+    throw new Error(
+      `Another platform${holder && isAlive(holder) ? ` (process ${holder.pid})` : ''} runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`,
+    );
   } finally {
     process.umask(umask);
   }
@@ -52,7 +56,8 @@ function touch(path: string): void {
 }
 
 /**
- * Whether a host says that it lives, to a process that may look at nothing but this one file: it is touched every two seconds. `undefined` where
+ * Whether a host says that it lives, to a process that may look at nothing but this one file: it is touched every two seconds. `undefined`
+ * where
  * the folder is gone.
  */
 export function hostBeats(dataDir: string): boolean | undefined {

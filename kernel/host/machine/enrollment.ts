@@ -14,7 +14,10 @@ const LIFETIME_S = 120;
 const ATTEMPTS = 40;
 const MAX_ANSWER = 262_144;
 
-/** Makes the enrollment secret of one workload and publishes its hash for the certificate authority: bound to that name and machine, 120 s (H-03). */
+/**
+ * Makes the enrollment secret of one workload and publishes its hash for the certificate authority: bound to that name and machine, 120 s
+ * (H-03).
+ */
 export async function enrollmentOf(kv: KeyValue, workload: string, ip: string): Promise<string> {
   const secret = randomBytes(32).toString('base64url');
   const record = { sha256: createHash('sha256').update(secret).digest('hex'), workload, ip, generated_at: new Date().toISOString() };
@@ -33,25 +36,45 @@ export async function publishEnrollment(
   kv: KeyValue,
   { ip, services, secret, lifetimeS = LIFETIME_S }: { ip: string; services: readonly string[]; secret: Uint8Array; lifetimeS?: number },
 ): Promise<void> {
-  const record = { sha256: createHash('sha256').update(Buffer.from(secret).toString('base64url')).digest('hex'), services, ip, generated_at: new Date().toISOString() };
+  const record = {
+    sha256: createHash('sha256').update(Buffer.from(secret).toString('base64url')).digest('hex'),
+    services,
+    ip,
+    generated_at: new Date().toISOString(),
+  };
   await kv.call('SET', `captain:enrollment:${ip}`, JSON.stringify(record), 'EX', lifetimeS);
 }
 
 /**
- * Asks the certificate authority for one certificate: the first client certificate with the enrollment secret over server-authenticated TLS, everything
+ * Asks the certificate authority for one certificate: the first client certificate with the enrollment secret over server-authenticated
+ * TLS, everything
  * else with that one (CA-043). Waits for the authority to come up, bounded.
  */
-export async function enroll({ bootstrap, directory, request }: { bootstrap: Bootstrap; directory: Directory; request: Parameters<Mint>[0] }): Promise<string> {
+export async function enroll({
+  bootstrap,
+  directory,
+  request,
+}: {
+  bootstrap: Bootstrap;
+  directory: Directory;
+  request: Parameters<Mint>[0];
+}): Promise<string> {
   const { kind, workload, hostnames, csr } = request;
   const own = ownCredential(bootstrap.dataDir, workload);
   const secret = bootstrap.enrollment[workload];
-  const [path, body] = kind === 'listener' ? ['/v1/certificates/fetch', { domain: hostnames[0], domains: hostnames, csr }] : ['/v1/client-cert', { service_name: workload, csr }];
+  const [path, body] =
+    kind === 'listener'
+      ? ['/v1/certificates/fetch', { domain: hostnames[0], domains: hostnames, csr }]
+      : ['/v1/client-cert', { service_name: workload, csr }];
   let last: unknown;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const address = await directory.pick('acme').catch(() => undefined);
     if (address) {
       try {
-        const { status, text } = await post(bootstrap, address, path as string, body as object, { ...(own ?? {}), ...(secret && kind === 'client' ? { secret } : {}) });
+        const { status, text } = await post(bootstrap, address, path as string, body as object, {
+          ...(own ?? {}),
+          ...(secret && kind === 'client' ? { secret } : {}),
+        });
         const answer = JSON.parse(text || '{}') as { pem?: string; chain_pem?: string; code?: string; detail?: string };
         if (status === 200 || status === 201) return (answer.chain_pem ?? answer.pem) as string;
         last = new Error(`the certificate authority refused ${workload}: ${status} ${answer.code ?? ''} ${answer.detail ?? ''}`);

@@ -12,7 +12,9 @@ import { type Bootstrap, HOST_WORKLOAD, platformHost, workloadGrants } from '../
 import { directoryStore, keyValuePort } from '../service/key-value-port.ts';
 import { mintFor } from './mint.ts';
 
-/** The host as a caller of services: it says who the verticals it starts are, because they must not say so themselves (day-one, Plugins). */
+/**
+ * The host as a caller of services: it says who the verticals it starts are, because they must not say so themselves (day-one, Plugins).
+ */
 export class HostWorkload implements AsyncDisposable {
   readonly log: Logger;
   readonly kv: KeyValue;
@@ -28,14 +30,32 @@ export class HostWorkload implements AsyncDisposable {
     this.#owned = parts.owned;
   }
 
-  static async open({ bootstrap, authority, log: telemetry }: { bootstrap: Bootstrap; authority: Authority | undefined; log: Telemetry | undefined }): Promise<HostWorkload> {
+  static async open({
+    bootstrap,
+    authority,
+    log: telemetry,
+  }: {
+    bootstrap: Bootstrap;
+    authority: Authority | undefined;
+    log: Telemetry | undefined;
+  }): Promise<HostWorkload> {
     const owned = new DisposalStack();
-    const opened = telemetry ?? openLog({ level: bootstrap.logLevel, directory: `${bootstrap.dataDir}/logs`, build: bootstrap.build, pretty: false, process: 'host' });
+    const opened =
+      telemetry ??
+      openLog({
+        level: bootstrap.logLevel,
+        directory: `${bootstrap.dataDir}/logs`,
+        build: bootstrap.build,
+        pretty: false,
+        process: 'host',
+      });
     const log = opened.logger('host');
     const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
     const kv = owned.own(await keyValuePort(store));
     const directory = owned.own(new Directory(directoryStore(kv), log));
-    const pools = owned.own(new BackendPools(directory, service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends }));
+    const pools = owned.own(
+      new BackendPools(directory, service => platformHost(service, bootstrap.domain), { log, limits: bootstrap.backends }),
+    );
     const workload = await Workload.open({
       name: HOST_WORKLOAD,
       directory: `${bootstrap.dataDir}/keys`,
@@ -70,7 +90,9 @@ export class HostWorkload implements AsyncDisposable {
         { service: 'bus', name: 'keepEventContract', route: { method: 'PUT', path: '/v1/event-contracts/{service}' }, problems: {} },
         { params: { service: id }, body: { service: id, vertical, version, events: schemas } },
       )
-      .catch(error => this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'));
+      .catch(error =>
+        this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'),
+      );
   }
 
   /** What a look at a service is sent with. */

@@ -2,7 +2,10 @@ import type { Manifest } from '../../base/manifest.ts';
 import type { Instance } from '../../routing/directory.ts';
 import { type Bootstrap, LOOPBACK } from '../boot/bootstrap.ts';
 
-/** A service of this process as the instance registry shows it (G-CAP-01). One that is supervised has no work before somebody has seen it healthy. */
+/**
+ * A service of this process as the instance registry shows it (G-CAP-01). One that is supervised has no work before somebody has seen it
+ * healthy.
+ */
 export function instanceRow(
   manifest: Manifest,
   { ip = LOOPBACK, port, build, supervised = false }: Pick<Bootstrap, 'ip' | 'build' | 'supervised'> & { readonly port: number },

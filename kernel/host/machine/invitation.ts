@@ -9,7 +9,8 @@ import { publishEnrollment } from './enrollment.ts';
 const LIFETIME_S = 900;
 
 /**
- * What another machine must know to join: where the stores are, whom to trust, and a secret that the certificate authority takes from its address
+ * What another machine must know to join: where the stores are, whom to trust, and a secret that the certificate authority takes from its
+ * address
  * and for its services alone (H-03). A secret as a whole.
  */
 export interface Invitation {
@@ -29,7 +30,11 @@ export interface Invitation {
 }
 
 /** Invites the machine at an address, and has the certificate authority know of it. */
-export async function invite(kv: KeyValue, base: Bootstrap, { ip, services }: { ip: string; services: readonly string[] }): Promise<Invitation> {
+export async function invite(
+  kv: KeyValue,
+  base: Bootstrap,
+  { ip, services }: { ip: string; services: readonly string[] },
+): Promise<Invitation> {
   const secret = randomBytes(32);
   const fleet = base.manifests.map(({ id }) => id);
   await publishEnrollment(kv, { ip, services: [HOST_WORKLOAD, ...fleet], secret, lifetimeS: LIFETIME_S });

@@ -69,7 +69,8 @@ export class MachineLoad {
     const [quota, period] = (read('cpu.max') ?? '').split(' ').map(Number);
     const cores = quota && period ? quota / period : cpus().length;
     const at = this.#now();
-    if (this.#lastContainer && at > this.#lastContainer.at) this.#share = (usage_us - this.#lastContainer.usage_us) / 1_000 / (at - this.#lastContainer.at) / cores;
+    if (this.#lastContainer && at > this.#lastContainer.at)
+      this.#share = (usage_us - this.#lastContainer.usage_us) / 1_000 / (at - this.#lastContainer.at) / cores;
     this.#lastContainer = { at, usage_us };
     return figures(this.#share, Number(used), limit > 0 && limit < totalmem() ? limit : totalmem());
   }

@@ -22,7 +22,8 @@ export class Releases {
 
   /** Where the code of a release lies; a vertical's folder is found in it by its name. Throws where there is none. */
   codeOf(release: string, directory: string): { main: string; directory: string } {
-    if (!this.names().includes(release)) throw new Error(`there is no release '${release}'; known are ${this.names().join(', ') || '(none)'}`);
+    if (!this.names().includes(release))
+      throw new Error(`there is no release '${release}'; known are ${this.names().join(', ') || '(none)'}`);
     const home = join(this.#directory as string, release);
     const inside = relative(ROOT, directory);
     const candidates = [join(home, inside.startsWith('..') ? join('verticals', basename(directory)) : inside)];

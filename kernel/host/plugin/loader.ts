@@ -36,7 +36,8 @@ export function shareHostPackages(): void {
 }
 
 /**
- * Plugin folders under the given ones: each is a plugin, or a parent of plugins. Folders without a platform entry are passed over; one whose
+ * Plugin folders under the given ones: each is a plugin, or a parent of plugins. Folders without a platform entry are passed over; one
+ * whose
  * package.json cannot be read may be a plugin, and {@link readPlugin} says what is wrong with it.
  */
 export function findPlugins(directories: readonly string[]): string[] {
@@ -89,7 +90,8 @@ export async function importPlugin(found: FoundPlugin): Promise<AnyPlugin> {
   const undeclared = Object.values(plugin.uses as Record<string, AnyContract>)
     .map(({ base }) => base.id)
     .filter(id => ![found.manifest.uses, ...Object.values(found.manifest.workloads)].some(needs => id in needs));
-  if (undeclared.length > 0) throw new Error(`E022 ${found.manifest.id}: calls ${undeclared.join(', ')} without naming it in the contract's \`uses\``);
+  if (undeclared.length > 0)
+    throw new Error(`E022 ${found.manifest.id}: calls ${undeclared.join(', ')} without naming it in the contract's \`uses\``);
   return plugin;
 }
 

@@ -28,8 +28,14 @@ export function pluginCommands(): FoundCommand[] {
   return readdirSync(PLUGINS).flatMap(folder => {
     const path = join(PLUGINS, folder, 'package.json');
     if (!existsSync(path)) return [];
-    const { platform } = JSON.parse(readFileSync(path, 'utf8')) as { platform?: { commands?: Record<string, { module: string; summary: string }> } };
-    return Object.entries(platform?.commands ?? {}).map(([name, { module, summary }]) => ({ name, summary, module: join(PLUGINS, folder, module) }));
+    const { platform } = JSON.parse(readFileSync(path, 'utf8')) as {
+      platform?: { commands?: Record<string, { module: string; summary: string }> };
+    };
+    return Object.entries(platform?.commands ?? {}).map(([name, { module, summary }]) => ({
+      name,
+      summary,
+      module: join(PLUGINS, folder, module),
+    }));
   });
 }
 
@@ -55,7 +61,8 @@ export async function runPluginCommand({ module }: FoundCommand, args: readonly 
   let host: Promise<HostWorkload> | undefined;
   const rewrites = process.stderr.isTTY;
   const operator: Operator = {
-    call: async <T>(service: string, method: 'GET' | 'POST', path: string, input = {}) => (await (await (host ??= openHost(options, owned))).call(service, method, path, input)) as T,
+    call: async <T>(service: string, method: 'GET' | 'POST', path: string, input = {}) =>
+      (await (await (host ??= openHost(options, owned))).call(service, method, path, input)) as T,
     control: <T>(method: 'GET' | 'POST', path: string, body?: unknown) => askSocket<T>(controlSocketPath(options), method, path, body),
     print: line => void say(rewrites ? `\x1b[2K\r${line}` : line),
     progress: text => void process.stderr.write(rewrites ? `\x1b[2K\r${text}` : `${text}\n`),
@@ -63,12 +70,17 @@ export async function runPluginCommand({ module }: FoundCommand, args: readonly 
   try {
     return await command.run(args, operator);
   } catch (error) {
-    process.stderr.write(`${isProblem(error) ? `${error.code}: ${error.message}` : error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(
+      `${isProblem(error) ? `${error.code}: ${error.message}` : error instanceof Error ? error.message : String(error)}\n`,
+    );
     return 1;
   }
 }
 
-async function openHost({ dataDir, domain, pqMode, keyValueUrl = runningValkeyUrl(dataDir), edgePort, production }: HostOptions, owned: DisposalStack): Promise<HostWorkload> {
+async function openHost(
+  { dataDir, domain, pqMode, keyValueUrl = runningValkeyUrl(dataDir), edgePort, production }: HostOptions,
+  owned: DisposalStack,
+): Promise<HostWorkload> {
   if (keyValueUrl === undefined) throw new Error(`The key-value store of ${dataDir} does not run.`);
   const authority = await readAuthority(dataDir);
   const log = openLog({ level: 'error', directory: join(dataDir, 'logs'), build: '', pretty: false, process: 'command' });
@@ -93,16 +105,25 @@ async function openHost({ dataDir, domain, pqMode, keyValueUrl = runningValkeyUr
 function askSocket<T>(socketPath: string, method: string, path: string, body: unknown): Promise<T> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? '' : JSON.stringify(body);
-    const outgoing = request({ socketPath, method, path, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }, timeout: SOCKET_MS }, response => {
-      let said = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const answer = said === '' ? undefined : (JSON.parse(said) as { code?: string; detail?: string; title?: string });
-        if ((response.statusCode ?? 500) < 300) resolve(answer as T);
-        else reject(new Error(`${answer?.code ?? response.statusCode}: ${answer?.detail ?? answer?.title ?? ''}`));
-      });
-    });
+    const outgoing = request(
+      {
+        socketPath,
+        method,
+        path,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+        timeout: SOCKET_MS,
+      },
+      response => {
+        let said = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const answer = said === '' ? undefined : (JSON.parse(said) as { code?: string; detail?: string; title?: string });
+          if ((response.statusCode ?? 500) < 300) resolve(answer as T);
+          else reject(new Error(`${answer?.code ?? response.statusCode}: ${answer?.detail ?? answer?.title ?? ''}`));
+        });
+      },
+    );
     outgoing.on('timeout', () => outgoing.destroy(new Error('the supervisor does not answer')));
     outgoing.on('error', (error: NodeJS.ErrnoException) =>
       reject(

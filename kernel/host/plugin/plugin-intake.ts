@@ -40,7 +40,8 @@ export interface AllPlugins {
 }
 
 /** Every line of the catalog. */
-export const shippedServices = (): readonly ShippedService[] => (JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: ShippedService[] }).services;
+export const shippedServices = (): readonly ShippedService[] =>
+  (JSON.parse(readFileSync(join(ROOT, 'catalog', 'platform.json'), 'utf8')) as { services: ShippedService[] }).services;
 
 /**
  * Reads and checks every plugin found. A broken platform plugin stops the boot; a broken vertical fails alone (G-K-21). What tier 0 holds
@@ -51,7 +52,8 @@ export async function readAll(
   failed: FailedPlugin[],
 ): Promise<AllPlugins> {
   const all: CatalogPlugin[] = [];
-  for (const shipped of shippedServices().filter(({ service_type }) => !without.includes(service_type))) all.push({ ...(await readPlugin(join(ROOT, 'plugins', shipped.package))), shipped });
+  for (const shipped of shippedServices().filter(({ service_type }) => !without.includes(service_type)))
+    all.push({ ...(await readPlugin(join(ROOT, 'plugins', shipped.package))), shipped });
   const wanted = ({ shipped }: CatalogPlugin) => shipped?.start_priority === 0 || services.includes(shipped?.service_type ?? '');
   const platform = all.filter(wanted);
   const known = new Map<string, Manifest>(platform.map(({ manifest }) => [manifest.id, manifest]));
@@ -68,12 +70,17 @@ export async function readAll(
 }
 
 /** Reads one folder from outside; a fault goes into `failed`, in the place of what was said of the folder before. */
-export async function readVertical(directory: string, known: ReadonlyMap<string, Manifest>, failed: FailedPlugin[]): Promise<FoundPlugin | undefined> {
+export async function readVertical(
+  directory: string,
+  known: ReadonlyMap<string, Manifest>,
+  failed: FailedPlugin[],
+): Promise<FoundPlugin | undefined> {
   forgive(failed, directory);
   try {
     const plugin = await readBehindWalls(directory);
     refuseFindings(plugin.manifest, known);
-    if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
+    if (plugin.manifest.vertical === 'platform')
+      throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
     return plugin;
   } catch (error) {
     failed.push({ plugin: directory, reason: reasonOf(error) });
@@ -111,13 +118,25 @@ export function readAllSettings(
 /** A distribution that sets what nothing reads promises what is not there. */
 export function refuseUnknownSettings(shipped: Readonly<Record<string, string>>, found: readonly FoundPlugin[]): void {
   const namesOf = (schema: unknown) =>
-    Object.values((schema as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {}).flatMap(({ env }) => (env === undefined ? [] : [env]));
-  const known = new Set([...namesOf(KERNEL_CONFIG), ...found.flatMap(({ manifest }) => [...namesOf(manifest.config), ...explainKeys(manifest).map(({ variable }) => variable)])]);
+    Object.values((schema as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {}).flatMap(({ env }) =>
+      env === undefined ? [] : [env],
+    );
+  const known = new Set([
+    ...namesOf(KERNEL_CONFIG),
+    ...found.flatMap(({ manifest }) => [...namesOf(manifest.config), ...explainKeys(manifest).map(({ variable }) => variable)]),
+  ]);
   const unknown = Object.keys(shipped).filter(name => !known.has(name));
-  if (unknown.length > 0) throw new ConfigError(`The distribution sets ${unknown.join(', ')}, which nothing reads. Take it out of catalog/distributions, or correct its name.`);
+  if (unknown.length > 0)
+    throw new ConfigError(
+      `The distribution sets ${unknown.join(', ')}, which nothing reads. Take it out of catalog/distributions, or correct its name.`,
+    );
 }
 
-export async function importAll(found: readonly FoundPlugin[], settings: ReadonlyMap<string, ServiceSettings>, failed: FailedPlugin[]): Promise<LoadedService[]> {
+export async function importAll(
+  found: readonly FoundPlugin[],
+  settings: ReadonlyMap<string, ServiceSettings>,
+  failed: FailedPlugin[],
+): Promise<LoadedService[]> {
   const services: LoadedService[] = [];
   for (const plugin of found) {
     try {

@@ -6,8 +6,14 @@ import { ManualClock } from '../../base/clock.ts';
 import { type FailedPlugin, readAll } from './plugin-intake.ts';
 import { PluginWatch } from './plugin-watch.ts';
 
-const described = JSON.stringify({ name: 'x', version: '1.0.0', type: 'module', platform: { contract: 'contract.js', plugin: 'plugin.js' } });
-const contractOf = (id: string) => `export const it = { base: { id: '${id}', title: 'T', vertical: 'lab', placement: { tier: 50 } }, actions: {}, problems: {}, events: {}, routes: {} };`;
+const described = JSON.stringify({
+  name: 'x',
+  version: '1.0.0',
+  type: 'module',
+  platform: { contract: 'contract.js', plugin: 'plugin.js' },
+});
+const contractOf = (id: string) =>
+  `export const it = { base: { id: '${id}', title: 'T', vertical: 'lab', placement: { tier: 50 } }, actions: {}, problems: {}, events: {}, routes: {} };`;
 
 let root: string;
 let clock: ManualClock;
@@ -53,21 +59,24 @@ describe('a watched plugin folder', () => {
     ['package.json', 'half/package.json', described.slice(0, 40), described],
     ['contract', 'half/contract.js', 'export const it = {', contractOf('half')],
     ['module of the contract', 'half/id.js', 'export const id = "ha', 'export const id = "half";'],
-  ])('F-40 with a half-written %s is named and left alone; the next one comes up, and this one when it is whole', async (_, file, half, mended) => {
-    whole('half');
-    write('half/contract.js', `import { id } from './id.js'; ${contractOf("' + id + '")}`);
-    write('half/id.js', 'export const id = "half";');
-    write(file, half);
-    whole('zebra');
-    await look();
-    expect([started, failed.map(({ plugin }) => plugin)]).toEqual([['zebra'], [join(root, 'half')]]);
-    expect(lines.filter(line => line.includes('read again when it changes') && line.includes(join(root, 'half')))).toHaveLength(1);
-    await look();
-    expect(lines.filter(line => line.includes('read again when it changes'))).toHaveLength(1);
-    write(file, mended);
-    await look();
-    expect([started, failed]).toEqual([['zebra', 'half'], []]);
-  });
+  ])(
+    'F-40 with a half-written %s is named and left alone; the next one comes up, and this one when it is whole',
+    async (_, file, half, mended) => {
+      whole('half');
+      write('half/contract.js', `import { id } from './id.js'; ${contractOf("' + id + '")}`);
+      write('half/id.js', 'export const id = "half";');
+      write(file, half);
+      whole('zebra');
+      await look();
+      expect([started, failed.map(({ plugin }) => plugin)]).toEqual([['zebra'], [join(root, 'half')]]);
+      expect(lines.filter(line => line.includes('read again when it changes') && line.includes(join(root, 'half')))).toHaveLength(1);
+      await look();
+      expect(lines.filter(line => line.includes('read again when it changes'))).toHaveLength(1);
+      write(file, mended);
+      await look();
+      expect([started, failed]).toEqual([['zebra', 'half'], []]);
+    },
+  );
 
   test('F-40 that is filled after it was made comes up when its last file is there', async () => {
     mkdirSync(join(root, 'slow'));

@@ -15,11 +15,18 @@ export async function readBehindWalls(directory: string): Promise<FoundPlugin> {
   // What can be said without its code is said first, in words that name the file.
   const entry = entryOf(directory);
   const flags = ['--disable-warning=ExperimentalWarning', ...wallFlags({ directory, memoryMb: MEMORY_MB })];
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, READER, directory], { timeout: READ_MS, killSignal: 'SIGKILL', maxBuffer: MAX_MANIFEST, env: {} }).catch(
-    (error: { killed?: boolean; stderr?: string }) => {
-      throw new Error(error.killed ? `the contract in ${directory} cannot be read in ${READ_MS / 1_000} s` : `the contract in ${directory} cannot be read: ${lastLine(error.stderr ?? '')}`);
-    },
-  );
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, READER, directory], {
+    timeout: READ_MS,
+    killSignal: 'SIGKILL',
+    maxBuffer: MAX_MANIFEST,
+    env: {},
+  }).catch((error: { killed?: boolean; stderr?: string }) => {
+    throw new Error(
+      error.killed
+        ? `the contract in ${directory} cannot be read in ${READ_MS / 1_000} s`
+        : `the contract in ${directory} cannot be read: ${lastLine(error.stderr ?? '')}`,
+    );
+  });
   const answer = parsed(stdout, directory);
   if (answer.fault !== undefined) throw new Error(answer.fault);
   return { directory, manifest: answer.manifest as Manifest, entry };

@@ -7,11 +7,15 @@ export interface ChildChannel {
 /** What Node's `send` calls: it stays ours when the other is taken away. */
 type RawSend = (message: unknown, handle: undefined, options: object, done: () => void) => boolean;
 
-/** Calls that reach the host or other processes, which Node's permission model leaves open. What Node itself calls when the channel ends must stay. */
+/**
+ * Calls that reach the host or other processes, which Node's permission model leaves open. What Node itself calls when the channel ends
+ * must stay.
+ */
 const TAKEN = ['kill', '_kill', '_debugProcess', '_debugEnd', 'send', '_send', 'setuid', 'setgid', 'seteuid', 'setegid', 'chdir', 'umask'];
 
 /**
- * The channel to the host, for the kernel's part of the process alone: inside the walls no plugin finds it, so that none floods the host. To be
+ * The channel to the host, for the kernel's part of the process alone: inside the walls no plugin finds it, so that none floods the host.
+ * To be
  * called before any code of a plugin is loaded.
  */
 export function takeChannel({ walled }: { walled: boolean }): ChildChannel {
@@ -21,7 +25,8 @@ export function takeChannel({ walled }: { walled: boolean }): ChildChannel {
     const denied = () => {
       throw Object.assign(new Error('A plugin reaches no other process.'), { code: 'ERR_ACCESS_DENIED' });
     };
-    for (const name of TAKEN) if (name in process) Object.defineProperty(process, name, { value: denied, writable: false, configurable: false });
+    for (const name of TAKEN)
+      if (name in process) Object.defineProperty(process, name, { value: denied, writable: false, configurable: false });
   }
   return {
     say: message => {

@@ -5,7 +5,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What every child inherits (G-CAP-11): nothing that names a key of the certificate authority (SUP-068). */
 const BASE = ['PATH', 'HOME', 'TZ', 'LANG', 'NODE_ENV', 'NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'NODE_EXTRA_CA_CERTS'];
-const BASE_OF_PLATFORM = ['PLATFORM_DOMAIN', 'PLATFORM_ENV', 'PLATFORM_KV_URL', 'PLATFORM_DB_URL', 'PLATFORM_RUN_DIR', 'PLATFORM_LOG_LEVEL', 'PLATFORM_TLS_PQ_MODE'];
+const BASE_OF_PLATFORM = [
+  'PLATFORM_DOMAIN',
+  'PLATFORM_ENV',
+  'PLATFORM_KV_URL',
+  'PLATFORM_DB_URL',
+  'PLATFORM_RUN_DIR',
+  'PLATFORM_LOG_LEVEL',
+  'PLATFORM_TLS_PQ_MODE',
+];
 /** Where traces and figures go, with what may be a key: for the platform's own services. */
 const OF_TELEMETRY = 'OTEL_';
 const DENIED = /^PLATFORM_ACME_CA_/;
@@ -22,12 +30,16 @@ export function childEnvironment(
   const platform = manifest.vertical === 'platform';
   const properties = (manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {};
   const own = Object.values(properties).flatMap(({ env }) => (env === undefined ? [] : [env]));
-  const keys = Object.entries(manifest.keys).flatMap(([name, key]) => Object.values(keyVariables(manifest, name, key)).filter(value => value !== undefined));
+  const keys = Object.entries(manifest.keys).flatMap(([name, key]) =>
+    Object.values(keyVariables(manifest, name, key)).filter(value => value !== undefined),
+  );
   const prefix = platform ? undefined : `${manifest.vertical.toUpperCase()}_`;
   const named = new Set([...BASE, ...(platform ? BASE_OF_PLATFORM : []), ...own, ...keys, ...allowed]);
   const chosen = Object.keys(environment).filter(name => named.has(name) || name.startsWith(prefix ?? OF_TELEMETRY));
   // A setting may say that its value stands in another variable.
-  const referred = chosen.flatMap(name => [...(environment[name] ?? '').matchAll(/(?:^|,)env:\/\/([A-Za-z0-9_.-]+)/g)].map(([, variable]) => variable as string));
+  const referred = chosen.flatMap(name =>
+    [...(environment[name] ?? '').matchAll(/(?:^|,)env:\/\/([A-Za-z0-9_.-]+)/g)].map(([, variable]) => variable as string),
+  );
   const authority = `${dataDir}/ca/`;
   return Object.fromEntries(
     [...chosen, ...referred].flatMap(name => {

@@ -49,13 +49,17 @@ export function launchChild(order: LaunchOrder, listener: LaunchListener): Proce
   const { manifest, directory, main, told, dataDir, environment, variables, sockets, silentMs } = order;
   const output = openLog(join(dataDir, 'logs'), `${manifest.id}.out`);
   const { flags, account } = manifest.vertical === 'platform' ? { flags: [] } : wallsOf(order);
-  const child = spawn(process.execPath, [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory], {
-    env: childEnvironment(manifest, environment, { dataDir, allowed: variables }),
-    // Files, not pipes: it must be able to go on writing when this process is gone.
-    stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
-    detached: true,
-    ...account,
-  });
+  const child = spawn(
+    process.execPath,
+    [...processFlags(manifest.placement), ...flags, main, '--only', manifest.id, '--plugin', directory],
+    {
+      env: childEnvironment(manifest, environment, { dataDir, allowed: variables }),
+      // Files, not pipes: it must be able to go on writing when this process is gone.
+      stdio: ['ignore', output.fd, output.fd, 'pipe', 'ipc', ...sockets.map(([, fd]) => fd)],
+      detached: true,
+      ...account,
+    },
+  );
   closeSync(output.fd);
   const { pid } = child;
   if (pid === undefined) {
@@ -67,7 +71,9 @@ export function launchChild(order: LaunchOrder, listener: LaunchListener): Proce
   const pipe = child.stdio[3] as NodeJS.WritableStream;
   pipe.on('error', () => undefined);
   pipe.end(JSON.stringify({ ...told, listeners: Object.fromEntries(sockets.map(([door], at) => [door, FIRST_SOCKET + at])) }));
-  const watch = new Heartbeat(silentMs, () => listener.news({ type: 'failed', reason: `gave no sign of life for ${silentMs / 1_000} s`, absent: false }));
+  const watch = new Heartbeat(silentMs, () =>
+    listener.news({ type: 'failed', reason: `gave no sign of life for ${silentMs / 1_000} s`, absent: false }),
+  );
   child.once('exit', (code, signal) => {
     watch.end();
     listener.ended(id);
@@ -86,10 +92,17 @@ export function launchChild(order: LaunchOrder, listener: LaunchListener): Proce
 function wallsOf({ manifest, directory, main, dataDir, home, log }: LaunchOrder): { flags: string[]; account?: VerticalAccount } {
   const account = verticalAccount(manifest.id, [process.execPath, main, dataDir, join(directory, 'package.json')]);
   if (!account && process.getuid?.() === 0)
-    log.warn({ service_type: manifest.id, directory }, "a vertical runs as the platform's user: others cannot enter its folder, the platform's code or the data folder");
+    log.warn(
+      { service_type: manifest.id, directory },
+      "a vertical runs as the platform's user: others cannot enter its folder, the platform's code or the data folder",
+    );
   giveHome(home, FOLDERS, account);
   const write = FOLDERS.map(name => join(home, name));
-  return { flags: wallFlags({ directory, read: [hostRecord(dataDir)], write, memoryMb: manifest.placement.memory_mb }), ...(account ? { account } : {}) };
+  return {
+    flags: wallFlags({ directory, read: [hostRecord(dataDir)], write, memoryMb: manifest.placement.memory_mb }),
+    ...(account ? { account } : {}),
+  };
 }
 
-const isFailure = (message: unknown): message is { failed: unknown; absent?: unknown } => typeof message === 'object' && message !== null && 'failed' in message;
+const isFailure = (message: unknown): message is { failed: unknown; absent?: unknown } =>
+  typeof message === 'object' && message !== null && 'failed' in message;

@@ -66,13 +66,17 @@ async function openService(directory: string, bootstrap: Bootstrap): Promise<Loa
   return { plugin: await importPlugin(found), manifest: found.manifest, ...settingsOf(found.manifest, bootstrap) };
 }
 
-/** Somebody else's: none of its code is loaded, its contract neither, before this process has its keys in memory and has given up reading them. */
+/**
+ * Somebody else's: none of its code is loaded, its contract neither, before this process has its keys in memory and has given up reading
+ * them.
+ */
 function walledService(directory: string, only: string, bootstrap: Bootstrap): LoadedService {
   const manifest = bootstrap.manifests.find(({ id }) => id === only);
   if (!manifest) throw new Error(`nobody said what ${only} is`);
   const plugin = async () => {
     const found = await readPlugin(directory);
-    if (JSON.stringify(found.manifest) !== JSON.stringify(manifest)) throw new Error(`E001 ${only}: its folder holds another contract than the one that was checked`);
+    if (JSON.stringify(found.manifest) !== JSON.stringify(manifest))
+      throw new Error(`E001 ${only}: its folder holds another contract than the one that was checked`);
     return importPlugin(found);
   };
   return { plugin, manifest, ...settingsOf(manifest, bootstrap) };

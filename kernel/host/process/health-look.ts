@@ -22,21 +22,30 @@ export class HealthLook implements Disposable {
     const began = performance.now();
     return new Promise(resolve => {
       const unwell = (reason: string, warming: boolean) => resolve({ ok: false, reason, warming });
-      const outgoing = request({ host: ip, port, path: '/v1/health', servername: host, agent: this.#agent, ...this.#tls(), headers: { host } }, response => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-          if (text.length > MAX_ANSWER) response.destroy(new Error('the answer is too large'));
-        });
-        response.on('error', error => unwell(error.message, false));
-        response.on('end', () => {
-          const { statusCode = 0 } = response;
-          // An answer that is no success is never forgiven (SUP-035).
-          if (statusCode < 200 || statusCode > 299) return unwell(`answered ${statusCode}`, false);
-          const { active_connections = 0, requests = 0, server_errors = 0 } = read(text);
-          resolve({ ok: true, latency_ms: Math.round((performance.now() - began) * 10) / 10, active_connections, api_calls: requests, errors: server_errors });
-        });
-      });
+      const outgoing = request(
+        { host: ip, port, path: '/v1/health', servername: host, agent: this.#agent, ...this.#tls(), headers: { host } },
+        response => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => {
+            text += chunk;
+            if (text.length > MAX_ANSWER) response.destroy(new Error('the answer is too large'));
+          });
+          response.on('error', error => unwell(error.message, false));
+          response.on('end', () => {
+            const { statusCode = 0 } = response;
+            // An answer that is no success is never forgiven (SUP-035).
+            if (statusCode < 200 || statusCode > 299) return unwell(`answered ${statusCode}`, false);
+            const { active_connections = 0, requests = 0, server_errors = 0 } = read(text);
+            resolve({
+              ok: true,
+              latency_ms: Math.round((performance.now() - began) * 10) / 10,
+              active_connections,
+              api_calls: requests,
+              errors: server_errors,
+            });
+          });
+        },
+      );
       outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no answer in ${timeoutMs} ms`)));
       outgoing.on('error', error => {
         const said = `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`.trim();

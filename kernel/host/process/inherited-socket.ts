@@ -4,7 +4,8 @@ type Syscall = (number: bigint, first: bigint, second: bigint, third: bigint) =>
 let syscall: Promise<Syscall> | undefined;
 
 /**
- * A descriptor of another process of ours, as one of this process: how a supervisor that comes later gets the socket its predecessor bound and only
+ * A descriptor of another process of ours, as one of this process: how a supervisor that comes later gets the socket its predecessor bound
+ * and only
  * the service still holds. Linux 5.6 and newer, where the system lets one look into the other; `undefined` where it does not.
  */
 export async function takeDescriptor(pid: number, descriptor: number): Promise<number | undefined> {
@@ -24,6 +25,8 @@ export async function takeDescriptor(pid: number, descriptor: number): Promise<n
 
 async function bind(): Promise<Syscall> {
   const name = 'node:ffi';
-  const { default: ffi } = (await import(name)) as { default: { dlopen(library: string, functions: object): { functions: { syscall: Syscall } } } };
+  const { default: ffi } = (await import(name)) as {
+    default: { dlopen(library: string, functions: object): { functions: { syscall: Syscall } } };
+  };
   return ffi.dlopen('libc.so.6', { syscall: { arguments: ['int64', 'int64', 'int64', 'int64'], return: 'int64' } }).functions.syscall;
 }

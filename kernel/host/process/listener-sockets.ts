@@ -14,8 +14,10 @@ interface BoundNet {
 }
 
 /**
- * Sockets that instances of a service share, one after the other: bound here, where nobody accepts, and listened on by whoever serves. The next
- * instance gets the same one, so that no connection is refused while one takes the place of the other, nor while none is there (facts, section 10).
+ * Sockets that instances of a service share, one after the other: bound here, where nobody accepts, and listened on by whoever serves. The
+ * next
+ * instance gets the same one, so that no connection is refused while one takes the place of the other, nor while none is there (facts,
+ * section 10).
  */
 export class ListenerSockets implements Disposable {
   readonly #handles = new Map<string, BoundHandle>();
@@ -32,7 +34,11 @@ export class ListenerSockets implements Disposable {
       const name = `${manifest.id} ${path}`;
       if (this.#handles.has(name)) continue;
       const fd = await takeDescriptor(pid, first + at);
-      if (fd === undefined) this.#log.warn({ listener: name, pid }, 'the socket of an instance that was kept cannot be shared: its next upgrade needs the instance to end first');
+      if (fd === undefined)
+        this.#log.warn(
+          { listener: name, pid },
+          'the socket of an instance that was kept cannot be shared: its next upgrade needs the instance to end first',
+        );
       else this.#handles.set(name, { fd, close: () => closeSync(fd) });
     }
   }

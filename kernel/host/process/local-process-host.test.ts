@@ -32,7 +32,19 @@ const rows = () => machine.instances.rows(['tiny']);
 test('SUP-002 SUP-003 SUP-069 SUP-070 SUP-071 SUP-072 a service runs in a process group of its own, at the port it was given, and tells the registry', async () => {
   expect(process.kill(-process1.pid, 0)).toBe(true);
   expect(await store.client.hkeys('captain:svc:tiny')).toEqual([`127.0.0.1:${port}`]);
-  expect(await rows()).toMatchObject([{ service_type: 'tiny', ip: '127.0.0.1', port, pid: process1.pid, status: 'Starting', version: '1.0.0.test', restarts: 0, api_calls: 0, failures: 0 }]);
+  expect(await rows()).toMatchObject([
+    {
+      service_type: 'tiny',
+      ip: '127.0.0.1',
+      port,
+      pid: process1.pid,
+      status: 'Starting',
+      version: '1.0.0.test',
+      restarts: 0,
+      api_calls: 0,
+      failures: 0,
+    },
+  ]);
 });
 
 test('SUP-004 its health, its CPU time and its memory are seen from outside', async () => {
@@ -52,7 +64,9 @@ test('SUP-003 SUP-075 what the supervisor has seen of an instance stands beside 
   subscriber.on('message', (_, message: string) => void told.push(message));
   await machine.instances.write({ service_type: 'tiny', ip: '127.0.0.1', port, status: 'Active', restarts: 2 }, true);
   expect(await rows()).toMatchObject([{ pid: process1.pid, status: 'Active', restarts: 2 }]);
-  await eventually(() => told.map(message => JSON.parse(message) as object)).toMatchObject([{ service_type: 'tiny', instance: `127.0.0.1:${port}`, status: 'Active' }]);
+  await eventually(() => told.map(message => JSON.parse(message) as object)).toMatchObject([
+    { service_type: 'tiny', instance: `127.0.0.1:${port}`, status: 'Active' },
+  ]);
   subscriber.disconnect();
 });
 
@@ -64,7 +78,9 @@ test('a host that comes after it finds the process by pid and start time, and kn
 });
 
 test('F-02 F-04 a process behind walls lives on when its channel to the host ends', async () => {
-  const child = spawn(process.execPath, ['--permission', '--allow-fs-read=*', CHANNEL_CHILD], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  const child = spawn(process.execPath, ['--permission', '--allow-fs-read=*', CHANNEL_CHILD], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
   let said = '';
   child.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
   await once(child, 'message');
@@ -96,7 +112,12 @@ test('SUP-067 it signals neither itself nor a process that took the number of an
 });
 
 test('SUP-068 a child inherits what its contract names, never a path to a key of the authority', () => {
-  const manifest = { id: 'tiny', vertical: 'platform', keys: {}, config: { properties: { a: { env: 'PLATFORM_TINY_A' }, b: { env: 'PLATFORM_TINY_B' } } } } as never;
+  const manifest = {
+    id: 'tiny',
+    vertical: 'platform',
+    keys: {},
+    config: { properties: { a: { env: 'PLATFORM_TINY_A' }, b: { env: 'PLATFORM_TINY_B' } } },
+  } as never;
   const environment = {
     PATH: '/bin',
     PLATFORM_DOMAIN: 'x',

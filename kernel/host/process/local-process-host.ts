@@ -77,8 +77,13 @@ interface Living extends ProcessId {
 }
 
 /** Where operators of this machine find the supervisor. */
-export const controlSocketPath = ({ dataDir, environment }: { readonly dataDir: string; readonly environment: Readonly<Record<string, string | undefined>> }): string =>
-  join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
+export const controlSocketPath = ({
+  dataDir,
+  environment,
+}: {
+  readonly dataDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}): string => join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
 
 const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
 const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
@@ -138,7 +143,8 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   async boot(progress: (text: string) => void): Promise<void> {
-    if (!this.#rule) throw new Error('nobody watches over the processes of this machine: the distribution has no service with the capability `processes`');
+    if (!this.#rule)
+      throw new Error('nobody watches over the processes of this machine: the distribution has no service with the capability `processes`');
     await this.#rule.boot(progress);
   }
 
@@ -217,7 +223,10 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   async logTail(service: string, lines: number): Promise<readonly string[]> {
-    const [log, output] = await Promise.all([linesAtEnd(this.logPath(service)), linesAtEnd(join(this.#options.dataDir, 'logs', `${service}.out`))]);
+    const [log, output] = await Promise.all([
+      linesAtEnd(this.logPath(service)),
+      linesAtEnd(join(this.#options.dataDir, 'logs', `${service}.out`)),
+    ]);
     // What it said last on its error output tells why it ended; it stands behind what it logged.
     const last = output.slice(-Math.ceil(lines / 4));
     return [...log.slice(-(lines - last.length)), ...last];
@@ -264,7 +273,12 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     return this.#options.releases.codeOf(release, service.directory);
   }
 
-  #spawn(service: RunnableService, request: SpawnRequest, { main, directory, told }: { main: string; directory: string; told: Bootstrap }, news: (news: ProcessNews) => void): ProcessId {
+  #spawn(
+    service: RunnableService,
+    request: SpawnRequest,
+    { main, directory, told }: { main: string; directory: string; told: Bootstrap },
+    news: (news: ProcessNews) => void,
+  ): ProcessId {
     const { manifest, variables } = service;
     const { dataDir, environment, log, silentMs = SILENT_MS, told: host } = this.#options;
     const sockets = Object.entries(this.#sockets.of(manifest, environment));
@@ -274,7 +288,14 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
         news,
         begun: (id, child) => {
           this.#living.set(id.pid, { ...id, child });
-          this.#notes.keep({ ...id, service_type: manifest.id, port: request.port, release: request.release ?? '', build: told.build, told: host });
+          this.#notes.keep({
+            ...id,
+            service_type: manifest.id,
+            port: request.port,
+            release: request.release ?? '',
+            build: told.build,
+            told: host,
+          });
         },
         ended: id => {
           this.#living.delete(id.pid);
@@ -287,7 +308,8 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   /** What a kept instance listens on is what the next one must listen on. */
   async #inherit({ manifest }: RunnableService): Promise<void> {
     const kept = this.#notes.living().find(note => note.service_type === manifest.id && !this.#living.has(note.pid));
-    if (kept && Object.values(manifest.routes).some(({ door }) => door === 'listener')) await this.#sockets.inherit(manifest, kept.pid, FIRST_SOCKET);
+    if (kept && Object.values(manifest.routes).some(({ door }) => door === 'listener'))
+      await this.#sockets.inherit(manifest, kept.pid, FIRST_SOCKET);
   }
 
   #dataDirOf(service: string): string {
@@ -304,5 +326,16 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
 
 function runnableOf({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
   const { id, title, vertical, version } = manifest;
-  return { service_type: id, title, vertical, version, start_priority: manifest.placement.tier, placement, singleton, min_instances: minInstances, wanted, within };
+  return {
+    service_type: id,
+    title,
+    vertical,
+    version,
+    start_priority: manifest.placement.tier,
+    placement,
+    singleton,
+    min_instances: minInstances,
+    wanted,
+    within,
+  };
 }

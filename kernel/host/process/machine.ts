@@ -46,7 +46,8 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
       ...others.map(plugin => service(plugin, false)),
       ...verticals.map(plugin => service(plugin, true)),
     ],
-    bootstrap: started => (started.manifest.vertical === 'platform' ? platformBootstrap(started, parts) : verticalBootstrap(started, options, parts)),
+    bootstrap: started =>
+      started.manifest.vertical === 'platform' ? platformBootstrap(started, parts) : verticalBootstrap(started, options, parts),
     told: fingerprint(base),
     build: () => buildHash({ fresh: true }),
     releases: new Releases(options.releasesDir),
@@ -102,11 +103,17 @@ async function platformBootstrap({ manifest, wanted }: RunnableService, { base, 
  * A vertical is somebody else's code: a process, a certificate, a database role and a key-value login of its own (day-one, Plugins).
  * Everything it needs is seen to before every start: what was away at the first one is made good at the next.
  */
-async function verticalBootstrap({ manifest }: RunnableService, { dataDir }: HostOptions, { base, stores, host, verticals }: MachineParts): Promise<Bootstrap> {
+async function verticalBootstrap(
+  { manifest }: RunnableService,
+  { dataDir }: HostOptions,
+  { base, stores, host, verticals }: MachineParts,
+): Promise<Bootstrap> {
   await stores.ensureService(manifest.id);
   await host.registerWorkload(manifest);
   await host.registerEvents(manifest);
-  const siblings = verticals.map(sibling => sibling.manifest).filter(({ id, vertical }) => vertical === manifest.vertical && id !== manifest.id);
+  const siblings = verticals
+    .map(sibling => sibling.manifest)
+    .filter(({ id, vertical }) => vertical === manifest.vertical && id !== manifest.id);
   return {
     ...base,
     build: buildHash({ fresh: true }),
@@ -120,5 +127,7 @@ async function verticalBootstrap({ manifest }: RunnableService, { dataDir }: Hos
 
 /** Of names, addresses and trust: a process that was told others cannot be kept. */
 function fingerprint({ domain, ip, production, edgePort, pqMode, anchors, database, keyValueUrl }: Bootstrap): string {
-  return createHash('sha256').update(JSON.stringify({ domain, ip, production, edgePort, pqMode, anchors, database, keyValueUrl })).digest('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify({ domain, ip, production, edgePort, pqMode, anchors, database, keyValueUrl }))
+    .digest('base64url');
 }

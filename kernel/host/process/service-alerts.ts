@@ -12,7 +12,9 @@ export interface ServiceAlert {
   readonly at: string;
 }
 
-/** The alerts of the machine's processes, shared through the key-value store: who watches a process writes them, every process shows them. */
+/**
+ * The alerts of the machine's processes, shared through the key-value store: who watches a process writes them, every process shows them.
+ */
 export class ServiceAlerts {
   readonly #kv: KeyValue;
   readonly #log: Logger;
@@ -24,11 +26,15 @@ export class ServiceAlerts {
   }
 
   async raise(alert: ServiceAlert): Promise<void> {
-    await this.#kv.call('HSET', ALERTS, alert.service_type, JSON.stringify(alert)).catch(error => this.#log.warn({ service_type: alert.service_type, err: error }, 'an alert could not be shared'));
+    await this.#kv
+      .call('HSET', ALERTS, alert.service_type, JSON.stringify(alert))
+      .catch(error => this.#log.warn({ service_type: alert.service_type, err: error }, 'an alert could not be shared'));
   }
 
   async clear(service: string): Promise<void> {
-    await this.#kv.call('HDEL', ALERTS, service).catch(error => this.#log.warn({ service_type: service, err: error }, 'an alert that is over could not be taken back'));
+    await this.#kv
+      .call('HDEL', ALERTS, service)
+      .catch(error => this.#log.warn({ service_type: service, err: error }, 'an alert that is over could not be taken back'));
   }
 
   /** Those raised now, read at most once a second; none while the store is away, which has checks of its own. */

@@ -60,13 +60,19 @@ describe('a hostile vertical', () => {
     const note = join(dataDir, 'verticals', 'evil', 'files');
     const write = (name: string) => `fs.writeFileSync(${JSON.stringify(note)} + '/${name}', JSON.stringify(tried))`;
     // Its contract is as hostile as its code: both run in its process.
-    await world.vertical('evil', { contract: `await (async () => { ${tries()}; ${write('contract')} })()`, setup: `${tries()}; ${write('setup')}` });
+    await world.vertical('evil', {
+      contract: `await (async () => { ${tries()}; ${write('contract')} })()`,
+      setup: `${tries()}; ${write('setup')}`,
+    });
     machine = await world.host({ silentMs: 3_000 });
     const { pid } = await startReady(machine, 'evil', port);
     // A user of its own, where the platform may choose one: other processes, and files of other services, are not its.
     const [uid, own] = [Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]), process.getuid?.() ?? -1];
     expect(own === 0 ? uid >= 61_184 && uid <= 65_519 : uid === own).toBe(true);
-    expect([statSync(join(dataDir, 'verticals', 'evil')).uid, statSync(join(dataDir, 'verticals', 'evil', 'keys', 'evil', 'database.key')).uid]).toEqual([uid, uid]);
+    expect([
+      statSync(join(dataDir, 'verticals', 'evil')).uid,
+      statSync(join(dataDir, 'verticals', 'evil', 'keys', 'evil', 'database.key')).uid,
+    ]).toEqual([uid, uid]);
     for (const file of ['contract', 'setup']) {
       const tried = JSON.parse(readFileSync(join(note, file), 'utf8')) as Record<string, string>;
       expect([file, tried]).toMatchObject([file, DENIED]);
@@ -85,7 +91,11 @@ describe('a hostile vertical', () => {
   });
 
   test.each([
-    ['that leaks ends by itself, at the size it may have', 'leaks', 'globalThis.kept = []; setInterval(() => { for (let n = 0; n < 200; n++) kept.push(Array(10_000).fill(Math.random())); }, 1)'],
+    [
+      'that leaks ends by itself, at the size it may have',
+      'leaks',
+      'globalThis.kept = []; setInterval(() => { for (let n = 0; n < 200; n++) kept.push(Array(10_000).fill(Math.random())); }, 1)',
+    ],
     ['that ends its process ends its own', 'exits', 'setTimeout(() => process.exit(7), 200)'],
   ])('F-04 %s', async (_, name, setup) => {
     await world.vertical(name, { setup });
@@ -93,12 +103,17 @@ describe('a hostile vertical', () => {
     const heard: ProcessNews[] = [];
     const id: ProcessId = (await host.prepare({ service_type: name, port: port + 2 }))(news => void heard.push(news));
     await eventually(() => heard.at(-1)?.type).toBe('exited');
-    expect(heard.at(-1)).toEqual({ type: 'exited', reason: name === 'exits' ? 'ended (7)' : expect.stringMatching(/ended \((134|SIGABRT|SIGTRAP|133)\)/) });
+    expect(heard.at(-1)).toEqual({
+      type: 'exited',
+      reason: name === 'exits' ? 'ended (7)' : expect.stringMatching(/ended \((134|SIGABRT|SIGTRAP|133)\)/),
+    });
     expect(host.isAlive(id)).toBe(false);
   });
 
   test('F-04 whose contract is hostile is read in a process that may do nothing, and one that never ends is given up', async () => {
-    const directory = await world.vertical('reader', { contract: `const { readFileSync } = await import('node:fs'); readFileSync(${JSON.stringify(join(dataDir, 'keys', 'sys', 'database.key'))})` });
+    const directory = await world.vertical('reader', {
+      contract: `const { readFileSync } = await import('node:fs'); readFileSync(${JSON.stringify(join(dataDir, 'keys', 'sys', 'database.key'))})`,
+    });
     await expect(readBehindWalls(directory)).rejects.toThrow(/restricted/);
     const quitter = await world.vertical('quitter', { contract: 'process.exit(0)' });
     await expect(readBehindWalls(quitter)).rejects.toThrow('ends its process before it is read');
@@ -108,7 +123,9 @@ describe('a hostile vertical', () => {
     const directory = await world.vertical('closed');
     chmodSync(directory, 0o700);
     const warned: string[] = [];
-    const host = await world.host({ log: { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (_, message) => void warned.push(message) } });
+    const host = await world.host({
+      log: { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (_, message) => void warned.push(message) },
+    });
     const { pid } = await startReady(host, 'closed', port + 3);
     const root = process.getuid?.() === 0;
     expect(Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])).toBe(process.getuid?.());

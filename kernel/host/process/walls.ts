@@ -10,7 +10,8 @@ const MAX_ENTRIES = 50_000;
 const OWN_FIGURES = ['stat', 'statm', 'status', 'limits'].map(name => `/proc/self/${name}`);
 
 /**
- * The walls around somebody else's code (F-04; day two, section 3): Node's permission model, with the platform's own code, the plugin's folder and
+ * The walls around somebody else's code (F-04; day two, section 3): Node's permission model, with the platform's own code, the plugin's
+ * folder and
  * what is named further to read, its folder to write, the network, and nothing else: no processes, no workers, no addons, no libraries.
  */
 export function wallFlags({
@@ -57,7 +58,8 @@ function refuseWaysOut(folder: string): void {
 }
 
 /** What services say of themselves is for everybody: the published contracts lead there. */
-const contracts = (): string[] => readdirSync(join(ROOT, 'plugins')).flatMap(name => [`plugins/${name}/contract`, `plugins/${name}/package.json`]);
+const contracts = (): string[] =>
+  readdirSync(join(ROOT, 'plugins')).flatMap(name => [`plugins/${name}/contract`, `plugins/${name}/package.json`]);
 
 /** Node looks for a package.json beside and above every module. */
 function packageFiles(folder: string): string[] {

@@ -15,5 +15,9 @@ export async function takeLead(pool: PostgresPool, consumer: string, holder: str
     return rows.length === 1;
   };
   if (!(await held())) return undefined;
-  return { held, [Symbol.asyncDispose]: async () => void (await pool.raw`delete from consumer_leads where consumer = ${consumer} and holder = ${holder}`.catch(() => undefined)) };
+  return {
+    held,
+    [Symbol.asyncDispose]: async () =>
+      void (await pool.raw`delete from consumer_leads where consumer = ${consumer} and holder = ${holder}`.catch(() => undefined)),
+  };
 }

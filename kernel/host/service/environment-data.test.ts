@@ -12,7 +12,8 @@ beforeAll(async () => {
 afterAll(() => host?.[Symbol.asyncDispose]());
 
 const sys = as.machine('sys');
-const ask = (what: string, env_ids: readonly string[], persona = sys) => host.fetch(`/v1/internal/environments/${what}`, { method: 'POST', persona, body: JSON.stringify({ env_ids }) });
+const ask = (what: string, env_ids: readonly string[], persona = sys) =>
+  host.fetch(`/v1/internal/environments/${what}`, { method: 'POST', persona, body: JSON.stringify({ env_ids }) });
 
 test('F-56 a service says what it holds of an environment, and all of it goes when asked, and nothing of another', async () => {
   const [kept, gone] = [newId(), newId()];

@@ -20,7 +20,10 @@ export function environmentRoutes(manifest: Manifest, pool: PostgresPool): Recor
   if (tables.length === 0) return {};
   const gate = { workload: 'What deletes environments is a service of the platform', or: [] };
   const shape = { gate, env: 'any', hidden: true, body: Asked, returns: Counts, status: 200 } as const;
-  const mounted = (route: AnyRoute, work: (envIds: readonly string[], signal: AbortSignal) => Promise<Record<string, number>>): MountedRoute => {
+  const mounted = (
+    route: AnyRoute,
+    work: (envIds: readonly string[], signal: AbortSignal) => Promise<Record<string, number>>,
+  ): MountedRoute => {
     const handler = async ({ body, caller, signal }: Wanted) => {
       if (caller?.vertical !== 'platform') throw kernelProblem('m2m_required', { detail: 'Only services of the platform ask this.' });
       return { counts: await work(body.env_ids, signal) };
@@ -28,8 +31,14 @@ export function environmentRoutes(manifest: Manifest, pool: PostgresPool): Recor
     return { route, handler: handler as unknown as RouteHandler };
   };
   return {
-    environmentCounts: mounted(post('/v1/internal/environments/counts', { summary: 'How much is held of environments', ...shape }), envIds => count(pool, tables, envIds)),
-    environmentPurge: mounted(post('/v1/internal/environments/purge', { summary: 'Delete what is held of deleted environments', ...shape }), (envIds, signal) => purge(pool, tables, envIds, signal)),
+    environmentCounts: mounted(
+      post('/v1/internal/environments/counts', { summary: 'How much is held of environments', ...shape }),
+      envIds => count(pool, tables, envIds),
+    ),
+    environmentPurge: mounted(
+      post('/v1/internal/environments/purge', { summary: 'Delete what is held of deleted environments', ...shape }),
+      (envIds, signal) => purge(pool, tables, envIds, signal),
+    ),
   };
 }
 
@@ -38,18 +47,26 @@ type Tables = readonly (readonly [table: string, noun: string])[];
 async function count({ raw }: PostgresPool, tables: Tables, envIds: readonly string[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const [table, noun] of tables) {
-    const [row] = await raw<{ count: number }[]>`select count(*)::int as count from ${raw(table)} where env_id::text = any(${envIds as string[]})`;
+    const [row] = await raw<
+      { count: number }[]
+    >`select count(*)::int as count from ${raw(table)} where env_id::text = any(${envIds as string[]})`;
     if (row && row.count > 0) counts[noun] = (counts[noun] ?? 0) + row.count;
   }
   return counts;
 }
 
-async function purge({ raw }: PostgresPool, tables: Tables, envIds: readonly string[], signal: AbortSignal): Promise<Record<string, number>> {
+async function purge(
+  { raw }: PostgresPool,
+  tables: Tables,
+  envIds: readonly string[],
+  signal: AbortSignal,
+): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const [table, noun] of tables) {
     for (let gone = STEP; gone >= STEP; ) {
       signal.throwIfAborted();
-      const rows = await raw`delete from ${raw(table)} where ctid = any(array(select ctid from ${raw(table)} where env_id::text = any(${envIds as string[]}) limit ${STEP}))`;
+      const rows =
+        await raw`delete from ${raw(table)} where ctid = any(array(select ctid from ${raw(table)} where env_id::text = any(${envIds as string[]}) limit ${STEP}))`;
       gone = rows.count;
       if (gone > 0) counts[noun] = (counts[noun] ?? 0) + gone;
     }

@@ -34,7 +34,8 @@ function brokenBetween(producer: Manifest, consumer: Manifest): Broken[] {
     const [vertical, service] = event.split(':');
     const declared = producer.events[event];
     const at = { consumer: consumer.id, subscription, event };
-    if (!declared) return vertical === producer.vertical && service === producer.id ? [{ ...at, why: `${producer.id} declares no such event` }] : [];
+    if (!declared)
+      return vertical === producer.vertical && service === producer.id ? [{ ...at, why: `${producer.id} declares no such event` }] : [];
     const why = expects && unkept(declared.payload as Node, expects as Node, '');
     return why ? [{ ...at, why }] : [];
   });
@@ -44,19 +45,27 @@ function brokenBetween(producer: Manifest, consumer: Manifest): Broken[] {
 function unkept(promised: Node, expected: Node, at: string): string | undefined {
   const place = at || 'the payload';
   if (promised.anyOf) return promised.anyOf.map(one => unkept(one, expected, at)).find(why => why !== undefined);
-  if (expected.anyOf) return expected.anyOf.some(one => unkept(promised, one, at) === undefined) ? undefined : `${place} may be of a kind that is not expected`;
+  if (expected.anyOf)
+    return expected.anyOf.some(one => unkept(promised, one, at) === undefined)
+      ? undefined
+      : `${place} may be of a kind that is not expected`;
   const values = valuesOf(expected);
   if (values) {
     const may = valuesOf(promised);
     const foreign = may?.find(value => !values.includes(value));
-    if (!may || foreign !== undefined) return `${place} may be ${may ? JSON.stringify(foreign) : 'any value'}, expected is ${values.map(value => JSON.stringify(value)).join(', ')}`;
+    if (!may || foreign !== undefined)
+      return `${place} may be ${may ? JSON.stringify(foreign) : 'any value'}, expected is ${values.map(value => JSON.stringify(value)).join(', ')}`;
     return undefined;
   }
-  if (expected.type !== undefined && !kindsOf(promised).every(kind => kindsOf(expected).includes(kind) || (kind === 'integer' && kindsOf(expected).includes('number')))) {
+  if (
+    expected.type !== undefined &&
+    !kindsOf(promised).every(kind => kindsOf(expected).includes(kind) || (kind === 'integer' && kindsOf(expected).includes('number')))
+  ) {
     return `${place} is ${kindsOf(promised).join(' or ') || 'anything'}, expected is ${kindsOf(expected).join(' or ')}`;
   }
   for (const keyword of ['pattern', 'format'] as const) {
-    if (expected[keyword] !== undefined && promised[keyword] !== expected[keyword]) return `${place} promises no ${keyword} ${expected[keyword]}`;
+    if (expected[keyword] !== undefined && promised[keyword] !== expected[keyword])
+      return `${place} promises no ${keyword} ${expected[keyword]}`;
   }
   for (const [name, wanted] of Object.entries(expected.properties ?? {})) {
     const member = promised.properties?.[name];

@@ -34,10 +34,17 @@ const TicketAnswer = Type.Object({ ticket: Type.String(), expires_in: Type.Integ
 /** Health, readiness, metrics, interface description and page definitions: every service has them, no author writes them. */
 export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRoute> {
   const { manifest, build } = parts;
-  const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
+  const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({
+    route,
+    handler: handler as unknown as RouteHandler,
+  });
   const routes: Record<string, MountedRoute> = {
     health: mounted(
-      get('/v1/health', { summary: 'Liveness and the running build', gate: { public: 'Probes hold no credential' }, returns: Type.Object({ status: Type.String() }) }),
+      get('/v1/health', {
+        summary: 'Liveness and the running build',
+        gate: { public: 'Probes hold no credential' },
+        returns: Type.Object({ status: Type.String() }),
+      }),
       async ({ peer }) => {
         const failed = await parts.failedPlugins();
         return {
@@ -54,11 +61,17 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
         };
       },
     ),
-    readiness: mounted(get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }), async () => {
-      const checks = await parts.readiness();
-      const ready = Object.values(checks).every(({ ok }) => ok);
-      return reply({ status: ready ? 'ready' : 'not_ready', checks }, { status: ready ? 200 : 503, headers: ready ? {} : { 'retry-after': '2' } });
-    }),
+    readiness: mounted(
+      get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }),
+      async () => {
+        const checks = await parts.readiness();
+        const ready = Object.values(checks).every(({ ok }) => ok);
+        return reply(
+          { status: ready ? 'ready' : 'not_ready', checks },
+          { status: ready ? 200 : 503, headers: ready ? {} : { 'retry-after': '2' } },
+        );
+      },
+    ),
     metrics: mounted(
       get('/v1/metrics', {
         summary: 'Figures of this service and its process',
@@ -83,26 +96,53 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
       const definition = pageDefinition(manifest, name);
       if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
       const needed = gatesOfPage(manifest, name);
-      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed))) throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
+      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed)))
+        throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
       return definition;
     };
-    routes['adminUi'] = mounted(get('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, query: { type: Type.Optional(Type.String()) } }), define);
+    routes['adminUi'] = mounted(
+      get('/v1/admin/ui/{*page}', {
+        summary: 'Definition of an admin page',
+        gate: { any: gates },
+        query: { type: Type.Optional(Type.String()) },
+      }),
+      define,
+    );
     // The same, for whoever sends its parameters in a body (G-CAP-12).
     const Params = Type.Object({ params: Type.Optional(Type.Object({}, { additionalProperties: true })) });
-    routes['adminUiPost'] = mounted(post('/v1/admin/ui/{*page}', { summary: 'Definition of an admin page', gate: { any: gates }, body: Params, env: 'any', status: 200, hidden: true }), define);
+    routes['adminUiPost'] = mounted(
+      post('/v1/admin/ui/{*page}', {
+        summary: 'Definition of an admin page',
+        gate: { any: gates },
+        body: Params,
+        env: 'any',
+        status: 200,
+        hidden: true,
+      }),
+      define,
+    );
   }
   return routes;
 }
 
 /** Who may read the figures of a service beside workloads (F-27). */
-export const metricsActions = ({ id, actions }: Manifest): readonly string[] => [`${id}:metrics:read`, ...(`${id}:read` in actions ? [`${id}:read`] : [])];
+export const metricsActions = ({ id, actions }: Manifest): readonly string[] => [
+  `${id}:metrics:read`,
+  ...(`${id}:read` in actions ? [`${id}:read`] : []),
+];
 
 /** For every gated event stream a mint of tickets, behind the gate of the stream itself (H-06). */
 export function ticketRoutes(own: Readonly<Record<string, MountedRoute>>, tickets: StreamTickets): Record<string, MountedRoute> {
   const streams = Object.entries(own).filter(([, { route }]) => route.door === 'stream' && gateActions(route.options.gate) !== undefined);
   return Object.fromEntries(
     streams.map(([name, { route }]) => {
-      const mint = post(`${route.path}/ticket`, { summary: 'A ticket that opens this event stream once', gate: route.options.gate, returns: TicketAnswer, status: 201, hidden: true });
+      const mint = post(`${route.path}/ticket`, {
+        summary: 'A ticket that opens this event stream once',
+        gate: route.options.gate,
+        returns: TicketAnswer,
+        status: 201,
+        hidden: true,
+      });
       const handler = ({ caller }: Request) => tickets.mint(name, caller as Caller);
       return [`ticket.${name}`, { route: mint, handler: handler as unknown as RouteHandler }];
     }),

@@ -85,5 +85,8 @@ export const liveReader =
   (kv: KeyValue): AccessSources['live'] =>
   async (versionKeys, revocationKeys) => {
     const answers = await kv.current([...versionKeys, ...revocationKeys]);
-    return { versions: answers.slice(0, versionKeys.length).map(version => version ?? '0'), revoked: answers.slice(versionKeys.length).some(mark => mark !== null) };
+    return {
+      versions: answers.slice(0, versionKeys.length).map(version => version ?? '0'),
+      revoked: answers.slice(versionKeys.length).some(mark => mark !== null),
+    };
   };

@@ -30,7 +30,13 @@ export class LocalCalls {
 
   async call(
     operation: string,
-    input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; headers: Record<string, string>; signal: AbortSignal },
+    input: {
+      params: Record<string, string>;
+      query: Record<string, unknown>;
+      body: unknown;
+      headers: Record<string, string>;
+      signal: AbortSignal;
+    },
     from: Workload,
   ): Promise<unknown> {
     if (!this.#parts.accepting()) throw named(kernelProblem('not_ready', { headers: { 'retry-after': '1' } }), this.#parts.manifest.id);
@@ -67,7 +73,11 @@ export class LocalCalls {
     if (known) return known;
     const grants = this.#parts.workloadScopes(from.name);
     if (!grants) return this.#parts.verifier.workload(from.name, from.thumbprint);
-    const identity: Identity = { principal: 'machine', scopes: grants.scopes, caller: machineCaller(from.name, from.thumbprint, grants.vertical, true) };
+    const identity: Identity = {
+      principal: 'machine',
+      scopes: grants.scopes,
+      caller: machineCaller(from.name, from.thumbprint, grants.vertical, true),
+    };
     this.#callers.set(from, identity);
     return identity;
   }

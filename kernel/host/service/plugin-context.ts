@@ -117,7 +117,17 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     const now = parts.clock.now();
     const lane = def.lane === 'env' ? (envId ?? currentScope()?.envId ?? '') : '';
     const carried = sealedTask(manifest.id, name, def, parts.keys)?.seal(payload) ?? payload;
-    return { task_id: newId(), name, lane, key: key ?? null, payload: carried, correlation_id: correlation(), subject: publisher(), due_at: at ?? now, created_at: now };
+    return {
+      task_id: newId(),
+      name,
+      lane,
+      key: key ?? null,
+      payload: carried,
+      correlation_id: correlation(),
+      subject: publisher(),
+      due_at: at ?? now,
+      created_at: now,
+    };
   };
 
   const transaction = (sql: Sql, { ends, events }: { ends: AtEnd[]; events: EventBatch }): Tx<AnyContract> => {
@@ -125,7 +135,9 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       const validator = payloadValidator(event);
       // An event that breaks its own schema must fail the transaction that would make it true.
       if (!validator) throw new Error(`${manifest.id} does not declare the event ${event}`);
-      for (const { payload } of entries) if (!validator.check(payload)) throw new Error(`the payload of ${event} does not fit: ${JSON.stringify(validator.faults(payload))}`);
+      for (const { payload } of entries)
+        if (!validator.check(payload))
+          throw new Error(`the payload of ${event} does not fit: ${JSON.stringify(validator.faults(payload))}`);
       await events.add(
         entries.map(({ envId, payload, correlationId, subject, hold }) => ({
           id: newId(),
@@ -208,7 +220,12 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     services: Object.fromEntries(
       Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
         name,
-        parts.caller.client(parts.workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
+        parts.caller.client(
+          parts.workloadOf(callerAt(manifest, contract.base.id as string)),
+          contract.base.id,
+          contract.routes,
+          contract.problems,
+        ),
       ]),
     ) as never,
     events: { subscribe: (wanted, handler) => runtimeConsumer(parts, wanted, handler) },
@@ -227,8 +244,19 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     policy: {
       attributes: (principal, envId) => parts.engine.attributes(principal, envId),
       allows: async (caller, action, resource) =>
-        parts.engine.allows({ identity: await parts.identityOf(caller), action: actionKey(manifest.vertical, action), envId: caller.envId, resource, correlationId: correlation() }),
-      explain: inquiry => inquire(inquiry, { load: capability(manifest, 'policy-store', parts.policy).snapshot, log: parts.log, correlationId: correlation() }),
+        parts.engine.allows({
+          identity: await parts.identityOf(caller),
+          action: actionKey(manifest.vertical, action),
+          envId: caller.envId,
+          resource,
+          correlationId: correlation(),
+        }),
+      explain: inquiry =>
+        inquire(inquiry, {
+          load: capability(manifest, 'policy-store', parts.policy).snapshot,
+          log: parts.log,
+          correlationId: correlation(),
+        }),
     },
     catalog: {
       manifests: parts.manifests,
@@ -252,7 +280,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
     listen: async (door, server, { port, address }) => {
-      if (!Object.values(manifest.routes).some(route => route.door === 'listener' && route.path === door)) throw new Error(`${manifest.id} declares no listener ${door}`);
+      if (!Object.values(manifest.routes).some(route => route.door === 'listener' && route.path === door))
+        throw new Error(`${manifest.id} declares no listener ${door}`);
       const fd = parts.listeners[door];
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject);
@@ -266,13 +295,23 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
         const identity = await parts.verify(request);
         if (!identity) return undefined;
         const { caller } = identity;
-        return { caller, permits: action => parts.engine.allows({ identity, action: actionKey(manifest.vertical, action), envId: caller.envId, correlationId: correlation() }) };
+        return {
+          caller,
+          permits: action =>
+            parts.engine.allows({
+              identity,
+              action: actionKey(manifest.vertical, action),
+              envId: caller.envId,
+              correlationId: correlation(),
+            }),
+        };
       },
     },
     tokens: parts.tokens,
     page: (query, spec, read) => page(pool.sql, query, spec, read),
     requireVersion: (ifMatch, version) => {
-      if (ifMatch && !ifMatch.includes(version)) throw kernelProblem('precondition_failed', { detail: 'Read it again and repeat the change.', headers: { etag: `"${version}"` } });
+      if (ifMatch && !ifMatch.includes(version))
+        throw kernelProblem('precondition_failed', { detail: 'Read it again and repeat the change.', headers: { etag: `"${version}"` } });
     },
     problem: (code, more) => {
       const decl = manifest.problems[code as string];
@@ -297,7 +336,10 @@ function ownFolder(dataDir: string, service: string): string {
   return folder;
 }
 
-/** The workload a typed client calls as: the further one whose needs name that service (`{service}-post`, NTF-056), the plugin's own when `uses` does or nobody. */
+/**
+ * The workload a typed client calls as: the further one whose needs name that service (`{service}-post`, NTF-056), the plugin's own when
+ * `uses` does or nobody.
+ */
 function callerAt({ uses, workloads }: Manifest, service: string): string | undefined {
   return service in uses ? undefined : Object.keys(workloads).find(name => service in (workloads[name] ?? {}));
 }
@@ -306,7 +348,12 @@ function auditPayload({ action, caller, resource, outcome, details }: AuditEntry
   return {
     action,
     ...(caller
-      ? { actor: caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) } }
+      ? {
+          actor:
+            caller.kind === 'machine'
+              ? { kind: 'workload', id: caller.subject }
+              : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) },
+        }
       : {}),
     ...(resource ? { resource } : {}),
     outcome: outcome ?? 'success',

@@ -9,7 +9,10 @@ import type { ServiceInstanceParts } from './service-instance.ts';
 type Parts = Pick<ServiceInstanceParts, 'manifest' | 'bus' | 'log' | 'instance' | 'pool' | 'clock'>;
 
 /** One consumer for every subscription of the contract, running from now on. Throws when one has no handler. */
-export function consumersOf({ manifest, bus, log, instance, pool, clock }: Parts, handlers: Readonly<Record<string, (delivery: object) => Promise<void>>>): (EventConsumer | OrderedConsumer)[] {
+export function consumersOf(
+  { manifest, bus, log, instance, pool, clock }: Parts,
+  handlers: Readonly<Record<string, (delivery: object) => Promise<void>>>,
+): (EventConsumer | OrderedConsumer)[] {
   return Object.entries(manifest.consumes).map(([name, { event, family, ordered, concurrency = 1, delivery = 'fleet', reconnect_s }]) => {
     const handler = handlers[name];
     if (!handler) throw new Error(`${manifest.id} consumes ${name} and gives it no handler`);
@@ -29,7 +32,8 @@ export function consumersOf({ manifest, bus, log, instance, pool, clock }: Parts
       ...(reconnect_s === undefined ? {} : { reconnectMs: reconnect_s * 1_000 }),
     };
     if (ordered === undefined) return new EventConsumer(options);
-    if (delivery === 'process') throw new Error(`${manifest.id} consumes ${name} in every process and in order: order needs one process of the fleet`);
+    if (delivery === 'process')
+      throw new Error(`${manifest.id} consumes ${name} in every process and in order: order needs one process of the fleet`);
     return new OrderedConsumer({ ...options, ordered, lead: () => takeLead(pool, name, instance) });
   });
 }
@@ -40,9 +44,22 @@ export function runtimeConsumer(
   { family, event = '*', concurrency = 1 }: { family: string; event?: string; concurrency?: number },
   handler: (delivery: Delivery<Readonly<Record<string, unknown>>>) => Promise<void>,
 ): EventConsumer {
-  if (manifest.vertical !== 'platform') throw new Error(`${manifest.id} is no service of the platform; it declares what it hears under consumes`);
+  if (manifest.vertical !== 'platform')
+    throw new Error(`${manifest.id} is no service of the platform; it declares what it hears under consumes`);
   const name = `run-${newId()}`;
-  return new EventConsumer({ bus, log, service: manifest.id, name, family, event, concurrency, delivery: 'process', instance, clock, handle: entry => handler(deliveryOf(entry)) });
+  return new EventConsumer({
+    bus,
+    log,
+    service: manifest.id,
+    name,
+    family,
+    event,
+    concurrency,
+    delivery: 'process',
+    instance,
+    clock,
+    handle: entry => handler(deliveryOf(entry)),
+  });
 }
 
 const deliveryOf = (entry: StreamEntry): Delivery<Readonly<Record<string, unknown>>> => ({

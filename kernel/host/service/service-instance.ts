@@ -119,7 +119,12 @@ export class ServiceInstance implements AsyncDisposable {
       bootstrapEnvs: new Set([SYSTEM.envId]),
       now: () => parts.clock.now(),
     });
-    this.#tickets = new StreamTickets({ service: parts.manifest.id, kv: parts.kv, now: () => parts.clock.now().getTime(), live: caller => this.#identityOf(caller) });
+    this.#tickets = new StreamTickets({
+      service: parts.manifest.id,
+      kv: parts.kv,
+      now: () => parts.clock.now().getTime(),
+      live: caller => this.#identityOf(caller),
+    });
   }
 
   get app(): ServiceApp {
@@ -146,7 +151,9 @@ export class ServiceInstance implements AsyncDisposable {
       metrics: this.#metrics.declared.instruments,
       identityOf: async caller => admittedAs(caller) ?? this.#identityOf(caller),
       verify: async ({ headers: { authorization }, peer }) =>
-        authorization !== undefined || peer ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined }) : undefined,
+        authorization !== undefined || peer
+          ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined })
+          : undefined,
     });
     this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
     const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;
@@ -160,7 +167,8 @@ export class ServiceInstance implements AsyncDisposable {
     const kernel = this.#kernelRoutes(routes);
     // A contract may declare an endpoint of the kernel itself, where a document gives it another shape.
     const taken = new Set(Object.values(routes).map(({ route }) => `${route.method} ${route.path}`));
-    for (const [name, mounted] of Object.entries(kernel)) if (!taken.has(`${mounted.route.method} ${mounted.route.path}`)) routes[`kernel.${name}`] ??= mounted;
+    for (const [name, mounted] of Object.entries(kernel))
+      if (!taken.has(`${mounted.route.method} ${mounted.route.path}`)) routes[`kernel.${name}`] ??= mounted;
     this.#app = new ServiceApp({
       manifest,
       routes,
@@ -240,8 +248,14 @@ export class ServiceInstance implements AsyncDisposable {
         () => false,
       ),
     ]);
-    const checks: Record<string, { ok: boolean; detail?: string }> = { database: { ok: database }, key_value: { ok: store }, serving: { ok: this.#state === 'started' } };
-    for (const [name, check] of Object.entries((this.#behaviour as { checks?: Record<string, () => Promise<boolean>> } | undefined)?.checks ?? {})) {
+    const checks: Record<string, { ok: boolean; detail?: string }> = {
+      database: { ok: database },
+      key_value: { ok: store },
+      serving: { ok: this.#state === 'started' },
+    };
+    for (const [name, check] of Object.entries(
+      (this.#behaviour as { checks?: Record<string, () => Promise<boolean>> } | undefined)?.checks ?? {},
+    )) {
       checks[name] = await check().then(
         ok => ({ ok }),
         () => ({ ok: false, detail: 'the check failed' }),
@@ -303,7 +317,9 @@ export class ServiceInstance implements AsyncDisposable {
         port: policy,
         engine: this.#engine,
         scopesOf,
-        ...(policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store') ? { tell: tellPolicy(manifest.id, this.#parts.pool) } : {}),
+        ...(policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store')
+          ? { tell: tellPolicy(manifest.id, this.#parts.pool) }
+          : {}),
         log: this.#parts.log,
       }),
     };
@@ -311,9 +327,15 @@ export class ServiceInstance implements AsyncDisposable {
   }
 
   async #identityOf(caller: Caller): Promise<Identity> {
-    if (caller.kind === 'machine') return { caller, principal: 'machine', scopes: await this.#parts.scopesOf({ kind: 'workload', id: caller.subject }, SYSTEM.envId) };
-    return { caller, principal: caller.kind, scopes: await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId ?? SYSTEM.envId) };
+    if (caller.kind === 'machine')
+      return { caller, principal: 'machine', scopes: await this.#parts.scopesOf({ kind: 'workload', id: caller.subject }, SYSTEM.envId) };
+    return {
+      caller,
+      principal: caller.kind,
+      scopes: await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId ?? SYSTEM.envId),
+    };
   }
 }
 
-const sum = <K extends string>(rows: readonly Readonly<Record<K, number>>[], member: K): number => rows.reduce((total, row) => total + row[member], 0);
+const sum = <K extends string>(rows: readonly Readonly<Record<K, number>>[], member: K): number =>
+  rows.reduce((total, row) => total + row[member], 0);

@@ -7,4 +7,9 @@ import { KEY_MIGRATIONS } from '../keys/service-keys.ts';
 
 /** Applies what the kernel and the plugin bring, in one place for whoever starts a service and whoever only migrates. */
 export const migrateService = (plugin: AnyPlugin, service: string, sql: PostgresPool): Promise<string[]> =>
-  migrate({ sql, service, builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS, ...WORK_MIGRATIONS], ...(plugin.migrations ? { directory: plugin.migrations } : {}) });
+  migrate({
+    sql,
+    service,
+    builtins: [...OUTBOX_MIGRATIONS, ...KEY_MIGRATIONS, ...WORK_MIGRATIONS],
+    ...(plugin.migrations ? { directory: plugin.migrations } : {}),
+  });

@@ -20,7 +20,11 @@ interface WorkParts {
 /** The jobs that a contract declares, with the work that its plugin gave them; a job without work does not start. */
 export function jobsOf({ manifest, behaviour, clock, pool, log, instance }: Omit<WorkParts, 'keys'>): JobRunner {
   const works = (behaviour as { jobs?: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> }).jobs ?? {};
-  const jobs = Object.entries(manifest.jobs).map(([name, job]) => ({ ...job, name, work: given(works, name, `${manifest.id} declares the job ${name}`) }));
+  const jobs = Object.entries(manifest.jobs).map(([name, job]) => ({
+    ...job,
+    name,
+    work: given(works, name, `${manifest.id} declares the job ${name}`),
+  }));
   return new JobRunner({ service: manifest.id, jobs, clock, pool, log, worker: instance });
 }
 
@@ -28,7 +32,11 @@ export function jobsOf({ manifest, behaviour, clock, pool, log, instance }: Omit
 export function tasksOf({ manifest, behaviour, clock, pool, log, instance, keys }: WorkParts): TaskRunner {
   const works = (behaviour as { tasks?: Readonly<Record<string, TaskWork>> }).tasks ?? {};
   const tasks = Object.entries(manifest.tasks).map(
-    ([name, def]) => [name, { def, work: given(works, name, `${manifest.id} declares the task ${name}`), open: sealedTask(manifest.id, name, def, keys)?.open }] as const,
+    ([name, def]) =>
+      [
+        name,
+        { def, work: given(works, name, `${manifest.id} declares the task ${name}`), open: sealedTask(manifest.id, name, def, keys)?.open },
+      ] as const,
   );
   return new TaskRunner({ service: manifest.id, tasks: Object.fromEntries(tasks), clock, pool, log, worker: instance });
 }

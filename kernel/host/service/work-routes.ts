@@ -16,11 +16,17 @@ type Asked = Request<Readonly<Record<string, string>>, { limit?: number; cursor?
 const Items = Type.Object({ items: Type.Array(Type.Object({}, { additionalProperties: true })) });
 const Row = Type.Object({}, { additionalProperties: true });
 
-/** What every service with tasks or jobs serves for its page *Work*: figures, the dead with replay, the last run of each job and a run at once. */
+/**
+ * What every service with tasks or jobs serves for its page *Work*: figures, the dead with replay, the last run of each job and a run at
+ * once.
+ */
 export function workRoutes({ manifest, jobs, tasks, now }: WorkRouteParts): Record<string, MountedRoute> {
   if (!('work' in manifest.pages)) return {};
   const [read, admin] = [{ any: [`${manifest.id}:work:read`, `${manifest.id}:work:admin`] }, `${manifest.id}:work:admin`];
-  const mounted = (route: AnyRoute, handler: (request: Asked) => Promise<unknown>): MountedRoute => ({ route, handler: handler as unknown as RouteHandler });
+  const mounted = (route: AnyRoute, handler: (request: Asked) => Promise<unknown>): MountedRoute => ({
+    route,
+    handler: handler as unknown as RouteHandler,
+  });
   const shown = { hidden: true, env: 'any' } as const;
   const store = () => {
     const runner = tasks();
@@ -28,44 +34,69 @@ export function workRoutes({ manifest, jobs, tasks, now }: WorkRouteParts): Reco
     return runner.store;
   };
   const done = async (there: Promise<boolean>) => {
-    if (!(await there)) throw kernelProblem('not_found', { detail: 'No dead task of this id: it was replayed or given up in the meantime.' });
+    if (!(await there))
+      throw kernelProblem('not_found', { detail: 'No dead task of this id: it was replayed or given up in the meantime.' });
     return reply({ ok: true }, { status: 200 });
   };
   return {
-    workQueues: mounted(get('/v1/admin/work/queues', { summary: 'Queues of this service', gate: read, returns: Items, ...shown }), async () => {
-      const figures = new Map((await store().figures(now())).map(row => [row.name, row]));
-      const none = { waiting: 0, due: 0, running: 0, dead: 0, oldest_due_at: null };
-      return { items: Object.entries(manifest.tasks).map(([name, { summary }]) => ({ name, summary, ...none, ...figures.get(name) })) };
-    }),
-    workDead: mounted(get('/v1/admin/work/dead', { summary: 'Tasks that failed for good, the latest first', gate: read, query: PageQuery, returns: Page(Row), ...shown }), async ({ query }) => {
-      const limit = query.limit ?? 50;
-      const rows = await store().dead(limit + 1, query.cursor === undefined ? undefined : cursorIn(query.cursor));
-      const items = rows.slice(0, limit).map(row => ({ ...row, last_failure: row.failures.at(-1)?.reason ?? null }));
-      const last = items.at(-1);
-      return { items, next_cursor: rows.length > limit && last ? Buffer.from(JSON.stringify([last.ended_at, last.task_id])).toString('base64url') : null };
-    }),
-    workReplay: mounted(post('/v1/admin/work/dead/{task_id}/replay', { summary: 'Try a dead task anew', gate: admin, returns: Row, ...shown }), ({ params }) =>
-      done(store().replay(params['task_id'] as string, now())),
+    workQueues: mounted(
+      get('/v1/admin/work/queues', { summary: 'Queues of this service', gate: read, returns: Items, ...shown }),
+      async () => {
+        const figures = new Map((await store().figures(now())).map(row => [row.name, row]));
+        const none = { waiting: 0, due: 0, running: 0, dead: 0, oldest_due_at: null };
+        return { items: Object.entries(manifest.tasks).map(([name, { summary }]) => ({ name, summary, ...none, ...figures.get(name) })) };
+      },
     ),
-    workDrop: mounted(post('/v1/admin/work/dead/{task_id}/drop', { summary: 'Give a dead task up', gate: admin, returns: Row, ...shown }), ({ params }) =>
-      done(store().drop(params['task_id'] as string)),
+    workDead: mounted(
+      get('/v1/admin/work/dead', {
+        summary: 'Tasks that failed for good, the latest first',
+        gate: read,
+        query: PageQuery,
+        returns: Page(Row),
+        ...shown,
+      }),
+      async ({ query }) => {
+        const limit = query.limit ?? 50;
+        const rows = await store().dead(limit + 1, query.cursor === undefined ? undefined : cursorIn(query.cursor));
+        const items = rows.slice(0, limit).map(row => ({ ...row, last_failure: row.failures.at(-1)?.reason ?? null }));
+        const last = items.at(-1);
+        return {
+          items,
+          next_cursor:
+            rows.length > limit && last ? Buffer.from(JSON.stringify([last.ended_at, last.task_id])).toString('base64url') : null,
+        };
+      },
     ),
-    workJobs: mounted(get('/v1/admin/work/jobs', { summary: 'Jobs of this service and their last runs', gate: read, returns: Items, ...shown }), async () => {
-      const records = new Map((await jobs()?.records.list())?.map(record => [record.name, record]));
-      const items = Object.entries(manifest.jobs).map(([name, { summary, every, cron, timezone, runs }]) => ({
-        name,
-        summary,
-        runs,
-        when: every === undefined ? `${cron} (${timezone ?? 'UTC'})` : `every ${every}`,
-        ...records.get(name),
-      }));
-      return { items };
-    }),
-    workRun: mounted(post('/v1/admin/work/jobs/{name}/run', { summary: 'Run a job at once', gate: admin, returns: Row, status: 202, ...shown }), async ({ params }) => {
-      const ordered = jobs()?.runNow(params['name'] as string) ?? 'unknown';
-      if (ordered === 'unknown') throw kernelProblem('not_found', { detail: `${manifest.id} has no job ${params['name']}.` });
-      return { state: ordered };
-    }),
+    workReplay: mounted(
+      post('/v1/admin/work/dead/{task_id}/replay', { summary: 'Try a dead task anew', gate: admin, returns: Row, ...shown }),
+      ({ params }) => done(store().replay(params['task_id'] as string, now())),
+    ),
+    workDrop: mounted(
+      post('/v1/admin/work/dead/{task_id}/drop', { summary: 'Give a dead task up', gate: admin, returns: Row, ...shown }),
+      ({ params }) => done(store().drop(params['task_id'] as string)),
+    ),
+    workJobs: mounted(
+      get('/v1/admin/work/jobs', { summary: 'Jobs of this service and their last runs', gate: read, returns: Items, ...shown }),
+      async () => {
+        const records = new Map((await jobs()?.records.list())?.map(record => [record.name, record]));
+        const items = Object.entries(manifest.jobs).map(([name, { summary, every, cron, timezone, runs }]) => ({
+          name,
+          summary,
+          runs,
+          when: every === undefined ? `${cron} (${timezone ?? 'UTC'})` : `every ${every}`,
+          ...records.get(name),
+        }));
+        return { items };
+      },
+    ),
+    workRun: mounted(
+      post('/v1/admin/work/jobs/{name}/run', { summary: 'Run a job at once', gate: admin, returns: Row, status: 202, ...shown }),
+      async ({ params }) => {
+        const ordered = jobs()?.runNow(params['name'] as string) ?? 'unknown';
+        if (ordered === 'unknown') throw kernelProblem('not_found', { detail: `${manifest.id} has no job ${params['name']}.` });
+        return { state: ordered };
+      },
+    ),
   };
 }
 

@@ -92,7 +92,12 @@ async function answerRaw({ res, exchange, mounted, incoming, signal, engine, man
     permits: async action => {
       if (caller === undefined) return false;
       const identity = await incoming.identity();
-      return engine.allows({ identity, action: actionKey(manifest.vertical, action), envId: targetEnvId ?? identity.caller.envId, correlationId });
+      return engine.allows({
+        identity,
+        action: actionKey(manifest.vertical, action),
+        envId: targetEnvId ?? identity.caller.envId,
+        correlationId,
+      });
     },
   });
   await writeResponse(res, response);
@@ -104,5 +109,6 @@ function requireAcceptable(req: IncomingMessage, { method, options }: AnyRoute):
 }
 
 function requireAdmitted({ headers }: IncomingMessage, type: string): void {
-  if (!admits(headers.accept, type)) throw kernelProblem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
+  if (!admits(headers.accept, type))
+    throw kernelProblem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
 }

@@ -4,7 +4,10 @@ import type { Clock } from '../../base/clock.ts';
 
 const HEARTBEAT_MS = 15_000;
 
-/** Writes server-sent events until the source ends or the client goes; a slow client slows the source, nothing is buffered beyond the socket. */
+/**
+ * Writes server-sent events until the source ends or the client goes; a slow client slows the source, nothing is buffered beyond the
+ * socket.
+ */
 export async function writeEventStream(
   res: ServerResponse,
   items: AsyncIterable<{ id?: string; event?: string; data: unknown }>,

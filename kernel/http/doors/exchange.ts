@@ -60,7 +60,8 @@ function targetOf(target: string): URL {
 /** Shapes of a request that two servers would read differently, refused before anything else reads them (hardening H-14). */
 export function refuseAmbiguous(req: IncomingMessage): void {
   const { rawHeaders } = req;
-  if (rawHeaders.length / 2 > MAX_HEADERS) throw kernelProblem('headers_too_large', { detail: `At most ${MAX_HEADERS} headers.`, headers: { connection: 'close' } });
+  if (rawHeaders.length / 2 > MAX_HEADERS)
+    throw kernelProblem('headers_too_large', { detail: `At most ${MAX_HEADERS} headers.`, headers: { connection: 'close' } });
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] as string).toLowerCase();
@@ -69,7 +70,8 @@ export function refuseAmbiguous(req: IncomingMessage): void {
       throw kernelProblem('malformed', { detail: 'Header names are spelt with hyphens.', headers: { connection: 'close' } });
     }
   }
-  if (hosts !== 1 && req.httpVersionMajor < 2) throw kernelProblem('malformed', { detail: 'Exactly one Host header.', headers: { connection: 'close' } });
+  if (hosts !== 1 && req.httpVersionMajor < 2)
+    throw kernelProblem('malformed', { detail: 'Exactly one Host header.', headers: { connection: 'close' } });
 }
 
 /** Reads a JSON body of at most `limit` bytes. Anything else is a 4xx that says what to send. */
@@ -103,7 +105,11 @@ export function refuseNulIn({ pathname, search, searchParams }: URL): void {
 }
 
 function refuseCharacters(errors: readonly FieldFault[]): void {
-  if (errors.length > 0) throw kernelProblem('validation_failed', { extra: { errors }, detail: 'Text may hold every character but U+0000, and no half of a surrogate pair; errors says where it is.' });
+  if (errors.length > 0)
+    throw kernelProblem('validation_failed', {
+      extra: { errors },
+      detail: 'Text may hold every character but U+0000, and no half of a surrogate pair; errors says where it is.',
+    });
 }
 
 /** By its events: an iterator over a request costs as much as the rest of a small one. What comes after the limit is not kept. */

@@ -16,11 +16,15 @@ export interface IncomingOptions {
 }
 
 /** An exchange as an operation takes it; the caller is identified when first asked for, the body read when the gate has been passed. */
-export function incomingOf(exchange: Exchange, { service, params, signal, stream, verifier, tickets, originOf }: IncomingOptions): Incoming {
+export function incomingOf(
+  exchange: Exchange,
+  { service, params, signal, stream, verifier, tickets, originOf }: IncomingOptions,
+): Incoming {
   const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
   let identity: Promise<Identity> | undefined;
   // A browser's EventSource cannot send a header; no other door takes a credential from a URL (H-06).
-  const inQuery = (name: string) => (stream && req.headers.authorization === undefined && req.headers.accept === 'text/event-stream' ? url.searchParams.get(name) : null);
+  const inQuery = (name: string) =>
+    stream && req.headers.authorization === undefined && req.headers.accept === 'text/event-stream' ? url.searchParams.get(name) : null;
   const [token, ticket] = [inQuery('token'), inQuery('ticket')];
   const authorization = req.headers.authorization ?? (token === null ? undefined : `Bearer ${token}`);
   const verify = (): Promise<Identity> =>
@@ -43,7 +47,10 @@ export function incomingOf(exchange: Exchange, { service, params, signal, stream
   };
 }
 
-/** What a proof of possession must name: the address as the client saw it, by the public name or, without an ingress between, by the port it came to. */
+/**
+ * What a proof of possession must name: the address as the client saw it, by the public name or, without an ingress between, by the port it
+ * came to.
+ */
 function shownAt({ req, url, hostname }: Exchange, originOf: (host: string) => string): NonNullable<VerifyRequest['shown']> {
   const [proof, host = ''] = [req.headers['dpop'], req.headers.host];
   const named = URL.parse(`https://${host}`)?.hostname === hostname ? [`https://${host}${url.pathname}`] : [];

@@ -25,7 +25,12 @@ export class StreamTickets {
   readonly #live: (caller: Caller) => Promise<Identity>;
 
   /** `live`: what a caller may do at this moment. */
-  constructor({ service, kv, now, live }: { service: string; kv: KeyValue; now: () => number; live: (caller: Caller) => Promise<Identity> }) {
+  constructor({
+    service,
+    kv,
+    now,
+    live,
+  }: { service: string; kv: KeyValue; now: () => number; live: (caller: Caller) => Promise<Identity> }) {
     this.#service = service;
     this.#kv = kv;
     this.#now = now;
@@ -43,7 +48,10 @@ export class StreamTickets {
   async redeem(door: string, ticket: string, gates: readonly string[]): Promise<Identity> {
     const text = /^[A-Za-z0-9_-]{43}$/.test(ticket) ? ((await this.#kv.call('GETDEL', this.#key(door, ticket))) as string | null) : null;
     const kept = text === null ? undefined : (JSON.parse(text) as Kept);
-    if (!kept || this.#now() >= kept.expires_at) throw kernelProblem('unauthenticated', { detail: 'The ticket is unknown, was used, or is older than 30 seconds. Ask for a new one.' });
+    if (!kept || this.#now() >= kept.expires_at)
+      throw kernelProblem('unauthenticated', {
+        detail: 'The ticket is unknown, was used, or is older than 30 seconds. Ask for a new one.',
+      });
     const live = await this.#live(kept.caller);
     return { ...live, caller: kept.caller, scopes: new Set(gates.filter(scope => live.scopes.has(scope))) };
   }

@@ -5,9 +5,13 @@ import type { Exchange } from './exchange.ts';
 
 /** A request in the form of the web, its body streaming. */
 export function webRequest(req: IncomingMessage, exchange: Exchange, signal: AbortSignal): globalThis.Request {
-  const bodied = req.method !== 'GET' && req.method !== 'HEAD' && (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);
+  const bodied =
+    req.method !== 'GET' &&
+    req.method !== 'HEAD' &&
+    (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);
   const headers = new Headers();
-  for (const [name, value] of Object.entries(req.headers)) if (value !== undefined && !name.startsWith(':')) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  for (const [name, value] of Object.entries(req.headers))
+    if (value !== undefined && !name.startsWith(':')) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
   return new globalThis.Request(new URL(req.url ?? '/', `https://${exchange.hostname || 'internal'}`), {
     method: req.method ?? 'GET',
     headers,

@@ -7,7 +7,10 @@ import { workSections } from './work-page.ts';
 type RecordPage = Extract<PageDecl, { kind: 'record' }>;
 type TablePage = Extract<PageDecl, { kind: 'table' | 'feed' }>;
 /** A table wherever it stands: alone, on a board, on a record. */
-type Table = Pick<TablePage, 'source' | 'key' | 'columns' | 'filters' | 'empty' | 'rowDetail' | 'open' | 'rowActions' | 'bulkActions' | 'update' | 'remove'>;
+type Table = Pick<
+  TablePage,
+  'source' | 'key' | 'columns' | 'filters' | 'empty' | 'rowDetail' | 'open' | 'rowActions' | 'bulkActions' | 'update' | 'remove'
+>;
 
 /** Turns an author's page into the wire form the console draws (G-K-18): labels and schemas resolved, no code, no expression. */
 export function pageDefinition(manifest: Manifest, name: string): object | undefined {
@@ -35,7 +38,8 @@ function reading(manifest: Manifest, page: PageDecl): object {
 }
 
 /** The path parameter that names the thing a record shows. */
-export const recordParameter = (manifest: Manifest, { source }: { source: string }): string => /\{([A-Za-z_]+)\}/.exec(manifest.routes[source]?.path ?? '')?.[1] ?? 'id';
+export const recordParameter = (manifest: Manifest, { source }: { source: string }): string =>
+  /\{([A-Za-z_]+)\}/.exec(manifest.routes[source]?.path ?? '')?.[1] ?? 'id';
 
 function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
   switch (page.kind) {
@@ -66,33 +70,65 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
     case 'work':
       return workSections(manifest);
     case 'tabs':
-      return [{ id: name, kind: 'tabs', tabs: page.tabs.map(({ label, page: inner }) => ({ label, sections: manifest.pages[inner] ? sections(manifest, inner, manifest.pages[inner]) : [] })) }];
+      return [
+        {
+          id: name,
+          kind: 'tabs',
+          tabs: page.tabs.map(({ label, page: inner }) => ({
+            label,
+            sections: manifest.pages[inner] ? sections(manifest, inner, manifest.pages[inner]) : [],
+          })),
+        },
+      ];
   }
 }
 
 function tablePage(manifest: Manifest, name: string, page: TablePage): object[] {
   const above = [
-    ...(page.create ? [formAction(manifest, page.create, { id: 'create', label: summaryOf(manifest, page.create, 'Create'), resource: name })] : []),
+    ...(page.create
+      ? [formAction(manifest, page.create, { id: 'create', label: summaryOf(manifest, page.create, 'Create'), resource: name })]
+      : []),
     ...(page.actions ?? []).map(({ route, ...action }) => {
       const made = { then: 'reload', ...action, id: route, resource: `${name}/${route}` };
       return manifest.routes[route]?.options.body ? formAction(manifest, route, made) : made;
     }),
   ];
-  return [...(above.length > 0 ? [{ id: `${name}-create`, kind: 'actions', actions: above }] : []), { id: name, ...tableSection(manifest, page, name, { resource: name }) }];
+  return [
+    ...(above.length > 0 ? [{ id: `${name}-create`, kind: 'actions', actions: above }] : []),
+    { id: name, ...tableSection(manifest, page, name, { resource: name }) },
+  ];
 }
 
-function tableSection(manifest: Manifest, table: Table, page: string, source: { resource: string; query?: Record<string, string> }): object {
+function tableSection(
+  manifest: Manifest,
+  table: Table,
+  page: string,
+  source: { resource: string; query?: Record<string, string> },
+): object {
   const listed = manifest.routes[table.source] as AnyRoute;
   const key = table.key ?? rowKey(manifest, table.source) ?? 'id';
   const rowActions = (table.rowActions ?? []).map(action => rowAction(manifest, `${page}/{row.${key}}`, action));
-  if (table.update) rowActions.push(formAction(manifest, table.update, { id: 'update', label: 'Edit', resource: `${page}/{row.${key}}/update` }));
-  if (table.remove) rowActions.push({ id: 'delete', label: 'Delete', resource: `${page}/{row.${key}}/delete`, confirm: 'Delete this for good?', tone: 'bad', then: 'reload' });
+  if (table.update)
+    rowActions.push(formAction(manifest, table.update, { id: 'update', label: 'Edit', resource: `${page}/{row.${key}}/update` }));
+  if (table.remove)
+    rowActions.push({
+      id: 'delete',
+      label: 'Delete',
+      resource: `${page}/{row.${key}}/delete`,
+      confirm: 'Delete this for good?',
+      tone: 'bad',
+      then: 'reload',
+    });
   const link = table.open ? linkTo(manifest, table.open, key) : undefined;
   return {
     kind: 'table',
     source: { ...source, paged: 'cursor' in (listed.options.query ?? {}) },
     row_key: key,
-    columns: table.columns.map((each, index) => ({ ...column(each), ...(each.history ? { history: each.history } : {}), ...(index === 0 && link ? { link } : {}) })),
+    columns: table.columns.map((each, index) => ({
+      ...column(each),
+      ...(each.history ? { history: each.history } : {}),
+      ...(index === 0 && link ? { link } : {}),
+    })),
     filters: (table.filters ?? []).flatMap(filter => {
       const schema = listed.options.query?.[filter];
       return schema ? [field(filter, schema as Node, false)] : [];
@@ -120,13 +156,21 @@ function recordPage(manifest: Manifest, name: string, page: RecordPage): object[
     fields: page.fields.map(column),
     actions: (page.actions ?? []).map(action => rowAction(manifest, base, action)),
   };
-  const tabs = (page.tabs ?? []).map((tab, index) => ({ label: tab.label, sections: recordTab(manifest, name, id, tab, `${name}-tab-${index}`) }));
+  const tabs = (page.tabs ?? []).map((tab, index) => ({
+    label: tab.label,
+    sections: recordTab(manifest, name, id, tab, `${name}-tab-${index}`),
+  }));
   return [head, ...(tabs.length > 0 ? [{ id: `${name}-tabs`, kind: 'tabs', tabs }] : [])];
 }
 
 function recordTab(manifest: Manifest, page: string, id: string, tab: RecordTab, at: string): object[] {
   const base = `${page}/{${id}}`;
-  const source = tab.source === undefined ? { resource: base } : tab.by ? { resource: `${page}/${tab.source}`, query: { [tab.by]: `{${id}}` } } : { resource: `${base}/${tab.source}` };
+  const source =
+    tab.source === undefined
+      ? { resource: base }
+      : tab.by
+        ? { resource: `${page}/${tab.source}`, query: { [tab.by]: `{${id}}` } }
+        : { resource: `${base}/${tab.source}` };
   if (tab.kind === 'detail') return [{ id: at, kind: 'detail', source, fields: tab.fields.map(column) }];
   const above = tab.create ? [{ id: `${at}-create`, kind: 'actions', actions: [rowAction(manifest, base, tab.create)] }] : [];
   return [...above, { id: at, ...tableSection(manifest, tab, page, source) }];
@@ -143,7 +187,11 @@ function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, resour
     case 'detail':
       return { kind: 'detail', source: { resource }, fields: section.fields.map(column) };
     case 'stats':
-      return { kind: 'stats', source: { resource }, items: section.items.map(item => ({ ...column(item), ...(item.history ? { history: item.history } : {}) })) };
+      return {
+        kind: 'stats',
+        source: { resource },
+        items: section.items.map(item => ({ ...column(item), ...(item.history ? { history: item.history } : {}) })),
+      };
     case 'chart':
       return {
         kind: 'chart',
@@ -189,6 +237,8 @@ function formAction(manifest: Manifest, route: string, action: Record<string, un
 
 /** The member of a row that fills the path parameter of its actions: the first required member ending in `_id`. */
 function rowKey(manifest: Manifest, route: string): string | undefined {
-  const items = (manifest.routes[route]?.options.returns as Node | undefined)?.properties?.['items'] as (Node & { items?: Node }) | undefined;
+  const items = (manifest.routes[route]?.options.returns as Node | undefined)?.properties?.['items'] as
+    | (Node & { items?: Node })
+    | undefined;
   return items?.items?.required?.find(name => name.endsWith('_id'));
 }

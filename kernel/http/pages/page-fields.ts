@@ -69,7 +69,9 @@ export function field(name: string, schema: Node, required: boolean): Field {
 function choicesOf(schema: Node): { value: string; label: string }[] | undefined {
   const named = (value: unknown, title?: string) => ({ value: String(value), label: title ?? sentence(String(value)) });
   if (schema.enum) return schema.enum.map(value => named(value));
-  return schema.anyOf?.every(option => option.const !== undefined) ? schema.anyOf.map(option => named(option.const, option.title)) : undefined;
+  return schema.anyOf?.every(option => option.const !== undefined)
+    ? schema.anyOf.map(option => named(option.const, option.title))
+    : undefined;
 }
 
 function widget(schema: Node): string {

@@ -21,7 +21,13 @@ export function pageResources(manifest: Manifest): PageResource[] {
   const add = (target: PageResource['target'], [method, path, operation]: Named) => {
     if (operation === undefined || made.has(`${method} ${path}`)) return;
     const parameter = /\{([a-z_]+)\}/i.exec(manifest.routes[operation]?.path ?? '')?.[1];
-    made.set(`${method} ${path}`, { method, path: `/v1/admin/${path}`, operation, target, ...(path.includes('{id}') && parameter ? { idParameter: parameter } : {}) });
+    made.set(`${method} ${path}`, {
+      method,
+      path: `/v1/admin/${path}`,
+      operation,
+      target,
+      ...(path.includes('{id}') && parameter ? { idParameter: parameter } : {}),
+    });
   };
   for (const [name, page] of Object.entries(manifest.pages)) {
     // The console names the environment of every page, the system's for a page of the platform (G-K-11, F-25).
@@ -49,20 +55,31 @@ function namedBy(name: string, page: PageDecl): Named[] {
         ...rowsOf(name, [...(page.rowActions ?? []), ...(page.bulkActions ?? [])]),
       ];
     case 'record':
-      return [['GET', `${name}/{id}`, page.source], ...rowsOf(name, page.actions ?? []), ...(page.tabs ?? []).flatMap(tab => tabResources(name, tab))];
+      return [
+        ['GET', `${name}/{id}`, page.source],
+        ...rowsOf(name, page.actions ?? []),
+        ...(page.tabs ?? []).flatMap(tab => tabResources(name, tab)),
+      ];
     case 'board':
       return page.sections.flatMap(section =>
-        'source' in section ? [['GET', `${name}/${section.source}`, section.source] as Named, ...(section.kind === 'table' ? rowsOf(name, section.rowActions ?? []) : [])] : [],
+        'source' in section
+          ? [
+              ['GET', `${name}/${section.source}`, section.source] as Named,
+              ...(section.kind === 'table' ? rowsOf(name, section.rowActions ?? []) : []),
+            ]
+          : [],
       );
     default:
       return 'source' in page ? [['GET', name, page.source]] : [];
   }
 }
 
-const rowsOf = (name: string, actions: readonly (string | RowAction)[]): Named[] => actions.map(action => ['POST', `${name}/{id}/${routeOf(action)}`, routeOf(action)]);
+const rowsOf = (name: string, actions: readonly (string | RowAction)[]): Named[] =>
+  actions.map(action => ['POST', `${name}/{id}/${routeOf(action)}`, routeOf(action)]);
 
 function tabResources(name: string, tab: NonNullable<Extract<PageDecl, { kind: 'record' }>['tabs']>[number]): Named[] {
-  const source: Named[] = tab.source === undefined ? [] : [['GET', tab.by ? `${name}/${tab.source}` : `${name}/{id}/${tab.source}`, tab.source]];
+  const source: Named[] =
+    tab.source === undefined ? [] : [['GET', tab.by ? `${name}/${tab.source}` : `${name}/{id}/${tab.source}`, tab.source]];
   return tab.kind === 'table' ? [...source, ...rowsOf(name, [...(tab.rowActions ?? []), ...(tab.create ? [tab.create] : [])])] : source;
 }
 
@@ -86,10 +103,13 @@ export function gatesOfPage(manifest: Manifest, name: string): readonly string[]
   if (page.kind === 'policy') return [`${manifest.id}:policy:read`, `${manifest.id}:policy:admin`];
   if (page.kind === 'work') return [`${manifest.id}:work:read`, `${manifest.id}:work:admin`];
   if (page.kind === 'tabs') return page.tabs.flatMap(({ page: inner }) => gatesOfPage(manifest, inner));
-  if (page.kind === 'board') return [...new Set(page.sections.flatMap(section => ('source' in section ? gatesOf(manifest.routes[section.source]) : [])))];
+  if (page.kind === 'board')
+    return [...new Set(page.sections.flatMap(section => ('source' in section ? gatesOf(manifest.routes[section.source]) : [])))];
   return gatesOf(manifest.routes['source' in page && page.source ? page.source : 'submit' in page ? page.submit : '']);
 }
 
 const gatesOf = (route: AnyRoute | undefined): readonly string[] => (route ? (gateActions(route.options.gate) ?? []) : []);
 
-export const pageGates = (manifest: Manifest): readonly string[] => [...new Set(Object.keys(manifest.pages).flatMap(name => gatesOfPage(manifest, name)))];
+export const pageGates = (manifest: Manifest): readonly string[] => [
+  ...new Set(Object.keys(manifest.pages).flatMap(name => gatesOfPage(manifest, name))),
+];

@@ -59,7 +59,11 @@ describe('a page in its wire form (G-K-18)', () => {
         scope: 'env',
         live_types: ['platform:probe:thing:created'],
         sections: [
-          { id: 'things-create', kind: 'actions', actions: [{ id: 'create', label: 'Make a thing', resource: 'things', then: 'reload', form }] },
+          {
+            id: 'things-create',
+            kind: 'actions',
+            actions: [{ id: 'create', label: 'Make a thing', resource: 'things', then: 'reload', form }],
+          },
           {
             id: 'things',
             kind: 'table',
@@ -82,9 +86,29 @@ describe('a page in its wire form (G-K-18)', () => {
               },
             ],
             row_actions: [
-              { id: 'archiveThing', label: 'Archive', resource: 'things/{row.thing_id}/archiveThing', confirm: 'Archive it?', when: { path: 'kind', op: 'eq', value: 'small' }, then: 'reload' },
-              { id: 'update', label: 'Edit', resource: 'things/{row.thing_id}/update', then: 'reload', form: [{ name: 'name', label: 'Name', type: 'text', required: true }] },
-              { id: 'delete', label: 'Delete', resource: 'things/{row.thing_id}/delete', confirm: 'Delete this for good?', tone: 'bad', then: 'reload' },
+              {
+                id: 'archiveThing',
+                label: 'Archive',
+                resource: 'things/{row.thing_id}/archiveThing',
+                confirm: 'Archive it?',
+                when: { path: 'kind', op: 'eq', value: 'small' },
+                then: 'reload',
+              },
+              {
+                id: 'update',
+                label: 'Edit',
+                resource: 'things/{row.thing_id}/update',
+                then: 'reload',
+                form: [{ name: 'name', label: 'Name', type: 'text', required: true }],
+              },
+              {
+                id: 'delete',
+                label: 'Delete',
+                resource: 'things/{row.thing_id}/delete',
+                confirm: 'Delete this for good?',
+                tone: 'bad',
+                then: 'reload',
+              },
             ],
           },
         ],
@@ -112,10 +136,20 @@ describe('a page in its wire form (G-K-18)', () => {
         ],
       },
     ],
-    ['figures', { schema: 'platform.admin-ui/1', service: 'probe', page: 'figures', title: 'Figures', scope: 'platform', sections: [figures] }],
+    [
+      'figures',
+      { schema: 'platform.admin-ui/1', service: 'probe', page: 'figures', title: 'Figures', scope: 'platform', sections: [figures] },
+    ],
     [
       'detail',
-      { schema: 'platform.admin-ui/1', service: 'probe', page: 'detail', title: 'Detail', scope: 'org', sections: [{ id: 'detail', kind: 'detail', source: { resource: 'detail' }, fields: [total] }] },
+      {
+        schema: 'platform.admin-ui/1',
+        service: 'probe',
+        page: 'detail',
+        title: 'Detail',
+        scope: 'org',
+        sections: [{ id: 'detail', kind: 'detail', source: { resource: 'detail' }, fields: [total] }],
+      },
     ],
     [
       'curve',
@@ -137,7 +171,15 @@ describe('a page in its wire form (G-K-18)', () => {
         title: 'Make',
         description: 'One at a time',
         scope: 'env',
-        sections: [{ id: 'make', kind: 'form', source: { resource: 'make/initial' }, fields: form, submit: { id: 'submit', label: 'Make a thing', resource: 'make', then: 'toast' } }],
+        sections: [
+          {
+            id: 'make',
+            kind: 'form',
+            source: { resource: 'make/initial' },
+            fields: form,
+            submit: { id: 'submit', label: 'Make a thing', resource: 'make', then: 'toast' },
+          },
+        ],
       },
     ],
     ['note', { schema: 'platform.admin-ui/1', service: 'probe', page: 'note', title: 'Note', scope: 'env', sections: [note] }],
@@ -166,7 +208,11 @@ describe('a page in its wire form (G-K-18)', () => {
   });
 
   test('tabs are read again as often, and by the same events, as the pages that they show', () => {
-    const pages = { ...manifest.pages, note: { ...manifest.pages['note'], refresh: 3, live: ['platform:probe:thing:made'] }, both: { ...manifest.pages['both'], refresh: 9 } } as typeof manifest.pages;
+    const pages = {
+      ...manifest.pages,
+      note: { ...manifest.pages['note'], refresh: 3, live: ['platform:probe:thing:made'] },
+      both: { ...manifest.pages['both'], refresh: 9 },
+    } as typeof manifest.pages;
     expect(pageDefinition({ ...manifest, pages }, 'both')).toMatchObject({ refresh_s: 3, live_types: ['platform:probe:thing:made'] });
   });
 
@@ -238,11 +284,18 @@ test('whoever has tasks or jobs has a page of them: figures, the dead with repla
   expect(await send('jobs/sweep/run')).toMatchObject({ status: 202, json: { state: 'started' } });
   await expect.poll(() => world.calls.filter(call => call === 'sweep').length).toBe(before + 1);
   await expect.poll(async () => ((await read('jobs')).json['items'] as { outcome?: string }[])[0]?.outcome).toBe('ok');
-  expect([(await send('jobs/nothing/run')).status, (await send('jobs/sweep/run', as.user('lab:probe:work:read'))).status]).toEqual([404, 403]);
+  expect([(await send('jobs/nothing/run')).status, (await send('jobs/sweep/run', as.user('lab:probe:work:read'))).status]).toEqual([
+    404, 403,
+  ]);
 });
 
 test('KRN-019 what a page changes is changed by POST: create, update, delete and every action of a row', async () => {
-  const send = (path: string, body?: object) => host.fetch(`/v1/admin/${path}?target_env_id=${ada.envId}`, { method: 'POST', persona: ada, ...(body ? { body: JSON.stringify(body) } : {}) });
+  const send = (path: string, body?: object) =>
+    host.fetch(`/v1/admin/${path}?target_env_id=${ada.envId}`, {
+      method: 'POST',
+      persona: ada,
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
   world.calls.length = 0;
   expect((await send('things', { name: 'one' })).status).toBe(201);
   expect((await send('things/77/update', { name: 'two' })).json).toMatchObject({ thing_id: '77', name: 'two' });
@@ -253,13 +306,21 @@ test('KRN-019 what a page changes is changed by POST: create, update, delete and
     ['things/77/update', { name: 'x' }],
     ['things/77/delete', undefined],
   ] as const) {
-    const unscoped = await host.fetch(`/v1/admin/${path}?target_env_id=${ada.envId}`, { method: 'POST', persona: as.user('lab:probe:things:read'), ...(body ? { body: JSON.stringify(body) } : {}) });
+    const unscoped = await host.fetch(`/v1/admin/${path}?target_env_id=${ada.envId}`, {
+      method: 'POST',
+      persona: as.user('lab:probe:things:read'),
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
     expect([path, unscoped.status]).toEqual([path, 403]);
     expect((await host.fetch(`/v1/admin/${path}`, { method: 'POST', persona: ada })).json['code']).toBe('target_env_required');
   }
   for (const resource of ['policy-sets', 'relations', 'attributes']) {
     const admin = as.user('lab:probe:policy:admin');
-    const answer = await host.fetch(`/v1/admin/${resource}?target_env_id=${admin.envId}`, { method: 'POST', persona: admin, body: '{"op":"delete"}' });
+    const answer = await host.fetch(`/v1/admin/${resource}?target_env_id=${admin.envId}`, {
+      method: 'POST',
+      persona: admin,
+      body: '{"op":"delete"}',
+    });
     expect([resource, answer.status]).toEqual([resource, 400]);
   }
 });

@@ -61,7 +61,11 @@ const KINDS: readonly Kind[] = [
       { label: 'Relation', value: 'relation' },
       { label: 'Object', value: 'object', format: 'code' },
     ],
-    fields: [text('subject', 'Subject', 'user:…, workload:… or group:…'), text('relation', 'Relation'), text('object', 'Object', 'kind:id')],
+    fields: [
+      text('subject', 'Subject', 'user:…, workload:… or group:…'),
+      text('relation', 'Relation'),
+      text('object', 'Object', 'kind:id'),
+    ],
     empty: 'No relation is recorded here.',
   },
   {
@@ -84,7 +88,11 @@ export function policySections(service: string): object {
   const tabs = KINDS.map(({ label, resource, key, columns, fields, empty, detail, when }) => ({
     label,
     sections: [
-      { id: `${resource}-add`, kind: 'actions', actions: [{ id: 'add', label: `Add to ${label.toLowerCase()}`, resource, form: fields, requires, then: 'reload' }] },
+      {
+        id: `${resource}-add`,
+        kind: 'actions',
+        actions: [{ id: 'add', label: `Add to ${label.toLowerCase()}`, resource, form: fields, requires, then: 'reload' }],
+      },
       {
         id: resource,
         kind: 'table',

@@ -25,9 +25,17 @@ const bank = defineContract({
     addNote: post('/v1/loans/{loan_id}/notes', {
       summary: 'Add a note',
       gate: 'bank:loan:write',
-      body: Type.Object({ text: Type.String(), file: Type.Optional(Type.String({ widget: 'file' })), like: Type.String({ optionsFrom: 'listLoans' }) }),
+      body: Type.Object({
+        text: Type.String(),
+        file: Type.Optional(Type.String({ widget: 'file' })),
+        like: Type.String({ optionsFrom: 'listLoans' }),
+      }),
     }),
-    decide: post('/v1/loans/{loan_id}/decide', { summary: 'Decide', gate: 'bank:loan:write', body: Type.Object({ approve: Type.Boolean() }) }),
+    decide: post('/v1/loans/{loan_id}/decide', {
+      summary: 'Decide',
+      gate: 'bank:loan:write',
+      body: Type.Object({ approve: Type.Boolean() }),
+    }),
   },
   pages: {
     loans: {
@@ -47,10 +55,25 @@ const bank = defineContract({
       source: 'getLoan',
       heading: 'Loan of {applicant}',
       fields: [{ field: 'state', label: 'State' }],
-      actions: [{ route: 'decide', label: 'Decline', body: { approve: false }, confirm: 'Decline the loan of {applicant}?', then: { page: 'loans' } }],
+      actions: [
+        {
+          route: 'decide',
+          label: 'Decline',
+          body: { approve: false },
+          confirm: 'Decline the loan of {applicant}?',
+          then: { page: 'loans' },
+        },
+      ],
       tabs: [
         { label: 'Notes', kind: 'table', source: 'listNotes', columns: [{ field: 'text', label: 'Text' }], create: 'addNote' },
-        { label: 'Alike', kind: 'table', source: 'search', by: 'like', columns: [{ field: 'applicant', label: 'Applicant' }], open: 'loan' },
+        {
+          label: 'Alike',
+          kind: 'table',
+          source: 'search',
+          by: 'like',
+          columns: [{ field: 'applicant', label: 'Applicant' }],
+          open: 'loan',
+        },
         { label: 'More', kind: 'detail', fields: [{ field: 'created_at', label: 'Made' }] },
       ],
     },
@@ -83,7 +106,9 @@ test('F-46 a row leads to its record: the first column is a link that carries th
         kind: 'detail',
         title: 'Loan of {row.applicant}',
         source: { resource: 'loan/{loan_id}' },
-        actions: [{ label: 'Decline', resource: 'loan/{loan_id}/decide', confirm: 'Decline the loan of {row.applicant}?', then: { page: 'loans' } }],
+        actions: [
+          { label: 'Decline', resource: 'loan/{loan_id}/decide', confirm: 'Decline the loan of {row.applicant}?', then: { page: 'loans' } },
+        ],
       },
       {
         kind: 'tabs',
@@ -94,7 +119,14 @@ test('F-46 a row leads to its record: the first column is a link that carries th
               {
                 kind: 'actions',
                 actions: [
-                  { resource: 'loan/{loan_id}/addNote', form: [{ name: 'text' }, { name: 'file', type: 'file' }, { name: 'like', type: 'select', options_source: { resource: 'options/listLoans' } }] },
+                  {
+                    resource: 'loan/{loan_id}/addNote',
+                    form: [
+                      { name: 'text' },
+                      { name: 'file', type: 'file' },
+                      { name: 'like', type: 'select', options_source: { resource: 'options/listLoans' } },
+                    ],
+                  },
                 ],
               },
               { kind: 'table', source: { resource: 'loan/{loan_id}/listNotes' } },
@@ -112,14 +144,27 @@ test('F-46 figures and a table stand on one page, each with a source of its own'
   expect(pageDefinition(manifest, 'overview')).toMatchObject({
     sections: [
       { id: 'overview-0', title: 'Now', kind: 'stats', source: { resource: 'overview/figures' } },
-      { id: 'overview-1', title: 'Latest', kind: 'table', source: { resource: 'overview/listLoans' }, columns: [{ link: { page: 'loan' } }] },
+      {
+        id: 'overview-1',
+        title: 'Latest',
+        kind: 'table',
+        source: { resource: 'overview/listLoans' },
+        columns: [{ link: { page: 'loan' } }],
+      },
     ],
   });
   expect(gatesOfPage(manifest, 'overview').toSorted()).toEqual(['bank:loan:read', 'bank:loan:write']);
 });
 
 test('every resource that a page names is a path of the route behind it, with the id where the route takes it', () => {
-  expect(pageResources(manifest).map(({ method, path, operation, idParameter }) => [method, path.replace('/v1/admin/', ''), operation, ...(idParameter ? [idParameter] : [])])).toEqual([
+  expect(
+    pageResources(manifest).map(({ method, path, operation, idParameter }) => [
+      method,
+      path.replace('/v1/admin/', ''),
+      operation,
+      ...(idParameter ? [idParameter] : []),
+    ]),
+  ).toEqual([
     ['GET', 'loans', 'listLoans'],
     ['POST', 'loans/{id}/decide', 'decide', 'loan_id'],
     ['GET', 'loan/{id}', 'getLoan', 'loan_id'],
@@ -135,15 +180,24 @@ test('every resource that a page names is a path of the route behind it, with th
 
 test('F-43 a page that would break in the browser is named before: routes, members and records that are not there', () => {
   expect(checkManifest(manifest)).toEqual([]);
-  const faulty = (pages: object) => checkManifest({ ...manifest, pages: { ...manifest.pages, ...pages } } as typeof manifest).map(({ id, where }) => `${id} ${where}`);
+  const faulty = (pages: object) =>
+    checkManifest({ ...manifest, pages: { ...manifest.pages, ...pages } } as typeof manifest).map(({ id, where }) => `${id} ${where}`);
   const { loans, loan, overview } = manifest.pages as unknown as Record<string, Record<string, unknown>>;
   expect(faulty({ loans: { ...loans, open: 'overview' } })).toEqual(['E053 bank.pages.loans.open']);
   expect(faulty({ loan: { ...loan, source: 'listLoans' } })).toContain('E054 bank.pages.loan.source');
   expect(faulty({ loan: { ...loan, fields: [{ field: 'colour', label: 'Colour' }] } })).toEqual(['E051 bank.pages.loan.fields']);
-  expect(faulty({ loan: { ...loan, tabs: [{ label: 'Notes', kind: 'table', source: 'listNote', columns: [] }] } })).toEqual(['E050 bank.pages.loan.tabs.0.source']);
-  expect(faulty({ overview: { ...overview, sections: [{ kind: 'table', source: 'listLoans', columns: [{ field: 'nobody', label: '' }], rowActions: ['nothing'] }] } })).toEqual([
-    'E050 bank.pages.overview.sections.0.rowActions',
-    'E051 bank.pages.overview.sections.0.columns',
+  expect(faulty({ loan: { ...loan, tabs: [{ label: 'Notes', kind: 'table', source: 'listNote', columns: [] }] } })).toEqual([
+    'E050 bank.pages.loan.tabs.0.source',
   ]);
-  expect(faulty({ both: { kind: 'tabs', title: 'Both', tabs: [{ label: 'One', page: 'nothing' }] } })).toEqual(['E053 bank.pages.both.tabs']);
+  expect(
+    faulty({
+      overview: {
+        ...overview,
+        sections: [{ kind: 'table', source: 'listLoans', columns: [{ field: 'nobody', label: '' }], rowActions: ['nothing'] }],
+      },
+    }),
+  ).toEqual(['E050 bank.pages.overview.sections.0.rowActions', 'E051 bank.pages.overview.sections.0.columns']);
+  expect(faulty({ both: { kind: 'tabs', title: 'Both', tabs: [{ label: 'One', page: 'nothing' }] } })).toEqual([
+    'E053 bank.pages.both.tabs',
+  ]);
 });

@@ -31,7 +31,15 @@ const dead = (requires: string) => ({
   ],
   row_actions: [
     { id: 'replay', label: 'Replay', resource: 'work/dead/{row.task_id}/replay', then: 'reload', requires },
-    { id: 'drop', label: 'Give up', resource: 'work/dead/{row.task_id}/drop', confirm: 'The task is deleted and never done.', tone: 'bad', then: 'reload', requires },
+    {
+      id: 'drop',
+      label: 'Give up',
+      resource: 'work/dead/{row.task_id}/drop',
+      confirm: 'The task is deleted and never done.',
+      tone: 'bad',
+      then: 'reload',
+      requires,
+    },
   ],
   row_detail: [{ label: 'Every failure', value: 'failures', format: 'json' }],
   empty: 'No task has failed for good.',
@@ -57,5 +65,8 @@ const jobs = (requires: string) => ({
 /** Queues, dead tasks and jobs of a service as sections of a page; what its kernel serves under `/v1/admin/work`. */
 export function workSections({ id, vertical, tasks, jobs: declared }: Manifest): object[] {
   const requires = `${vertical === 'platform' ? '' : `${vertical}:`}${id}:work:admin`;
-  return [...(Object.keys(tasks).length > 0 ? [queues, dead(requires)] : []), ...(Object.keys(declared).length > 0 ? [jobs(requires)] : [])];
+  return [
+    ...(Object.keys(tasks).length > 0 ? [queues, dead(requires)] : []),
+    ...(Object.keys(declared).length > 0 ? [jobs(requires)] : []),
+  ];
 }

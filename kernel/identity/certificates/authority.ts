@@ -70,7 +70,11 @@ export class Hierarchy {
     this.files = files;
     const intermediate = new X509Certificate(files.intermediateCertificate);
     this.#end = new Date(intermediate.validTo);
-    this.#issuer = { ...readIssuer(intermediate.raw), key: createPrivateKey(files.intermediateKey), algorithm: name === 'pq' ? 'ML-DSA-65' : 'ECDSA' };
+    this.#issuer = {
+      ...readIssuer(intermediate.raw),
+      key: createPrivateKey(files.intermediateKey),
+      algorithm: name === 'pq' ? 'ML-DSA-65' : 'ECDSA',
+    };
   }
 
   static async create(name: HierarchyName, validity: { rootDays: number; intermediateDays: number }): Promise<Hierarchy> {
@@ -117,27 +121,45 @@ export class Hierarchy {
   }
 
   static async open(name: HierarchyName, files: HierarchyFiles): Promise<Hierarchy> {
-    const [root, intermediate, key] = [new X509Certificate(files.rootCertificate), new X509Certificate(files.intermediateCertificate), createPrivateKey(files.intermediateKey)];
+    const [root, intermediate, key] = [
+      new X509Certificate(files.rootCertificate),
+      new X509Certificate(files.intermediateCertificate),
+      createPrivateKey(files.intermediateKey),
+    ];
     if (!intermediate.checkPrivateKey(key)) throw new Error(`the ${name} intermediate key does not belong to its certificate`);
     if (!root.checkPrivateKey(createPrivateKey(files.rootKey))) throw new Error(`the ${name} root key does not belong to its certificate`);
     if (!intermediate.verify(root.publicKey)) throw new Error(`the ${name} intermediate was not signed by its root`);
     return new Hierarchy(name, files);
   }
 
-  /** Signs one leaf, beside the event loop. Throws `BadCsr` when the request's own signature is false or its key is of the other hierarchy. */
+  /**
+   * Signs one leaf, beside the event loop. Throws `BadCsr` when the request's own signature is false or its key is of the other hierarchy.
+   */
   async issue(request: LeafRequest): Promise<IssuedLeaf> {
-    const { spki, key } = request.csr === undefined ? await this.#makeLeafKey() : { spki: await acceptCsr(request.csr, this.name), key: undefined };
+    const { spki, key } =
+      request.csr === undefined ? await this.#makeLeafKey() : { spki: await acceptCsr(request.csr, this.name), key: undefined };
     const notBefore = wholeSeconds(request.notBefore ?? new Date(Date.now() - BACKDATE_MS));
     const wanted = request.notAfter ?? new Date(Date.now() + request.days * DAY_MS);
     const notAfter = wholeSeconds(wanted < this.#end ? wanted : this.#end);
     const number = serial();
     const { commonName, names, usages } = request;
-    const der = await signLeaf({ serial: Buffer.from(number, 'hex'), notBefore, notAfter, commonName: commonName.slice(0, 64), names, usages, spki }, this.#issuer);
+    const der = await signLeaf(
+      { serial: Buffer.from(number, 'hex'), notBefore, notAfter, commonName: commonName.slice(0, 64), names, usages, spki },
+      this.#issuer,
+    );
     const certificate = `-----BEGIN CERTIFICATE-----\n${der
       .toString('base64')
       .match(/.{1,64}/g)
       ?.join('\n')}\n-----END CERTIFICATE-----\n`;
-    return { certificate, chain: certificate + this.files.intermediateCertificate, key, serial: number, thumbprint: hash('sha256', der, 'base64url'), notBefore, notAfter };
+    return {
+      certificate,
+      chain: certificate + this.files.intermediateCertificate,
+      key,
+      serial: number,
+      thumbprint: hash('sha256', der, 'base64url'),
+      notBefore,
+      notAfter,
+    };
   }
 
   async #makeLeafKey(): Promise<{ spki: Buffer; key: string }> {
@@ -168,7 +190,9 @@ export function hierarchyOf(key: KeyObject): HierarchyName | undefined {
 }
 
 /** Reads a CSR without trusting it: its names, its key's hierarchy and subject. Throws `BadCsr`. */
-export async function readCsr(csr: string | Uint8Array): Promise<{ hierarchy: HierarchyName; commonName: string | undefined; names: string[]; publicKeyPem: string }> {
+export async function readCsr(
+  csr: string | Uint8Array,
+): Promise<{ hierarchy: HierarchyName; commonName: string | undefined; names: string[]; publicKeyPem: string }> {
   const { hierarchy, commonName, names, publicKey } = await judged(csr);
   return { hierarchy, commonName, names: [...names], publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }) as string };
 }
@@ -202,7 +226,11 @@ async function judge(csr: string | Uint8Array): Promise<Judged> {
 }
 
 /** Makes a key and a CSR for it, PEM, on the requester's side: then no key leaves the machine (hardening H-02). */
-export async function makeCsr(hierarchy: HierarchyName, commonName: string, names: readonly string[] = []): Promise<{ csr: string; key: string }> {
+export async function makeCsr(
+  hierarchy: HierarchyName,
+  commonName: string,
+  names: readonly string[] = [],
+): Promise<{ csr: string; key: string }> {
   const algorithm = ALGORITHMS[hierarchy].leaf;
   const keys = await makeKeys(algorithm);
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
@@ -226,7 +254,10 @@ async function acceptCsr(csr: string | Uint8Array, hierarchy: HierarchyName): Pr
   return read.spki;
 }
 
-const newKeys = promisify(generateKeyPair as never) as unknown as (type: string, options: object) => Promise<{ publicKey: KeyObject; privateKey: KeyObject }>;
+const newKeys = promisify(generateKeyPair as never) as unknown as (
+  type: string,
+  options: object,
+) => Promise<{ publicKey: KeyObject; privateKey: KeyObject }>;
 const wholeSeconds = (at: Date) => new Date(Math.floor(at.getTime() / 1_000) * 1_000);
 const serial = () => {
   const bytes = randomBytes(16);
@@ -234,7 +265,8 @@ const serial = () => {
   bytes[0] = (bytes[0]! & 0x7f) | 0x40;
   return bytes.toString('hex');
 };
-const makeKeys = (algorithm: Signing) => crypto.subtle.generateKey(algorithm as EcKeyGenParams, true, ['sign', 'verify']) as Promise<CryptoKeyPair>;
+const makeKeys = (algorithm: Signing) =>
+  crypto.subtle.generateKey(algorithm as EcKeyGenParams, true, ['sign', 'verify']) as Promise<CryptoKeyPair>;
 const keyPem = (key: CryptoKey) => Keys.from(key).export({ type: 'pkcs8', format: 'pem' }) as string;
 const pem = (certificate: x509.X509Certificate) => `${certificate.toString('pem')}\n`;
 const generalName = (name: string) => {

@@ -54,7 +54,8 @@ export async function readCertificateRequest(csr: string | Uint8Array): Promise<
 function derOf(csr: string | Uint8Array): Buffer {
   if (csr.length > LONGEST) throw new BadDer('the CSR is too long');
   if (typeof csr !== 'string') return Buffer.from(csr);
-  const body = /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END (?:NEW )?CERTIFICATE REQUEST-----/.exec(csr)?.[1] ?? csr;
+  const body =
+    /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END (?:NEW )?CERTIFICATE REQUEST-----/.exec(csr)?.[1] ?? csr;
   return Buffer.from(body, 'base64');
 }
 

@@ -1,5 +1,16 @@
 /** The tags of X.690 that certificates and requests are made of. */
-export const TAG = { boolean: 0x01, integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31, utcTime: 0x17, time: 0x18 } as const;
+export const TAG = {
+  boolean: 0x01,
+  integer: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  oid: 0x06,
+  utf8: 0x0c,
+  sequence: 0x30,
+  set: 0x31,
+  utcTime: 0x17,
+  time: 0x18,
+} as const;
 /** A context-specific tag: of a value as it is, or of one that is made of others. */
 export const context = (number: number, constructed: boolean): number => (constructed ? 0xa0 : 0x80) | number;
 
@@ -106,7 +117,8 @@ export function readBits(element: Element | undefined): Buffer {
 
 function readAt(bytes: Buffer, at: number): Element {
   const [tag, first] = [bytes[at], bytes[at + 1]];
-  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw new BadDer('an element is cut off, or of a tag that is not used here');
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f)
+    throw new BadDer('an element is cut off, or of a tag that is not used here');
   let [length, head] = [first, 2];
   if (first >= 0x80) {
     const size = first & 0x7f;

@@ -16,7 +16,8 @@ export interface RevokedCertificatesParts {
 }
 
 /**
- * Certificates of the platform that were revoked and have not expired, known to every process within a moment by message and within 4 s by itself
+ * Certificates of the platform that were revoked and have not expired, known to every process within a moment by message and within 4 s by
+ * itself
  * (hardening H-02). It stays as it was while the store is away. Who still shows one is written down, for operators.
  */
 export class RevokedCertificates implements AsyncDisposable {
@@ -35,7 +36,13 @@ export class RevokedCertificates implements AsyncDisposable {
   async start(): Promise<void> {
     this.#subscription = await this.#parts.kv.subscribe(TOLD, thumbprint => this.#add([thumbprint]));
     await this.look().catch(error => this.#parts.log.warn({ err: error }, 'revoked certificates could not be read; asked again'));
-    this.#timer = setInterval(() => void this.look().catch(error => this.#parts.log.warn({ err: error }, 'revoked certificates could not be read; those that are known stay refused')), POLL_MS);
+    this.#timer = setInterval(
+      () =>
+        void this.look().catch(error =>
+          this.#parts.log.warn({ err: error }, 'revoked certificates could not be read; those that are known stay refused'),
+        ),
+      POLL_MS,
+    );
     this.#timer.unref();
   }
 
@@ -47,7 +54,8 @@ export class RevokedCertificates implements AsyncDisposable {
   refuses(thumbprint: string): boolean {
     if (!this.#revoked.has(thumbprint)) return false;
     const used = this.#used.get(thumbprint) ?? { count: 0, last: '' };
-    if (this.#used.size < MOST_USED || used.count > 0) this.#used.set(thumbprint, { count: used.count + 1, last: this.#parts.now().toISOString() });
+    if (this.#used.size < MOST_USED || used.count > 0)
+      this.#used.set(thumbprint, { count: used.count + 1, last: this.#parts.now().toISOString() });
     return true;
   }
 

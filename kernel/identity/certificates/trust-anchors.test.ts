@@ -19,7 +19,10 @@ const fresh = () => {
 
 describe('the authority’s files', () => {
   const PARTS = ['root.crt', 'root.key', 'intermediate.crt', 'intermediate.key'].flatMap(file => [file, `classical/${file}`]);
-  const contents = (directory: string) => Object.fromEntries(PARTS.map(part => [part, existsSync(join(directory, 'ca', part)) ? readFileSync(join(directory, 'ca', part), 'utf8') : undefined]));
+  const contents = (directory: string) =>
+    Object.fromEntries(
+      PARTS.map(part => [part, existsSync(join(directory, 'ca', part)) ? readFileSync(join(directory, 'ca', part), 'utf8') : undefined]),
+    );
 
   test.each(PARTS)('F-01 a missing %s stops the boot with its name, and every other part stays as it was', async part => {
     const directory = fresh();
@@ -30,13 +33,18 @@ describe('the authority’s files', () => {
     expect(contents(directory)).toEqual(before);
   });
 
-  test.each(['pg/PG_VERSION', 'kv/wasm/dump.rdb', 'keys/bff.key', 'audit/witness.db', 'verticals/loans/x'])('F-01 a missing authority beside %s stops the boot, and none is made', async file => {
-    const directory = fresh();
-    mkdirSync(dirname(join(directory, file)), { recursive: true });
-    writeFileSync(join(directory, file), 'x');
-    await expect(openAuthority(directory)).rejects.toThrow(`${join(directory, 'ca')} is missing beside ${join(directory, file.split('/')[0] as string)}`);
-    expect(existsSync(join(directory, 'ca'))).toBe(false);
-  });
+  test.each(['pg/PG_VERSION', 'kv/wasm/dump.rdb', 'keys/bff.key', 'audit/witness.db', 'verticals/loans/x'])(
+    'F-01 a missing authority beside %s stops the boot, and none is made',
+    async file => {
+      const directory = fresh();
+      mkdirSync(dirname(join(directory, file)), { recursive: true });
+      writeFileSync(join(directory, file), 'x');
+      await expect(openAuthority(directory)).rejects.toThrow(
+        `${join(directory, 'ca')} is missing beside ${join(directory, file.split('/')[0] as string)}`,
+      );
+      expect(existsSync(join(directory, 'ca'))).toBe(false);
+    },
+  );
 
   test.each<[string, string, string]>([
     ['root key', 'root.key', 'classical/root.key'],
@@ -56,9 +64,15 @@ describe('the authority’s files', () => {
     writeFileSync(join(directory, 'ca-new-abc', 'root.key'), 'half');
     const made = await openAuthority(directory);
     expect(readdirSync(directory)).toEqual(['ca']);
-    expect(['root.crt', 'classical/root.crt'].map(part => new X509Certificate(readFileSync(join(directory, 'ca', part))).publicKey.asymmetricKeyType)).toEqual(['ml-dsa-87', 'ec']);
+    expect(
+      ['root.crt', 'classical/root.crt'].map(
+        part => new X509Certificate(readFileSync(join(directory, 'ca', part))).publicKey.asymmetricKeyType,
+      ),
+    ).toEqual(['ml-dsa-87', 'ec']);
     expect((await openAuthority(directory)).pq.files).toEqual(made.pq.files);
-    expect(PARTS.map(part => statSync(join(directory, 'ca', part)).mode & 0o777)).toEqual(PARTS.map(part => (part.endsWith('.key') ? 0o600 : 0o644)));
+    expect(PARTS.map(part => statSync(join(directory, 'ca', part)).mode & 0o777)).toEqual(
+      PARTS.map(part => (part.endsWith('.key') ? 0o600 : 0o644)),
+    );
   });
 
   test('G-ACME-01 the intermediate signs leafs and no further authority; what a leaf may be used for is not to be overlooked', async () => {
@@ -71,15 +85,24 @@ describe('the authority’s files', () => {
         [true, 1, true],
         [true, 0, true],
       ]);
-      const leaf = parsed((await hierarchy.issue({ commonName: 'x', names: ['dns:x.localhost'], usages: ['server'], days: 1 })).certificate);
+      const leaf = parsed(
+        (await hierarchy.issue({ commonName: 'x', names: ['dns:x.localhost'], usages: ['server'], days: 1 })).certificate,
+      );
       const usage = leaf.getExtension(KeyUsagesExtension);
-      expect([usage?.critical, usage?.usages, leaf.getExtension(BasicConstraintsExtension)?.ca]).toEqual([true, KeyUsageFlags.digitalSignature, false]);
+      expect([usage?.critical, usage?.usages, leaf.getExtension(BasicConstraintsExtension)?.ca]).toEqual([
+        true,
+        KeyUsageFlags.digitalSignature,
+        false,
+      ]);
     }
   });
 
   test('a request carries the names it was made with, and none where there are none', async () => {
     const namesOf = async (names: string[]) => (await readCsr((await makeCsr('pq', 'x', names)).csr)).names;
-    expect([await namesOf(['dns:a.localhost', 'dns:b.localhost']), await namesOf([])]).toEqual([['dns:a.localhost', 'dns:b.localhost'], []]);
+    expect([await namesOf(['dns:a.localhost', 'dns:b.localhost']), await namesOf([])]).toEqual([
+      ['dns:a.localhost', 'dns:b.localhost'],
+      [],
+    ]);
   });
 
   test('F-01 are never made by a process that only reads them', async () => {

@@ -36,13 +36,22 @@ export class AccessClosures {
     this.#sources = sources;
   }
 
-  /** Versions of the environments, and of the person where there is one: a change that is one person's alone leaves everybody else's closure standing. */
+  /**
+   * Versions of the environments, and of the person where there is one: a change that is one person's alone leaves everybody else's closure
+   * standing.
+   */
   live(envIds: readonly string[], revocationKeys: readonly string[], userId?: string): Promise<LiveState> {
-    return this.#sources.live([...envIds.map(envId => `authz:{${envId}}`), ...(userId === undefined ? [] : [`authz:person:{${userId}}`])], revocationKeys);
+    return this.#sources.live(
+      [...envIds.map(envId => `authz:{${envId}}`), ...(userId === undefined ? [] : [`authz:person:{${userId}}`])],
+      revocationKeys,
+    );
   }
 
   async person(userId: string, envId: string, versions: readonly string[]): Promise<ReadonlySet<string>> {
-    const { scopes } = await this.#cached(`p ${envId} ${userId}`, versions, async () => ({ scopes: new Set(await this.#sources.personScopes(userId, envId)), vertical: undefined }));
+    const { scopes } = await this.#cached(`p ${envId} ${userId}`, versions, async () => ({
+      scopes: new Set(await this.#sources.personScopes(userId, envId)),
+      vertical: undefined,
+    }));
     return scopes;
   }
 

@@ -45,7 +45,12 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
     ['no key id', {}, { kid: undefined }, 'not an access token'],
     ['an issuer that is no platform', { iss: 'http://auth.example.org/x' }, {}, 'issued elsewhere'],
     ['F-32 an issuer that only looks like one', { iss: 'https://auth.example.org' }, {}, 'issued elsewhere'],
-    ['F-32 the issuer of another environment', { iss: 'https://auth.018f0000-0000-7000-8000-00000000e001.test.localhost:8443' }, {}, 'issued elsewhere'],
+    [
+      'F-32 the issuer of another environment',
+      { iss: 'https://auth.018f0000-0000-7000-8000-00000000e001.test.localhost:8443' },
+      {},
+      'issued elsewhere',
+    ],
     ['F-32 a header member that must be understood and is not', {}, { crit: ['exp2'], exp2: 1 }, 'what is not understood'],
     ['F-32 nbf as text', { nbf: 'soon' }, {}, '/nbf'],
     ['F-32 exp as text', { exp: '9999999999' }, {}, '/exp'],
@@ -73,7 +78,9 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
     const stranger = new TokenMint();
     expect((await refused({ token: stranger.token(ada, 'probe') })).detail).toContain('signature');
     const [head, body, signature] = host.mint.token(as.user(), 'probe').split('.') as [string, string, string];
-    const changed = Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), sub: ada.id })).toString('base64url');
+    const changed = Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), sub: ada.id })).toString(
+      'base64url',
+    );
     expect((await refused({ token: `${head}.${changed}.${signature}` })).detail).toContain('signature');
     expect((await refused({ token: `${head}.${body}.` })).status).toBe(401);
     expect((await refused({ token: `${head}.${body}.${signature}.${signature}` })).status).toBe(401);
@@ -81,12 +88,14 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
 
   test('F-32 nothing may follow the signature, and nothing of a part may be left over', async () => {
     const token = host.mint.token(ada, 'probe');
-    for (const junk of ['=', '==', '+', '/', '~', 'A', '.x']) expect([junk, (await refused({ token: `${token}${junk}` })).status]).toEqual([junk, 401]);
+    for (const junk of ['=', '==', '+', '/', '~', 'A', '.x'])
+      expect([junk, (await refused({ token: `${token}${junk}` })).status]).toEqual([junk, 401]);
     expect((await whoami({ token })).status).toBe(200);
   });
 
   test('F-32 the scheme is read without regard to case', async () => {
-    for (const scheme of ['bearer', 'BEARER', 'Bearer ']) expect((await whoami({ headers: { authorization: `${scheme} ${host.mint.token(ada, 'probe')}` } })).status).toBe(200);
+    for (const scheme of ['bearer', 'BEARER', 'Bearer '])
+      expect((await whoami({ headers: { authorization: `${scheme} ${host.mint.token(ada, 'probe')}` } })).status).toBe(200);
   });
 
   test('a token bound to one certificate is good with that one only', async () => {
@@ -97,17 +106,33 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
   });
 
   test('a user token without an environment is nobody’s tenant', async () => {
-    expect(await refused({ token: host.mint.token(ada, 'probe', { env_id: undefined }) })).toMatchObject({ status: 403, code: 'tenant_unresolved' });
+    expect(await refused({ token: host.mint.token(ada, 'probe', { env_id: undefined }) })).toMatchObject({
+      status: 403,
+      code: 'tenant_unresolved',
+    });
   });
 
   test('a route that wants a bound identity, a workload or a person says which', async () => {
     const bound = as.user('probe:bound:read');
     expect((await host.fetch('/v1/bound', { persona: bound })).json['code']).toBe('certificate_binding_required');
-    expect((await host.fetch('/v1/bound', { token: host.mint.token(bound, 'probe', { cnf: { 'x5t#S256': thumbprintOf(sender.cert) } }), as: sender })).status).toBe(200);
+    expect(
+      (
+        await host.fetch('/v1/bound', {
+          token: host.mint.token(bound, 'probe', { cnf: { 'x5t#S256': thumbprintOf(sender.cert) } }),
+          as: sender,
+        })
+      ).status,
+    ).toBe(200);
     expect((await host.fetch('/v1/run', { method: 'POST', persona: as.user('probe:work:run') })).json['code']).toBe('m2m_required');
     expect((await host.fetch('/v1/person', { as: sender })).json['code']).toBe('user_required');
-    expect((await host.fetch('/v1/run', { method: 'POST', as: sender })).json).toEqual({ subject: 'worker', service: 'worker', bound: true });
-    expect((await host.fetch('/v1/run', { method: 'POST', token: host.mint.token(worker, 'probe') })).json['code']).toBe('certificate_binding_required');
+    expect((await host.fetch('/v1/run', { method: 'POST', as: sender })).json).toEqual({
+      subject: 'worker',
+      service: 'worker',
+      bound: true,
+    });
+    expect((await host.fetch('/v1/run', { method: 'POST', token: host.mint.token(worker, 'probe') })).json['code']).toBe(
+      'certificate_binding_required',
+    );
   });
 
   test('where any signed-in person will do, a person without a single scope passes; a workload, a delegated token and nobody do not', async () => {
@@ -121,7 +146,9 @@ describe('a token is taken only when everything about it holds (G-K-06)', () => 
   test('a workload’s token gives what it names of what the workload holds, and no more', async () => {
     const token = (scope: string) => host.mint.token(worker, 'probe', { scope, cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
     expect((await host.fetch('/v1/run', { method: 'POST', token: token('platform:probe:work:run'), as: sender })).status).toBe(200);
-    expect((await host.fetch('/v1/run', { method: 'POST', token: token('probe:things:read'), as: sender })).json['code']).toBe('policy_denied');
+    expect((await host.fetch('/v1/run', { method: 'POST', token: token('probe:things:read'), as: sender })).json['code']).toBe(
+      'policy_denied',
+    );
     expect((await host.fetch('/v1/whoami', { token: token('probe:things:write probe:things:read'), as: sender })).status).toBe(200);
   });
 });
@@ -135,7 +162,9 @@ describe('a token that is bound to a key (RFC 9449)', () => {
     const token = host.mint.token(ada, 'probe', { cnf: { jkt: await calculateJwkThumbprint(jwk) } });
     const ath = createHash('sha256').update(token).digest('base64url');
     const prove = (claims: object = {}, header: object = {}) =>
-      new SignJWT({ htm: 'GET', htu: address, iat: now(), jti: crypto.randomUUID(), ath, ...claims }).setProtectedHeader({ alg, typ: 'dpop+jwt', jwk, ...header }).sign(privateKey);
+      new SignJWT({ htm: 'GET', htu: address, iat: now(), jti: crypto.randomUUID(), ath, ...claims })
+        .setProtectedHeader({ alg, typ: 'dpop+jwt', jwk, ...header })
+        .sign(privateKey);
     const show = (proof: string | undefined, scheme = 'DPoP', path = '/v1/whoami') =>
       host.fetch(path, { headers: { authorization: `${scheme} ${token}`, ...(proof === undefined ? {} : { dpop: proof }) } });
     return { token, prove, show };
@@ -159,7 +188,11 @@ describe('a token that is bound to a key (RFC 9449)', () => {
   test('F-18 is no bearer token, with or without a proof beside it', async () => {
     const { token, prove, show } = await holder();
     for (const answer of [await whoami({ token }), await show(await prove(), 'Bearer'), await show(undefined)]) {
-      expect([answer.status, answer.json['code'], answer.headers['www-authenticate']]).toEqual([401, 'unauthenticated', expect.stringMatching(/^DPoP .*error="invalid_\w+".*algs="[^"]*ES256/)]);
+      expect([answer.status, answer.json['code'], answer.headers['www-authenticate']]).toEqual([
+        401,
+        'unauthenticated',
+        expect.stringMatching(/^DPoP .*error="invalid_\w+".*algs="[^"]*ES256/),
+      ]);
     }
     expect((await whoami({ headers: { authorization: `DPoP ${host.mint.token(ada, 'probe')}` } })).status).toBe(401);
   });
@@ -196,7 +229,12 @@ describe('a token that is bound to a key (RFC 9449)', () => {
       (
         await whoami({
           as: ingress,
-          headers: { 'x-platform-caller-service': 'proxy', 'x-platform-hostname': 'shop.example.org', authorization: `DPoP ${token}`, dpop: await prove({ htu }) },
+          headers: {
+            'x-platform-caller-service': 'proxy',
+            'x-platform-hostname': 'shop.example.org',
+            authorization: `DPoP ${token}`,
+            dpop: await prove({ htu }),
+          },
         })
       ).status;
     expect(await through('https://shop.example.org:8443/v1/whoami')).toBe(200);
@@ -208,9 +246,24 @@ describe('who calls', () => {
   test('KRN-002 the bearer token counts first, the certificate only where no Authorization header is', async () => {
     await known();
     expect((await whoami({ persona: ada, as: sender })).json['caller']).toMatchObject({ kind: 'user', userId: ada.id });
-    expect((await whoami({ as: sender })).json['caller']).toMatchObject({ kind: 'machine', subject: 'worker', bound: true, thumbprint: thumbprintOf(sender.cert) });
-    for (const authorization of ['Basic d29ya2VyOng=', 'Bearer', 'Bearer a b', 'Bearer not-a-token', `Bearer ${host.mint.token(ada, 'other')}`, '']) {
-      expect([authorization.slice(0, 12), (await whoami({ as: sender, headers: { authorization } })).status]).toEqual([authorization.slice(0, 12), 401]);
+    expect((await whoami({ as: sender })).json['caller']).toMatchObject({
+      kind: 'machine',
+      subject: 'worker',
+      bound: true,
+      thumbprint: thumbprintOf(sender.cert),
+    });
+    for (const authorization of [
+      'Basic d29ya2VyOng=',
+      'Bearer',
+      'Bearer a b',
+      'Bearer not-a-token',
+      `Bearer ${host.mint.token(ada, 'other')}`,
+      '',
+    ]) {
+      expect([authorization.slice(0, 12), (await whoami({ as: sender, headers: { authorization } })).status]).toEqual([
+        authorization.slice(0, 12),
+        401,
+      ]);
     }
     expect((await whoami({})).status).toBe(401);
   });
@@ -228,8 +281,14 @@ describe('who calls', () => {
   test('a customer’s token in the hands of the staff has the customer’s rights as far as it names them, and says who acts (G-K-07)', async () => {
     const [customer, staff] = [as.user('probe:things:read'), as.user()];
     for (const persona of [customer, staff]) await whoami({ persona });
-    const token = (scope: string, act = staff.id) => host.mint.token(customer, 'probe', { token_type: 'delegated', client_id: 'bff-delegator', scope, act: { sub: act } });
-    expect((await whoami({ token: token('probe:things:read') })).json['caller']).toMatchObject({ kind: 'delegated', userId: staff.id, subject: customer.id, service: 'bff' });
+    const token = (scope: string, act = staff.id) =>
+      host.mint.token(customer, 'probe', { token_type: 'delegated', client_id: 'bff-delegator', scope, act: { sub: act } });
+    expect((await whoami({ token: token('probe:things:read') })).json['caller']).toMatchObject({
+      kind: 'delegated',
+      userId: staff.id,
+      subject: customer.id,
+      service: 'bff',
+    });
     expect((await refused({ token: token('openid') })).code).toBe('policy_denied');
     // Either of the two can be shut out.
     for (const id of [customer.id, staff.id]) {
@@ -259,7 +318,13 @@ describe('who calls', () => {
   test('KRN-021 a mark on the session, the grant, the person or the certificate refuses the next request; without one only time does', async () => {
     await known();
     const token = host.mint.token(ada, 'probe', { jti: 'this-one', gid: 'a-grant', cnf: { 'x5t#S256': thumbprintOf(sender.cert) } });
-    for (const mark of [`revoked:sid:s-${ada.id}`, `revoked:sub:${ada.id}`, 'revoked:jti:this-one', 'revoked:gid:a-grant', `revoked:cert:${thumbprintOf(sender.cert)}`]) {
+    for (const mark of [
+      `revoked:sid:s-${ada.id}`,
+      `revoked:sub:${ada.id}`,
+      'revoked:jti:this-one',
+      'revoked:gid:a-grant',
+      `revoked:cert:${thumbprintOf(sender.cert)}`,
+    ]) {
       expect((await whoami({ token, as: sender })).status).toBe(200);
       await host.process.kv.call('SET', mark, '1');
       expect([mark, await refused({ token, as: sender })]).toMatchObject([mark, { status: 401, code: 'actor_revoked' }]);
@@ -279,9 +344,19 @@ describe('who calls', () => {
 
   test('a certificate of another authority is refused at the connection, and one whose names disagree is none', async () => {
     const foreign = await openAuthority(`${host.stores.dataDir}/foreign`);
-    const leaf = await foreign.pq.issue({ commonName: 'm2m-worker', names: ['uri:urn:platform:workload:worker'], usages: ['client'], days: 1 });
+    const leaf = await foreign.pq.issue({
+      commonName: 'm2m-worker',
+      names: ['uri:urn:platform:workload:worker'],
+      usages: ['client'],
+      days: 1,
+    });
     await expect(whoami({ as: { cert: leaf.chain, key: leaf.key as string } })).rejects.toThrow();
-    const mixed = await host.stores.authority.pq.issue({ commonName: 'm2m-worker', names: ['uri:urn:platform:workload:other'], usages: ['client'], days: 1 });
+    const mixed = await host.stores.authority.pq.issue({
+      commonName: 'm2m-worker',
+      names: ['uri:urn:platform:workload:other'],
+      usages: ['client'],
+      days: 1,
+    });
     expect((await refused({ as: { cert: mixed.chain, key: mixed.key as string } })).status).toBe(401);
   });
 
@@ -293,11 +368,21 @@ describe('who calls', () => {
 });
 
 describe('what the ingress injects', () => {
-  const injected = { 'x-platform-caller-service': 'proxy', 'x-platform-env-id': ada.envId, 'x-platform-app-id': 'app-1', 'x-platform-hostname': 'shop.example.org', 'x-forwarded-for': '203.0.113.7' };
+  const injected = {
+    'x-platform-caller-service': 'proxy',
+    'x-platform-env-id': ada.envId,
+    'x-platform-app-id': 'app-1',
+    'x-platform-hostname': 'shop.example.org',
+    'x-forwarded-for': '203.0.113.7',
+  };
 
   test('KRN-027 tenant headers count only from the ingress’s certificate, and the backend checks the token against them', async () => {
     const told = await host.fetch('/v1/anyone', { as: ingress, headers: injected });
-    expect(told.json).toMatchObject({ tenant: { envId: ada.envId, appInstanceId: 'app-1' }, hostname: 'shop.example.org', ip: '203.0.113.7' });
+    expect(told.json).toMatchObject({
+      tenant: { envId: ada.envId, appInstanceId: 'app-1' },
+      hostname: 'shop.example.org',
+      ip: '203.0.113.7',
+    });
     for (const [name, credential, headers] of [
       ['nobody', undefined, injected],
       ['another workload', other, injected],
@@ -307,7 +392,10 @@ describe('what the ingress injects', () => {
       expect([name, json['tenant'], json['ip']]).toEqual([name, {}, '127.0.0.1']);
     }
     expect((await whoami({ persona: ada, as: ingress, headers: injected })).status).toBe(200);
-    expect(await refused({ persona: ada, as: ingress, headers: { ...injected, 'x-platform-env-id': 'another-env' } })).toMatchObject({ status: 403, code: 'tenant_mismatch' });
+    expect(await refused({ persona: ada, as: ingress, headers: { ...injected, 'x-platform-env-id': 'another-env' } })).toMatchObject({
+      status: 403,
+      code: 'tenant_mismatch',
+    });
     const acting = as.delegated(ada.envId, 'probe:things:read');
     expect((await whoami({ persona: acting, as: ingress, headers: { ...injected, 'x-platform-env-id': 'another-env' } })).status).toBe(200);
   });
@@ -317,7 +405,13 @@ describe('what the ingress injects', () => {
     expect((await whoami({ as: ingress })).json['caller']).toMatchObject({ subject: 'proxy' });
     expect(await refused({ as: ingress, headers: injected })).toMatchObject({ status: 401, code: 'unauthenticated' });
     expect((await host.fetch('/v1/anyone', { as: ingress, headers: injected })).json['peer']).toBeUndefined();
-    expect(await refused({ token: host.mint.token(ada, 'probe', { cnf: { 'x5t#S256': thumbprintOf(ingress.cert) } }), as: ingress, headers: injected })).toMatchObject({ status: 401 });
+    expect(
+      await refused({
+        token: host.mint.token(ada, 'probe', { cnf: { 'x5t#S256': thumbprintOf(ingress.cert) } }),
+        as: ingress,
+        headers: injected,
+      }),
+    ).toMatchObject({ status: 401 });
   });
 });
 

@@ -17,7 +17,10 @@ export interface ProofOptions {
 
 /** The challenge for whoever shows a bound token without its proof, or with one that does not hold (RFC 9449 7.1). */
 export function proofRequired(detail: string, error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token') {
-  return kernelProblem('unauthenticated', { detail, headers: { 'www-authenticate': `DPoP realm="platform", error="${error}", algs="${PROOF_ALGORITHMS.join(' ')}"` } });
+  return kernelProblem('unauthenticated', {
+    detail,
+    headers: { 'www-authenticate': `DPoP realm="platform", error="${error}", algs="${PROOF_ALGORITHMS.join(' ')}"` },
+  });
 }
 
 /** Checks that whoever shows a token holds the key it is bound to, for this request and once (RFC 9449 4.3). */
@@ -36,12 +39,15 @@ export class DpopProofs {
     if (thumbprint !== jkt) throw refused('The token is bound to another key than the proof.');
     if (claims['htm'] !== method) throw refused('htm of the proof is not the method of this request.');
     const htu = addressOf(claims['htu']);
-    if (htu === undefined || !urls.some(url => addressOf(url) === htu)) throw refused('htu of the proof is not the address of this request.');
+    if (htu === undefined || !urls.some(url => addressOf(url) === htu))
+      throw refused('htu of the proof is not the address of this request.');
     if (claims['ath'] !== hash('sha256', token, 'base64url')) throw refused('ath of the proof is not the hash of the token.');
-    if (typeof claims.iat !== 'number' || Math.abs(now / 1_000 - claims.iat) > WINDOW_S) throw refused(`iat of the proof is more than ${WINDOW_S} seconds away.`);
+    if (typeof claims.iat !== 'number' || Math.abs(now / 1_000 - claims.iat) > WINDOW_S)
+      throw refused(`iat of the proof is more than ${WINDOW_S} seconds away.`);
     if (typeof claims.jti !== 'string' || claims.jti === '' || claims.jti.length > 256) throw refused('jti of the proof is missing.');
     // Last: a proof that is refused for another reason is not used up.
-    if (!(await this.#options.claim(`dpop:${jkt}:${hash('sha256', claims.jti, 'base64url')}`, 2 * WINDOW_S + 10))) throw refused('The proof was used before; make one for each request.');
+    if (!(await this.#options.claim(`dpop:${jkt}:${hash('sha256', claims.jti, 'base64url')}`, 2 * WINDOW_S + 10)))
+      throw refused('The proof was used before; make one for each request.');
   };
 }
 

@@ -38,7 +38,11 @@ export class KeySet {
 
   async #refresh(): Promise<void> {
     const { keys } = await this.#fetch();
-    this.#keys = new Map(keys.flatMap(jwk => (jwk.kid && jwk.alg ? [[jwk.kid, { key: createPublicKey({ key: jwk, format: 'jwk' }), alg: jwk.alg }] as const] : [])));
+    this.#keys = new Map(
+      keys.flatMap(jwk =>
+        jwk.kid && jwk.alg ? [[jwk.kid, { key: createPublicKey({ key: jwk, format: 'jwk' }), alg: jwk.alg }] as const] : [],
+      ),
+    );
     this.#fetchedAt = this.#now();
   }
 }

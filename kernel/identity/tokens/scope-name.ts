@@ -9,6 +9,8 @@ export function canonicalScope(scope: string): string {
 }
 
 /** A vertical's actions carry its name as scopes, so that two verticals never share one (day-one, Plugins). */
-export const actionKey = (vertical: string, action: string): string => (vertical === 'platform' ? canonicalScope(action) : `${vertical}:${action}`);
+export const actionKey = (vertical: string, action: string): string =>
+  vertical === 'platform' ? canonicalScope(action) : `${vertical}:${action}`;
 
-export const parseScopes = (scope: string | undefined): ReadonlySet<string> => new Set((scope ?? '').split(' ').filter(Boolean).map(canonicalScope));
+export const parseScopes = (scope: string | undefined): ReadonlySet<string> =>
+  new Set((scope ?? '').split(' ').filter(Boolean).map(canonicalScope));

@@ -39,7 +39,8 @@ const CLAIMS = Compile(
   }),
 );
 
-const invalid = (detail: string, cause?: unknown) => kernelProblem('unauthenticated', { detail, ...(cause === undefined ? {} : { cause }) });
+const invalid = (detail: string, cause?: unknown) =>
+  kernelProblem('unauthenticated', { detail, ...(cause === undefined ? {} : { cause }) });
 
 /**
  * Claims of a signed access token: the one check of a JWS in the platform (RFC 7515 5.2, RFC 9068 4). The algorithm is the key's, never the
@@ -48,7 +49,8 @@ const invalid = (detail: string, cause?: unknown) => kernelProblem('unauthentica
 export const readSignedToken: TokenChecks['claims'] = async (token, find) => {
   if (token.length > MAX_LENGTH || !isCompact(token)) throw invalid('The token is not a signed JWT.');
   const published = async ({ typ, alg, kid }: CompactJWSHeaderParameters) => {
-    if (!TYPES.has(String(typ).toLowerCase()) || !ALGORITHMS.includes(alg) || typeof kid !== 'string') throw invalid('The token is not an access token of this platform.');
+    if (!TYPES.has(String(typ).toLowerCase()) || !ALGORITHMS.includes(alg) || typeof kid !== 'string')
+      throw invalid('The token is not an access token of this platform.');
     const found = await find(kid);
     if (found?.alg !== alg) throw invalid('The token is signed by a key this platform does not publish.');
     return found.key;

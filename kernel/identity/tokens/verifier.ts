@@ -54,7 +54,10 @@ export interface VerifierOptions {
   readonly now?: () => number;
 }
 
-/** Verifies callers in the order of G-K-06. Every refusal is a problem that says what is wrong with the credential, never with the token's text. */
+/**
+ * Verifies callers in the order of G-K-06. Every refusal is a problem that says what is wrong with the credential, never with the token's
+ * text.
+ */
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #now: () => number;
@@ -79,7 +82,8 @@ export class Verifier {
     const { claims } = shown;
     this.#checkTime(claims);
     const bound = claims.cnf?.['x5t#S256'];
-    if (bound !== undefined && bound !== request.peer?.thumbprint) throw kernelProblem('unauthenticated', { detail: 'The token is bound to another client certificate.' });
+    if (bound !== undefined && bound !== request.peer?.thumbprint)
+      throw kernelProblem('unauthenticated', { detail: 'The token is bound to another client certificate.' });
     await this.#checkPossession(shown, request);
     switch (claims.token_type) {
       case 'm2m':
@@ -96,7 +100,11 @@ export class Verifier {
   async workload(name: string, thumbprint: string | undefined, jti?: string): Promise<Identity> {
     const { closures, workloads } = this.#options;
     const known = workloads(name);
-    const revocations = [`revoked:sub:${name}`, ...(thumbprint ? [`revoked:cert:${thumbprint}`] : []), ...(jti ? [`revoked:jti:${jti}`] : [])];
+    const revocations = [
+      `revoked:sub:${name}`,
+      ...(thumbprint ? [`revoked:cert:${thumbprint}`] : []),
+      ...(jti ? [`revoked:jti:${jti}`] : []),
+    ];
     const live = await closures.live([SYSTEM.envId], revocations);
     if (live.revoked) throw kernelProblem('actor_revoked', { detail: 'The workload certificate was revoked.' });
     const { scopes, vertical } = known ?? (await closures.workload(name, live.versions));
@@ -114,7 +122,8 @@ export class Verifier {
 
   async #personToken(claims: Claims, request: VerifyRequest, bound: string | undefined): Promise<Identity> {
     const audience = Array.isArray(claims.aud) ? claims.aud : [claims.aud];
-    if (!audience.includes(request.service)) throw kernelProblem('unauthenticated', { detail: `The token is not meant for ${request.service}.` });
+    if (!audience.includes(request.service))
+      throw kernelProblem('unauthenticated', { detail: `The token is not meant for ${request.service}.` });
     const delegated = claims.token_type === 'delegated';
     if (claims.env_id === undefined) throw kernelProblem('tenant_unresolved');
     if (!delegated && request.tenantEnvId !== undefined && request.tenantEnvId !== claims.env_id) throw kernelProblem('tenant_mismatch');
@@ -166,7 +175,8 @@ export class Verifier {
 
   async #shownIn(authorization: string): Promise<Shown> {
     const [, scheme, token] = CREDENTIALS.exec(authorization) ?? [];
-    if (!scheme || !token) throw kernelProblem('unauthenticated', { detail: 'The Authorization header must be `Bearer` or `DPoP` and one token.' });
+    if (!scheme || !token)
+      throw kernelProblem('unauthenticated', { detail: 'The Authorization header must be `Bearer` or `DPoP` and one token.' });
     const key = hash('sha256', token, 'base64');
     const claims = this.#verified.get(key) ?? (await this.#read(token));
     const shown: Shown = { scheme: scheme.toLowerCase() as Shown['scheme'], token, claims };
@@ -223,4 +233,5 @@ export function machineCaller(name: string, thumbprint: string | undefined, vert
 
 /** A caller's own service is its workload name up to the first hyphen (G-K-09). */
 const ownService = (workload: string): string => workload.split('-')[0] as string;
-const intersect = (left: ReadonlySet<string>, right: ReadonlySet<string>): ReadonlySet<string> => new Set([...left].filter(scope => right.has(canonicalScope(scope))));
+const intersect = (left: ReadonlySet<string>, right: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set([...left].filter(scope => right.has(canonicalScope(scope))));

@@ -24,7 +24,19 @@ function started(handle: (entry: StreamEntry) => Promise<void>, more: Partial<Co
     (fields: object, message: string): void =>
       void logged.push({ level, fields: { ...fields }, message });
   const log: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
-  const consumer = new EventConsumer({ bus, log, clock, service: 'mail', name: 'orders', family: 'app', event: '*', delivery: 'fleet', instance: 'i-1', handle, ...more });
+  const consumer = new EventConsumer({
+    bus,
+    log,
+    clock,
+    service: 'mail',
+    name: 'orders',
+    family: 'app',
+    event: '*',
+    delivery: 'fleet',
+    instance: 'i-1',
+    handle,
+    ...more,
+  });
   return { bus, clock, logged, consumer };
 }
 
@@ -77,7 +89,9 @@ test('H-22 events that were cut before they were read are an alert that names th
   const gap = { stream: 'bus:env:app', after: '1-0', through: '9-0' };
   bus.give({ entries: [entry(10)], gaps: [gap] });
   await bus.until('ack', 1);
-  expect(logged.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { alert: 'events_missed', consumer: 'orders', gaps: [gap] } }]);
+  expect(logged.filter(({ level }) => level === 'error')).toMatchObject([
+    { fields: { alert: 'events_missed', consumer: 'orders', gaps: [gap] } },
+  ]);
 });
 
 test('with a concurrency, an environment whose handler hangs holds up no other, and order holds inside of each', async () => {

@@ -114,7 +114,8 @@ export class EventConsumer implements AsyncDisposable {
           signal,
         );
         failures = 0;
-        if (gaps.length > 0) log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
+        if (gaps.length > 0)
+          log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
         leases.hold(entries);
         await this.#handle(entries, leases);
       } catch (error) {
@@ -129,7 +130,9 @@ export class EventConsumer implements AsyncDisposable {
     if (delivery === 'process') await bus.close({ stream_family: family, consumer_group: this.#group }).catch(() => undefined);
   }
 
-  /** Lanes beside each other, the entries of a lane one after another. Acknowledgements travel together; all have arrived when this ends. */
+  /**
+   * Lanes beside each other, the entries of a lane one after another. Acknowledgements travel together; all have arrived when this ends.
+   */
   async #handle(entries: readonly StreamEntry[], leases: Leaseholder): Promise<void> {
     const { concurrency = 1 } = this.#options;
     const lanes = concurrency === 1 ? [entries] : [...Map.groupBy(entries, ({ env_id }) => env_id).values()];
@@ -157,7 +160,10 @@ export class EventConsumer implements AsyncDisposable {
       return void told.push(acknowledged);
     }
     const { never, reason, error } = handled;
-    log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, never ? 'event refused for good' : 'event will be retried');
+    log.warn(
+      { consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error },
+      never ? 'event refused for good' : 'event will be retried',
+    );
     const waitMs = backoff(entry.delivery_count ?? 1, { baseMs: 1_000, capMs: LONGEST_RETRY_S * 1_000 });
     return leases.nack(entry, { retry_after_secs: Math.round(waitMs / 1_000), reason, ...(never ? { dead_letter: true } : {}) });
   }

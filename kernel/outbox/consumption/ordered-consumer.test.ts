@@ -77,8 +77,14 @@ test('H-25 after five tries, or at once when no try can help, the event is a dea
     await clock.advance('10s');
     return settled(bus);
   }).toEqual(['nack 1-0', 'nack 2-0', 'ack 3-0']);
-  const [first, second] = bus.told.filter(({ how }) => how === 'nack').map(({ request }) => request as unknown as { dead_letter: boolean; reason: string; earlier: { reason: string }[] });
-  expect(first).toMatchObject({ dead_letter: true, reason: 'retries_exhausted: still not', earlier: Array(4).fill({ reason: 'still not' }) });
+  const [first, second] = bus.told
+    .filter(({ how }) => how === 'nack')
+    .map(({ request }) => request as unknown as { dead_letter: boolean; reason: string; earlier: { reason: string }[] });
+  expect(first).toMatchObject({
+    dead_letter: true,
+    reason: 'retries_exhausted: still not',
+    earlier: Array(4).fill({ reason: 'still not' }),
+  });
   expect(second).toMatchObject({ dead_letter: true, reason: 'bad_address: Bad address', earlier: [] });
 });
 

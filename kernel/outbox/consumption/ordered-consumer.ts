@@ -72,10 +72,21 @@ export class OrderedConsumer implements AsyncDisposable {
       for (let pending = true; !signal.aborted && (await taken.held()); pending = false) {
         if (leases.size >= MOST_HELD) await Promise.race(lines.values());
         const { entries, gaps = [] } = await bus.consume(
-          { env_id: '*', stream_family: family, consumer_group: name, consumer: CONSUMER, count: COUNT, block_ms: BLOCK_MS, start: 'earliest', ...typesOf(event), ...(pending ? { pending } : {}) },
+          {
+            env_id: '*',
+            stream_family: family,
+            consumer_group: name,
+            consumer: CONSUMER,
+            count: COUNT,
+            block_ms: BLOCK_MS,
+            start: 'earliest',
+            ...typesOf(event),
+            ...(pending ? { pending } : {}),
+          },
           signal,
         );
-        if (gaps.length > 0) log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
+        if (gaps.length > 0)
+          log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
         leases.hold(entries);
         for (const entry of entries) {
           const key = this.#keyOf(entry);
@@ -109,8 +120,17 @@ export class OrderedConsumer implements AsyncDisposable {
       if (handled.ok) return leases.ack(entry);
       const { never, reason, error } = handled;
       const last = never || earlier.length + 1 >= ATTEMPTS;
-      log.warn({ consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error }, last ? 'event refused for good' : 'event will be retried in its place');
-      if (last) return leases.nack(entry, { retry_after_secs: 0, reason: (never ? reason : `retries_exhausted: ${reason}`).slice(0, 500), dead_letter: true, earlier });
+      log.warn(
+        { consumer: name, event_type: entry.event_type, message_id: entry.message_id, err: error },
+        last ? 'event refused for good' : 'event will be retried in its place',
+      );
+      if (last)
+        return leases.nack(entry, {
+          retry_after_secs: 0,
+          reason: (never ? reason : `retries_exhausted: ${reason}`).slice(0, 500),
+          dead_letter: true,
+          earlier,
+        });
       earlier.push({ at: clock.now().toISOString(), reason });
       await pause(clock, backoff(earlier.length, { baseMs: 1_000, capMs: 60_000 }), signal);
     }

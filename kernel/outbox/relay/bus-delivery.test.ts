@@ -19,7 +19,8 @@ const row = (id: string, event_type = 'platform:probe:thing:created'): OutboxRow
   refusals: 0,
 });
 const signal = new AbortController().signal;
-const problem = (status: number, headers: Record<string, string> = {}) => new ProblemError('bus', 'not_ready', { status, title: 'Not now', retry: 'later' }, { headers });
+const problem = (status: number, headers: Record<string, string> = {}) =>
+  new ProblemError('bus', 'not_ready', { status, title: 'Not now', retry: 'later' }, { headers });
 
 test('KRN-009 rows go to the bus’s produce API as one batch in their order, audit rows to the registry', async () => {
   const calls: unknown[] = [];
@@ -68,9 +69,18 @@ test('an event on its way carries what the bus needs and nothing of the relay’
 
 test('one refused event of a batch is that row’s failure alone; a short answer is nobody’s success', async () => {
   const answer = (results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[]) =>
-    deliverTo({ produceBatch: async () => ({ results }), recordAudits: async () => undefined })([row('1'), row('2')], { service: 'probe', signal });
-  expect(await answer([{ message_id: '1' }, { error: 'invalid', status: 400, detail: 'not an event' }])).toEqual([{ ok: true }, { ok: false, status: 400, error: 'not an event' }]);
-  expect(await answer([{ message_id: '1' }])).toEqual([{ ok: true }, { ok: false, status: null, error: 'the answer is shorter than the batch' }]);
+    deliverTo({ produceBatch: async () => ({ results }), recordAudits: async () => undefined })([row('1'), row('2')], {
+      service: 'probe',
+      signal,
+    });
+  expect(await answer([{ message_id: '1' }, { error: 'invalid', status: 400, detail: 'not an event' }])).toEqual([
+    { ok: true },
+    { ok: false, status: 400, error: 'not an event' },
+  ]);
+  expect(await answer([{ message_id: '1' }])).toEqual([
+    { ok: true },
+    { ok: false, status: null, error: 'the answer is shorter than the batch' },
+  ]);
 });
 
 test('a call that fails says its status and when to come back; one without an answer has none', async () => {
@@ -83,7 +93,9 @@ test('a call that fails says its status and when to come back; one without an an
         throw error;
       },
     })([row('1'), row('2', AUDIT_EVENT)], { service: 'probe', signal });
-  expect(await failing(problem(503, { 'retry-after': '7' }))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: 503, error: 'not_ready: Not now', retryAfterS: 7 })));
+  expect(await failing(problem(503, { 'retry-after': '7' }))).toEqual(
+    Array.from({ length: 2 }, () => ({ ok: false, status: 503, error: 'not_ready: Not now', retryAfterS: 7 })),
+  );
   expect(await failing(new Error('broke off'))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: null, error: 'broke off' })));
   expect(await failing(problem(400))).toEqual(Array.from({ length: 2 }, () => ({ ok: false, status: 400, error: 'not_ready: Not now' })));
 });

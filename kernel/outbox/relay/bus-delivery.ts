@@ -5,7 +5,11 @@ import { type Deliver, type DeliveryResult, type OutboxRow, unanswered } from '.
 /** The two services an outbox row can go to. */
 export interface DeliveryTargets {
   /** `POST /v1/produce/batch` of the event bus, as the producing service. */
-  produceBatch(service: string, events: readonly object[], signal: AbortSignal): Promise<{ results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[] }>;
+  produceBatch(
+    service: string,
+    events: readonly object[],
+    signal: AbortSignal,
+  ): Promise<{ results: readonly ({ message_id: string } | { error: string; status: number; detail?: string })[] }>;
   /** `POST /v1/audit/batch` of the registry: all are stored when it answers; each one's key makes a repeat harmless. */
   recordAudits(service: string, events: readonly object[], signal: AbortSignal): Promise<void>;
 }
@@ -26,13 +30,22 @@ export function deliverTo(targets: DeliveryTargets): Deliver {
   };
 }
 
-async function produce(targets: DeliveryTargets, service: string, rows: readonly OutboxRow[], signal: AbortSignal): Promise<DeliveryResult[]> {
+async function produce(
+  targets: DeliveryTargets,
+  service: string,
+  rows: readonly OutboxRow[],
+  signal: AbortSignal,
+): Promise<DeliveryResult[]> {
   try {
     const { results } = await targets.produceBatch(service, rows.map(toEvent), signal);
     return rows.map((_, index) => {
       const result = results[index];
       if (result && 'message_id' in result) return { ok: true };
-      return { ok: false, status: result?.status ?? null, error: result ? (result.detail ?? result.error) : 'the answer is shorter than the batch' };
+      return {
+        ok: false,
+        status: result?.status ?? null,
+        error: result ? (result.detail ?? result.error) : 'the answer is shorter than the batch',
+      };
     });
   } catch (error) {
     const failure = failureOf(error);
@@ -40,7 +53,12 @@ async function produce(targets: DeliveryTargets, service: string, rows: readonly
   }
 }
 
-async function recordAudits(targets: DeliveryTargets, service: string, rows: readonly OutboxRow[], signal: AbortSignal): Promise<DeliveryResult[]> {
+async function recordAudits(
+  targets: DeliveryTargets,
+  service: string,
+  rows: readonly OutboxRow[],
+  signal: AbortSignal,
+): Promise<DeliveryResult[]> {
   try {
     await targets.recordAudits(
       service,
@@ -50,7 +68,15 @@ async function recordAudits(targets: DeliveryTargets, service: string, rows: rea
     return rows.map(() => ({ ok: true }));
   } catch (error) {
     const failure = failureOf(error);
-    if (rows.length === 1 || failure.ok || failure.status === null || failure.status < 400 || failure.status >= 500 || failure.status === 429) return rows.map(() => failure);
+    if (
+      rows.length === 1 ||
+      failure.ok ||
+      failure.status === null ||
+      failure.status < 400 ||
+      failure.status >= 500 ||
+      failure.status === 429
+    )
+      return rows.map(() => failure);
     // One of them is refused: each for itself, so that it is refused alone.
     const results: DeliveryResult[] = [];
     for (const row of rows) results.push(...(await recordAudits(targets, service, [row], signal)));
@@ -74,5 +100,10 @@ function toEvent(row: OutboxRow): object {
 function failureOf(error: unknown): DeliveryResult {
   if (!isProblem(error)) return unanswered(error instanceof Error ? error.message : String(error));
   const retryAfter = Number(error.headers['retry-after']);
-  return { ok: false, status: error.status, error: `${error.code}: ${error.message}`, ...(Number.isFinite(retryAfter) ? { retryAfterS: retryAfter } : {}) };
+  return {
+    ok: false,
+    status: error.status,
+    error: `${error.code}: ${error.message}`,
+    ...(Number.isFinite(retryAfter) ? { retryAfterS: retryAfter } : {}),
+  };
 }

@@ -18,10 +18,15 @@ export interface OutboxRow {
 }
 
 /** What the bus said to one row; `status` is null when nothing came back. */
-export type DeliveryResult = { readonly ok: true } | { readonly ok: false; readonly status: number | null; readonly retryAfterS?: number; readonly error: string };
+export type DeliveryResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly status: number | null; readonly retryAfterS?: number; readonly error: string };
 
 /** Sends rows of one environment, in order. Answers one result per row; a throw counts for all of them as no answer. */
-export type Deliver = (batch: readonly OutboxRow[], call: { readonly service: string; readonly signal: AbortSignal }) => Promise<readonly DeliveryResult[]>;
+export type Deliver = (
+  batch: readonly OutboxRow[],
+  call: { readonly service: string; readonly signal: AbortSignal },
+) => Promise<readonly DeliveryResult[]>;
 
 /** What becomes of a row, as columns of the outbox. */
 export interface Outcome {
@@ -37,7 +42,10 @@ const PARK_AFTER = 10;
 const PACE = { baseMs: 2_000, capMs: 60_000 };
 const LONGEST_RETRY_AFTER_S = 3_600;
 
-/** The rules of G-K-12: busy → when the bus says, else 2 s; no answer or a fault → 2 s doubling to 60 s, for ever; refused → the same, parked at the tenth. */
+/**
+ * The rules of G-K-12: busy → when the bus says, else 2 s; no answer or a fault → 2 s doubling to 60 s, for ever; refused → the same,
+ * parked at the tenth.
+ */
 export function outcomeOf(row: Pick<OutboxRow, 'id' | 'attempts' | 'refusals'>, result: DeliveryResult, now: Date): Outcome {
   if (result.ok) return { id: row.id, relayed: true, parked: false, refused: false, next_retry_at: null, last_error: null };
   const { status, retryAfterS, error } = result;

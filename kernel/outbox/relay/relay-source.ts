@@ -21,7 +21,10 @@ const FIRST = '00000000-0000-0000-0000-000000000000';
 export class RelaySource {
   readonly service: string;
   readonly #pool: PostgresPool;
-  /** One session for everything the relay says to the database: it holds the lead, and what was read before a loss of the lead is not read again on another. */
+  /**
+   * One session for everything the relay says to the database: it holds the lead, and what was read before a loss of the lead is not read
+   * again on another.
+   */
   readonly #session: PostgresPool;
   readonly #pollMs: number;
   readonly #options: Required<RelayOptions>;
@@ -148,7 +151,14 @@ export class RelaySource {
   async #looks(): Promise<void> {
     while (!this.#closed && (this.#everything || this.#called.size > 0)) {
       const called = this.#callers();
-      if (!this.#everything && this.#leading && !this.#crowded && this.#from === FIRST && this.#busy.size + called.length <= CALLS_PER_SERVICE) await this.#answer(called);
+      if (
+        !this.#everything &&
+        this.#leading &&
+        !this.#crowded &&
+        this.#from === FIRST &&
+        this.#busy.size + called.length <= CALLS_PER_SERVICE
+      )
+        await this.#answer(called);
       else await this.#round();
     }
   }
@@ -172,7 +182,10 @@ export class RelaySource {
     });
   }
 
-  /** Calls for those that called while there is room for all of them: the others have nothing to send, or have their call, or wait for their time. */
+  /**
+   * Calls for those that called while there is room for all of them: the others have nothing to send, or have their call, or wait for their
+   * time.
+   */
   async #answer(called: readonly string[]): Promise<void> {
     if (called.length === 0) return;
     try {
@@ -268,7 +281,11 @@ export class RelaySource {
     await this.#outcomes.add(outcomes);
     for (const [index, outcome] of outcomes.entries()) {
       const { id, event_type } = rows[index] as OutboxRow;
-      if (outcome.parked) this.#options.log.error({ alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error }, 'event parked');
+      if (outcome.parked)
+        this.#options.log.error(
+          { alert: 'outbox_parked', service: this.service, env_id: envId, id, event_type, last_error: outcome.last_error },
+          'event parked',
+        );
     }
     return outcomes.every(({ relayed }) => relayed);
   }

@@ -324,7 +324,13 @@ describe('answers', () => {
       clock.advance(60_000);
     }
     expect(await column('last_error', ['bad'])).toEqual(['422: unknown event']);
-    expect(logged).toEqual([{ level: 'error', message: 'event parked', fields: expect.objectContaining({ alert: 'outbox_parked', service: 'shop', env_id: A, last_error: '422: unknown event' }) }]);
+    expect(logged).toEqual([
+      {
+        level: 'error',
+        message: 'event parked',
+        fields: expect.objectContaining({ alert: 'outbox_parked', service: 'shop', env_id: A, last_error: '422: unknown event' }),
+      },
+    ]);
     await emit(A, ['later']);
     expect(await answerAll(1)).toEqual([['later']]);
     expect((await relay.metrics()).get('shop')).toMatchObject({ parked: 1 });
@@ -396,7 +402,10 @@ describe('several processes', () => {
     const envs = Array.from({ length: 20 }, () => newId());
     for (const env of envs) await emit(env, ['x', 'y']);
     const sent: string[] = [];
-    const options: RelayOptions = { log: { warn: () => {}, error: () => {} }, deliver: async batch => batch.map(({ id }) => (sent.push(id), { ok: true })) };
+    const options: RelayOptions = {
+      log: { warn: () => {}, error: () => {} },
+      deliver: async batch => batch.map(({ id }) => (sent.push(id), { ok: true })),
+    };
     await using one = new Relay(options);
     await using two = new Relay(options);
     await Promise.all([one.attach('shop', pool), two.attach('shop', await cluster.pool('shop'))]);
@@ -412,9 +421,16 @@ describe('several processes', () => {
     await relay.drain(60_000);
     await second.attach('shop', await cluster.pool('shop'));
     await second.drain(60_000);
-    const [ended] = await cluster.postgres.admin()<{ pid: number }[]>`select pid, pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`;
+    const [ended] = await cluster.postgres.admin()<
+      { pid: number }[]
+    >`select pid, pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted`;
     // Who asks first has it, once the session that ends has let go.
-    await eventually(async () => (await second.drain(60_000), await pool.raw`select 1 from pg_locks where locktype = 'advisory' and granted and pid <> ${ended?.pid ?? 0}`)).toHaveLength(1);
+    await eventually(
+      async () => (
+        await second.drain(60_000),
+        await pool.raw`select 1 from pg_locks where locktype = 'advisory' and granted and pid <> ${ended?.pid ?? 0}`
+      ),
+    ).toHaveLength(1);
     await emit(A, ['one']);
     const call = await secondBus.next();
     await relay.drain(1_000);
@@ -552,7 +568,11 @@ describe('care', () => {
     await pool.raw`insert into inbox values ('c', 'old', ${old}), ('c', 'young', ${clock.now()})`;
     await relay.attach('shop', pool);
     expect(await relay.sweep()).toBe(2);
-    expect((await pool.raw`select payload->>'name' as name from outbox order by 1`).map(row => row['name'])).toEqual(['parked', 'waiting', 'young']);
+    expect((await pool.raw`select payload->>'name' as name from outbox order by 1`).map(row => row['name'])).toEqual([
+      'parked',
+      'waiting',
+      'young',
+    ]);
     expect(await pool.raw`select idempotency_key from inbox`).toEqual([{ idempotency_key: 'young' }]);
   });
 });

@@ -35,18 +35,29 @@ export function databaseAccount(dataDir: string, home: string, programs: readonl
     return { kind: 'user', spawn: user, prefix: [] };
   }
   if ((owner === undefined || owner.uid === 0) && namespacesWork()) return NAMESPACE;
-  throw new StorageError('no_database_account', `as root, the database in ${home} needs an unprivileged user that can read ${programs.join(', ')}`, {
-    fix: 'run the platform as an ordinary user, or install it and its data below folders that others may enter (mode 0711)',
-  });
+  throw new StorageError(
+    'no_database_account',
+    `as root, the database in ${home} needs an unprivileged user that can read ${programs.join(', ')}`,
+    {
+      fix: 'run the platform as an ordinary user, or install it and its data below folders that others may enter (mode 0711)',
+    },
+  );
 }
 
-/** PostgreSQL asks the system for the name of whoever runs it. A user id that a container was given has none: inside a namespace it is called `nobody`. */
+/**
+ * PostgreSQL asks the system for the name of whoever runs it. A user id that a container was given has none: inside a namespace it is
+ * called `nobody`.
+ */
 function own(): DatabaseAccount {
   if (ownName() !== undefined) return OWN;
   if (namespacesWork()) return NAMESPACE;
-  throw new StorageError('no_database_account', `the user id ${process.getuid?.()} has no name on this system, and the packaged database needs one`, {
-    fix: 'run the platform as a user of /etc/passwd, or point PLATFORM_DB_URL at a PostgreSQL of your own',
-  });
+  throw new StorageError(
+    'no_database_account',
+    `the user id ${process.getuid?.()} has no name on this system, and the packaged database needs one`,
+    {
+      fix: 'run the platform as a user of /etc/passwd, or point PLATFORM_DB_URL at a PostgreSQL of your own',
+    },
+  );
 }
 
 /** Name of the user that runs this process, where it has one. */

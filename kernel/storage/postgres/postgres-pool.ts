@@ -92,7 +92,8 @@ export class PostgresPool {
    * which goes out right behind it: a statement that fails leaves the server nothing but to roll back, and the transaction fails with it.
    */
   async tx<T>(work: (sql: Sql, last: (statements: readonly PromiseLike<unknown>[]) => void) => Promise<T>): Promise<T> {
-    if (this.#transactions >= MAX_WAITING) throw Object.assign(new Error('too many transactions wait for the database'), { code: 'POOL_BUSY' });
+    if (this.#transactions >= MAX_WAITING)
+      throw Object.assign(new Error('too many transactions wait for the database'), { code: 'POOL_BUSY' });
     this.#transactions += 1;
     try {
       let ending: Promise<unknown> | undefined;
@@ -113,7 +114,9 @@ export class PostgresPool {
     }
   }
 
-  /** Calls `heard` for every notification, and `listening` whenever the subscription is (again) in force. Ends with the answer's disposal. */
+  /**
+   * Calls `heard` for every notification, and `listening` whenever the subscription is (again) in force. Ends with the answer's disposal.
+   */
   async listen(channel: string, heard: (payload: string) => void, listening: () => void = () => {}): Promise<AsyncDisposable> {
     this.#listener ??= this.#make();
     const { unlisten } = await this.#listener.listen(channel, heard, listening);
@@ -149,7 +152,9 @@ export class PostgresPool {
   }
 
   /** A second pool of the same identity with other limits; the caller closes it. */
-  sibling(changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable' | 'lasting'>>): PostgresPool {
+  sibling(
+    changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable' | 'lasting'>>,
+  ): PostgresPool {
     return new PostgresPool({ ...this.#options, ...changes });
   }
 

@@ -11,8 +11,10 @@ interface Rejectable {
 }
 
 /**
- * The driver's client, made anew when one of its connections breaks. A broken connection of `postgres` 3.4.9 keeps what it had not written yet
- * and sends it before its next greeting: whoever uses it again waits for minutes. What runs on other connections of the old client ends there.
+ * The driver's client, made anew when one of its connections breaks. A broken connection of `postgres` 3.4.9 keeps what it had not written
+ * yet
+ * and sends it before its next greeting: whoever uses it again waits for minutes. What runs on other connections of the old client ends
+ * there.
  * Life: made → (renewed)* → ended.
  */
 export class RenewedDriver {
@@ -26,8 +28,12 @@ export class RenewedDriver {
     this.#make = make;
     this.#current = make();
     // Called as itself: what a call through a proxy makes outlives its scavenges.
-    const tag = (...input: unknown[]): unknown => this.#watched(this.#current, (this.#current as unknown as (...input: unknown[]) => unknown)(...input));
-    this.sql = Object.setPrototypeOf(tag, new Proxy(Function.prototype, { get: (_target, name) => this.#member(name), has: (_target, name) => name in this.#current })) as postgres.Sql;
+    const tag = (...input: unknown[]): unknown =>
+      this.#watched(this.#current, (this.#current as unknown as (...input: unknown[]) => unknown)(...input));
+    this.sql = Object.setPrototypeOf(
+      tag,
+      new Proxy(Function.prototype, { get: (_target, name) => this.#member(name), has: (_target, name) => name in this.#current }),
+    ) as postgres.Sql;
   }
 
   async end(options: { timeout: number }): Promise<void> {

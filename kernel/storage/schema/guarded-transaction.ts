@@ -67,7 +67,9 @@ function guard(sql: postgres.TransactionSql, gone: () => unknown, lost: (error: 
     apply: (target, _self, input: unknown[]) => watched((target as unknown as (...input: unknown[]) => unknown)(...input)),
     get: (target, name) => {
       const value = (target as unknown as Record<string | symbol, unknown>)[name];
-      return typeof value === 'function' ? (...input: unknown[]) => watched((value as (...input: unknown[]) => unknown).apply(target, input)) : value;
+      return typeof value === 'function'
+        ? (...input: unknown[]) => watched((value as (...input: unknown[]) => unknown).apply(target, input))
+        : value;
     },
   });
 }

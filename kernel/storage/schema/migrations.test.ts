@@ -22,15 +22,26 @@ afterAll(async () => {
 });
 
 /** A new service with a folder of migrations. */
-async function service(files: Record<string, string>): Promise<{ sql: PostgresPool; service: string; directory: URL; write(name: string, sql: string): void; remove(name: string): void }> {
+async function service(
+  files: Record<string, string>,
+): Promise<{ sql: PostgresPool; service: string; directory: URL; write(name: string, sql: string): void; remove(name: string): void }> {
   const name = `svc${++count}`;
   const directory = mkdtempSync(join(root, 'm-'));
   const write = (file: string, sql: string): void => writeFileSync(join(directory, file), sql);
   for (const [file, sql] of Object.entries(files)) write(file, sql);
-  return { sql: await cluster.pool(name), service: name, directory: pathToFileURL(directory), write, remove: file => rmSync(join(directory, file)) };
+  return {
+    sql: await cluster.pool(name),
+    service: name,
+    directory: pathToFileURL(directory),
+    write,
+    remove: file => rmSync(join(directory, file)),
+  };
 }
 
-const TWO = { '0001_one.sql': 'create table one (id int); insert into one values (1);', '0002_two.sql': 'create table two as select * from one;' };
+const TWO = {
+  '0001_one.sql': 'create table one (id int); insert into one values (1);',
+  '0002_two.sql': 'create table two as select * from one;',
+};
 
 test('files are applied once, in order, after the kernel’s own, and later ones when they come', async () => {
   const at = await service(TWO);
@@ -50,7 +61,11 @@ test('processes that migrate at once share the work', async () => {
 
 test('a file that fails leaves nothing of itself, keeps what came before, and is named with its line', async () => {
   const at = await service({ ...TWO, '0003_bad.sql': 'create table half (id int);\ncreate table half (id int);' });
-  await expect(migrate(at)).rejects.toMatchObject({ code: 'migration_failed', message: expect.stringContaining('0003_bad.sql'), fix: expect.any(String) });
+  await expect(migrate(at)).rejects.toMatchObject({
+    code: 'migration_failed',
+    message: expect.stringContaining('0003_bad.sql'),
+    fix: expect.any(String),
+  });
   expect(await at.sql.sql`select name from schema_migrations order by name`).toEqual([{ name: '0001_one.sql' }, { name: '0002_two.sql' }]);
   expect(await at.sql.sql`select to_regclass('half') as half`).toEqual([{ half: null }]);
 });

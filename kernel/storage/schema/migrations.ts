@@ -32,7 +32,10 @@ export class MigrationError extends StorageError {
  */
 export async function migrate({ sql, service, directory, builtins = [] }: MigrateOptions): Promise<string[]> {
   const files = directory === undefined ? [] : await numbered(directory);
-  const plan = [...builtins, ...files].map(migration => ({ ...migration, checksum: createHash('sha256').update(migration.sql).digest('hex') }));
+  const plan = [...builtins, ...files].map(migration => ({
+    ...migration,
+    checksum: createHash('sha256').update(migration.sql).digest('hex'),
+  }));
   const applied: string[] = [];
   for (let left = plan.length + 1; left > 0; left--) {
     // The lock and the look at what is applied are in the transaction that applies, so any number of processes may take turns.
@@ -40,7 +43,9 @@ export async function migrate({ sql, service, directory, builtins = [] }: Migrat
       await tx`set local statement_timeout = '10min'`;
       await tx`select pg_advisory_xact_lock(hashtextextended(${`platform:migrate:${service}`}, 0))`;
       await tx`create table if not exists schema_migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
-      const done = new Map((await tx<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`).map(row => [row.name, row.checksum]));
+      const done = new Map(
+        (await tx<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`).map(row => [row.name, row.checksum]),
+      );
       compare(service, plan, files, done);
       const next = plan.find(({ name }) => !done.has(name));
       if (next !== undefined) await apply(tx, service, next);
@@ -52,7 +57,11 @@ export async function migrate({ sql, service, directory, builtins = [] }: Migrat
   return applied;
 }
 
-async function apply(tx: postgres.TransactionSql, service: string, { name, sql, checksum }: Migration & { checksum: string }): Promise<void> {
+async function apply(
+  tx: postgres.TransactionSql,
+  service: string,
+  { name, sql, checksum }: Migration & { checksum: string },
+): Promise<void> {
   try {
     await tx.unsafe(sql);
   } catch (cause) {
@@ -60,33 +69,51 @@ async function apply(tx: postgres.TransactionSql, service: string, { name, sql, 
     // Without an SQLSTATE it is the connection that failed, not the file.
     if (!/^[0-9A-Z]{5}$/.test(code ?? '') || /^(57|08|53)/.test(code)) throw cause;
     const line = position === undefined ? '' : ` at line ${sql.slice(0, Number(position)).split('\n').length}`;
-    throw new MigrationError('failed', `${service}: ${name} failed${line}: ${message}`, { fix: 'correct the file; nothing of it was applied', cause });
+    throw new MigrationError('failed', `${service}: ${name} failed${line}: ${message}`, {
+      fix: 'correct the file; nothing of it was applied',
+      cause,
+    });
   }
   await tx`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
 }
 
-function compare(service: string, plan: readonly (Migration & { checksum: string })[], files: readonly Migration[], done: ReadonlyMap<string, string>): void {
+function compare(
+  service: string,
+  plan: readonly (Migration & { checksum: string })[],
+  files: readonly Migration[],
+  done: ReadonlyMap<string, string>,
+): void {
   for (const { name, checksum } of plan) {
     const before = done.get(name);
     if (before !== undefined && before !== checksum) {
-      throw new MigrationError('changed', `${service}: ${name} was changed after it was applied`, { fix: 'restore the file and put the change into a new one' });
+      throw new MigrationError('changed', `${service}: ${name} was changed after it was applied`, {
+        fix: 'restore the file and put the change into a new one',
+      });
     }
   }
   const numbers = [...done.keys()].map(numberOf).filter(number => number > 0);
   const highest = Math.max(0, ...numbers);
   const late = files.find(({ name }) => numberOf(name) < highest && !done.has(name));
   if (late !== undefined) {
-    throw new MigrationError('out_of_order', `${service}: ${late.name} is new, but ${String(highest).padStart(4, '0')} is already applied`, {
-      fix: 'give the new file the next free number, and do not rename an applied one',
-    });
+    throw new MigrationError(
+      'out_of_order',
+      `${service}: ${late.name} is new, but ${String(highest).padStart(4, '0')} is already applied`,
+      {
+        fix: 'give the new file the next free number, and do not rename an applied one',
+      },
+    );
   }
 }
 
 async function numbered(directory: URL): Promise<Migration[]> {
   const names = (await readdir(directory)).filter(name => name.endsWith('.sql')).sort();
   names.forEach((name, index) => {
-    if (!/^\d{4}_[a-z0-9_]+\.sql$/.test(name)) throw new MigrationError('name', `${name} is no migration's name`, { fix: 'call it like 0001_orgs.sql' });
-    if (numberOf(name) !== index + 1) throw new MigrationError('gap', `${name} follows number ${index}`, { fix: 'number the files 0001, 0002, ... without gaps or doubles' });
+    if (!/^\d{4}_[a-z0-9_]+\.sql$/.test(name))
+      throw new MigrationError('name', `${name} is no migration's name`, { fix: 'call it like 0001_orgs.sql' });
+    if (numberOf(name) !== index + 1)
+      throw new MigrationError('gap', `${name} follows number ${index}`, {
+        fix: 'number the files 0001, 0002, ... without gaps or doubles',
+      });
   });
   const base = directory.href.endsWith('/') ? directory : new URL(`${directory.href}/`);
   return Promise.all(names.map(async name => ({ name, sql: await readFile(new URL(name, base), 'utf8') })));

@@ -27,7 +27,9 @@ export async function ensureDatabase(sql: postgres.Sql, database: string): Promi
   } catch (error) {
     if (!['42P04', '23505'].includes((error as { code?: string }).code ?? '')) throw error; // another process was faster
   }
-  await sql.unsafe(`revoke all on database "${database}" from public; revoke connect, temporary on database postgres, template1 from public`);
+  await sql.unsafe(
+    `revoke all on database "${database}" from public; revoke connect, temporary on database postgres, template1 from public`,
+  );
 }
 
 /**
@@ -53,7 +55,10 @@ export async function ensureServiceSchema(admin: postgres.Sql, service: string):
 }
 
 /** What the administrator of a managed Postgres must run once, for `platform migrate --print-roles`. */
-export function printRoles(services: readonly string[], { login, database = 'platform' }: { login?: string; database?: string } = {}): string {
+export function printRoles(
+  services: readonly string[],
+  { login, database = 'platform' }: { login?: string; database?: string } = {},
+): string {
   const blocks = services.map(service => {
     // Making a schema for a role takes membership in it, which administrators of managed servers do not have by themselves.
     const members = `grant ${roleOf(service)} to current_user;\n${login === undefined ? '' : `grant ${roleOf(service)} to "${login}" with inherit false, set true;\n`}`;

@@ -21,9 +21,14 @@ export function toSql(client: postgres.Sql | postgres.TransactionSql): Sql {
     if (!Array.isArray((text as { raw?: unknown } | undefined)?.raw)) throw new TypeError('sql is a template tag: sql`select ...`');
     return client(text, ...(values as postgres.ParameterOrFragment<never>[]));
   };
-  return Object.assign(tag as unknown as Pick<Sql, never> & { <Rows extends readonly object[]>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<Rows> }, {
-    row: (columns: object): unknown => client(columns as Record<string, never>),
-    json: (value: unknown): unknown => client.json(value as postgres.JSONValue),
-    list: (values: readonly unknown[]): unknown => client(values as readonly string[]),
-  });
+  return Object.assign(
+    tag as unknown as Pick<Sql, never> & {
+      <Rows extends readonly object[]>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<Rows>;
+    },
+    {
+      row: (columns: object): unknown => client(columns as Record<string, never>),
+      json: (value: unknown): unknown => client.json(value as postgres.JSONValue),
+      list: (values: readonly unknown[]): unknown => client(values as readonly string[]),
+    },
+  );
 }

@@ -1,6 +1,8 @@
 /**
- * Main of the child process that carries Valkey: `child.ts <directory> <port>`, the password on standard input, where no list of processes shows it.
- * It has no fork and therefore no log of writes of its own: a journal beside the snapshot takes what the server tells its replicas, so that a kill
+ * Main of the child process that carries Valkey: `child.ts <directory> <port>`, the password on standard input, where no list of processes
+ * shows it.
+ * It has no fork and therefore no log of writes of its own: a journal beside the snapshot takes what the server tells its replicas, so that
+ * a kill
  * loses the last moment and a power failure the last second, however large the store is.
  * Exits: 0 asked to end · 70 the server died · 71 cannot listen · 78 the wasm is not the one that was reviewed.
  */
@@ -34,7 +36,9 @@ if (createHash('sha256').update(wasm).digest('hex') !== WASM_SHA256) leave(78, '
 const password = (await text(process.stdin)).trim();
 // Read before the server is up: it knows nothing of it.
 const remainder = journal.remainder(snapshot);
-const bridge = await ValkeyBridge.boot(wasm, directory, Number(port), error => leave(70, 'the server died', error)).catch((error: unknown) => leave(70, 'the server does not boot', error));
+const bridge = await ValkeyBridge.boot(wasm, directory, Number(port), error => leave(70, 'the server died', error)).catch(
+  (error: unknown) => leave(70, 'the server does not boot', error),
+);
 const { internal } = bridge;
 if (password.length < 32) leave(78, 'no password was given');
 await internal.command('CONFIG', 'SET', 'loglevel', 'warning');
@@ -58,7 +62,8 @@ await bridge.listen(Number(port)).catch((error: unknown) => leave(71, 'cannot li
 async function restore() {
   if (remainder !== undefined) {
     const failed = await replay(bridge, remainder);
-    if (failed > 0 || remainder.cut > 0) console.error('put back from the journal', { bytes: remainder.commands.length, half_written: remainder.cut, failed });
+    if (failed > 0 || remainder.cut > 0)
+      console.error('put back from the journal', { bytes: remainder.commands.length, half_written: remainder.cut, failed });
   }
   const settings = ['repl-ping-replica-period', '3600', 'client-output-buffer-limit', 'replica 0 0 0', 'repl-backlog-size', '1mb'];
   await internal.command('CONFIG', 'SET', ...settings);
@@ -75,7 +80,11 @@ async function keepUp(): Promise<void> {
   await journal.sync();
   const { failure, size } = journal;
   const worthIt = size > Math.max(JOURNAL_BYTES, sizeOf(snapshot)) && performance.now() - lastSave.at > SAVE_SHARE * lastSave.ms;
-  if (saving !== undefined || !(worthIt || (failure !== undefined && performance.now() - lastSave.at > Math.max(5_000, SAVE_SHARE * lastSave.ms)))) return;
+  if (
+    saving !== undefined ||
+    !(worthIt || (failure !== undefined && performance.now() - lastSave.at > Math.max(5_000, SAVE_SHARE * lastSave.ms)))
+  )
+    return;
   if (failure !== undefined) console.error('the journal takes no writes; a snapshot is taken in its place', failure);
   saving = save()
     .catch((error: unknown) => console.error('snapshot failed', error))

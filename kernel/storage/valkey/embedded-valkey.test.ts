@@ -63,7 +63,9 @@ describe('one server', () => {
     expect(await store.client.xlen('stream')).toBe(5_000);
     const value = 'v'.repeat(8 * 1024 * 1024);
     await store.client.set('large', value);
-    expect(await Promise.all(Array.from({ length: 6 }, () => store.client.get('large').then(text => text === value)))).toEqual(Array(6).fill(true));
+    expect(await Promise.all(Array.from({ length: 6 }, () => store.client.get('large').then(text => text === value)))).toEqual(
+      Array(6).fill(true),
+    );
     await store.client.del('large');
   });
 
@@ -129,7 +131,13 @@ describe('a killed server', () => {
       for (let n = 0; n < 300; n++) await client.xadd('stream', '*', 'n', n);
       await client.xreadgroup('GROUP', 'group', 'me', 'COUNT', 10, 'STREAMS', 'stream', '>');
       await client.multi().incrby('counter', 2).hset('session', 'of', 'ada').pexpire('session', 3_600_000).exec();
-      await client.eval("redis.call('set', KEYS[1], redis.call('incr', KEYS[2])) redis.call('set', KEYS[3], 1)", 3, 'scripted', 'counter', 'gone');
+      await client.eval(
+        "redis.call('set', KEYS[1], redis.call('incr', KEYS[2])) redis.call('set', KEYS[3], 1)",
+        3,
+        'scripted',
+        'counter',
+        'gone',
+      );
       await client.zadd('due', '5', 'five', '3', 'three');
       await client.rpush('list', 'a', 'b');
       await client.lpop('list');

@@ -40,7 +40,8 @@ export async function startEmbeddedValkey({ dataDir, progress = () => {}, prefer
   // Neither kind reads the other's files: data that were begun with the packaged server stay with it.
   const begun = prefer === undefined && existsSync(join(root, 'kv', 'wasm'));
   const server = prefer === 'wasm' || begun ? null : (keyValueServer()?.file ?? null);
-  if (server === null && prefer === 'path') throw new StorageError('no_valkey', 'neither valkey-server nor redis-server 7.0 or newer is on PATH');
+  if (server === null && prefer === 'path')
+    throw new StorageError('no_valkey', 'neither valkey-server nor redis-server 7.0 or newer is on PATH');
   mkdirSync(join(root, 'run'), { recursive: true, mode: 0o711 });
   const valkey = new EmbeddedValkey(root, server, readOrCreateSecret(join(root, 'keys', 'kv.password')));
   await valkey.start(progress);
@@ -115,7 +116,9 @@ export class EmbeddedValkey {
     await this.stop();
   }
 
-  /** Puts a new process in the place of one that died, for as long as nobody stops us. An adopted one is no child, so all are asked after. */
+  /**
+   * Puts a new process in the place of one that died, for as long as nobody stops us. An adopted one is no child, so all are asked after.
+   */
   async #watch(first: ValkeyRecord): Promise<void> {
     const { signal } = this.#stopping;
     let current = first;
@@ -144,10 +147,19 @@ export class EmbeddedValkey {
     privateDirectory(home, account);
     const config = join(home, 'server.conf');
     if (this.#server !== null) writePrivateFile(config, serverConfig(port, home, this.#password), file => giveTo(file, account));
-    const command = this.#server === null ? [process.execPath, '--disable-warning=ExperimentalWarning', CHILD, home, String(port)] : [this.#server, config];
+    const command =
+      this.#server === null
+        ? [process.execPath, '--disable-warning=ExperimentalWarning', CHILD, home, String(port)]
+        : [this.#server, config];
     const [program, ...rest] = [...account.prefix, ...command];
     const log = openLog(join(this.#root, 'logs'), 'kv.log');
-    const child = spawn(program as string, rest, { ...account.spawn, cwd: '/', env: DATABASE_ENVIRONMENT, detached: true, stdio: ['pipe', log.fd, log.fd] });
+    const child = spawn(program as string, rest, {
+      ...account.spawn,
+      cwd: '/',
+      env: DATABASE_ENVIRONMENT,
+      detached: true,
+      stdio: ['pipe', log.fd, log.fd],
+    });
     closeSync(log.fd);
     child.unref();
     child.stdin?.on('error', () => {}).end(this.#server === null ? this.#password : '');
@@ -164,7 +176,8 @@ async function waitReady(child: ChildProcess, record: ValkeyRecord, password: st
   const deadline = performance.now() + READY_MS;
   while (!(await answers(record.port, password, 1_000))) {
     if (failure !== undefined) throw failure;
-    if (child.exitCode !== null) throw new StorageError('valkey_failed', `the key-value store ended with ${child.exitCode}: ${tailOf(log)}`);
+    if (child.exitCode !== null)
+      throw new StorageError('valkey_failed', `the key-value store ended with ${child.exitCode}: ${tailOf(log)}`);
     if (performance.now() > deadline) {
       await end(record);
       throw new StorageError('valkey_not_ready', `the key-value store is not ready after ${READY_MS / 1_000} s`);

@@ -35,7 +35,9 @@ export function internalClient(changed: () => void): InternalClient {
     command: (...words) =>
       new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });
-        connection.input.push(Buffer.from(`*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`));
+        connection.input.push(
+          Buffer.from(`*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`),
+        );
         changed();
       }),
   };

@@ -155,6 +155,9 @@ describe('the journal of the packaged store', () => {
     await save();
     await command('SET', 'b', '2');
     await journal.sync();
-    expect([journal.failure, readFileSync(join(directory, journals()[0] as string), 'utf8')]).toEqual([undefined, wire('SET', 'b', '2').toString()]);
+    expect([journal.failure, readFileSync(join(directory, journals()[0] as string), 'utf8')]).toEqual([
+      undefined,
+      wire('SET', 'b', '2').toString(),
+    ]);
   });
 });

@@ -8,7 +8,15 @@ export interface RawConnection {
 
 /** Opens one; `said` hears what the server answers, `closed` that the server ended it. */
 export function rawConnection(bridge: ValkeyBridge, said: (bytes: Buffer) => void, closed: () => void = () => undefined): RawConnection {
-  const connection: BridgeConnection = { input: [], offset: 0, ended: false, writable: () => true, consumed: () => undefined, write: said, destroy: closed };
+  const connection: BridgeConnection = {
+    input: [],
+    offset: 0,
+    ended: false,
+    writable: () => true,
+    consumed: () => undefined,
+    write: said,
+    destroy: closed,
+  };
   const { changed } = bridge.attach(connection);
   return {
     send: bytes => {
@@ -23,7 +31,8 @@ export function rawConnection(bridge: ValkeyBridge, said: (bytes: Buffer) => voi
 }
 
 /** A command in the wire form. */
-export const wire = (...words: readonly string[]): Buffer => Buffer.from(`*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`);
+export const wire = (...words: readonly string[]): Buffer =>
+  Buffer.from(`*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`);
 
 /** Waits for the line that a connection answers with, and passes on what comes behind it. */
 export class FirstLine {

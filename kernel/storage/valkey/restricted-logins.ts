@@ -26,7 +26,8 @@ const COMMANDS = [
 ];
 
 /**
- * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row and tickets (H-03, H-06). The store keeps
+ * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row and tickets (H-03,
+ * H-06). The store keeps
  * logins in memory only, so that they are made again whenever it comes back.
  */
 export class RestrictedLogins implements AsyncDisposable {
@@ -39,7 +40,8 @@ export class RestrictedLogins implements AsyncDisposable {
   }
 
   /**
-   * Makes the login of a service and answers the URL that uses it. The password follows from the store's own: a vertical that outlives its host
+   * Makes the login of a service and answers the URL that uses it. The password follows from the store's own: a vertical that outlives its
+   * host
    * still has the right one when the next host makes the login anew.
    */
   async add(service: string): Promise<string> {
@@ -47,8 +49,24 @@ export class RestrictedLogins implements AsyncDisposable {
       .update(`vertical-${service}`)
       .digest('base64url');
     const user = `vertical-${service}`;
-    const keys = ['%R~authz:*', '%R~env-state:*', '%R~revoked:*', '%R~captain:svc:*', `~captain:svc:${service}`, `~ticket:${service}:*`, '~revoked:used:*'];
-    this.#rules.set(user, ['reset', 'on', `>${password}`, ...keys, '&captain:changed', '&revoked:changed', ...COMMANDS.map(command => `+${command}`)]);
+    const keys = [
+      '%R~authz:*',
+      '%R~env-state:*',
+      '%R~revoked:*',
+      '%R~captain:svc:*',
+      `~captain:svc:${service}`,
+      `~ticket:${service}:*`,
+      '~revoked:used:*',
+    ];
+    this.#rules.set(user, [
+      'reset',
+      'on',
+      `>${password}`,
+      ...keys,
+      '&captain:changed',
+      '&revoked:changed',
+      ...COMMANDS.map(command => `+${command}`),
+    ]);
     const client = await this.#connected();
     await this.#apply(client, user);
     const restricted = new URL(this.#url);
@@ -63,7 +81,11 @@ export class RestrictedLogins implements AsyncDisposable {
 
   async #connected(): Promise<Redis> {
     if (this.#client) return this.#client;
-    const client = new Redis(this.#url, { lazyConnect: true, maxRetriesPerRequest: 1, retryStrategy: tries => Math.min(50 * 2 ** Math.min(tries, 10), 1_000) });
+    const client = new Redis(this.#url, {
+      lazyConnect: true,
+      maxRetriesPerRequest: 1,
+      retryStrategy: tries => Math.min(50 * 2 ** Math.min(tries, 10), 1_000),
+    });
     client.on('error', () => undefined);
     await client.connect().catch((error: unknown) => {
       client.disconnect();

@@ -1,6 +1,9 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Where in the stream of writes a snapshot was taken: it holds everything before `offset` of the stream `id`, which then wrote to database `db`. */
+/**
+ * Where in the stream of writes a snapshot was taken: it holds everything before `offset` of the stream `id`, which then wrote to database
+ * `db`.
+ */
 export interface SnapshotPlace {
   readonly id: string;
   readonly offset: number;
@@ -11,11 +14,16 @@ const HEAD_BYTES = 2_048;
 const AUX = 0xfa;
 const HEADER = /^VALKEY\d{3}$|^REDIS\d{4}$/;
 
-/** Reads the place from the head of a snapshot file; `undefined` where there is no file, or one that was taken while nobody followed the stream. */
+/**
+ * Reads the place from the head of a snapshot file; `undefined` where there is no file, or one that was taken while nobody followed the
+ * stream.
+ */
 export function readSnapshotPlace(file: string): SnapshotPlace | undefined {
   const fields = auxiliaryFields(headOf(file));
   const [id, offset] = [fields.get('repl-id'), Number(fields.get('repl-offset'))];
-  return id !== undefined && /^[0-9a-f]{40}$/.test(id) && Number.isSafeInteger(offset) ? { id, offset, db: Number(fields.get('repl-stream-db') ?? 0) } : undefined;
+  return id !== undefined && /^[0-9a-f]{40}$/.test(id) && Number.isSafeInteger(offset)
+    ? { id, offset, db: Number(fields.get('repl-stream-db') ?? 0) }
+    : undefined;
 }
 
 function headOf(path: string): Buffer {

@@ -10,7 +10,9 @@ export interface WriteStream {
   since(): { from(offset: number): Buffer[]; [Symbol.dispose](): void };
 }
 
-/** Follows the stream from where it stands. `said` hears its bytes; `lost` that the server ended it, which it does for no reason we know. */
+/**
+ * Follows the stream from where it stands. `said` hears its bytes; `lost` that the server ended it, which it does for no reason we know.
+ */
 export async function followWrites(bridge: ValkeyBridge, said: (bytes: Buffer) => void, lost: () => void): Promise<WriteStream> {
   const { id, offset } = await streamPlace(bridge);
   let heard = offset;
@@ -34,14 +36,20 @@ export async function followWrites(bridge: ValkeyBridge, said: (bytes: Buffer) =
       const list: { offset: number; bytes: Buffer }[] = [];
       kept.add(list);
       return {
-        from: place => list.filter(({ offset: at, bytes }) => at + bytes.length > place).map(({ offset: at, bytes }) => bytes.subarray(Math.max(0, place - at))),
+        from: place =>
+          list
+            .filter(({ offset: at, bytes }) => at + bytes.length > place)
+            .map(({ offset: at, bytes }) => bytes.subarray(Math.max(0, place - at))),
         [Symbol.dispose]: () => void kept.delete(list),
       };
     },
   };
 }
 
-/** Where the stream stands. There is none until somebody has asked for it: the first one is refused, for want of a fork, and leaves it behind. */
+/**
+ * Where the stream stands. There is none until somebody has asked for it: the first one is refused, for want of a fork, and leaves it
+ * behind.
+ */
 async function streamPlace(bridge: ValkeyBridge): Promise<{ id: string; offset: number }> {
   const known = await replication(bridge);
   if (known.active) return known;

@@ -9,10 +9,18 @@ export async function openOtlp(
 ): Promise<(OtlpExporter & AsyncDisposable) | undefined> {
   const endpoint = environment['OTEL_EXPORTER_OTLP_ENDPOINT'];
   if (!endpoint) return undefined;
-  if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol)) throw new Error(`OTEL_EXPORTER_OTLP_ENDPOINT is no http or https URL: set it to one such as http://127.0.0.1:4318`);
-  const [{ OtlpExporter }, { registerTracer }, { Agent }] = await Promise.all([import('./otlp-exporter.ts'), import('./otlp-tracer.ts'), import('undici')]);
+  if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
+    throw new Error(`OTEL_EXPORTER_OTLP_ENDPOINT is no http or https URL: set it to one such as http://127.0.0.1:4318`);
+  const [{ OtlpExporter }, { registerTracer }, { Agent }] = await Promise.all([
+    import('./otlp-exporter.ts'),
+    import('./otlp-tracer.ts'),
+    import('undici'),
+  ]);
   const resource = { 'service.name': 'platform', 'service.version': build, 'service.instance.id': name };
-  const exporter = new OtlpExporter({ endpoint, headers: headersIn(environment['OTEL_EXPORTER_OTLP_HEADERS'] ?? ''), resource, log, clock }, new Agent({ connections: 1, connectTimeout: 5_000 }));
+  const exporter = new OtlpExporter(
+    { endpoint, headers: headersIn(environment['OTEL_EXPORTER_OTLP_HEADERS'] ?? ''), resource, log, clock },
+    new Agent({ connections: 1, connectTimeout: 5_000 }),
+  );
   const registered = registerTracer(exporter);
   const end = exporter[Symbol.asyncDispose].bind(exporter);
   return Object.assign(exporter, {

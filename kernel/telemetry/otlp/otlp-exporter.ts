@@ -24,7 +24,8 @@ const BATCH = 512;
 const TIMEOUT_MS = 10_000;
 
 /**
- * Sends finished spans and metrics to a collector. What a collector does not take is dropped and counted: telemetry never holds up or breaks
+ * Sends finished spans and metrics to a collector. What a collector does not take is dropped and counted: telemetry never holds up or
+ * breaks
  * what it tells of. Loaded only when `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
  */
 export class OtlpExporter implements AsyncDisposable {
@@ -73,7 +74,9 @@ export class OtlpExporter implements AsyncDisposable {
   async #sendSpans(): Promise<void> {
     while (this.#waiting.length > 0) {
       const spans = this.#waiting.splice(0, BATCH);
-      const sent = await this.#post('/v1/traces', { resourceSpans: [{ resource: this.#resource(), scopeSpans: [{ scope: { name: 'platform' }, spans }] }] });
+      const sent = await this.#post('/v1/traces', {
+        resourceSpans: [{ resource: this.#resource(), scopeSpans: [{ scope: { name: 'platform' }, spans }] }],
+      });
       if (!sent) {
         this.dropped += spans.length;
         return;
@@ -83,7 +86,10 @@ export class OtlpExporter implements AsyncDisposable {
 
   async #sendMetrics(): Promise<void> {
     const metrics = (await Promise.all([...this.#sources].map(source => source().catch(() => [])))).flat();
-    if (metrics.length > 0) await this.#post('/v1/metrics', { resourceMetrics: [{ resource: this.#resource(), scopeMetrics: [{ scope: { name: 'platform' }, metrics }] }] });
+    if (metrics.length > 0)
+      await this.#post('/v1/metrics', {
+        resourceMetrics: [{ resource: this.#resource(), scopeMetrics: [{ scope: { name: 'platform' }, metrics }] }],
+      });
   }
 
   #resource(): object {
@@ -118,7 +124,9 @@ export class OtlpExporter implements AsyncDisposable {
 
 /** Members as OTLP's JSON has them. */
 export function attributesOf(members: Readonly<Record<string, unknown>>): object[] {
-  return Object.entries(members).flatMap(([key, value]) => (value === undefined || value === null ? [] : [{ key, value: anyValue(value) }]));
+  return Object.entries(members).flatMap(([key, value]) =>
+    value === undefined || value === null ? [] : [{ key, value: anyValue(value) }],
+  );
 }
 
 function anyValue(value: unknown): object {

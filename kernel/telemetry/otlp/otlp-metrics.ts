@@ -19,10 +19,20 @@ export async function metricsOf(registry: Registry, startedAtMs: number, nowMs: 
   const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
   return families.flatMap(({ name, help, type, values }): object[] => {
     const described = { name, description: help };
-    if (type === 'histogram') return [{ ...described, histogram: { aggregationTemporality: 2, dataPoints: histograms(name, values).map(point => ({ ...times, ...point })) } }];
+    if (type === 'histogram')
+      return [
+        {
+          ...described,
+          histogram: { aggregationTemporality: 2, dataPoints: histograms(name, values).map(point => ({ ...times, ...point })) },
+        },
+      ];
     const dataPoints = values.map(({ value, labels }) => ({ ...times, attributes: attributesOf(labels), asDouble: value }));
     if (dataPoints.length === 0) return [];
-    return [type === 'counter' ? { ...described, sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints } } : { ...described, gauge: { dataPoints } }];
+    return [
+      type === 'counter'
+        ? { ...described, sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints } }
+        : { ...described, gauge: { dataPoints } },
+    ];
   });
 }
 

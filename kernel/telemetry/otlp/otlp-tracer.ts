@@ -21,7 +21,13 @@ import {
 import { attributesOf, type OtlpExporter } from './otlp-exporter.ts';
 
 /** Kinds of OTLP begin at one with what the interface calls zero. */
-const KINDS: Readonly<Record<SpanKind, number>> = { [SpanKind.INTERNAL]: 1, [SpanKind.SERVER]: 2, [SpanKind.CLIENT]: 3, [SpanKind.PRODUCER]: 4, [SpanKind.CONSUMER]: 5 };
+const KINDS: Readonly<Record<SpanKind, number>> = {
+  [SpanKind.INTERNAL]: 1,
+  [SpanKind.SERVER]: 2,
+  [SpanKind.CLIENT]: 3,
+  [SpanKind.PRODUCER]: 4,
+  [SpanKind.CONSUMER]: 5,
+};
 
 /** Makes this process's spans real, and hands each to the exporter when it ends. Undone by disposing. */
 export function registerTracer(exporter: OtlpExporter): Disposable {
@@ -76,13 +82,22 @@ class OtlpSpan implements Span {
   #status: SpanStatus = { code: SpanStatusCode.UNSET };
   #ended = false;
 
-  constructor(name: string, { kind = SpanKind.INTERNAL, attributes = {} }: SpanOptions, parent: SpanContext | undefined, exporter: OtlpExporter) {
+  constructor(
+    name: string,
+    { kind = SpanKind.INTERNAL, attributes = {} }: SpanOptions,
+    parent: SpanContext | undefined,
+    exporter: OtlpExporter,
+  ) {
     this.#name = name;
     this.#kind = KINDS[kind];
     this.#attributes = { ...attributes };
     this.#exporter = exporter;
     this.#parent = parent?.spanId;
-    this.#context = { traceId: parent?.traceId ?? randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex'), traceFlags: TraceFlags.SAMPLED };
+    this.#context = {
+      traceId: parent?.traceId ?? randomBytes(16).toString('hex'),
+      spanId: randomBytes(8).toString('hex'),
+      traceFlags: TraceFlags.SAMPLED,
+    };
   }
 
   spanContext(): SpanContext {
@@ -116,7 +131,9 @@ class OtlpSpan implements Span {
   }
   /** The kind of a failure alone: its words may carry what leaves no process. */
   recordException(exception: Exception): void {
-    this.addEvent('exception', { 'exception.type': typeof exception === 'object' ? String(exception.name ?? exception.code ?? 'Error') : 'Error' });
+    this.addEvent('exception', {
+      'exception.type': typeof exception === 'object' ? String(exception.name ?? exception.code ?? 'Error') : 'Error',
+    });
   }
   isRecording(): boolean {
     return !this.#ended;
@@ -147,11 +164,19 @@ class Contexts implements ContextManager {
   active(): Context {
     return this.#storage.getStore() ?? ROOT_CONTEXT;
   }
-  with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(context: Context, work: F, self?: ThisParameterType<F>, ...args: A): ReturnType<F> {
+  with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(
+    context: Context,
+    work: F,
+    self?: ThisParameterType<F>,
+    ...args: A
+  ): ReturnType<F> {
     return this.#storage.run(context, () => work.call(self, ...args));
   }
   bind<T>(context: Context, target: T): T {
-    return typeof target === 'function' ? (((...args: unknown[]) => this.#storage.run(context, () => (target as unknown as (...all: unknown[]) => unknown)(...args))) as unknown as T) : target;
+    return typeof target === 'function'
+      ? (((...args: unknown[]) =>
+          this.#storage.run(context, () => (target as unknown as (...all: unknown[]) => unknown)(...args))) as unknown as T)
+      : target;
   }
   enable(): this {
     return this;

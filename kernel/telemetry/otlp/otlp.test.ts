@@ -42,7 +42,11 @@ class Collector {
   get spans(): Span[] {
     return this.received
       .filter(({ path }) => path === '/v1/traces')
-      .flatMap(({ body }) => (body['resourceSpans'] as { scopeSpans: { spans: Span[] }[] }[]).flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+      .flatMap(({ body }) =>
+        (body['resourceSpans'] as { scopeSpans: { spans: Span[] }[] }[]).flatMap(({ scopeSpans }) =>
+          scopeSpans.flatMap(({ spans }) => spans),
+        ),
+      );
   }
   close(): void {
     this.#server.close();
@@ -72,7 +76,11 @@ test('a request is one trace from service to service: the span of a call is the 
   await expect(traced('shop.fails', {}, async () => Promise.reject(new Error('no')), 'nonsense')).rejects.toThrow('no');
   await exporter.flush();
   const [outer, inner, failed] = collector.spans;
-  expect(outer).toMatchObject({ name: 'shop.createOrder', kind: 2, attributes: [{ key: 'platform.correlation_id', value: { stringValue: 'c-1' } }] });
+  expect(outer).toMatchObject({
+    name: 'shop.createOrder',
+    kind: 2,
+    attributes: [{ key: 'platform.correlation_id', value: { stringValue: 'c-1' } }],
+  });
   expect(inner).toMatchObject({ name: 'bank.pay', traceId: outer?.traceId, parentSpanId: outer?.spanId });
   expect(failed).toMatchObject({ name: 'shop.fails', status: { code: 2 } });
   expect(failed?.parentSpanId).toBeUndefined();
@@ -102,7 +110,9 @@ test('metrics are sent at their pace: histograms with their own bounds, counted 
   using _source = exporter.measure(() => metricsOf(registry, 1_000, 2_000));
   await clock.advance('16s');
   await eventually(async () => collector.received.filter(({ path }) => path === '/v1/metrics').length).toBe(1);
-  const sent = collector.received.find(({ path }) => path === '/v1/metrics')?.body as { resourceMetrics: { scopeMetrics: { metrics: object[] }[] }[] };
+  const sent = collector.received.find(({ path }) => path === '/v1/metrics')?.body as {
+    resourceMetrics: { scopeMetrics: { metrics: object[] }[] }[];
+  };
   expect(sent.resourceMetrics[0]?.scopeMetrics[0]?.metrics).toEqual([
     {
       name: 'd',
@@ -127,5 +137,7 @@ test('metrics are sent at their pace: histograms with their own bounds, counted 
 
 test('without its variable nothing is made, and a variable that is no URL says what to set', async () => {
   expect(await openOtlp({}, { process: 'p', build: 'b', log, clock })).toBeUndefined();
-  await expect(openOtlp({ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, { process: 'p', build: 'b', log, clock })).rejects.toThrow('http://127.0.0.1:4318');
+  await expect(openOtlp({ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, { process: 'p', build: 'b', log, clock })).rejects.toThrow(
+    'http://127.0.0.1:4318',
+  );
 });

@@ -29,11 +29,17 @@ export const appStore = defineContract({
       env: 'PLATFORM_APP_DNS_SERVERS',
       default: '',
       pattern: '^([0-9a-fA-F:.\\[\\]]+(, ?[0-9a-fA-F:.\\[\\]]+)*)?$',
-      description: "Addresses of the DNS servers that domains of applications are proven against, separated by commas; the system's when empty",
+      description:
+        "Addresses of the DNS servers that domains of applications are proven against, separated by commas; the system's when empty",
     }),
   }),
   keys: {
-    secrets: { use: 'seal', documented: 'PLATFORM_APP_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal the secrets of applications', file: 'app.key' },
+    secrets: {
+      use: 'seal',
+      documented: 'PLATFORM_APP_KEY_ENCRYPTION_REF',
+      description: 'Secret reference of the 32 bytes (base64) that seal the secrets of applications',
+      file: 'app.key',
+    },
   },
   actions: {
     'app:listings:read': { title: 'See the store as its administrators do', grants: 'read' },
@@ -57,11 +63,38 @@ export const appStore = defineContract({
   },
   onEnvironmentDeleted: { purge: { instances: 'installed applications', listings: 'listings' } },
   tasks: {
-    settle: task(Named, { summary: 'Finish or undo an install that its process left', lane: 'env', attempts: 'unlimited', backoff: [5, 30, 60, 300], timeout: '2m', slots: 4 }),
-    uninstall: task(Named, { summary: 'Take away what an application was given', lane: 'env', attempts: 'unlimited', backoff: [5, 30, 60, 300], timeout: '2m', slots: 4 }),
-    discard: task(Type.Object({ storage_key: Type.String() }), { summary: 'Delete an image that no listing shows', attempts: 50, backoff: [5, 30, 300] }),
-    forgetProperty: task(Type.Object({ property_id: Id }), { summary: 'Delete what was measured of a listing that is gone', attempts: 50, backoff: [5, 30, 300] }),
-    count: task(Type.Object({ day: Type.String(), at: Type.String() }), { summary: 'Record the counters of a day', attempts: 8, backoff: [5, 30, 300], timeout: '5m' }),
+    settle: task(Named, {
+      summary: 'Finish or undo an install that its process left',
+      lane: 'env',
+      attempts: 'unlimited',
+      backoff: [5, 30, 60, 300],
+      timeout: '2m',
+      slots: 4,
+    }),
+    uninstall: task(Named, {
+      summary: 'Take away what an application was given',
+      lane: 'env',
+      attempts: 'unlimited',
+      backoff: [5, 30, 60, 300],
+      timeout: '2m',
+      slots: 4,
+    }),
+    discard: task(Type.Object({ storage_key: Type.String() }), {
+      summary: 'Delete an image that no listing shows',
+      attempts: 50,
+      backoff: [5, 30, 300],
+    }),
+    forgetProperty: task(Type.Object({ property_id: Id }), {
+      summary: 'Delete what was measured of a listing that is gone',
+      attempts: 50,
+      backoff: [5, 30, 300],
+    }),
+    count: task(Type.Object({ day: Type.String(), at: Type.String() }), {
+      summary: 'Record the counters of a day',
+      attempts: 8,
+      backoff: [5, 30, 300],
+      timeout: '5m',
+    }),
   },
   jobs: {
     announce: { summary: 'Say to the workflow service and the scheduler what is done here', every: '30s', runs: 'process', timeout: '20s' },

@@ -1,12 +1,43 @@
 import type { PageDecl } from '@platform/sdk/contract';
 
 const listings = { draft: 'info', published: 'ok', deprecated: 'warn', archived: 'muted' } as const;
-const instances = { onboarding: 'info', provisioning: 'info', active: 'ok', suspended: 'warn', rejected: 'bad', failed: 'bad', uninstalling: 'warn', uninstalled: 'muted' } as const;
+const instances = {
+  onboarding: 'info',
+  provisioning: 'info',
+  active: 'ok',
+  suspended: 'warn',
+  rejected: 'bad',
+  failed: 'bad',
+  uninstalling: 'warn',
+  uninstalled: 'muted',
+} as const;
 const domains = { pending: 'info', verified: 'info', active: 'ok', failed: 'bad', removed: 'muted' } as const;
-const listingEvents = ['platform:app:listing:created', 'platform:app:listing:updated', 'platform:app:listing:published', 'platform:app:listing:deleted'] as const;
-const instanceEvents = ['platform:app:instance:created', 'platform:app:instance:activated', 'platform:app:instance:updated', 'platform:app:instance:failed', 'platform:app:instance:deleted'] as const;
-const domainEvents = ['platform:app:domain:bound', 'platform:app:domain:verified', 'platform:app:domain:failed', 'platform:app:domain:removed'] as const;
-const publish = { route: 'publishListing', label: 'Publish', tone: 'ok', confirm: 'Offer {name} {version} for installing?', when: { field: 'status', is: 'draft' } } as const;
+const listingEvents = [
+  'platform:app:listing:created',
+  'platform:app:listing:updated',
+  'platform:app:listing:published',
+  'platform:app:listing:deleted',
+] as const;
+const instanceEvents = [
+  'platform:app:instance:created',
+  'platform:app:instance:activated',
+  'platform:app:instance:updated',
+  'platform:app:instance:failed',
+  'platform:app:instance:deleted',
+] as const;
+const domainEvents = [
+  'platform:app:domain:bound',
+  'platform:app:domain:verified',
+  'platform:app:domain:failed',
+  'platform:app:domain:removed',
+] as const;
+const publish = {
+  route: 'publishListing',
+  label: 'Publish',
+  tone: 'ok',
+  confirm: 'Offer {name} {version} for installing?',
+  when: { field: 'status', is: 'draft' },
+} as const;
 const deprecate = {
   route: 'deprecateListing',
   label: 'Deprecate',
@@ -14,7 +45,14 @@ const deprecate = {
   confirm: '{name} {version} is installed only where somebody asks for this very version.',
   when: { field: 'status', is: 'published' },
 } as const;
-const archive = (is: string) => ({ route: 'archiveListing', label: 'Archive', tone: 'bad', confirm: 'Install {name} {version} no more?', when: { field: 'status', is } }) as const;
+const archive = (is: string) =>
+  ({
+    route: 'archiveListing',
+    label: 'Archive',
+    tone: 'bad',
+    confirm: 'Install {name} {version} no more?',
+    when: { field: 'status', is },
+  }) as const;
 
 export const pages = {
   overview: {
@@ -36,7 +74,14 @@ export const pages = {
           { field: 'published', label: 'Published', as: 'number' },
         ],
       },
-      { title: 'Installs by application', kind: 'chart', chart: 'bar', source: 'figures', x: 'app', series: [{ field: 'installs', label: 'Installs' }] },
+      {
+        title: 'Installs by application',
+        kind: 'chart',
+        chart: 'bar',
+        source: 'figures',
+        x: 'app',
+        series: [{ field: 'installs', label: 'Installs' }],
+      },
     ],
   },
   listings: {
@@ -86,7 +131,13 @@ export const pages = {
       archive('deprecated'),
       archive('draft'),
       { route: 'addMedia', label: 'Add an image', then: 'reload' },
-      { route: 'deleteListing', label: 'Delete', tone: 'bad', confirm: 'Delete {name} {version} with its images for good?', then: { page: 'listings' } },
+      {
+        route: 'deleteListing',
+        label: 'Delete',
+        tone: 'bad',
+        confirm: 'Delete {name} {version} with its images for good?',
+        then: { page: 'listings' },
+      },
     ],
     tabs: [
       {
@@ -190,8 +241,21 @@ export const pages = {
     actions: [
       { route: 'useDomain', label: 'Use a domain', when: { field: 'status', is: 'active' } },
       { route: 'checkDomain', label: 'Check the domain', when: { field: 'status', is: 'active' } },
-      { route: 'unbindDomain', label: 'Give the domain up', tone: 'warn', confirm: '{name} answers on its default host afterwards.', when: { field: 'status', is: 'active' } },
-      { route: 'rotateSecret', label: 'New secret', tone: 'warn', confirm: 'The present secret of {name} is worth nothing afterwards.', when: { field: 'status', is: 'active' }, then: 'show' },
+      {
+        route: 'unbindDomain',
+        label: 'Give the domain up',
+        tone: 'warn',
+        confirm: '{name} answers on its default host afterwards.',
+        when: { field: 'status', is: 'active' },
+      },
+      {
+        route: 'rotateSecret',
+        label: 'New secret',
+        tone: 'warn',
+        confirm: 'The present secret of {name} is worth nothing afterwards.',
+        when: { field: 'status', is: 'active' },
+        then: 'show',
+      },
       {
         route: 'deleteInstance',
         label: 'Uninstall',

@@ -17,7 +17,25 @@ export default definePlugin(appStore, {
 
   setup(ctx) {
     const parts = servicesOf(ctx);
-    const { announcement, bindings, counters, environments, hosts, installs, instances, listings, media, onboarding, recheck, releases, runtime, secrets, setups, uninstalls, usage } = parts;
+    const {
+      announcement,
+      bindings,
+      counters,
+      environments,
+      hosts,
+      installs,
+      instances,
+      listings,
+      media,
+      onboarding,
+      recheck,
+      releases,
+      runtime,
+      secrets,
+      setups,
+      uninstalls,
+      usage,
+    } = parts;
     const allowed = ({ manifest }: InstanceRow, fqdn: string) => setups.requireCallback(manifest.oauth_defaults.redirect_uris, fqdn);
     const follow = async (envId: string) => {
       runtime.forget(envId);
@@ -37,7 +55,9 @@ export default definePlugin(appStore, {
         listingRow: ({ caller, env, params }) => listings.get(caller, env, params.listing_id),
         listingVersions: ({ caller, env, params }) => listings.versions(viewerOf(caller, env), params.listing_id),
         listingRoles: ({ caller, env, params }) => listings.roles(viewerOf(caller, env), params.listing_id),
-        listingImages: async ({ caller, env, params }) => ({ items: (await listings.seen(viewerOf(caller, env), params.listing_id)).media }),
+        listingImages: async ({ caller, env, params }) => ({
+          items: (await listings.seen(viewerOf(caller, env), params.listing_id)).media,
+        }),
         publishListing: request => listings.to('published', request),
         deprecateListing: request => listings.to('deprecated', request),
         archiveListing: request => listings.to('archived', request),
@@ -86,7 +106,8 @@ export default definePlugin(appStore, {
       jobs: {
         announce: () => announcement.make(),
         recheckDomains: signal => recheck.run(signal),
-        sealAnew: signal => ctx.reseal('secrets', [{ table: 'instances', id: 'instance_id', column: 'client_secret', purpose: secretPurpose }], signal),
+        sealAnew: signal =>
+          ctx.reseal('secrets', [{ table: 'instances', id: 'instance_id', column: 'client_secret', purpose: secretPurpose }], signal),
         forgetUsage: () => usage.forget(),
       },
       // Both neighbours may come up later: the job says it again until they have heard it.

@@ -27,7 +27,9 @@ export function servicesOf(ctx: Ctx) {
   const listings = new Listings(ctx, new ListingRules(ctx));
   const media = new ListingMedia(ctx, {
     listings,
-    objects: new StoredObjects(ctx.backends, cause => ctx.problem('media_unreachable', { detail: 'Object storage did not answer as it should. Try again.', cause })),
+    objects: new StoredObjects(ctx.backends, cause =>
+      ctx.problem('media_unreachable', { detail: 'Object storage did not answer as it should. Try again.', cause }),
+    ),
   });
   const releases = new Releases(ctx, listings);
   const instances = new Instances(ctx);
@@ -40,7 +42,26 @@ export function servicesOf(ctx: Ctx) {
   const setups = new Setups(ctx, { bindings, hosts, installs, instances, onboarding, releases });
   const uninstalls = new Uninstalls(ctx, { installs, instances, onboarding });
   return {
-    ...{ announcement: new Announcement(ctx), bindings, counters: new DailyCounters(ctx), environments: new Environments(ctx, instances), hosts, installs, instances, listings, media },
-    ...{ onboarding, recheck, releases, runtime: new RuntimeContexts(ctx), secrets: new ClientSecrets(ctx, instances), setups, uninstalls, usage: new Usage(ctx) },
+    ...{
+      announcement: new Announcement(ctx),
+      bindings,
+      counters: new DailyCounters(ctx),
+      environments: new Environments(ctx, instances),
+      hosts,
+      installs,
+      instances,
+      listings,
+      media,
+    },
+    ...{
+      onboarding,
+      recheck,
+      releases,
+      runtime: new RuntimeContexts(ctx),
+      secrets: new ClientSecrets(ctx, instances),
+      setups,
+      uninstalls,
+      usage: new Usage(ctx),
+    },
   };
 }

@@ -1,4 +1,6 @@
 import { describeConformance } from '@platform/testing';
 import plugin from '../src/plugin.ts';
 
-describeConformance(plugin, { stubs: { workflow: { registerHandler: async () => ({}) as never }, scheduler: { putSchedule: async () => ({}) as never } } });
+describeConformance(plugin, {
+  stubs: { workflow: { registerHandler: async () => ({}) as never }, scheduler: { putSchedule: async () => ({}) as never } },
+});

@@ -11,7 +11,15 @@ test('each of the three kinds is known by its first bytes, with its size', () =>
 });
 
 test('everything else is no image, however it begins, and no cut throws', () => {
-  const others = ['<svg xmlns="http://www.w3.org/2000/svg"/>', '<?xml version="1.0"?><svg/>', 'GIF89a/*<script>alert(1)</script>*/', '<html><script>', 'BM', '%PDF-1.7', ''];
+  const others = [
+    '<svg xmlns="http://www.w3.org/2000/svg"/>',
+    '<?xml version="1.0"?><svg/>',
+    'GIF89a/*<script>alert(1)</script>*/',
+    '<html><script>',
+    'BM',
+    '%PDF-1.7',
+    '',
+  ];
   for (const text of others) expect([text, imageSize(Buffer.from(text))]).toEqual([text, undefined]);
   for (const image of [png(1, 1), jpeg(1, 1), webpLossless(1, 1), webpLossy(1, 1), webpExtended(1, 1)]) {
     // Up to where the size ends; what is behind it is not looked at.

@@ -25,7 +25,10 @@ afterAll(() => world[Symbol.asyncDispose]());
 const captain = as.machine('captain', 'sys:org:admin', 'sys:env:admin', 'sys:read', 'sys:app:admin', 'sys:instances:read');
 const install = (changes: Partial<Setup> = {}, tenant = acme) => world.setup(tenant, { listing_id: crm.listing_id, ...changes });
 const naming = (slug = world.slug('inst')) => ({ instance: { name: 'Our customers', slug } });
-const where = ({ instance }: Pick<Installed, 'instance'>) => ({ params: { instance_id: instance.instance_id }, targetEnvId: instance.env_id });
+const where = ({ instance }: Pick<Installed, 'instance'>) => ({
+  params: { instance_id: instance.instance_id },
+  targetEnvId: instance.env_id,
+});
 const store = () => world.host.by(acme.admin);
 const access = (slug: string, envId = acme.env_id) => accessOf(world, envId, slug);
 const nothing = { roles: [], groups: [], clients: [], signup: [], apps: [] };
@@ -49,10 +52,17 @@ describe('an install', () => {
       apps: [instance.app_instance_id],
     });
     const mode = await world.at(registry, captain).appInstanceAuthMode({ query: { client_id: oauth_client?.client_id as string } });
-    expect(mode).toMatchObject({ allow_signup: true, auth_mode: 'self_service', auth_group: 'app:first:users', oauth_client_id: oauth_client?.client_id });
+    expect(mode).toMatchObject({
+      allow_signup: true,
+      auth_mode: 'self_service',
+      auth_group: 'app:first:users',
+      oauth_client_id: oauth_client?.client_id,
+    });
     // One property for all installs of the listing (C42).
     const second = await install(naming());
-    const properties = await (await world.sql('stat'))<{ property_id: string; kind: string }[]>`select property_id, kind from properties where ref_id = ${crm.listing_id}`;
+    const properties = await (await world.sql('stat'))<
+      { property_id: string; kind: string }[]
+    >`select property_id, kind from properties where ref_id = ${crm.listing_id}`;
     expect(properties).toEqual([{ property_id: instance.statistics_property_id, kind: 'listing' }]);
     expect(second.instance.statistics_property_id).toBe(instance.statistics_property_id);
     expect(await world.told(instance.instance_id)).toEqual(['platform:app:instance:created', 'platform:app:instance:activated']);
@@ -66,14 +76,26 @@ describe('an install', () => {
       host: 'auth.ops.sys.localhost',
       as: await world.host.workload('proxy'),
       headers: { 'x-platform-hostname': envHost, origin: `https://${envHost}:8443` },
-      body: JSON.stringify({ email: 'grace@example.org', password: 'compilers are written by people', oauth: { client_id: installed.oauth_client?.client_id } }),
+      body: JSON.stringify({
+        email: 'grace@example.org',
+        password: 'compilers are written by people',
+        oauth: { client_id: installed.oauth_client?.client_id },
+      }),
     });
     expect([answer.status, answer.json]).toMatchObject([200, { status: 'verification_required' }]);
     const sql = await world.sql('auth');
     await expect
-      .poll(async () => (await world.clock('5s'), (await sql<{ role: string }[]>`select role from user_roles join users using (user_id) where email = 'grace@example.org'`).map(({ role }) => role)), {
-        timeout: 15_000,
-      })
+      .poll(
+        async () => (
+          await world.clock('5s'),
+          (await sql<{ role: string }[]>`select role from user_roles join users using (user_id) where email = 'grace@example.org'`).map(
+            ({ role }) => role,
+          )
+        ),
+        {
+          timeout: 15_000,
+        },
+      )
       .toEqual(['app:signs-up:crm-book.reader']);
   });
 
@@ -85,17 +107,32 @@ describe('an install', () => {
       sdk_snippet: `<script type="module" src="https://bff.${domain}/sdk.js" data-client="${installed.oauth_client?.client_id}"></script>`,
       domain_binding: null,
     });
-    expect(await world.at(registry, captain).resolveHostname({ query: { hostname: domain } })).toMatchObject({ app_instance_id: installed.instance.app_instance_id, env_id: acme.env_id });
+    expect(await world.at(registry, captain).resolveHostname({ query: { hostname: domain } })).toMatchObject({
+      app_instance_id: installed.instance.app_instance_id,
+      env_id: acme.env_id,
+    });
     const body = { listing_id: crm.listing_id, ...naming(), auth_url: acme.auth_url, public_signup: false };
     for (const member of ['gateway_domain', 'backend_url', 'domain'])
-      expect(await refusal(store().setup({ targetEnvId: acme.env_id, body: { ...body, [member]: 'https://x.example' } as never }))).toEqual([400, 'validation_failed']);
+      expect(await refusal(store().setup({ targetEnvId: acme.env_id, body: { ...body, [member]: 'https://x.example' } as never }))).toEqual(
+        [400, 'validation_failed'],
+      );
     expect(JSON.stringify(installed)).not.toContain(crm.backend_url);
   });
 
   test('APP-010 APP-011 it asks the identity service for its verbs alone, and has no way into its tables', async () => {
     const slug = world.slug('inst');
     const asked = await world.asked('auth', () => install(naming(slug)));
-    const verbs = ['putRole', 'nestRole', 'putGroup', 'putGroupRole', 'putGroupMember', 'putUserRole', 'putSignUpRole', 'registerClient', 'deleteClientsOf'];
+    const verbs = [
+      'putRole',
+      'nestRole',
+      'putGroup',
+      'putGroupRole',
+      'putGroupMember',
+      'putUserRole',
+      'putSignUpRole',
+      'registerClient',
+      'deleteClientsOf',
+    ];
     const reads = ['userScopes', 'getWorkload'];
     expect([...new Set(asked)].filter(operation => ![...verbs, ...reads].includes(operation))).toEqual([]);
     expect(asked.filter(operation => verbs.includes(operation))).toEqual([
@@ -113,19 +150,30 @@ describe('an install', () => {
     const sql = await world.sql('app');
     await expect(sql`select 1 from platform_auth.roles`).rejects.toThrow(/permission denied|does not exist/);
     const [schema] = await (await world.sql('auth'))<{ name: string }[]>`select current_schema() as name`;
-    await expect(sql.unsafe(`insert into ${schema?.name}.roles (env_id, name) values ('${acme.env_id}', 'x')`)).rejects.toThrow(/permission denied/);
+    await expect(sql.unsafe(`insert into ${schema?.name}.roles (env_id, name) values ('${acme.env_id}', 'x')`)).rejects.toThrow(
+      /permission denied/,
+    );
   });
 
   test('APP-038 APP-039 APP-040 APP-041 a confidential client’s secret is told once and kept sealed; a public client has none', async () => {
     const installed = await install(naming('secretive'));
     const secret = installed.oauth_client?.client_secret as string;
-    expect(installed.oauth_client).toEqual({ client_id: expect.any(String), client_secret: expect.stringMatching(/^[\w-]{43}$/), client_id_issued_at: expect.any(Number) });
+    expect(installed.oauth_client).toEqual({
+      client_id: expect.any(String),
+      client_secret: expect.stringMatching(/^[\w-]{43}$/),
+      client_id_issued_at: expect.any(Number),
+    });
     const shown = await store().getInstance(where(installed));
-    expect(shown.oauth_client).toEqual({ client_id: installed.oauth_client?.client_id, client_id_issued_at: installed.oauth_client?.client_id_issued_at });
+    expect(shown.oauth_client).toEqual({
+      client_id: installed.oauth_client?.client_id,
+      client_id_issued_at: installed.oauth_client?.client_id_issued_at,
+    });
     const sql = await world.sql('app');
     const tables = ['instances', 'listings', 'outbox', 'provisioning_steps', 'domain_bindings'];
     for (const table of tables) {
-      const [found] = await sql.unsafe<{ count: number }[]>(`select count(*)::int as count from ${table} t where to_jsonb(t)::text like '%${secret}%'`);
+      const [found] = await sql.unsafe<{ count: number }[]>(
+        `select count(*)::int as count from ${table} t where to_jsonb(t)::text like '%${secret}%'`,
+      );
       expect([table, found?.count]).toEqual([table, 0]);
     }
     const [kept] = await sql<
@@ -144,11 +192,17 @@ describe('an install', () => {
   test('APP-041 a secret that lies sealed under the key of before is sealed anew under the key of now', async () => {
     const { instance } = await install(naming());
     const sql = await world.sql('app');
-    const kept = async () => (await sql<{ sealed: Sealed }[]>`select client_secret as sealed from instances where instance_id = ${instance.instance_id}`)[0]?.sealed as Sealed;
-    const [before, now] = ['test.app.before.key', 'test.app.key'].map(name => new SealedBox([Buffer.from(readFileSync(join(world.dataDir, name), 'utf8'), 'base64')])) as [SealedBox, SealedBox];
+    const kept = async () =>
+      (await sql<{ sealed: Sealed }[]>`select client_secret as sealed from instances where instance_id = ${instance.instance_id}`)[0]
+        ?.sealed as Sealed;
+    const [before, now] = ['test.app.before.key', 'test.app.key'].map(
+      name => new SealedBox([Buffer.from(readFileSync(join(world.dataDir, name), 'utf8'), 'base64')]),
+    ) as [SealedBox, SealedBox];
     const text = now.open(secretPurpose(instance.instance_id), await kept()) as string;
     await sql`update instances set client_secret = ${sql.json(before.seal(secretPurpose(instance.instance_id), text) as never)} where instance_id = ${instance.instance_id}`;
-    await expect.poll(async () => (await world.clock('5m'), now.open(secretPurpose(instance.instance_id), await kept())), { timeout: 20_000 }).toBe(text);
+    await expect
+      .poll(async () => (await world.clock('5m'), now.open(secretPurpose(instance.instance_id), await kept())), { timeout: 20_000 })
+      .toBe(text);
   });
 
   test('APP-041 a repeat under the same Idempotency-Key installs nothing twice and does not tell the secret again', async () => {
@@ -177,7 +231,10 @@ describe('an install', () => {
       expect(await refusal(install({ listing_id: strict.listing_id, ...naming(other) }))).toEqual([400, 'redirect_uri_not_allowed']);
     });
     expect([asked.filter(operation => /^(put|register)/.test(operation)), await access(other)]).toEqual([[], nothing]);
-    expect(await refusal(install({ listing_id: strict.listing_id, ...naming(slug), custom_domain: 'crm.elsewhere.example' }))).toEqual([400, 'redirect_uri_not_allowed']);
+    expect(await refusal(install({ listing_id: strict.listing_id, ...naming(slug), custom_domain: 'crm.elsewhere.example' }))).toEqual([
+      400,
+      'redirect_uri_not_allowed',
+    ]);
     expect(await install({ listing_id: strict.listing_id, ...naming(slug) })).toMatchObject({ instance: { status: 'active' } });
   });
 
@@ -198,15 +255,25 @@ describe('an install', () => {
     expect(await got({ channel: 'beta' })).toBe('beta beta-1');
     expect(await got({ version: '9.0.0' })).toBe('stable 9.0.0');
     expect(await got({ channel: 'beta', version: 'beta-1' })).toBe('beta beta-1');
-    for (const wanted of [{ version: '10' }, { version: '7' }, { channel: 'nightly' }, { channel: 'beta', version: '9.0.0' }, { app_slug: 'nothing-such' }])
+    for (const wanted of [
+      { version: '10' },
+      { version: '7' },
+      { channel: 'nightly' },
+      { channel: 'beta', version: '9.0.0' },
+      { app_slug: 'nothing-such' },
+    ])
       expect([wanted, await refusal(got(wanted))]).toEqual([wanted, [404, 'version_not_found']]);
     expect(await refusal(install({ listing_id: draft.listing_id }))).toEqual([409, 'listing_not_installable']);
-    const newest = (await store().listListings({ query: { app_slug, q: 'Customer' } })).items.find(({ version }) => version === '1.0.0') as Listing;
+    const newest = (await store().listListings({ query: { app_slug, q: 'Customer' } })).items.find(
+      ({ version }) => version === '1.0.0',
+    ) as Listing;
     await store().updateListing({ params: { listing_id: newest.listing_id }, body: { status: 'deprecated' } });
     expect(await got({})).toBe('stable 9.0.0');
     expect(await got({ version: '1.0.0' })).toBe('stable 1.0.0');
     expect(await refusal(install({ listing_id: newest.listing_id }))).toEqual([409, 'listing_not_installable']);
-    expect(await refusal(store().setup({ targetEnvId: acme.env_id, body: { ...naming(), auth_url: acme.auth_url, public_signup: false } }))).toEqual([400, 'listing_ambiguous']);
+    expect(
+      await refusal(store().setup({ targetEnvId: acme.env_id, body: { ...naming(), auth_url: acme.auth_url, public_signup: false } })),
+    ).toEqual([400, 'listing_ambiguous']);
   });
 
   test('what cannot be installed is refused before anything is made', async () => {
@@ -226,7 +293,10 @@ describe('an install', () => {
     for (const [change, expected] of cases) expect([change, await refusal(install(change))]).toEqual([change, expected]);
     expect(
       await refusal(
-        world.host.by(as.userIn(SYSTEM.envId, ...SCOPES)).setup({ targetEnvId: SYSTEM.envId, body: { listing_id: crm.listing_id, ...naming(), auth_url: acme.auth_url, public_signup: false } }),
+        world.host.by(as.userIn(SYSTEM.envId, ...SCOPES)).setup({
+          targetEnvId: SYSTEM.envId,
+          body: { listing_id: crm.listing_id, ...naming(), auth_url: acme.auth_url, public_signup: false },
+        }),
       ),
     ).toEqual([409, 'tenant_not_installable']);
     const slug = world.slug('raced');
@@ -251,10 +321,20 @@ describe('installed applications', () => {
     expect(await refusal(store().deleteListing({ params: { listing_id: crm.listing_id } }))).toEqual([409, 'listing_installed']);
     await admin.deleteInstance(where(installed));
     expect(await access(slug, mine.env_id)).toEqual(nothing);
-    expect(await refusal(world.at(registry, captain).resolveHostname({ query: { hostname: installed.instance.domain } }))).toEqual([404, 'hostname_unresolved']);
-    expect([await admin.getInstance(where(installed)), await refusal(admin.deleteInstance(where(installed)))]).toMatchObject([{ status: 'uninstalled' }, [404, 'instance_not_found']]);
+    expect(await refusal(world.at(registry, captain).resolveHostname({ query: { hostname: installed.instance.domain } }))).toEqual([
+      404,
+      'hostname_unresolved',
+    ]);
+    expect([await admin.getInstance(where(installed)), await refusal(admin.deleteInstance(where(installed)))]).toMatchObject([
+      { status: 'uninstalled' },
+      [404, 'instance_not_found'],
+    ]);
     expect((await admin.listInstances({ query: { envId: mine.env_id } })).items).toEqual([]);
-    expect(await world.told(installed.instance.instance_id)).toEqual(['platform:app:instance:created', 'platform:app:instance:activated', 'platform:app:instance:deleted']);
+    expect(await world.told(installed.instance.instance_id)).toEqual([
+      'platform:app:instance:created',
+      'platform:app:instance:activated',
+      'platform:app:instance:deleted',
+    ]);
     expect(await install(naming(slug), mine)).toMatchObject({ instance: { status: 'active', domain: installed.instance.domain } });
   });
 
@@ -266,7 +346,9 @@ describe('installed applications', () => {
       expect(await refusal(store().deleteInstance(where(installed)))).toEqual([502, 'deprovisioning_failed']);
       expect(await store().getInstance(where(installed))).toMatchObject({ status: 'uninstalling' });
     }
-    await expect.poll(async () => (await world.clock('1m'), (await store().getInstance(where(installed))).status), { timeout: 20_000 }).toBe('uninstalled');
+    await expect
+      .poll(async () => (await world.clock('1m'), (await store().getInstance(where(installed))).status), { timeout: 20_000 })
+      .toBe('uninstalled');
     expect(await access(slug)).toEqual(nothing);
   });
 
@@ -290,9 +372,11 @@ describe('installed applications', () => {
     };
     for (const call of calls(acme.admin, {})) expect(await refusal(call())).toEqual([400, 'target_env_required']);
     for (const call of calls(stranger.admin, { targetEnvId: acme.env_id })) expect(await refusal(call())).toEqual([403, 'target_denied']);
-    for (const call of calls(acme.admin, { targetEnvId: acme.env_id, query: { envId: stranger.env_id } }).slice(1, 3)) expect(await refusal(call())).toEqual([400, 'target_mismatch']);
+    for (const call of calls(acme.admin, { targetEnvId: acme.env_id, query: { envId: stranger.env_id } }).slice(1, 3))
+      expect(await refusal(call())).toEqual([400, 'target_mismatch']);
     // Somebody else's number in the own environment is nobody's.
-    for (const call of calls(stranger.admin, { targetEnvId: stranger.env_id }).slice(2)) expect(await refusal(call())).toEqual([404, 'instance_not_found']);
+    for (const call of calls(stranger.admin, { targetEnvId: stranger.env_id }).slice(2))
+      expect(await refusal(call())).toEqual([404, 'instance_not_found']);
     expect(await store().getInstance(where(installed))).toMatchObject({ status: 'active' });
   });
 
@@ -319,7 +403,9 @@ describe('installed applications', () => {
     await world.at(registry, captain).deleteEnv({ params: { env_id: mine.env_id } });
     const sql = await world.sql('app');
     const left = () =>
-      sql<object[]>`select 1 from instances where instance_id = ${installed.instance.instance_id} union all select 1 from provisioning_steps where instance_id = ${installed.instance.instance_id}`;
+      sql<
+        object[]
+      >`select 1 from instances where instance_id = ${installed.instance.instance_id} union all select 1 from provisioning_steps where instance_id = ${installed.instance.instance_id}`;
     await expect.poll(async () => (await world.clock('10s'), (await left()).length), { timeout: 20_000 }).toBe(0);
   });
 });

@@ -23,19 +23,48 @@ afterAll(() => world[Symbol.asyncDispose]());
 const by = (persona: Persona) => world.host.by(persona);
 const draft = (changes: Partial<NewListing> = {}) => world.listing(acme, changes, { publish: false });
 const idOf = ({ listing_id }: Listing) => ({ params: { listing_id } });
-const names = async (persona: Persona, query: object = {}) => (await by(persona).listListings({ query: { limit: 200, ...query } })).items.map(({ app_slug }) => app_slug);
-const move = (listing: Listing, status: 'published' | 'deprecated' | 'archived' | 'draft', persona = acme.admin) => by(persona).updateListing({ ...idOf(listing), body: { status } });
+const names = async (persona: Persona, query: object = {}) =>
+  (await by(persona).listListings({ query: { limit: 200, ...query } })).items.map(({ app_slug }) => app_slug);
+const move = (listing: Listing, status: 'published' | 'deprecated' | 'archived' | 'draft', persona = acme.admin) =>
+  by(persona).updateListing({ ...idOf(listing), body: { status } });
 
 describe('listings', () => {
   test('APP-001 APP-031 APP-033 APP-045 a developer lists a release with its roles and a visibility, and publishes it', async () => {
     const body = {
-      ...{ app_slug: 'ledger-book', channel: 'beta', version: '2.0.0-rc1', name: 'Ledger', summary: 'Keeps books', description: 'All of them', categories: ['finance'] },
-      ...{ backend_url: 'https://ledger.example.com', dcr_supported: true, oauth_defaults: { redirect_uris: ['https://bff.x.example/auth/callback'], scopes: ['openid'] }, visibility: 'env' as const },
-      ...{ roles: [{ name: 'ledger.clerk', scopes: ['ledger:entries:write'] }], default_signup_role: 'ledger.clerk', onboarding: ['ApprovalReviewStep' as const] },
+      ...{
+        app_slug: 'ledger-book',
+        channel: 'beta',
+        version: '2.0.0-rc1',
+        name: 'Ledger',
+        summary: 'Keeps books',
+        description: 'All of them',
+        categories: ['finance'],
+      },
+      ...{
+        backend_url: 'https://ledger.example.com',
+        dcr_supported: true,
+        oauth_defaults: { redirect_uris: ['https://bff.x.example/auth/callback'], scopes: ['openid'] },
+        visibility: 'env' as const,
+      },
+      ...{
+        roles: [{ name: 'ledger.clerk', scopes: ['ledger:entries:write'] }],
+        default_signup_role: 'ledger.clerk',
+        onboarding: ['ApprovalReviewStep' as const],
+      },
     };
     const listing = await by(acme.admin).createListing({ body });
     const { env_id, org_id } = acme;
-    expect(listing).toMatchObject({ ...body, env_id, org_id, owner_user_id: acme.admin.id, status: 'draft', media: [], published_at: null, statistics_property_id: null, row_version: 1 });
+    expect(listing).toMatchObject({
+      ...body,
+      env_id,
+      org_id,
+      owner_user_id: acme.admin.id,
+      status: 'draft',
+      media: [],
+      published_at: null,
+      statistics_property_id: null,
+      row_version: 1,
+    });
     expect(await move(listing, 'published')).toMatchObject({ status: 'published', published_at: expect.any(String), row_version: 2 });
     expect(await world.told(listing.listing_id)).toEqual(['platform:app:listing:created', 'platform:app:listing:published']);
     const audit = await (await world.sql('app'))<
@@ -54,10 +83,15 @@ describe('listings', () => {
       const listing = await world.listing(acme, { visibility });
       for (const [index, persona] of [acme.admin, colleague, other.admin].entries()) {
         expect([visibility, index, (await names(persona)).includes(listing.app_slug)]).toEqual([visibility, index, seen[index]]);
-        expect([visibility, index, await refusal(by(persona).getListing(idOf(listing)))]).toEqual([visibility, index, seen[index] ? 'none' : [404, 'listing_not_found']]);
+        expect([visibility, index, await refusal(by(persona).getListing(idOf(listing)))]).toEqual([
+          visibility,
+          index,
+          seen[index] ? 'none' : [404, 'listing_not_found'],
+        ]);
       }
     }
-    for (const visibility of ['org', 'private', '', 'PUBLIC', null]) expect(await refusal(draft({ visibility: visibility as never }))).toEqual([400, 'validation_failed']);
+    for (const visibility of ['org', 'private', '', 'PUBLIC', null])
+      expect(await refusal(draft({ visibility: visibility as never }))).toEqual([400, 'validation_failed']);
   });
 
   test('APP-043 a draft is the business of its environment, however public it will be', async () => {
@@ -67,7 +101,9 @@ describe('listings', () => {
   });
 
   test('APP-044 the catalog is filtered by category, application, channel and words, and comes in pages', async () => {
-    const mine = await Promise.all(['alpha', 'beta', 'gamma'].map(word => world.listing(acme, { name: `Zebra ${word}`, categories: ['herd', word] })));
+    const mine = await Promise.all(
+      ['alpha', 'beta', 'gamma'].map(word => world.listing(acme, { name: `Zebra ${word}`, categories: ['herd', word] })),
+    );
     expect(await names(other.admin, { category: 'herd' })).toHaveLength(3);
     expect(await names(other.admin, { category: 'alpha' })).toEqual([mine[0]?.app_slug]);
     expect(await names(other.admin, { q: 'ZEBRA b' })).toEqual([mine[1]?.app_slug]);
@@ -76,7 +112,9 @@ describe('listings', () => {
     expect(await names(other.admin, { app_slug: mine[2]?.app_slug, channel: 'beta' })).toEqual([]);
     const pages: string[] = [];
     for (let cursor: string | null = null, turn = 0; turn < 5; turn++) {
-      const page: { items: Listing[]; next_cursor: string | null } = await by(other.admin).listListings({ query: { category: 'herd', limit: 1, ...(cursor ? { cursor } : {}) } });
+      const page: { items: Listing[]; next_cursor: string | null } = await by(other.admin).listListings({
+        query: { category: 'herd', limit: 1, ...(cursor ? { cursor } : {}) },
+      });
       pages.push(...page.items.map(({ app_slug }) => app_slug));
       cursor = page.next_cursor;
       if (cursor === null) break;
@@ -89,28 +127,38 @@ describe('listings', () => {
     expect(await refusal(draft({ default_signup_role: 'owner' }))).toEqual([400, 'signup_role_undeclared']);
     const listing = await draft();
     const { name, backend_url, visibility } = listing;
-    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility, roles: [], default_signup_role: 'editor' } }))).toEqual([
-      400,
-      'signup_role_undeclared',
-    ]);
+    expect(
+      await refusal(
+        by(acme.admin).updateListing({
+          ...idOf(listing),
+          body: { name, backend_url, visibility, roles: [], default_signup_role: 'editor' },
+        }),
+      ),
+    ).toEqual([400, 'signup_role_undeclared']);
   });
 
   test('APP-063 a role name belongs to one application of an environment; its releases share it, other environments have their own', async () => {
     const roles = [{ name: 'shared.role', scopes: [] }];
     const first = await draft({ roles, default_signup_role: null });
     expect(await refusal(draft({ roles, default_signup_role: null }))).toEqual([409, 'role_name_taken']);
-    expect(await draft({ app_slug: first.app_slug, version: '1.1.0', roles, default_signup_role: null })).toMatchObject({ status: 'draft' });
+    expect(await draft({ app_slug: first.app_slug, version: '1.1.0', roles, default_signup_role: null })).toMatchObject({
+      status: 'draft',
+    });
     expect(await world.listing(other, { roles, default_signup_role: null })).toMatchObject({ status: 'published' });
     expect(await refusal(draft({ roles: [...roles, ...roles], default_signup_role: null }))).toEqual([409, 'role_name_taken']);
-    const raced = await Promise.all(Array.from({ length: 4 }, () => refusal(draft({ roles: [{ name: 'raced.role', scopes: [] }], default_signup_role: null }))));
+    const raced = await Promise.all(
+      Array.from({ length: 4 }, () => refusal(draft({ roles: [{ name: 'raced.role', scopes: [] }], default_signup_role: null }))),
+    );
     expect(raced.filter(outcome => outcome === 'none')).toHaveLength(1);
   });
 
   test('an application hands on no right to run the platform, nor administration to whoever signs up', async () => {
-    const refused = (scope: string) => refusal(draft({ roles: [{ name: world.slug('role'), scopes: [scope] }], default_signup_role: null }));
+    const refused = (scope: string) =>
+      refusal(draft({ roles: [{ name: world.slug('role'), scopes: [scope] }], default_signup_role: null }));
     for (const scope of ['sys:sys:admin', 'platform:sys:sys:admin', 'sys:org:admin', 'stat:measure', 'auth:membership:write'])
       expect([scope, await refused(scope)]).toEqual([scope, [400, 'role_scope_refused']]);
-    for (const scope of ['sys:read', 'app:listings:admin', 'acme:lending:decide', 'crm:anything']) expect([scope, await refused(scope)]).toEqual([scope, 'none']);
+    for (const scope of ['sys:read', 'app:listings:admin', 'acme:lending:decide', 'crm:anything'])
+      expect([scope, await refused(scope)]).toEqual([scope, 'none']);
     const role = { name: world.slug('role'), scopes: ['app:listings:admin'] };
     expect(await refusal(draft({ roles: [role], default_signup_role: role.name }))).toEqual([400, 'role_scope_refused']);
   });
@@ -118,10 +166,24 @@ describe('listings', () => {
   test('APP-046 a replacement replaces everything that may change, under If-Match', async () => {
     const listing = await draft({ summary: 'before', categories: ['x'] });
     const { name, backend_url, visibility } = listing;
-    const changed = await by(acme.admin).updateListing({ ...idOf(listing), body: { name: 'Renamed', backend_url, visibility }, headers: { 'if-match': '"1"' } } as never);
+    const changed = await by(acme.admin).updateListing({
+      ...idOf(listing),
+      body: { name: 'Renamed', backend_url, visibility },
+      headers: { 'if-match': '"1"' },
+    } as never);
     expect(changed).toMatchObject({ name: 'Renamed', summary: '', categories: [], roles: [], default_signup_role: null, row_version: 2 });
-    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility }, headers: { 'if-match': '"1"' } } as never))).toEqual([412, 'precondition_failed']);
-    expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility, version: '9' } }))).toEqual([400, 'immutable_field']);
+    expect(
+      await refusal(
+        by(acme.admin).updateListing({
+          ...idOf(listing),
+          body: { name, backend_url, visibility },
+          headers: { 'if-match': '"1"' },
+        } as never),
+      ),
+    ).toEqual([412, 'precondition_failed']);
+    expect(
+      await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { name, backend_url, visibility, version: '9' } })),
+    ).toEqual([400, 'immutable_field']);
     expect(await refusal(by(acme.admin).updateListing({ ...idOf(listing), body: { summary: 'alone' } }))).toEqual([400, 'immutable_field']);
     expect(await world.told(listing.listing_id)).toEqual(['platform:app:listing:created', 'platform:app:listing:updated']);
   });
@@ -130,10 +192,14 @@ describe('listings', () => {
     const [first, second] = [await draft(), await draft()];
     for (const status of ['deprecated'] as const) expect(await refusal(move(first, status))).toEqual([409, 'listing_status_refused']);
     // Two who publish at once: one of them has, the other finds it so.
-    const outcomes = await Promise.all([refusal(by(acme.admin).publishListing(idOf(first))), refusal(by(acme.admin).publishListing(idOf(first)))]);
+    const outcomes = await Promise.all([
+      refusal(by(acme.admin).publishListing(idOf(first))),
+      refusal(by(acme.admin).publishListing(idOf(first))),
+    ]);
     expect(outcomes.toSorted()).toEqual([[409, 'listing_status_refused'], 'none']);
     expect((await world.told(first.listing_id)).filter(name => name.endsWith('published'))).toHaveLength(1);
-    for (const status of ['draft', 'archived'] as const) expect(await refusal(move(first, status))).toEqual([409, 'listing_status_refused']);
+    for (const status of ['draft', 'archived'] as const)
+      expect(await refusal(move(first, status))).toEqual([409, 'listing_status_refused']);
     await move(first, 'deprecated');
     await move(first, 'archived');
     expect(await refusal(move(first, 'published'))).toEqual([409, 'listing_status_refused']);
@@ -153,12 +219,18 @@ describe('listings', () => {
 
   test('APP-047 a listing is deleted by its environment alone, with its images', async () => {
     const listing = await world.listing(acme);
-    await by(acme.admin).addMedia({ ...idOf(listing), body: { role: 'icon', content_type: 'image/png', data_base64: png(64, 64).toString('base64') } });
-    for (const attempt of [() => by(other.admin).deleteListing(idOf(listing)), () => move(listing, 'deprecated', other.admin)]) expect(await refusal(attempt())).toEqual([404, 'listing_not_found']);
+    await by(acme.admin).addMedia({
+      ...idOf(listing),
+      body: { role: 'icon', content_type: 'image/png', data_base64: png(64, 64).toString('base64') },
+    });
+    for (const attempt of [() => by(other.admin).deleteListing(idOf(listing)), () => move(listing, 'deprecated', other.admin)])
+      expect(await refusal(attempt())).toEqual([404, 'listing_not_found']);
     await by(acme.admin).deleteListing(idOf(listing));
     expect(await refusal(by(acme.admin).getListing(idOf(listing)))).toEqual([404, 'listing_not_found']);
     expect(await world.told(listing.listing_id)).toContain('platform:app:listing:deleted');
-    await expect.poll(async () => (await world.clock('5s'), (await world.stored()).filter(key => key.includes(listing.listing_id)))).toEqual([]);
+    await expect
+      .poll(async () => (await world.clock('5s'), (await world.stored()).filter(key => key.includes(listing.listing_id))))
+      .toEqual([]);
   });
 
   test('APP-055 APP-056 the policy engine alone says who administers the store; anybody with a valid credential reads it', async () => {
@@ -168,14 +240,22 @@ describe('listings', () => {
     expect((await by(as.machine('probe')).listListings({})).items.length).toBeGreaterThan(0);
     expect((await world.host.fetch('/v1/app/store/listings')).status).toBe(401);
     const attempts = (persona: Persona) => [
-      () => by(persona).createListing({ body: { app_slug: world.slug(), version: '1', name: 'x', backend_url: 'https://x.example', visibility: 'env' } }),
+      () =>
+        by(persona).createListing({
+          body: { app_slug: world.slug(), version: '1', name: 'x', backend_url: 'https://x.example', visibility: 'env' },
+        }),
       () => move(listing, 'deprecated', persona),
       () => by(persona).deleteListing(idOf(listing)),
-      () => by(persona).setup({ targetEnvId: acme.env_id, body: { listing_id: listing.listing_id, instance: { name: 'x', slug: 'xxx' }, auth_url: acme.auth_url, public_signup: false } }),
+      () =>
+        by(persona).setup({
+          targetEnvId: acme.env_id,
+          body: { listing_id: listing.listing_id, instance: { name: 'x', slug: 'xxx' }, auth_url: acme.auth_url, public_signup: false },
+        }),
       () => by(persona).listInstances({ targetEnvId: acme.env_id }),
       () => by(persona).deleteInstance({ params: { instance_id: listing.listing_id }, targetEnvId: acme.env_id }),
     ];
-    for (const attempt of attempts(as.userIn(acme.env_id, 'app:listings:read'))) expect(await refusal(attempt())).toEqual([403, 'policy_denied']);
+    for (const attempt of attempts(as.userIn(acme.env_id, 'app:listings:read')))
+      expect(await refusal(attempt())).toEqual([403, 'policy_denied']);
     // The scope in either spelling is all that is asked: who made it, and what else somebody is, counts for nothing.
     const spelt = as.userIn(acme.env_id, 'app:listings:admin');
     expect(await refusal(move(listing, 'deprecated', spelt))).toBe('none');
@@ -205,7 +285,14 @@ describe('listings', () => {
       const answer = await world.host.fetch(`/v1/app/store/listings?target_env_id=${acme.env_id}`, {
         method: 'POST',
         persona,
-        body: JSON.stringify({ app_slug: world.slug(), version: '1', name: 'x', backend_url: 'https://x.example', visibility: 'env', ...change }),
+        body: JSON.stringify({
+          app_slug: world.slug(),
+          version: '1',
+          name: 'x',
+          backend_url: 'https://x.example',
+          visibility: 'env',
+          ...change,
+        }),
       });
       expect([JSON.stringify(change).slice(0, 60), answer.status]).toEqual([JSON.stringify(change).slice(0, 60), 400]);
     }
@@ -220,14 +307,17 @@ describe('listings', () => {
       const { status } = await world.host.fetch(path, { persona });
       expect([path, status >= 400 && status < 500]).toEqual([path, true]);
     }
-    for (const id of ['nothing', 'null', '%00', "1' or '1'='1"]) expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([404, 'listing_not_found']);
+    for (const id of ['nothing', 'null', '%00', "1' or '1'='1"])
+      expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([404, 'listing_not_found']);
     expect(await refusal(by(other.admin).createListing({ targetEnvId: acme.env_id, body: {} as never }))).toEqual([403, 'target_denied']);
   });
 });
 
 test('APP-064 every path of the store is under /v1', async () => {
   const { json } = await world.host.fetch('/openapi.json');
-  expect(Object.keys(json['paths'] as object).filter(path => !path.startsWith('/v1/') && !path.startsWith('/openapi') && path !== '/subscribe')).toEqual([]);
+  expect(
+    Object.keys(json['paths'] as object).filter(path => !path.startsWith('/v1/') && !path.startsWith('/openapi') && path !== '/subscribe'),
+  ).toEqual([]);
 });
 
 test('listings go with their environment, which says before how many there are', async () => {
@@ -238,7 +328,12 @@ test('listings go with their environment, which says before how many there are',
   expect(JSON.stringify(preview)).toContain('listings');
   await world.at(registry, captain).deleteEnv({ params: { env_id: gone.env_id } });
   const sql = await world.sql('app');
-  await expect.poll(async () => (await world.clock('10s'), (await sql<object[]>`select 1 from listings where listing_id = ${listing.listing_id}`).length), { timeout: 20_000 }).toBe(0);
+  await expect
+    .poll(
+      async () => (await world.clock('10s'), (await sql<object[]>`select 1 from listings where listing_id = ${listing.listing_id}`).length),
+      { timeout: 20_000 },
+    )
+    .toBe(0);
 });
 
 describeImages(() => world);

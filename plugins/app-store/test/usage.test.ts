@@ -10,7 +10,13 @@ const aggregate = (metrics: Record<string, number>) => ({
 test('APP-024 where there is no statistics service to give a token for, events are acknowledged and nothing is asked or written', async () => {
   const touched = vi.fn();
   const untouchable = new Proxy({}, { get: (_, name) => touched(name) });
-  const ctx = { catalog: { manifests: () => [{ id: 'sys' }, { id: 'auth' }] }, db: untouchable, services: untouchable, log: untouchable, clock: untouchable };
+  const ctx = {
+    catalog: { manifests: () => [{ id: 'sys' }, { id: 'auth' }] },
+    db: untouchable,
+    services: untouchable,
+    log: untouchable,
+    clock: untouchable,
+  };
   await new Usage(ctx as never).take(aggregate({ visits: 1 }));
   expect(touched).not.toHaveBeenCalled();
 });

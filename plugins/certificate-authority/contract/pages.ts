@@ -148,7 +148,12 @@ export const pages = {
       { field: 'domain', label: 'First name' },
       { field: 'names', label: 'Names', as: 'number' },
       { field: 'classification', label: 'Class', as: 'status', tones: { local: 'muted', external: 'info' } },
-      { field: 'status', label: 'Status', as: 'status', tones: { pending: 'info', ready: 'info', processing: 'warn', valid: 'ok', invalid: 'bad' } },
+      {
+        field: 'status',
+        label: 'Status',
+        as: 'status',
+        tones: { pending: 'info', ready: 'info', processing: 'warn', valid: 'ok', invalid: 'bad' },
+      },
       { field: 'created_at', label: 'Made', as: 'datetime' },
       { field: 'expires', label: 'Ends', as: 'datetime' },
     ],

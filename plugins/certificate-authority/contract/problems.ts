@@ -14,7 +14,12 @@ export const problems = {
 
   malformed_request: { status: 400, title: 'The request is not as ACME has it', retry: 'never', type: acme('malformed') },
   bad_nonce: { status: 400, title: 'The nonce is not good', retry: 'later', type: acme('badNonce') },
-  bad_signature_algorithm: { status: 400, title: 'The signature is of an algorithm that is not taken', retry: 'never', type: acme('badSignatureAlgorithm') },
+  bad_signature_algorithm: {
+    status: 400,
+    title: 'The signature is of an algorithm that is not taken',
+    retry: 'never',
+    type: acme('badSignatureAlgorithm'),
+  },
   bad_public_key: { status: 400, title: 'The key is not taken', retry: 'never', type: acme('badPublicKey') },
   url_mismatch: { status: 401, title: 'The request was signed for another url', retry: 'never', type: acme('unauthorized') },
   not_authorized: { status: 403, title: 'Not permitted', retry: 'never', type: acme('unauthorized') },
@@ -24,7 +29,12 @@ export const problems = {
   unsupported_contact: { status: 400, title: 'Contacts of this kind are not taken', retry: 'never', type: acme('unsupportedContact') },
   key_in_use: { status: 409, title: 'The key belongs to another account', retry: 'never', type: acme('malformed') },
   rejected_identifier: { status: 400, title: 'The name is not signed here', retry: 'never', type: acme('rejectedIdentifier') },
-  unsupported_identifier: { status: 400, title: 'Identifiers of this type are not known', retry: 'never', type: acme('unsupportedIdentifier') },
+  unsupported_identifier: {
+    status: 400,
+    title: 'Identifiers of this type are not known',
+    retry: 'never',
+    type: acme('unsupportedIdentifier'),
+  },
   already_replaced: { status: 409, title: 'The certificate was replaced before', retry: 'never', type: acme('alreadyReplaced') },
   order_not_found: { status: 404, title: 'No such order', retry: 'never', type: acme('malformed') },
   order_not_ready: { status: 403, title: 'The order is not ready', retry: 'never', type: acme('orderNotReady') },
@@ -35,5 +45,11 @@ export const problems = {
   request_too_large: { status: 413, title: 'The body is too large', retry: 'never', type: acme('malformed') },
   server_internal: { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error', type: acme('serverInternal') },
   upstream_refused: { status: 400, title: 'The upstream authority refused', retry: 'never', type: acme('malformed') },
-  upstream_failed: { status: 502, title: 'The upstream authority did not do its part', retry: 'later', log: 'warn', type: acme('serverInternal') },
+  upstream_failed: {
+    status: 502,
+    title: 'The upstream authority did not do its part',
+    retry: 'later',
+    log: 'warn',
+    type: acme('serverInternal'),
+  },
 } as const;

@@ -1,10 +1,21 @@
 import { Id, Type } from '@platform/sdk/contract';
 
 export const Pem = Type.String({ maxLength: 16_384 });
-export const Kind = Type.Union([Type.Literal('leaf', { title: 'Server' }), Type.Literal('client', { title: 'Client' }), Type.Literal('ca', { title: 'Authority' })], { title: 'Kind' });
-export const State = Type.Union([Type.Literal('valid', { title: 'Valid' }), Type.Literal('revoked', { title: 'Revoked' }), Type.Literal('expired', { title: 'Expired' })], { title: 'State' });
-export const Source = Type.Union([Type.Literal('local', { title: 'This authority' }), Type.Literal('upstream', { title: 'Upstream' })], { title: 'Signed by' });
-export const OrderStatus = Type.Union([Type.Literal('pending'), Type.Literal('ready'), Type.Literal('processing'), Type.Literal('valid'), Type.Literal('invalid')], { title: 'Status' });
+export const Kind = Type.Union(
+  [Type.Literal('leaf', { title: 'Server' }), Type.Literal('client', { title: 'Client' }), Type.Literal('ca', { title: 'Authority' })],
+  { title: 'Kind' },
+);
+export const State = Type.Union(
+  [Type.Literal('valid', { title: 'Valid' }), Type.Literal('revoked', { title: 'Revoked' }), Type.Literal('expired', { title: 'Expired' })],
+  { title: 'State' },
+);
+export const Source = Type.Union([Type.Literal('local', { title: 'This authority' }), Type.Literal('upstream', { title: 'Upstream' })], {
+  title: 'Signed by',
+});
+export const OrderStatus = Type.Union(
+  [Type.Literal('pending'), Type.Literal('ready'), Type.Literal('processing'), Type.Literal('valid'), Type.Literal('invalid')],
+  { title: 'Status' },
+);
 export const Classification = Type.Union([Type.Literal('local'), Type.Literal('external')], { title: 'Class' });
 const Nullable = Type.Union([Type.String(), Type.Null()]);
 
@@ -45,7 +56,8 @@ export const RevocationReason = Type.Object({
   reason: Type.Optional(
     Type.Integer({
       title: 'Reason',
-      description: '0 unspecified, 1 its key is known to others, 3 the name changed hands, 4 another one took its place, 5 no longer in use',
+      description:
+        '0 unspecified, 1 its key is known to others, 3 the name changed hands, 4 another one took its place, 5 no longer in use',
       minimum: 0,
       maximum: 10,
       default: 0,
@@ -64,13 +76,26 @@ export const HierarchyRow = Type.Object({
 });
 
 export const Figures = Type.Object(
-  Object.fromEntries((['certificates', 'valid', 'revoked', 'expiring', 'accounts', 'orders', 'in_flight', 'queued', 'minted', 'shed'] as const).map(name => [name, Type.Integer()])) as Record<
+  Object.fromEntries(
+    (['certificates', 'valid', 'revoked', 'expiring', 'accounts', 'orders', 'in_flight', 'queued', 'minted', 'shed'] as const).map(name => [
+      name,
+      Type.Integer(),
+    ]),
+  ) as Record<
     'certificates' | 'valid' | 'revoked' | 'expiring' | 'accounts' | 'orders' | 'in_flight' | 'queued' | 'minted' | 'shed',
     ReturnType<typeof Type.Integer>
   >,
 );
 
-export const AccountRow = Type.Object({ account_id: Id, status: Type.String(), contact: Type.String(), thumbprint: Type.String(), key: Type.String(), ip: Type.String(), created_at: Type.String() });
+export const AccountRow = Type.Object({
+  account_id: Id,
+  status: Type.String(),
+  contact: Type.String(),
+  thumbprint: Type.String(),
+  key: Type.String(),
+  ip: Type.String(),
+  created_at: Type.String(),
+});
 
 export const OrderRow = Type.Object({
   order_id: Id,

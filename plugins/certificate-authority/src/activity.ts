@@ -55,7 +55,18 @@ export class Activity {
       }
     }
     const { in_flight, queued, minted, shed } = issuance.figures;
-    return { certificates: store.count, valid, revoked, expiring, accounts: accounts.count, orders: orders.count, in_flight, queued, minted, shed };
+    return {
+      certificates: store.count,
+      valid,
+      revoked,
+      expiring,
+      accounts: accounts.count,
+      orders: orders.count,
+      in_flight,
+      queued,
+      minted,
+      shed,
+    };
   }
 
   minutes() {

@@ -81,23 +81,39 @@ export class Overview {
     const fits = (order: Order) =>
       (status === undefined || order.status === status) &&
       (classification === undefined || order.classification === classification) &&
-      (!wanted || order.order_id === wanted || order.account_id === wanted || order.identifiers.some(({ value }) => value.includes(wanted)));
+      (!wanted ||
+        order.order_id === wanted ||
+        order.account_id === wanted ||
+        order.identifiers.some(({ value }) => value.includes(wanted)));
     const { items, next_cursor } = await this.#ctx.page(query, { list: 'orders', order: { order_id: 'id' } }, ({ after, limit }) =>
       this.#parts.orders.newest(limit, after?.[0] as string | undefined, fits),
     );
     return {
-      items: items.map(({ order_id, account_id, identifier, identifiers, classification: of, status: is, error, created_at, expires, certificate_id }) => ({
-        order_id,
-        account_id,
-        domain: identifier.value,
-        names: identifiers.length,
-        classification: of,
-        status: is,
-        error: error?.detail ?? null,
-        created_at,
-        expires,
-        certificate_id,
-      })),
+      items: items.map(
+        ({
+          order_id,
+          account_id,
+          identifier,
+          identifiers,
+          classification: of,
+          status: is,
+          error,
+          created_at,
+          expires,
+          certificate_id,
+        }) => ({
+          order_id,
+          account_id,
+          domain: identifier.value,
+          names: identifiers.length,
+          classification: of,
+          status: is,
+          error: error?.detail ?? null,
+          created_at,
+          expires,
+          certificate_id,
+        }),
+      ),
       next_cursor,
     };
   }

@@ -17,7 +17,10 @@ export default definePlugin(certificateAuthority, {
         acmeNewOrder: door.resource({ post: request => orders.create(request) }),
         acmeOrder: door.resource({ get: request => orders.look(request), post: request => orders.lookSigned(request) }),
         acmeFinalize: door.resource({ post: request => orders.finalize(request) }),
-        acmeAuthorization: door.resource({ get: request => orders.authorization(request), post: request => orders.authorizationSigned(request) }),
+        acmeAuthorization: door.resource({
+          get: request => orders.authorization(request),
+          post: request => orders.authorizationSigned(request),
+        }),
         acmeChallenge: door.resource({ get: request => orders.authorizationOf(request), post: request => orders.challenge(request) }),
         acmeCertificate: door.resource({ get: request => held.download(request), post: request => held.download(request) }),
         acmeRevoke: door.signed(request => held.revoke(request)),

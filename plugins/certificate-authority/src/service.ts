@@ -87,7 +87,11 @@ export async function openService(ctx: Ctx) {
   };
 }
 
-const proven = ({ faults, ...verdict }: Awaited<ReturnType<typeof verifyLog>>) => ({ ...verdict, intact: faults.length === 0, faults: [...faults] });
+const proven = ({ faults, ...verdict }: Awaited<ReturnType<typeof verifyLog>>) => ({
+  ...verdict,
+  intact: faults.length === 0,
+  faults: [...faults],
+});
 
 function hostsOf(ctx: Ctx, workload: string): readonly string[] {
   const manifest = ctx.catalog.manifests().find(({ id }) => id === workload);

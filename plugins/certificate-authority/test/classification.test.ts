@@ -39,7 +39,19 @@ const LABELS = [
   'x'.repeat(63),
   '1',
 ];
-const TAILS = ['localhost', 'local', 'lan', 'corp.example', 'example.org', 'com', 'localhost.example.org', 'notlan', 'mycorp.example', 'nip.io', 'internal'];
+const TAILS = [
+  'localhost',
+  'local',
+  'lan',
+  'corp.example',
+  'example.org',
+  'com',
+  'localhost.example.org',
+  'notlan',
+  'mycorp.example',
+  'nip.io',
+  'internal',
+];
 const ODD = [
   '',
   '.',
@@ -76,7 +88,8 @@ const ODD = [
 function nameOf(next: () => number): string {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(next() * from.length)] as T;
   const kind = next();
-  if (kind < 0.2) return [pick(['10', '127', '172', '192', '8', '203']), ...Array.from({ length: 3 }, () => String(Math.floor(next() * 256)))].join('.');
+  if (kind < 0.2)
+    return [pick(['10', '127', '172', '192', '8', '203']), ...Array.from({ length: 3 }, () => String(Math.floor(next() * 256)))].join('.');
   if (kind < 0.3) return pick(ODD);
   const name = [...Array.from({ length: Math.floor(next() * 4) }, () => pick(LABELS)), pick(TAILS)].join('.');
   return (next() < 0.15 ? '*.' : '') + name + (next() < 0.05 ? '.' : '');
@@ -124,16 +137,30 @@ describe('what an order is', () => {
     expect(classify([{ type: 'dns', value }], SUFFIXES)).toEqual({ classification: 'local', identifiers: [identifier] });
   });
 
-  test.each(ODD.filter(value => !['::1', 'lan.', '127.0.0.1.nip.io', '10.example.com'].includes(value)))('G-ACME-02 %j is never signed here', value => {
-    const order = classify([{ type: 'dns', value }], SUFFIXES);
-    expect('refused' in order || order.classification === 'external').toBe(true);
-  });
+  test.each(ODD.filter(value => !['::1', 'lan.', '127.0.0.1.nip.io', '10.example.com'].includes(value)))(
+    'G-ACME-02 %j is never signed here',
+    value => {
+      const order = classify([{ type: 'dns', value }], SUFFIXES);
+      expect('refused' in order || order.classification === 'external').toBe(true);
+    },
+  );
 });
 
 test('H-01 names of the platform belong to the workload of their label, tenants’ to the ingress, and no suffix changes that', () => {
   const names = new PlatformNames('example.com', workload => (workload === 'web' ? ['console'] : []));
-  const reserved = ['example.com', 'sys.example.com', 'auth.ops.sys.example.com', '*.ops.sys.example.com', 'shop.main.acme.example.com', 'bff.shop.main.acme.example.com', '*.main.acme.example.com'];
-  expect([reserved.filter(name => !names.isReserved(name)), ['a.example.com', 'a.b.example.com', 'example.org', 'xexample.com'].filter(name => names.isReserved(name))]).toEqual([[], []]);
+  const reserved = [
+    'example.com',
+    'sys.example.com',
+    'auth.ops.sys.example.com',
+    '*.ops.sys.example.com',
+    'shop.main.acme.example.com',
+    'bff.shop.main.acme.example.com',
+    '*.main.acme.example.com',
+  ];
+  expect([
+    reserved.filter(name => !names.isReserved(name)),
+    ['a.example.com', 'a.b.example.com', 'example.org', 'xexample.com'].filter(name => names.isReserved(name)),
+  ]).toEqual([[], []]);
   expect([
     names.owns('auth', 'auth.ops.sys.example.com'),
     names.owns('web', 'console.ops.sys.example.com'),

@@ -44,13 +44,13 @@ describe('clients of the field, unmodified', () => {
     };
     const chain = await client.auto(auto);
     const leaf = new X509Certificate(chain);
-    expect([leaf.checkHost('site.lan'), leaf.checkHost('a.site.lan'), leaf.checkHost('other.localhost'), leaf.checkPrivateKey(createPrivateKey(key)), [...new Set(answered)]]).toEqual([
-      'site.lan',
-      '*.site.lan',
-      'other.localhost',
-      true,
-      ['http-01'],
-    ]);
+    expect([
+      leaf.checkHost('site.lan'),
+      leaf.checkHost('a.site.lan'),
+      leaf.checkHost('other.localhost'),
+      leaf.checkPrivateKey(createPrivateKey(key)),
+      [...new Set(answered)],
+    ]).toEqual(['site.lan', '*.site.lan', 'other.localhost', true, ['http-01']]);
     expect(new X509Certificate(await client.auto(auto)).serialNumber).not.toBe(leaf.serialNumber);
     await client.revokeCertificate(chain, { reason: 4 });
     await expect(client.revokeCertificate(chain)).rejects.toThrow(/revoked/i);
@@ -70,10 +70,27 @@ describe('clients of the field, unmodified', () => {
         timeout: 100_000,
       });
     mkdirSync(join(home, 'webroot'));
-    await call('certonly', '--webroot', '-w', join(home, 'webroot'), '-d', 'bot.lan', '-d', 'bot.localhost', '--agree-tos', '-m', 'ops@example.org', '--no-eff-email');
+    await call(
+      'certonly',
+      '--webroot',
+      '-w',
+      join(home, 'webroot'),
+      '-d',
+      'bot.lan',
+      '-d',
+      'bot.localhost',
+      '--agree-tos',
+      '-m',
+      'ops@example.org',
+      '--no-eff-email',
+    );
     const live = join(home, 'c', 'live', 'bot.lan');
     const leaf = new X509Certificate(readFileSync(join(live, 'cert.pem')));
-    expect([leaf.checkHost('bot.lan'), leaf.checkHost('bot.localhost'), leaf.checkPrivateKey(createPrivateKey(readFileSync(join(live, 'privkey.pem'))))]).toEqual(['bot.lan', 'bot.localhost', true]);
+    expect([
+      leaf.checkHost('bot.lan'),
+      leaf.checkHost('bot.localhost'),
+      leaf.checkPrivateKey(createPrivateKey(readFileSync(join(live, 'privkey.pem')))),
+    ]).toEqual(['bot.lan', 'bot.localhost', true]);
     await call('revoke', '--cert-path', join(live, 'cert.pem'), '--no-delete-after-revoke');
     expect(await world.kv.call('EXISTS', `revoked:cert:${world.thumbprint(leaf.toString())}`)).toBe(1);
   });
@@ -90,18 +107,34 @@ describe('verifiers of the field', () => {
     const home = mkdtempSync(join(tmpdir(), 'platform-openssl-'));
     try {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(home, `${name}.pem`), text);
-      const checks = ['-x509_strict', '-purpose', 'sslserver', '-verify_hostname', 'strict.localhost', '-CAfile', 'root.pem', '-untrusted', 'intermediate.pem'];
+      const checks = [
+        '-x509_strict',
+        '-purpose',
+        'sslserver',
+        '-verify_hostname',
+        'strict.localhost',
+        '-CAfile',
+        'root.pem',
+        '-untrusted',
+        'intermediate.pem',
+      ];
       return (await run(program, [...args, 'verify', ...checks, 'leaf.pem'], { cwd: home })).stdout.trim();
     } finally {
       rmSync(home, { recursive: true, force: true });
     }
   };
 
-  test.each(['classical', 'p384', 'rsa', 'ed25519'] as const)('CA-001 openssl -x509_strict of this system accepts the chain of a %s key', async kind => {
-    expect(await strict(['openssl'], await chains(kind))).toBe('leaf.pem: OK');
-  });
+  test.each(['classical', 'p384', 'rsa', 'ed25519'] as const)(
+    'CA-001 openssl -x509_strict of this system accepts the chain of a %s key',
+    async kind => {
+      expect(await strict(['openssl'], await chains(kind))).toBe('leaf.pem: OK');
+    },
+  );
 
-  test.skipIf(openssl === undefined).each(['pq44', 'pq', 'pq87', 'classical'] as const)('CA-001 openssl 3.5 -x509_strict accepts the chain of a %s key', async kind => {
-    expect(await strict(openssl ?? [], await chains(kind))).toBe('leaf.pem: OK');
-  });
+  test.skipIf(openssl === undefined).each(['pq44', 'pq', 'pq87', 'classical'] as const)(
+    'CA-001 openssl 3.5 -x509_strict accepts the chain of a %s key',
+    async kind => {
+      expect(await strict(openssl ?? [], await chains(kind))).toBe('leaf.pem: OK');
+    },
+  );
 });

@@ -49,16 +49,20 @@ function* damaged(whole: Buffer, count: number): Generator<Buffer> {
 }
 
 describe('malformed input', () => {
-  test.each(['classical', 'pq', 'rsa'] as const)('G-ACME-03 1,000 damaged %s requests in DER and in PEM are each refused in words, or still whole', async kind => {
-    const whole = Buffer.from((await csrFor(['a.localhost', '10.0.0.1'], kind)).der, 'base64url');
-    for (const bytes of damaged(whole, 1_000)) {
-      const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${bytes.toString('base64')}\n-----END CERTIFICATE REQUEST-----`;
-      for (const csr of [bytes, pem]) {
-        const read = await readCsr(csr).catch((error: unknown) => error);
-        if (read instanceof Error && !(read instanceof BadCsr)) throw new Error(`${read.name}: ${read.message} for ${bytes.toString('hex')}`, { cause: read });
+  test.each(['classical', 'pq', 'rsa'] as const)(
+    'G-ACME-03 1,000 damaged %s requests in DER and in PEM are each refused in words, or still whole',
+    async kind => {
+      const whole = Buffer.from((await csrFor(['a.localhost', '10.0.0.1'], kind)).der, 'base64url');
+      for (const bytes of damaged(whole, 1_000)) {
+        const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${bytes.toString('base64')}\n-----END CERTIFICATE REQUEST-----`;
+        for (const csr of [bytes, pem]) {
+          const read = await readCsr(csr).catch((error: unknown) => error);
+          if (read instanceof Error && !(read instanceof BadCsr))
+            throw new Error(`${read.name}: ${read.message} for ${bytes.toString('hex')}`, { cause: read });
+        }
       }
-    }
-  });
+    },
+  );
 
   test('G-ACME-03 2,000 damaged and thirty wrong JWS are each a BadJws, or still whole', async () => {
     const key = keyPair('ES256');
@@ -84,7 +88,10 @@ describe('malformed input', () => {
       }
       found[await judge(value)] += 1;
     }
-    const header = (of: unknown) => ({ ...good, protected: Buffer.from(typeof of === 'string' ? of : JSON.stringify(of)).toString('base64url') });
+    const header = (of: unknown) => ({
+      ...good,
+      protected: Buffer.from(typeof of === 'string' ? of : JSON.stringify(of)).toString('base64url'),
+    });
     const jwk = jwkOf(key);
     const wrong: unknown[] = [
       null,
@@ -119,10 +126,13 @@ describe('malformed input', () => {
       wrong.push(header({ alg: 'ES256', jwk: each }));
     for (const value of wrong) expect(await judge(value)).toBe('refused');
     expect(found.refused).toBeGreaterThan(1_500);
-    for (const text of ['', ' ', 'A', 'AA==', 'AAA\n', '****', 7, null, 'A'.repeat(200_000)]) expect(() => readBytes(text, 'csr')).toThrow(BadJws);
+    for (const text of ['', ' ', 'A', 'AA==', 'AAA\n', '****', 7, null, 'A'.repeat(200_000)])
+      expect(() => readBytes(text, 'csr')).toThrow(BadJws);
   });
 
-  test('CA-058 300 damaged certificates handed in to be revoked are each an answer of 4xx, and the service goes on', { timeout: 60_000 }, async () => {
+  test('CA-058 300 damaged certificates handed in to be revoked are each an answer of 4xx, and the service goes on', {
+    timeout: 60_000,
+  }, async () => {
     const { chain } = await agent.obtain(['corpus.localhost']);
     const whole = new X509Certificate(chain).raw;
     let nonce = await agent.nonce();
@@ -132,7 +142,8 @@ describe('malformed input', () => {
       nonce = answer.headers['replay-nonce'] as string;
       if (answer.status < 400 || answer.status >= 500) throw new Error(`${answer.status} ${answer.text} for ${bytes.toString('hex')}`);
     }
-    for (const text of ['', 'x', '-----BEGIN CERTIFICATE-----', '-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----']) expect(thumbprintOfChain(text)).toBeUndefined();
+    for (const text of ['', 'x', '-----BEGIN CERTIFICATE-----', '-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----'])
+      expect(thumbprintOfChain(text)).toBeUndefined();
     expect((await agent.post('/acme/revoke-cert', { certificate: whole.toString('base64url') })).status).toBe(200);
   });
 });

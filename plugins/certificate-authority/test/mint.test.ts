@@ -24,7 +24,10 @@ describe('who is admitted', () => {
   test('CA-069 H-03 the enrollment secret admits the workload it was made for, and no other', async () => {
     await world.enroll('func', 's3cret');
     expect((await world.mint({ service_name: 'func' }, { secret: 's3cret' })).status).toBe(201);
-    expect(await world.mint({ service_name: 'stat' }, { secret: 's3cret' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+    expect(await world.mint({ service_name: 'stat' }, { secret: 's3cret' })).toMatchObject({
+      status: 401,
+      json: { code: 'enrollment_rejected' },
+    });
   });
 
   test('CA-044 H-03 the secret that this machine sealed is looked at first, and the live records of the fleet after it', async () => {
@@ -36,7 +39,10 @@ describe('who is admitted', () => {
       const [call, before] = [vi.spyOn(world.kv, 'call'), reads.length];
       call.mockImplementation((command, ...args) => (reads.push(`${command} ${args[0]}`), Promise.resolve(null)));
       try {
-        return [(await world.mint({ service_name }, { secret: given })).status, reads.slice(before).filter(read => read.startsWith('GET captain:enrollment:')).length];
+        return [
+          (await world.mint({ service_name }, { secret: given })).status,
+          reads.slice(before).filter(read => read.startsWith('GET captain:enrollment:')).length,
+        ];
       } finally {
         call.mockRestore();
       }
@@ -53,14 +59,23 @@ describe('who is admitted', () => {
 
   test('F-28 whoever brings no credential, or a wrong one, is told how to bring one', async () => {
     for (const by of [{}, { secret: 'wrong' }])
-      expect(await world.mint({ service_name: 'cron' }, by)).toMatchObject({ status: 401, headers: { 'www-authenticate': expect.stringContaining('Bearer') } });
+      expect(await world.mint({ service_name: 'cron' }, by)).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': expect.stringContaining('Bearer') },
+      });
   });
 
   test('CA-069 H-03 a wrong secret is 401, and so is the right one from another machine', async () => {
     await world.enroll('post', 'right');
     await world.enroll('cron', 'right', '10.0.0.9');
-    expect(await world.mint({ service_name: 'post' }, { secret: 'wrong' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
-    expect(await world.mint({ service_name: 'cron' }, { secret: 'right' })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
+    expect(await world.mint({ service_name: 'post' }, { secret: 'wrong' })).toMatchObject({
+      status: 401,
+      json: { code: 'enrollment_rejected' },
+    });
+    expect(await world.mint({ service_name: 'cron' }, { secret: 'right' })).toMatchObject({
+      status: 401,
+      json: { code: 'enrollment_rejected' },
+    });
   });
 
   test('CA-078 the secret is read anew each time: what was withdrawn no longer admits', async () => {
@@ -78,7 +93,8 @@ describe('who is admitted', () => {
     const func = as.machine('func');
     expect((await world.mint({ service_name: 'func' }, { workload: 'func' })).status).toBe(201);
     expect((await world.mint({ service_name: 'func' }, { persona: func })).status).toBe(201);
-    for (const who of [{ workload: 'func' }, { persona: func }]) expect(await world.mint({ service_name: 'stat' }, who)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+    for (const who of [{ workload: 'func' }, { persona: func }])
+      expect(await world.mint({ service_name: 'stat' }, who)).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
   });
 
   test('F-20 CA-070 its own certificate-bound token, shown over its own certificate, admits a workload to its own name only', async () => {
@@ -102,7 +118,10 @@ describe('who is admitted', () => {
     const { cert } = await world.certificateOf('flow');
     const mark = `revoked:cert:${Buffer.from(new X509Certificate(cert).fingerprint256.replaceAll(':', ''), 'hex').toString('base64url')}`;
     await world.kv.call('SET', mark, '1');
-    expect(await world.mint({ service_name: 'flow' }, { workload: 'flow' })).toMatchObject({ status: 401, json: { code: 'actor_revoked' } });
+    expect(await world.mint({ service_name: 'flow' }, { workload: 'flow' })).toMatchObject({
+      status: 401,
+      json: { code: 'actor_revoked' },
+    });
     await world.kv.call('DEL', mark);
   });
 
@@ -122,16 +141,25 @@ describe('who is admitted', () => {
     expect(await command.run(['client-cert', 'warehouse', '--days', '30', '--out', out], operator)).toBe(0);
     const [cert, key] = [readFileSync(join(out, 'warehouse.crt'), 'utf8'), readFileSync(join(out, 'warehouse.key'), 'utf8')];
     const leaf = new X509Certificate(cert);
-    expect([leaf.subject, days(leaf), leaf.checkPrivateKey(createPrivateKey(key)), statSync(join(out, 'warehouse.key')).mode & 0o777]).toEqual(['CN=m2m-warehouse', 30, true, 0o600]);
+    expect([
+      leaf.subject,
+      days(leaf),
+      leaf.checkPrivateKey(createPrivateKey(key)),
+      statSync(join(out, 'warehouse.key')).mode & 0o777,
+    ]).toEqual(['CN=m2m-warehouse', 30, true, 0o600]);
     expect(cert).not.toContain('PRIVATE KEY');
     expect(lines.join('\n')).toContain('warehouse.crt');
     await expect(command.run(['client-cert', 'warehouse', '--out', out], operator)).rejects.toThrow('EEXIST');
-    for (const args of [[], ['client-cert'], ['client-cert', '../x'], ['client-cert', 'x1', '--days', 'many'], ['mint', 'x1']]) expect(await command.run(args, operator)).toBe(64);
+    for (const args of [[], ['client-cert'], ['client-cert', '../x'], ['client-cert', 'x1', '--days', 'many'], ['mint', 'x1']])
+      expect(await command.run(args, operator)).toBe(64);
   });
 
   test('CA-092 a person acting through the delegator does not become the delegator', async () => {
     const envId = as.user().envId;
-    expect(await world.mint({ service_name: 'bff-delegator' }, { persona: as.delegated(envId, 'sys:read') })).toMatchObject({ status: 403, json: { code: 'subject_mismatch' } });
+    expect(await world.mint({ service_name: 'bff-delegator' }, { persona: as.delegated(envId, 'sys:read') })).toMatchObject({
+      status: 403,
+      json: { code: 'subject_mismatch' },
+    });
   });
 
   test('CA-071 CA-077 the operator scope admits to any name, beside a wrong secret too', async () => {
@@ -142,7 +170,9 @@ describe('who is admitted', () => {
   });
 
   test('CA-091 a token that does not verify is 401', async () => {
-    expect(await world.host.fetch('/v1/client-cert', { method: 'POST', token: 'not.a.token', body: JSON.stringify({ service_name: 'func' }) })).toMatchObject({
+    expect(
+      await world.host.fetch('/v1/client-cert', { method: 'POST', token: 'not.a.token', body: JSON.stringify({ service_name: 'func' }) }),
+    ).toMatchObject({
       status: 401,
       json: { code: 'unauthenticated' },
     });
@@ -150,7 +180,10 @@ describe('who is admitted', () => {
 
   const LONG = 'a'.repeat(61);
   test.each(['', 'a', 'Func', '1func', 'func_1', '../etc', 'func-', LONG])('CA-090 "%s" is no workload name', async name => {
-    expect(await world.mint({ service_name: name }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'invalid_service_name' } });
+    expect(await world.mint({ service_name: name }, { workload: 'func' })).toMatchObject({
+      status: 400,
+      json: { code: 'invalid_service_name' },
+    });
   });
 });
 
@@ -158,7 +191,14 @@ describe('what is minted', () => {
   test('CA-032 CA-033 CA-045 CA-072 CN, SAN and usage name the workload; the key is there once, and the event without it', async () => {
     const { status, json, headers } = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
     const leaf = new X509Certificate(json['pem'] as string);
-    expect([status, json['cn'], leaf.subject, leaf.subjectAltName, leaf.keyUsage, leaf.ca]).toEqual([201, 'm2m-stat', 'CN=m2m-stat', 'URI:urn:platform:workload:stat', [CLIENT_AUTH], false]);
+    expect([status, json['cn'], leaf.subject, leaf.subjectAltName, leaf.keyUsage, leaf.ca]).toEqual([
+      201,
+      'm2m-stat',
+      'CN=m2m-stat',
+      'URI:urn:platform:workload:stat',
+      [CLIENT_AUTH],
+      false,
+    ]);
     expect(leaf.verify(new X509Certificate(world.stores.authority.pq.files.intermediateCertificate).publicKey)).toBe(true);
     expect([json['thumbprint'], (json['pem'] as string).match(/PRIVATE KEY-----/g)?.length, headers['cache-control']]).toEqual([
       Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url'),
@@ -166,9 +206,19 @@ describe('what is minted', () => {
       'no-store',
     ]);
     await expect
-      .poll(() => world.host.bus.find(({ event_type, payload }) => event_type === 'platform:acme:clientcert:issued' && payload['certificate_id'] === json['certificate_id'])?.payload)
+      .poll(
+        () =>
+          world.host.bus.find(
+            ({ event_type, payload }) =>
+              event_type === 'platform:acme:clientcert:issued' && payload['certificate_id'] === json['certificate_id'],
+          )?.payload,
+      )
       .toEqual({ certificate_id: json['certificate_id'], service_name: 'stat', serial: json['serial'], not_after: json['not_after'] });
-    expect((await world.host.by(as.user('acme:admin')).listCertificates({})).items.find(({ certificate_id }) => certificate_id === json['certificate_id'])).toMatchObject({
+    expect(
+      (await world.host.by(as.user('acme:admin')).listCertificates({})).items.find(
+        ({ certificate_id }) => certificate_id === json['certificate_id'],
+      ),
+    ).toMatchObject({
       domain: 'm2m-stat',
       kind: 'client',
       source: 'local',
@@ -180,7 +230,9 @@ describe('what is minted', () => {
     const { json } = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
     const key = /-----BEGIN PRIVATE KEY-----\n([^\n]+)/.exec(json['pem'] as string)?.[1] as string;
     const files = (directory: string): string[] =>
-      readdirSync(directory, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? files(join(directory, entry.name)) : entry.isFile() ? [join(directory, entry.name)] : []));
+      readdirSync(directory, { withFileTypes: true }).flatMap(entry =>
+        entry.isDirectory() ? files(join(directory, entry.name)) : entry.isFile() ? [join(directory, entry.name)] : [],
+      );
     const { dataDir } = world.stores;
     const places = ['certificates', 'ca', 'keys', 'logs'].flatMap(name => files(join(dataDir, name)));
     expect(places.length).toBeGreaterThan(5);
@@ -211,14 +263,31 @@ describe('what is minted', () => {
     ['a certificate', async () => world.stores.authority.pq.files.rootCertificate],
     ['RSA of 1024 bits', () => csrOf('weak', 'func')],
   ])('G-ACME-07 %s is no request', async (_, csr) => {
-    expect(await world.mint({ service_name: 'func', csr: await csr() }, { workload: 'func' })).toMatchObject({ status: 400, json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR' } });
+    expect(await world.mint({ service_name: 'func', csr: await csr() }, { workload: 'func' })).toMatchObject({
+      status: 400,
+      json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR' },
+    });
   });
 
-  test.each(['pq', 'classical'] as const)('F-15 RFC 2986 a request for a %s key that was signed by another one is refused, for a client and for a listener', async kind => {
-    const refused = { status: 400, json: { code: 'bad_csr', type: 'urn:ietf:params:acme:error:badCSR', detail: expect.stringContaining('not signed by the key it carries') } };
-    expect(await world.mint({ service_name: 'func', csr: await stolenCsr(kind, 'm2m-func') }, { workload: 'func' })).toMatchObject(refused);
-    expect(await world.listener({ domain: 'func.ops.sys.localhost', csr: await stolenCsr(kind, 'x') }, { workload: 'func' })).toMatchObject(refused);
-  });
+  test.each(['pq', 'classical'] as const)(
+    'F-15 RFC 2986 a request for a %s key that was signed by another one is refused, for a client and for a listener',
+    async kind => {
+      const refused = {
+        status: 400,
+        json: {
+          code: 'bad_csr',
+          type: 'urn:ietf:params:acme:error:badCSR',
+          detail: expect.stringContaining('not signed by the key it carries'),
+        },
+      };
+      expect(await world.mint({ service_name: 'func', csr: await stolenCsr(kind, 'm2m-func') }, { workload: 'func' })).toMatchObject(
+        refused,
+      );
+      expect(
+        await world.listener({ domain: 'func.ops.sys.localhost', csr: await stolenCsr(kind, 'x') }, { workload: 'func' }),
+      ).toMatchObject(refused);
+    },
+  );
 
   test.each([
     [undefined, 365],
@@ -245,14 +314,19 @@ describe('what is minted', () => {
 
   test('CA-051 keys of the authority are for its owner only', () => {
     const { dataDir } = world.stores;
-    const modes = ['root.key', 'intermediate.key', 'classical/root.key', 'classical/intermediate.key'].map(name => statSync(join(dataDir, 'ca', name)).mode & 0o777);
+    const modes = ['root.key', 'intermediate.key', 'classical/root.key', 'classical/intermediate.key'].map(
+      name => statSync(join(dataDir, 'ca', name)).mode & 0o777,
+    );
     expect(modes).toEqual([0o600, 0o600, 0o600, 0o600]);
   });
 });
 
 describe('listener certificates', () => {
   test('CA-008 H-01 the owner of the label gets one, for the days set, without a key', async () => {
-    const { status, json } = await world.listener({ domain: 'func.ops.sys.localhost', csr: await csrOf('classical', 'x') }, { workload: 'func' });
+    const { status, json } = await world.listener(
+      { domain: 'func.ops.sys.localhost', csr: await csrOf('classical', 'x') },
+      { workload: 'func' },
+    );
     const leaf = new X509Certificate(json['chain_pem'] as string);
     expect([status, leaf.subjectAltName, leaf.keyUsage, days(leaf)]).toEqual([200, 'DNS:func.ops.sys.localhost', [SERVER_AUTH], 90]);
     expect(json['chain_pem']).not.toContain('PRIVATE KEY');
@@ -276,7 +350,10 @@ describe('listener certificates', () => {
   });
 
   test("H-01 one name that is another's spoils the request", async () => {
-    const answer = await world.listener({ domain: 'func.ops.sys.localhost', domains: ['auth.ops.sys.localhost'], csr: await csrOf('classical', 'x') }, { workload: 'func' });
+    const answer = await world.listener(
+      { domain: 'func.ops.sys.localhost', domains: ['auth.ops.sys.localhost'], csr: await csrOf('classical', 'x') },
+      { workload: 'func' },
+    );
     expect(answer).toMatchObject({ status: 403, json: { code: 'name_not_owned' } });
   });
 
@@ -286,9 +363,17 @@ describe('listener certificates', () => {
       world.host.fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
     const made = await sent('/v1/client-cert', { service_name: 'sky' });
     expect([made.status, made.json['cn']]).toEqual([201, 'm2m-sky']);
-    expect(await sent('/v1/client-cert', { service_name: 'sky', csr: await csrOf('classical', 'svc.sky') })).toMatchObject({ status: 401, json: { code: 'enrollment_rejected' } });
-    expect(await sent('/v1/certificates/fetch', { domain: 'sky.ops.sys.localhost', csr: await csrOf('pq', 'x') })).toMatchObject({ status: 401, json: { code: 'credential_required' } });
-    expect((await world.mint({ service_name: 'sky', csr: await csrOf('classical', 'svc.sky') }, { workload: 'sky' })).json['cn']).toBe('svc.sky');
+    expect(await sent('/v1/client-cert', { service_name: 'sky', csr: await csrOf('classical', 'svc.sky') })).toMatchObject({
+      status: 401,
+      json: { code: 'enrollment_rejected' },
+    });
+    expect(await sent('/v1/certificates/fetch', { domain: 'sky.ops.sys.localhost', csr: await csrOf('pq', 'x') })).toMatchObject({
+      status: 401,
+      json: { code: 'credential_required' },
+    });
+    expect((await world.mint({ service_name: 'sky', csr: await csrOf('classical', 'svc.sky') }, { workload: 'sky' })).json['cn']).toBe(
+      'svc.sky',
+    );
     expect((await sent('/v1/client-cert', { service_name: 'sky' }, { 'x-enrollment': 'sky-secret' })).status).toBe(401);
   });
 });
@@ -300,8 +385,14 @@ describe('trust anchors', () => {
       ['intermediate', 'intermediateCertificate'],
     ] as const) {
       const { pq, classical } = world.stores.authority;
-      const [both, first, second] = await Promise.all(['', '?alg=pq', '?alg=classical'].map(query => world.host.fetch(`/v1/ca/${part}.crt${query}`)));
-      expect([both?.text, first?.text, second?.text]).toEqual([pq.files[member] + classical.files[member], pq.files[member], classical.files[member]]);
+      const [both, first, second] = await Promise.all(
+        ['', '?alg=pq', '?alg=classical'].map(query => world.host.fetch(`/v1/ca/${part}.crt${query}`)),
+      );
+      expect([both?.text, first?.text, second?.text]).toEqual([
+        pq.files[member] + classical.files[member],
+        pq.files[member],
+        classical.files[member],
+      ]);
       expect([both?.status, both?.headers['content-type']?.toString().split(';')[0]]).toEqual([200, 'application/x-pem-file']);
       expect(new Set([both, first, second].map(answer => answer?.headers['etag'])).size).toBe(3);
       expect((await world.host.fetch(`/v1/ca/${part}.crt`)).headers['etag']).toBe(both?.headers['etag']);
@@ -309,7 +400,8 @@ describe('trust anchors', () => {
   });
 
   test('no key is served', async () => {
-    for (const path of ['/v1/ca/root.key', '/v1/ca/intermediate.key', '/v1/ca/../ca/root.key']) expect((await world.host.fetch(path)).status).toBe(404);
+    for (const path of ['/v1/ca/root.key', '/v1/ca/intermediate.key', '/v1/ca/../ca/root.key'])
+      expect((await world.host.fetch(path)).status).toBe(404);
   });
 });
 
@@ -323,24 +415,38 @@ describe('revocation', () => {
     expect((await world.revoke(id)).json).toEqual(first.json);
     const { json: other } = await world.mint({ service_name: 'func' }, { workload: 'func' });
     await world.revoke(other['certificate_id'] as string);
-    await expect.poll(() => world.host.bus.some(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === other['certificate_id'])).toBe(true);
-    expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === id).map(({ payload }) => payload)).toEqual([
-      { certificate_id: id, serial: json['serial'], domain: 'm2m-func' },
-    ]);
+    await expect
+      .poll(() =>
+        world.host.bus.some(
+          ({ event_type, payload }) =>
+            event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === other['certificate_id'],
+        ),
+      )
+      .toBe(true);
+    expect(
+      world.host.bus
+        .filter(({ event_type, payload }) => event_type === 'platform:acme:certificate:revoked' && payload['certificate_id'] === id)
+        .map(({ payload }) => payload),
+    ).toEqual([{ certificate_id: id, serial: json['serial'], domain: 'm2m-func' }]);
   });
 
   test('F-15 a revocation is a row of the audit trail, with who did it; a repeat is none', async () => {
     const { json } = await world.mint({ service_name: 'func' }, { workload: 'func' });
     const id = json['certificate_id'] as string;
-    const rows = () => world.host.audits.filter(({ action, resource }) => action === 'acme.certificate.revoked' && (resource as { id: string }).id === id);
+    const rows = () =>
+      world.host.audits.filter(({ action, resource }) => action === 'acme.certificate.revoked' && (resource as { id: string }).id === id);
     const operator = as.user('acme:admin');
     await world.revoke(id, operator);
     await world.revoke(id, operator);
     await expect.poll(() => rows().length).toBeGreaterThan(0);
     const { json: last } = await world.mint({ service_name: 'func' }, { workload: 'func' });
     await world.revoke(last['certificate_id'] as string);
-    await expect.poll(() => world.host.audits.some(({ resource }) => (resource as { id: string } | undefined)?.id === last['certificate_id'])).toBe(true);
-    expect(rows()).toEqual([expect.objectContaining({ actor: { kind: 'user', id: operator.id }, resource: { type: 'certificate', id }, outcome: 'success' })]);
+    await expect
+      .poll(() => world.host.audits.some(({ resource }) => (resource as { id: string } | undefined)?.id === last['certificate_id']))
+      .toBe(true);
+    expect(rows()).toEqual([
+      expect.objectContaining({ actor: { kind: 'user', id: operator.id }, resource: { type: 'certificate', id }, outcome: 'success' }),
+    ]);
   });
 
   test('H-02 a store that came back empty is told again, and unknown certificates are 404', async () => {
@@ -350,7 +456,10 @@ describe('revocation', () => {
     await world.kv.call('DEL', mark);
     await world.host.clock.advance('5s');
     await expect.poll(() => world.kv.call('EXISTS', mark)).toBe(1);
-    expect(await world.revoke('018f0000-0000-7000-8000-00000000dead')).toMatchObject({ status: 404, json: { code: 'certificate_not_found' } });
+    expect(await world.revoke('018f0000-0000-7000-8000-00000000dead')).toMatchObject({
+      status: 404,
+      json: { code: 'certificate_not_found' },
+    });
   });
 
   test('H-02 what was revoked before a restart is still revoked after it', async () => {

@@ -24,7 +24,11 @@ const lines: string[] = [];
 const operator: Operator = {
   call: async (_service, method, path, input) => {
     const query = new URLSearchParams((input?.query ?? {}) as Record<string, string>).toString();
-    const answer = await world.host.fetch(path + (query ? `?${query}` : ''), { method, persona: admin, ...(input?.body ? { body: JSON.stringify(input.body) } : {}) });
+    const answer = await world.host.fetch(path + (query ? `?${query}` : ''), {
+      method,
+      persona: admin,
+      ...(input?.body ? { body: JSON.stringify(input.body) } : {}),
+    });
     if (answer.status >= 300) throw new Error(String(answer.json['code']));
     return answer.json as never;
   },
@@ -44,7 +48,13 @@ describe('what is kept', () => {
     const id = idOf(order);
     expect(readdirSync(world.stores.dataDir)).toEqual(expect.arrayContaining(['accounts', 'ca', 'certificates', 'orders']));
     expect(readdirSync(join(world.stores.dataDir, 'certificates', id)).sort()).toEqual(['cert.pem', 'meta.json']);
-    expect(world.file(`certificates/${id}/meta.json`)).toMatchObject({ domain: 'kept.localhost', kind: 'leaf', source: 'local', revoked: false, not_after: expect.any(String) });
+    expect(world.file(`certificates/${id}/meta.json`)).toMatchObject({
+      domain: 'kept.localhost',
+      kind: 'leaf',
+      source: 'local',
+      revoked: false,
+      not_after: expect.any(String),
+    });
     const keys = ['root.key', 'intermediate.key', 'classical/root.key', 'classical/intermediate.key'];
     expect(keys.map(name => statSync(join(world.stores.dataDir, 'ca', name)).mode & 0o777)).toEqual(keys.map(() => 0o600));
     const secrets = keys.map(name => world.text(`ca/${name}`).split('\n')[1] as string);
@@ -68,7 +78,9 @@ describe('what is kept', () => {
 
   test('CA-042 CA-053 CA-084 the database holds its outbox and what every service’s kernel keeps, and no table of certificates', async () => {
     const sql = await world.host.sql();
-    const tables = (await sql<{ table_name: string; n: string }[]>`select table_name from information_schema.tables where table_schema = current_schema()`).map(({ table_name }) => table_name);
+    const tables = (
+      await sql<{ table_name: string; n: string }[]>`select table_name from information_schema.tables where table_schema = current_schema()`
+    ).map(({ table_name }) => table_name);
     expect(tables).toContain('outbox');
     expect(tables.filter(name => /cert|order|account|nonce|authz|challenge/.test(name))).toEqual([]);
     expect(((await sql<{ current_user: string }[]>`select current_user`)[0] as { current_user: string }).current_user).toContain('acme');
@@ -80,7 +92,9 @@ describe('what is kept', () => {
     const days = async (settings: Record<string, string>) => {
       const home = mkdtempSync(join(world.stores.dataDir, 'authority-'));
       const made = await openAuthority(home, hostOptions([], settings, () => undefined).validity);
-      return [made.pq.files.rootCertificate, made.classical.files.intermediateCertificate].map(pem => Math.round((Date.parse(new X509Certificate(pem).validTo) - Date.now()) / 86_400_000));
+      return [made.pq.files.rootCertificate, made.classical.files.intermediateCertificate].map(pem =>
+        Math.round((Date.parse(new X509Certificate(pem).validTo) - Date.now()) / 86_400_000),
+      );
     };
     expect([await days({}), await days({ PLATFORM_ACME_ROOT_DAYS: '100', PLATFORM_ACME_INTERMEDIATE_DAYS: '50' })]).toEqual([
       [3_650, 1_825],
@@ -92,7 +106,13 @@ describe('what is kept', () => {
 describe('the log', () => {
   test('every certificate is in it, what the kernel signed by itself too; a changed line, a cut end, a planted certificate and a forgotten revocation are each found', async () => {
     const { order } = await agent.obtain(['logged.localhost']);
-    const verify = async () => (await read('/v1/admin/log/verification')).json as { intact: boolean; entries: number; certificates: number; faults: { kind: string }[] };
+    const verify = async () =>
+      (await read('/v1/admin/log/verification')).json as {
+        intact: boolean;
+        entries: number;
+        certificates: number;
+        faults: { kind: string }[];
+      };
     const whole = await verify();
     expect(whole).toMatchObject({ intact: true, faults: [] });
     expect(whole.entries).toBeGreaterThanOrEqual(whole.certificates);
@@ -121,7 +141,12 @@ describe('the log', () => {
   });
 
   test('a certificate that was put among the others beside the log is found after a restart; a half line of a crash is none', async () => {
-    const leaf = await world.stores.authority.classical.issue({ commonName: 'planted.localhost', names: ['dns:planted.localhost'], usages: ['server'], days: 1 });
+    const leaf = await world.stores.authority.classical.issue({
+      commonName: 'planted.localhost',
+      names: ['dns:planted.localhost'],
+      usages: ['server'],
+      days: 1,
+    });
     const id = '01a00000-0000-7000-8000-000000000001';
     const folder = join(world.stores.dataDir, 'certificates', id);
     mkdirSync(folder);
@@ -158,12 +183,25 @@ describe('the log', () => {
     const file = join(world.stores.dataDir, 'command.pem');
     writeFileSync(file, chain);
     const proven = await run('verify', file);
-    expect([proven.code, proven.text.includes('command.localhost, in the log'), proven.text.includes('nothing was changed')]).toEqual([0, true, true]);
+    expect([proven.code, proven.text.includes('command.localhost, in the log'), proven.text.includes('nothing was changed')]).toEqual([
+      0,
+      true,
+      true,
+    ]);
     const listed = await run('list', '--q', 'command.localhost');
     expect([listed.code, listed.text]).toEqual([0, expect.stringContaining('1 certificate')]);
     expect(await run('revoke', idOf(order), '--reason', '4')).toMatchObject({ code: 0, text: expect.stringContaining('is revoked since') });
     expect((await run('list', '--state', 'revoked', '--q', 'command.localhost')).text).toContain(idOf(order));
-    for (const args of [[], ['nothing'], ['list', 'more'], ['list', '--most', 'x'], ['revoke'], ['revoke', 'x'], ['revoke', idOf(order), '--reason', '99'], ['toString']])
+    for (const args of [
+      [],
+      ['nothing'],
+      ['list', 'more'],
+      ['list', '--most', 'x'],
+      ['revoke'],
+      ['revoke', 'x'],
+      ['revoke', idOf(order), '--reason', '99'],
+      ['toString'],
+    ])
       expect((await run(...args)).code).toBe(64);
   });
 });
@@ -176,14 +214,30 @@ describe('revocation', () => {
     const { certificate_id: id, pem } = minted.json as { certificate_id: string; pem: string };
     const key = /-----BEGIN PRIVATE KEY[\s\S]+/.exec(pem)?.[0] as string;
     const cert = pem.replace(key, '');
-    const open = new Agent({ keepAlive: true, cert, key, ca: world.stores.authority.pq.files.rootCertificate, ecdhCurve: 'X25519MLKEM768', servername: 'acme.ops.sys.localhost' });
+    const open = new Agent({
+      keepAlive: true,
+      cert,
+      key,
+      ca: world.stores.authority.pq.files.rootCertificate,
+      ecdhCurve: 'X25519MLKEM768',
+      servername: 'acme.ops.sys.localhost',
+    });
     const closed = Promise.withResolvers<void>();
     const ask = () =>
       new Promise<number>((resolve, reject) => {
-        const asked = request({ host: '127.0.0.1', port: world.host.process.port, path: '/v1/ca/root.crt', agent: open, headers: { host: 'acme.ops.sys.localhost' } }, answer => {
-          answer.resume();
-          answer.on('end', () => resolve(answer.statusCode ?? 0));
-        });
+        const asked = request(
+          {
+            host: '127.0.0.1',
+            port: world.host.process.port,
+            path: '/v1/ca/root.crt',
+            agent: open,
+            headers: { host: 'acme.ops.sys.localhost' },
+          },
+          answer => {
+            answer.resume();
+            answer.on('end', () => resolve(answer.statusCode ?? 0));
+          },
+        );
         asked.once('socket', socket => socket.once('close', () => closed.resolve()));
         asked.on('error', reject);
         asked.end();
@@ -193,7 +247,11 @@ describe('revocation', () => {
     await closed.promise;
     for (const path of ['/v1/ca/root.crt', '/acme/directory', '/v1/admin/certificates'])
       expect(await world.host.fetch(path, { as: { cert, key } })).toMatchObject({ status: 401, json: { code: 'actor_revoked' } });
-    await expect.poll(async () => ((await read(`/v1/admin/certificates?q=${id}`)).json['items'] as { used_since: number }[])[0]?.used_since, { timeout: 10_000 }).toBeGreaterThanOrEqual(3);
+    await expect
+      .poll(async () => ((await read(`/v1/admin/certificates?q=${id}`)).json['items'] as { used_since: number }[])[0]?.used_since, {
+        timeout: 10_000,
+      })
+      .toBeGreaterThanOrEqual(3);
     for (const name of ['crl', 'ocsp']) expect((await world.host.fetch(`/v1/ca/${name}`)).status).toBe(404);
     open.destroy();
     expect(new X509Certificate(cert).infoAccess).toBeUndefined();
@@ -214,35 +272,47 @@ describe('what operators read', () => {
     for (const page of ['overview', 'certificates', 'certificate', 'accounts', 'orders', 'settings'])
       expect((await read(`/v1/admin/ui/${page}`)).json).toMatchObject({ schema: 'platform.admin-ui/1', page, scope: 'platform' });
     for (const data of ['certificates', 'accounts', 'orders', 'settings', 'figures', 'minutes', 'hierarchies', 'log/verification']) {
-      expect([data, (await read(`/v1/admin/${data}`)).status, (await read(`/v1/admin/${data}`, as.user('sys:read'))).status, (await world.host.fetch(`/v1/admin/${data}`)).status]).toEqual([
+      expect([
         data,
-        200,
-        403,
-        401,
-      ]);
+        (await read(`/v1/admin/${data}`)).status,
+        (await read(`/v1/admin/${data}`, as.user('sys:read'))).status,
+        (await world.host.fetch(`/v1/admin/${data}`)).status,
+      ]).toEqual([data, 200, 403, 401]);
     }
     expect((await world.host.fetch('/v1/admin/ui/overview')).status).toBe(401);
     expect((await read('/v1/admin/ui/nothing')).status).toBe(404);
     const { items } = (await read('/v1/admin/hierarchies')).json as { items: { name: string; role: string; algorithm: string }[] };
-    expect(items.map(({ role, algorithm }) => `${role} ${algorithm}`)).toEqual(['Root ml-dsa-87', 'Intermediate ml-dsa-65', 'Root prime256v1', 'Intermediate prime256v1']);
+    expect(items.map(({ role, algorithm }) => `${role} ${algorithm}`)).toEqual([
+      'Root ml-dsa-87',
+      'Intermediate ml-dsa-65',
+      'Root prime256v1',
+      'Intermediate prime256v1',
+    ]);
   });
 
   test('CA-073 policy is administered on the authority as on every service', async () => {
-    for (const path of ['/v1/admin/policy-sets', '/v1/admin/relations', '/v1/admin/attributes'].map(name => `${name}?target_env_id=${SYSTEM.envId}`))
+    for (const path of ['/v1/admin/policy-sets', '/v1/admin/relations', '/v1/admin/attributes'].map(
+      name => `${name}?target_env_id=${SYSTEM.envId}`,
+    ))
       expect([(await world.host.fetch(path)).status, (await read(path, as.user())).status]).toEqual([401, 403]);
   });
 
   test('CA-059 F-24 an administrator revokes by the documented path, searches, filters and downloads', async () => {
     const { order, chain } = await agent.obtain(['find-me.localhost']);
     const id = idOf(order);
-    const find = async (query: string) => ((await read(`/v1/admin/certificates?${query}`)).json['items'] as { certificate_id: string }[]).map(({ certificate_id }) => certificate_id);
+    const find = async (query: string) =>
+      ((await read(`/v1/admin/certificates?${query}`)).json['items'] as { certificate_id: string }[]).map(
+        ({ certificate_id }) => certificate_id,
+      );
     expect([await find('q=FIND-me'), await find('q=find-me&kind=client'), await find('q=find-me&state=revoked')]).toEqual([[id], [], []]);
     const file = await read(`/v1/admin/certificates/${id}/chain.pem`);
     expect([file.text, file.headers['content-disposition']]).toEqual([chain, `attachment; filename="${id}.pem"`]);
     const shown = await read(`/v1/admin/certificates/${id}`);
     expect(shown.json).toMatchObject({ domain: 'find-me.localhost', chain_pem: chain });
     expect((await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', body: '{}' })).status).toBe(401);
-    expect(await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', persona: admin, body: '{"reason":5}' })).toMatchObject({
+    expect(
+      await world.host.fetch(`/v1/admin/certificates/${id}/revoke`, { method: 'POST', persona: admin, body: '{"reason":5}' }),
+    ).toMatchObject({
       status: 200,
       json: { state: 'revoked', reason: '5' },
     });
@@ -250,7 +320,9 @@ describe('what operators read', () => {
     const orders = (await read('/v1/admin/orders?q=find-me&status=valid')).json as { items: { certificate_id: string }[] };
     expect(orders.items.map(row => row.certificate_id)).toEqual([id]);
     const page = (await read('/v1/admin/certificates?limit=1')).json as { items: unknown[]; next_cursor: string };
-    expect((await read(`/v1/admin/certificates?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`)).json['items']).not.toEqual(page.items);
+    expect((await read(`/v1/admin/certificates?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`)).json['items']).not.toEqual(
+      page.items,
+    );
   });
 
   test('CA-076 CA-097 health answers anybody, also while mints are shed', async () => {

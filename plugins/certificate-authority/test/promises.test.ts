@@ -36,7 +36,9 @@ afterAll(async () => {
 });
 
 describe('events and figures', () => {
-  test('CA-041 CA-087 CA-088 an event waits in the authority’s own outbox while the bus is away, and goes out by the relay’s pace, nothing but the bus keeping it', { timeout: 30_000 }, async () => {
+  test('CA-041 CA-087 CA-088 an event waits in the authority’s own outbox while the bus is away, and goes out by the relay’s pace, nothing but the bus keeping it', {
+    timeout: 30_000,
+  }, async () => {
     const manifest = manifestOf(certificateAuthority, '0.0.0-test');
     expect([manifest.placement.outbox_poll_s, manifest.consumes]).toEqual([5, {}]);
     world.host.busAway = true;
@@ -44,10 +46,17 @@ describe('events and figures', () => {
     const id = agent.kid.split('/').at(-1) as string;
     const sql = await world.host.sql();
     const row = async () =>
-      (await sql<{ relayed: boolean; attempts: number; next_retry_at: Date | null }[]>`select relayed, attempts, next_retry_at from outbox where payload ->> 'account_id' = ${id}`)[0];
+      (
+        await sql<
+          { relayed: boolean; attempts: number; next_retry_at: Date | null }[]
+        >`select relayed, attempts, next_retry_at from outbox where payload ->> 'account_id' = ${id}`
+      )[0];
     await expect.poll(async () => (await row())?.attempts ?? 0).toBeGreaterThan(0);
     const waiting = await row();
-    expect([waiting?.relayed, new Date(waiting?.next_retry_at as Date).getTime() > world.host.clock.now().getTime()]).toEqual([false, true]);
+    expect([waiting?.relayed, new Date(waiting?.next_retry_at as Date).getTime() > world.host.clock.now().getTime()]).toEqual([
+      false,
+      true,
+    ]);
     world.host.busAway = false;
     await expect.poll(async () => (await row())?.relayed, { timeout: 15_000 }).toBe(true);
     expect(world.host.bus.some(({ payload }) => payload['account_id'] === id)).toBe(true);
@@ -55,7 +64,10 @@ describe('events and figures', () => {
 
   test('CA-086 an event that cannot be queued is a warning, and the operation goes on', async () => {
     const warned: object[] = [];
-    const context = { db: { tx: async () => Promise.reject(new Error('no database')) }, log: { warn: (fields: object) => void warned.push(fields) } };
+    const context = {
+      db: { tx: async () => Promise.reject(new Error('no database')) },
+      log: { warn: (fields: object) => void warned.push(fields) },
+    };
     await using announcer = new Announcer(context as never);
     announcer.tell('platform:acme:account:created', async () => undefined);
     await announcer[Symbol.asyncDispose]();
@@ -91,19 +103,36 @@ describe('who reaches it, and how', () => {
   test('CA-082 only over TLS 1.3 with the post-quantum exchange', async () => {
     const shake = (options: object) =>
       new Promise<string>(resolve => {
-        const socket = connect({ host: '127.0.0.1', port: world.host.process.port, servername: 'acme.ops.sys.localhost', ca: world.stores.authority.pq.files.rootCertificate, ...options }, () => {
-          resolve('connected');
-          socket.destroy();
-        });
+        const socket = connect(
+          {
+            host: '127.0.0.1',
+            port: world.host.process.port,
+            servername: 'acme.ops.sys.localhost',
+            ca: world.stores.authority.pq.files.rootCertificate,
+            ...options,
+          },
+          () => {
+            resolve('connected');
+            socket.destroy();
+          },
+        );
         socket.on('error', () => resolve('refused'));
       });
-    expect([await shake({ ecdhCurve: 'X25519MLKEM768' }), await shake({ ecdhCurve: 'X25519' }), await shake({ maxVersion: 'TLSv1.2' })]).toEqual(['connected', 'refused', 'refused']);
+    expect([
+      await shake({ ecdhCurve: 'X25519MLKEM768' }),
+      await shake({ ecdhCurve: 'X25519' }),
+      await shake({ maxVersion: 'TLSv1.2' }),
+    ]).toEqual(['connected', 'refused', 'refused']);
     await expect(fetch(`http://127.0.0.1:${world.host.process.port}/v1/health`)).rejects.toThrow();
   });
 
   test('CA-085 without its database role it does not start', async () => {
     await using stores = await openTestStores();
-    const without = { ...stores, stores: { ...stores.stores, ensureService: async () => undefined }, [Symbol.asyncDispose]: async () => undefined };
+    const without = {
+      ...stores,
+      stores: { ...stores.stores, ensureService: async () => undefined },
+      [Symbol.asyncDispose]: async () => undefined,
+    };
     await expect(boot(plugin, { stores: without })).rejects.toThrow(/acme/);
   });
 
@@ -129,9 +158,20 @@ describe('who reaches it, and how', () => {
     };
     const issued = { issued: { chain: '', key: '' }, meta: { serial: '1' } };
     const issuance = { admitted: async (_path: string, work: () => unknown) => work(), issue: async () => issued };
-    const parts = { issuance, enrollment: { admits: async () => true }, announcer: { tell: () => undefined }, names: new PlatformNames('localhost', () => []), suffixes: [] };
+    const parts = {
+      issuance,
+      enrollment: { admits: async () => true },
+      announcer: { tell: () => undefined },
+      names: new PlatformNames('localhost', () => []),
+      suffixes: [],
+    };
     const mint = new Mint(context as never, parts as never);
-    const ask = () => mint.clientCertificate({ body: { service_name: 'bus' }, headers: { 'x-platform-bootstrap-enrollment': 's' }, ip: '127.0.0.1' } as never);
+    const ask = () =>
+      mint.clientCertificate({
+        body: { service_name: 'bus' },
+        headers: { 'x-platform-bootstrap-enrollment': 's' },
+        ip: '127.0.0.1',
+      } as never);
     await ask();
     at = 120_001;
     await ask();
@@ -143,7 +183,9 @@ describe('who reaches it, and how', () => {
 });
 
 describe('what is bounded', () => {
-  test('CA-035 CA-036 CA-097 under ten times the mint budget all that is too much is sent away at once, and health, roots and downloads answer', { timeout: 60_000 }, async () => {
+  test('CA-035 CA-036 CA-097 under ten times the mint budget all that is too much is sent away at once, and health, roots and downloads answer', {
+    timeout: 60_000,
+  }, async () => {
     const agent = await AcmeAgent.of(world);
     const { order } = await agent.obtain(['busy.localhost']);
     const { pq } = world.stores.authority;
@@ -162,8 +204,13 @@ describe('what is bounded', () => {
       });
       await expect.poll(() => shed.length, { timeout: 40_000 }).toBe(432);
       expect([...new Set(shed)]).toEqual(['mint_queue_full 30']);
-      expect(await agent.order('other.localhost')).toMatchObject({ status: 503, headers: { 'retry-after': '30' }, json: { type: 'urn:ietf:params:acme:error:rateLimited' } });
-      for (const path of ['/v1/health', '/v1/ca/root.crt', '/v1/ca/intermediate.crt', new URL(order.json.certificate).pathname]) expect((await world.host.fetch(path)).status).toBe(200);
+      expect(await agent.order('other.localhost')).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': '30' },
+        json: { type: 'urn:ietf:params:acme:error:rateLimited' },
+      });
+      for (const path of ['/v1/health', '/v1/ca/root.crt', '/v1/ca/intermediate.crt', new URL(order.json.certificate).pathname])
+        expect((await world.host.fetch(path)).status).toBe(200);
       gate.resolve();
       const statuses = await Promise.all(asked);
       expect([statuses.filter(status => status === 201).length, statuses.filter(status => status === 503).length]).toEqual([48, 432]);
@@ -218,7 +265,9 @@ describe('what is bounded', () => {
       identifiers: [{ type: 'dns', value: 'a.lan' }],
       created_at: new Date(now).toISOString(),
       expires: orders.expiry(),
-      authorizations: [{ identifier: { type: 'dns', value: 'a.lan' }, wildcard: false, status: 'valid', challenge: { token: 't', status: 'valid' } }],
+      authorizations: [
+        { identifier: { type: 'dns', value: 'a.lan' }, wildcard: false, status: 'valid', challenge: { token: 't', status: 'valid' } },
+      ],
       certificate_id: null,
     };
     await orders.put(order);
@@ -259,12 +308,17 @@ describe('the client of the upstream', () => {
       req.on('end', () => {
         const origin = `https://${req.headers.host}`;
         res.setHeader('replay-nonce', `nonce-${(nonces += 1)}`);
-        if (req.url === '/dir') return void res.end(JSON.stringify({ newNonce: `${origin}/nonce`, newAccount: `${origin}/account`, newOrder: `${origin}/order` }));
+        if (req.url === '/dir')
+          return void res.end(
+            JSON.stringify({ newNonce: `${origin}/nonce`, newAccount: `${origin}/account`, newOrder: `${origin}/order` }),
+          );
         if (req.url === '/account') return void res.writeHead(201, { location: `${origin}/account/1` }).end('{}');
         if (req.url !== '/order') return void res.end();
         const step = steps[read.length] ?? { status: 201 };
         read.push(JSON.parse(Buffer.concat(chunks).toString('utf8')));
-        res.writeHead(step.status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ type: `urn:ietf:params:acme:error:${step.type ?? ''}`, detail: 'as it was told' }));
+        res
+          .writeHead(step.status, { 'content-type': 'application/problem+json' })
+          .end(JSON.stringify({ type: `urn:ietf:params:acme:error:${step.type ?? ''}`, detail: 'as it was told' }));
       });
     });
     servers.push(server);
@@ -275,19 +329,33 @@ describe('the client of the upstream', () => {
   }
 
   test('CA-095 CA-025 a nonce that is refused is taken from the refusal and sent once more, signed anew; a second refusal is the upstream’s failure', async () => {
-    const { read, directoryUrl, account, root } = await upstream([{ status: 400, type: 'badNonce' }, { status: 201 }, { status: 400, type: 'badNonce' }, { status: 400, type: 'badNonce' }]);
+    const { read, directoryUrl, account, root } = await upstream([
+      { status: 400, type: 'badNonce' },
+      { status: 201 },
+      { status: 400, type: 'badNonce' },
+      { status: 400, type: 'badNonce' },
+    ]);
     using client = new UpstreamClient({ directoryUrl, account, contact: '', caPem: root });
     await client.newOrder([{ type: 'dns', value: 'example.org' }]);
     await expect(client.newOrder([{ type: 'dns', value: 'example.org' }])).rejects.toBeInstanceOf(UpstreamFailed);
-    const nonces = await Promise.all(read.map(async jws => (await flattenedVerify(jws, createPublicKey(account.key))).protectedHeader?.['nonce']));
+    const nonces = await Promise.all(
+      read.map(async jws => (await flattenedVerify(jws, createPublicKey(account.key))).protectedHeader?.['nonce']),
+    );
     expect([read.length, new Set(nonces).size]).toEqual([4, 4]);
   });
 
   test('CA-094 CA-096 what it refuses, and what it cannot do now, are told apart, and neither is tried again', async () => {
-    const { read, directoryUrl, account, root } = await upstream([{ status: 403, type: 'unauthorized' }, { status: 500 }, { status: 429, type: 'rateLimited' }]);
+    const { read, directoryUrl, account, root } = await upstream([
+      { status: 403, type: 'unauthorized' },
+      { status: 500 },
+      { status: 429, type: 'rateLimited' },
+    ]);
     using client = new UpstreamClient({ directoryUrl, account, contact: '', caPem: root });
     const ask = () => client.newOrder([{ type: 'dns', value: 'example.org' }]);
-    await expect(ask()).rejects.toMatchObject({ constructor: UpstreamRefused, problem: { type: 'urn:ietf:params:acme:error:unauthorized' } });
+    await expect(ask()).rejects.toMatchObject({
+      constructor: UpstreamRefused,
+      problem: { type: 'urn:ietf:params:acme:error:unauthorized' },
+    });
     await expect(ask()).rejects.toBeInstanceOf(UpstreamFailed);
     await expect(ask()).rejects.toBeInstanceOf(UpstreamRefused);
     expect(read).toHaveLength(3);
@@ -304,7 +372,10 @@ describe('the client of the upstream', () => {
   test('CA-029 it trusts the system’s roots, and those of the setting, which is PEM or the path of a file', async () => {
     const { directoryUrl, account, root } = await upstream([]);
     using trusting = new UpstreamClient({ directoryUrl, account, contact: '', caPem: '' });
-    await expect(trusting.newOrder([])).rejects.toMatchObject({ constructor: UpstreamFailed, message: expect.stringMatching(/certificate/) });
+    await expect(trusting.newOrder([])).rejects.toMatchObject({
+      constructor: UpstreamFailed,
+      message: expect.stringMatching(/certificate/),
+    });
     writeFileSync(join(home, 'root.pem'), root);
     using by = new UpstreamClient({ directoryUrl, account, contact: '', caPem: join(home, 'root.pem') });
     await by.newOrder([]);

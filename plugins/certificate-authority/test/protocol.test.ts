@@ -32,7 +32,11 @@ describe('the resources', () => {
       },
       `<${ORIGIN}/acme/directory>;rel="index"`,
     ]);
-    expect(await world.host.fetch('/acme/directory', { method: 'DELETE' })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' }, json: { type: acme('malformed') } });
+    expect(await world.host.fetch('/acme/directory', { method: 'DELETE' })).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD' },
+      json: { type: acme('malformed') },
+    });
     const paths = Object.keys((await world.host.fetch('/openapi.json')).json['paths'] as object);
     expect(paths.filter(path => !/^\/(v1|acme|\.well-known)\//.test(path))).toEqual(['/openapi.json'].filter(path => paths.includes(path)));
   });
@@ -70,23 +74,49 @@ describe('the resources', () => {
       [{ ...good, signature: `${good.signature}=` }, 400, 'malformed'],
       [await signedBody(undefined, await header({ alg: 'ES384' }), keyPair('ES384').privateKey), 400, 'malformed'],
       [await signedBody(undefined, await header(), other.privateKey), 400, 'malformed'],
-      [{ ...good, protected: Buffer.from(JSON.stringify(await header({ alg: 'none' }))).toString('base64url') }, 400, 'badSignatureAlgorithm'],
-      [{ ...good, protected: Buffer.from(JSON.stringify(await header({ alg: 'HS256' }))).toString('base64url') }, 400, 'badSignatureAlgorithm'],
+      [
+        { ...good, protected: Buffer.from(JSON.stringify(await header({ alg: 'none' }))).toString('base64url') },
+        400,
+        'badSignatureAlgorithm',
+      ],
+      [
+        { ...good, protected: Buffer.from(JSON.stringify(await header({ alg: 'HS256' }))).toString('base64url') },
+        400,
+        'badSignatureAlgorithm',
+      ],
       [{ ...good, protected: Buffer.from(JSON.stringify(await header({ crit: ['x'], x: 1 }))).toString('base64url') }, 400, 'malformed'],
       [await signedBody(undefined, await header({ jwk: jwkOf(agent.keys) }), key), 400, 'malformed'],
       [await signedBody(undefined, await header({ url: `${ORIGIN}/acme/new-order` }), key), 401, 'unauthorized'],
-      [await signedBody(undefined, await header({ kid: `${ORIGIN}/acme/account/018f0000-0000-7000-8000-00000000dead` }), key), 400, 'accountDoesNotExist'],
-      [await signedBody(undefined, { ...(await header()), kid: undefined, jwk: { ...jwkOf(other), d: 'AA' } }, other.privateKey), 400, 'badPublicKey'],
+      [
+        await signedBody(undefined, await header({ kid: `${ORIGIN}/acme/account/018f0000-0000-7000-8000-00000000dead` }), key),
+        400,
+        'accountDoesNotExist',
+      ],
+      [
+        await signedBody(undefined, { ...(await header()), kid: undefined, jwk: { ...jwkOf(other), d: 'AA' } }, other.privateKey),
+        400,
+        'badPublicKey',
+      ],
       ['x'.repeat(140_000), 413, 'malformed'],
     ];
     for (const [body, status, type, contentType] of cases) {
       const answer = await agent.raw(path, body, contentType ? { contentType } : {});
-      expect([answer.status, answer.json.type, typeof answer.headers['replay-nonce'], answer.headers['content-type']]).toEqual([status, acme(type), 'string', 'application/problem+json']);
+      expect([answer.status, answer.json.type, typeof answer.headers['replay-nonce'], answer.headers['content-type']]).toEqual([
+        status,
+        acme(type),
+        'string',
+        'application/problem+json',
+      ]);
     }
     expect((await agent.raw(path, good)).status).toBe(200);
     const small = keyPair('RS256');
     const weak = { ...jwkOf(small), n: 'zzzz' };
-    expect(await agent.raw('/acme/new-account', await signedBody({}, { alg: 'RS256', nonce: await agent.nonce(), url: `${ORIGIN}/acme/new-account`, jwk: weak }, small.privateKey))).toMatchObject({
+    expect(
+      await agent.raw(
+        '/acme/new-account',
+        await signedBody({}, { alg: 'RS256', nonce: await agent.nonce(), url: `${ORIGIN}/acme/new-account`, jwk: weak }, small.privateKey),
+      ),
+    ).toMatchObject({
       status: 400,
       json: { type: acme('badPublicKey') },
     });
@@ -103,7 +133,11 @@ describe('accounts', () => {
     expect([found.status, found.headers['location']]).toEqual([200, made.headers['location']]);
     const id = mine.kid.split('/').at(-1) as string;
     expect(world.file(`accounts/${id}.json`)).toMatchObject({ account_id: id, status: 'valid', jwk: { kty: 'EC' } });
-    await expect.poll(() => world.host.bus.some(({ event_type, payload }) => event_type === 'platform:acme:account:created' && payload['account_id'] === id)).toBe(true);
+    await expect
+      .poll(() =>
+        world.host.bus.some(({ event_type, payload }) => event_type === 'platform:acme:account:created' && payload['account_id'] === id),
+      )
+      .toBe(true);
   });
 
   test('G-ACME-03 contacts change, orders are listed, nobody touches another one’s account, and an ended account signs nothing', async () => {
@@ -124,7 +158,8 @@ describe('accounts', () => {
     const mine = await AcmeAgent.of(world);
     const next = keyPair('EdDSA');
     const url = `${ORIGIN}/acme/key-change`;
-    const inner = (said: object, header: object = {}, key = next.privateKey) => signedBody(said, { alg: 'EdDSA', url, jwk: jwkOf(next), ...header }, key);
+    const inner = (said: object, header: object = {}, key = next.privateKey) =>
+      signedBody(said, { alg: 'EdDSA', url, jwk: jwkOf(next), ...header }, key);
     const said = { account: mine.kid, oldKey: jwkOf(mine.keys) };
     for (const wrong of [
       await inner({ ...said, account: agent.kid }),
@@ -147,7 +182,12 @@ describe('a local order', () => {
     const order = await agent.order('Web.LOCALHOST', '*.nas.lan');
     expect(order).toMatchObject({
       status: 201,
-      json: { status: 'pending', classification: 'local', identifier: { type: 'dns', value: 'web.localhost' }, identifiers: [{ value: 'web.localhost' }, { value: '*.nas.lan' }] },
+      json: {
+        status: 'pending',
+        classification: 'local',
+        identifier: { type: 'dns', value: 'web.localhost' },
+        identifiers: [{ value: 'web.localhost' }, { value: '*.nas.lan' }],
+      },
     });
     const [place, id] = [order.headers['location'] as string, (order.headers['location'] as string).split('/').at(-1) as string];
     const csr = await csrFor(['web.localhost', '*.nas.lan']);
@@ -155,7 +195,11 @@ describe('a local order', () => {
     expect(await agent.post(order.json.finalize, { csr: csr.der })).toMatchObject({ status: 403, json: { type: acme('orderNotReady') } });
     const [first, second] = order.json.authorizations as [string, string];
     const authz = (await agent.post(first)).json;
-    expect(authz).toMatchObject({ status: 'pending', identifier: { value: 'web.localhost' }, challenges: [{ type: 'http-01', status: 'pending' }] });
+    expect(authz).toMatchObject({
+      status: 'pending',
+      identifier: { value: 'web.localhost' },
+      challenges: [{ type: 'http-01', status: 'pending' }],
+    });
     expect((await agent.post(second)).json).toMatchObject({ wildcard: true, identifier: { value: 'nas.lan' } });
     const challenge = await agent.post(authz.challenges[0].url, {});
     expect(challenge).toMatchObject({ status: 200, json: { status: 'valid', token: authz.challenges[0].token } });
@@ -165,19 +209,37 @@ describe('a local order', () => {
     await agent.prove(order);
     expect((await agent.post(place)).json.status).toBe('ready');
     const ended = await agent.post(order.json.finalize, { csr: csr.der });
-    expect(ended).toMatchObject({ status: 200, headers: { location: place }, json: { status: 'valid', certificate: expect.stringContaining('/acme/cert/') } });
+    expect(ended).toMatchObject({
+      status: 200,
+      headers: { location: place },
+      json: { status: 'valid', certificate: expect.stringContaining('/acme/cert/') },
+    });
     expect((await agent.post(order.json.finalize, { csr: csr.der })).json.type).toBe(acme('orderNotReady'));
-    expect(world.file(`orders/${id}.json`)).toMatchObject({ classification: 'local', status: 'valid', identifier: { value: 'web.localhost' }, certificate_id: expect.any(String) });
+    expect(world.file(`orders/${id}.json`)).toMatchObject({
+      classification: 'local',
+      status: 'valid',
+      identifier: { value: 'web.localhost' },
+      certificate_id: expect.any(String),
+    });
     const events = () => world.host.bus.filter(({ payload }) => payload['order_id'] === id).map(({ event_type }) => event_type);
     await expect.poll(events).toEqual(['platform:acme:order:created', 'platform:acme:order:finalized']);
   });
 
   test('CA-065 CA-097 order, authorization and certificate can be looked at plainly; the certificate is leaf and intermediate', async () => {
     const { order, chain } = await agent.obtain(['plain.localhost']);
-    for (const url of [order.headers['location'], ...order.json.authorizations] as string[]) expect((await world.host.fetch(url.replace(ORIGIN, ''))).json['status']).toBe('valid');
+    for (const url of [order.headers['location'], ...order.json.authorizations] as string[])
+      expect((await world.host.fetch(url.replace(ORIGIN, ''))).json['status']).toBe('valid');
     const { text, headers } = await world.host.fetch((order.json.certificate as string).replace(ORIGIN, ''));
-    expect([text, headers['content-type'], text.match(/BEGIN CERTIFICATE/g)?.length, text.includes('PRIVATE')]).toEqual([chain, 'application/pem-certificate-chain', 2, false]);
-    expect(await world.host.fetch('/acme/cert/018f0000-0000-7000-8000-00000000dead')).toMatchObject({ status: 404, json: { type: acme('malformed') } });
+    expect([text, headers['content-type'], text.match(/BEGIN CERTIFICATE/g)?.length, text.includes('PRIVATE')]).toEqual([
+      chain,
+      'application/pem-certificate-chain',
+      2,
+      false,
+    ]);
+    expect(await world.host.fetch('/acme/cert/018f0000-0000-7000-8000-00000000dead')).toMatchObject({
+      status: 404,
+      json: { type: acme('malformed') },
+    });
   });
 
   test.each([['classical'], ['p384'], ['rsa'], ['ed25519'], ['pq'], ['pq44'], ['pq87']] as const)(
@@ -187,12 +249,30 @@ describe('a local order', () => {
       const leaf = new x509.X509Certificate(chain);
       const { pq, classical } = world.stores.authority;
       const hierarchy = kind.startsWith('pq') ? pq : classical;
-      const [certificate, issuer, root] = [new X509Certificate(chain), new X509Certificate(hierarchy.files.intermediateCertificate), new X509Certificate(hierarchy.files.rootCertificate)];
-      expect([certificate.checkIssued(issuer), certificate.verify(issuer.publicKey), issuer.verify(root.publicKey)]).toEqual([true, true, true]);
-      const of = <T extends x509.Extension>(type: new (raw: ArrayBuffer) => T) => leaf.extensions.find(extension => extension instanceof type) as T;
-      expect([of(x509.BasicConstraintsExtension).critical, of(x509.BasicConstraintsExtension).ca, of(x509.KeyUsagesExtension).critical]).toEqual([true, false, true]);
-      const issuerKey = new x509.X509Certificate(hierarchy.files.intermediateCertificate).extensions.find(extension => extension instanceof x509.SubjectKeyIdentifierExtension)?.keyId;
-      expect([of(x509.SubjectKeyIdentifierExtension).keyId.length, of(x509.AuthorityKeyIdentifierExtension).keyId]).toEqual([40, issuerKey]);
+      const [certificate, issuer, root] = [
+        new X509Certificate(chain),
+        new X509Certificate(hierarchy.files.intermediateCertificate),
+        new X509Certificate(hierarchy.files.rootCertificate),
+      ];
+      expect([certificate.checkIssued(issuer), certificate.verify(issuer.publicKey), issuer.verify(root.publicKey)]).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      const of = <T extends x509.Extension>(type: new (raw: ArrayBuffer) => T) =>
+        leaf.extensions.find(extension => extension instanceof type) as T;
+      expect([
+        of(x509.BasicConstraintsExtension).critical,
+        of(x509.BasicConstraintsExtension).ca,
+        of(x509.KeyUsagesExtension).critical,
+      ]).toEqual([true, false, true]);
+      const issuerKey = new x509.X509Certificate(hierarchy.files.intermediateCertificate).extensions.find(
+        extension => extension instanceof x509.SubjectKeyIdentifierExtension,
+      )?.keyId;
+      expect([of(x509.SubjectKeyIdentifierExtension).keyId.length, of(x509.AuthorityKeyIdentifierExtension).keyId]).toEqual([
+        40,
+        issuerKey,
+      ]);
       expect(certificate.subjectAltName).toBe('DNS:strict.localhost, IP Address:10.1.2.3, IP Address:0:0:0:0:0:0:0:1');
     },
   );
@@ -201,14 +281,24 @@ describe('a local order', () => {
     const made = await agent.order('a.localhost', 'b.localhost');
     await agent.prove(made);
     const finalize = async (csr: string) => (await agent.post(made.json.finalize, { csr })).json.type;
-    for (const names of [['a.localhost'], ['a.localhost', 'c.localhost'], ['a.localhost', 'b.localhost', 'example.org']]) expect(await finalize((await csrFor(names)).der)).toBe(acme('badCSR'));
+    for (const names of [['a.localhost'], ['a.localhost', 'c.localhost'], ['a.localhost', 'b.localhost', 'example.org']])
+      expect(await finalize((await csrFor(names)).der)).toBe(acme('badCSR'));
     expect(await finalize((await csrFor(['a.localhost', 'b.localhost'], 'classical', { cn: 'example.org' })).der)).toBe(acme('badCSR'));
     expect(await finalize(Buffer.from('not a request').toString('base64url'))).toBe(acme('badCSR'));
     expect(await finalize('***')).toBe(acme('malformed'));
     const subtle = { name: 'ECDSA', namedCurve: 'P-256' };
-    const own = { privateKey: agent.keys.privateKey.toCryptoKey(subtle, true, ['sign']), publicKey: agent.keys.publicKey.toCryptoKey(subtle, true, ['verify']) } as CryptoKeyPair;
+    const own = {
+      privateKey: agent.keys.privateKey.toCryptoKey(subtle, true, ['sign']),
+      publicKey: agent.keys.publicKey.toCryptoKey(subtle, true, ['verify']),
+    } as CryptoKeyPair;
     expect(await finalize((await csrFor(['a.localhost', 'b.localhost'], 'classical', { keys: own })).der)).toBe(acme('badCSR'));
-    expect((await agent.post(made.json.finalize, { csr: (await csrFor(['b.localhost', 'a.localhost'], 'classical', { cn: 'A.localhost' })).der })).json.status).toBe('valid');
+    expect(
+      (
+        await agent.post(made.json.finalize, {
+          csr: (await csrFor(['b.localhost', 'a.localhost'], 'classical', { cn: 'A.localhost' })).der,
+        })
+      ).json.status,
+    ).toBe('valid');
   });
 
   test('CA-015 CA-019 CA-030 mixed, external and impossible orders are refused at once', async () => {
@@ -216,9 +306,14 @@ describe('a local order', () => {
     expect(await agent.order('example.org')).toMatchObject({ status: 400, json: { type: acme('rejectedIdentifier') } });
     expect(await agent.order('*.example.org')).toMatchObject({ status: 400, json: { type: acme('rejectedIdentifier') } });
     expect(await agent.order()).toMatchObject({ status: 400, json: { type: acme('malformed') } });
-    expect(await agent.order(...Array.from({ length: 101 }, (_, index) => `h${index}.localhost`))).toMatchObject({ status: 400, json: { type: acme('malformed') } });
+    expect(await agent.order(...Array.from({ length: 101 }, (_, index) => `h${index}.localhost`))).toMatchObject({
+      status: 400,
+      json: { type: acme('malformed') },
+    });
     expect((await agent.order(...Array.from({ length: 100 }, (_, index) => `h${index}.localhost`))).status).toBe(201);
-    expect((await agent.post('/acme/new-order', { identifiers: [{ type: 'email', value: 'a@localhost' }] })).json.type).toBe(acme('unsupportedIdentifier'));
+    expect((await agent.post('/acme/new-order', { identifiers: [{ type: 'email', value: 'a@localhost' }] })).json.type).toBe(
+      acme('unsupportedIdentifier'),
+    );
     const { json } = await agent.order('only.localhost');
     expect((await agent.post(json.authorizations[0])).json.challenges.map(({ type }: { type: string }) => type)).toEqual(['http-01']);
   });
@@ -227,12 +322,26 @@ describe('a local order', () => {
     const identifiers = (value: string) => ({ identifiers: [{ type: 'dns', value }] });
     const outside = {
       workload: 'proxy',
-      headers: { 'x-platform-caller-service': 'proxy', 'x-platform-hostname': 'acme.ops.sys.localhost', 'x-platform-service': 'acme', 'x-forwarded-for': '203.0.113.9' },
+      headers: {
+        'x-platform-caller-service': 'proxy',
+        'x-platform-hostname': 'acme.ops.sys.localhost',
+        'x-platform-service': 'acme',
+        'x-forwarded-for': '203.0.113.9',
+      },
     };
-    expect(await agent.post('/acme/new-order', identifiers('app.localhost'), outside)).toMatchObject({ status: 403, json: { type: acme('unauthorized') } });
+    expect(await agent.post('/acme/new-order', identifiers('app.localhost'), outside)).toMatchObject({
+      status: 403,
+      json: { type: acme('unauthorized') },
+    });
     const inside = { ...outside, headers: { ...outside.headers, 'x-forwarded-for': '192.168.7.7' } };
     expect((await agent.post('/acme/new-order', identifiers('app.localhost'), inside)).status).toBe(201);
-    for (const name of ['auth.ops.sys.localhost', '*.ops.sys.localhost', 'sys.localhost', 'shop.main.acme.localhost', '*.main.acme.localhost'])
+    for (const name of [
+      'auth.ops.sys.localhost',
+      '*.ops.sys.localhost',
+      'sys.localhost',
+      'shop.main.acme.localhost',
+      '*.main.acme.localhost',
+    ])
       expect(await agent.post('/acme/new-order', identifiers(name))).toMatchObject({ status: 403, json: { type: acme('unauthorized') } });
     expect((await agent.post('/acme/new-order', identifiers('web.ops.sys.localhost'), { workload: 'func' })).status).toBe(403);
     expect((await agent.post('/acme/new-order', identifiers('func.ops.sys.localhost'), { workload: 'func' })).status).toBe(201);
@@ -260,7 +369,9 @@ describe('a local order', () => {
     const leaf = new X509Certificate((await agent.post(ended.json.certificate)).text);
     expect(Math.abs(Date.parse(leaf.validTo) - Date.parse(at(3)))).toBeLessThan(60_000);
     for (const wrong of [{ notAfter: at(-1) }, { notBefore: at(-3) }, { notBefore: 'soon' }, { notAfter: 7 }])
-      expect((await agent.post('/acme/new-order', { identifiers: [{ type: 'dns', value: 'x.localhost' }], ...wrong })).json.type).toBe(acme('malformed'));
+      expect((await agent.post('/acme/new-order', { identifiers: [{ type: 'dns', value: 'x.localhost' }], ...wrong })).json.type).toBe(
+        acme('malformed'),
+      );
     const given = await agent.order('given.localhost');
     expect((await agent.post(given.json.authorizations[0], { status: 'deactivated' })).json.status).toBe('deactivated');
     expect((await agent.post(given.headers['location'] as string)).json.status).toBe('invalid');
@@ -273,17 +384,28 @@ describe('after it was issued', () => {
     const stranger = await AcmeAgent.of(world);
     const body = { certificate: der(chain), reason: 1 };
     expect(await stranger.post('/acme/revoke-cert', body)).toMatchObject({ status: 403, json: { type: acme('unauthorized') } });
-    expect(await agent.post('/acme/revoke-cert', { ...body, reason: 7 })).toMatchObject({ status: 400, json: { type: acme('badRevocationReason') } });
-    expect(await agent.post('/acme/revoke-cert', { certificate: 'AAAA' })).toMatchObject({ status: 400, json: { type: acme('malformed') } });
+    expect(await agent.post('/acme/revoke-cert', { ...body, reason: 7 })).toMatchObject({
+      status: 400,
+      json: { type: acme('badRevocationReason') },
+    });
+    expect(await agent.post('/acme/revoke-cert', { certificate: 'AAAA' })).toMatchObject({
+      status: 400,
+      json: { type: acme('malformed') },
+    });
     expect((await agent.post('/acme/revoke-cert', body)).status).toBe(200);
     expect(await agent.post('/acme/revoke-cert', body)).toMatchObject({ status: 400, json: { type: acme('alreadyRevoked') } });
     const own = new AcmeAgent(world);
     own.keys = { privateKey: KeyObject.from(second.csr.keys.privateKey), publicKey: KeyObject.from(second.csr.keys.publicKey) };
-    expect((await own.post('/acme/revoke-cert', { certificate: der(second.chain) }, { header: { jwk: jwkOf(own.keys) } })).status).toBe(200);
+    expect((await own.post('/acme/revoke-cert', { certificate: der(second.chain) }, { header: { jwk: jwkOf(own.keys) } })).status).toBe(
+      200,
+    );
     for (const revoked of [chain, second.chain]) expect(await world.kv.call('EXISTS', `revoked:cert:${world.thumbprint(revoked)}`)).toBe(1);
     const root = world.stores.authority.classical.files.rootCertificate;
     const wrong = new AcmeAgent(world);
-    wrong.keys = { privateKey: createPrivateKey(world.stores.authority.classical.files.rootKey), publicKey: new X509Certificate(root).publicKey };
+    wrong.keys = {
+      privateKey: createPrivateKey(world.stores.authority.classical.files.rootKey),
+      publicKey: new X509Certificate(root).publicKey,
+    };
     expect((await wrong.post('/acme/revoke-cert', { certificate: der(root) }, { header: { jwk: jwkOf(wrong.keys) } })).status).toBe(404);
   });
 
@@ -292,13 +414,17 @@ describe('after it was issued', () => {
     const leaf = new x509.X509Certificate(chain);
     const issuer = leaf.extensions.find(extension => extension instanceof x509.AuthorityKeyIdentifierExtension)?.keyId as string;
     const certid = `${Buffer.from(issuer, 'hex').toString('base64url')}.${Buffer.from(leaf.serialNumber, 'hex').toString('base64url')}`;
-    const info = async () => (await world.host.fetch(`/acme/renewal-info/${certid}`)).json as { suggestedWindow: { start: string; end: string } };
+    const info = async () =>
+      (await world.host.fetch(`/acme/renewal-info/${certid}`)).json as { suggestedWindow: { start: string; end: string } };
     const { start, end } = (await info()).suggestedWindow;
     const life = leaf.notAfter.getTime() - leaf.notBefore.getTime();
     expect([Date.parse(start), Date.parse(end) > Date.parse(start)]).toEqual([Math.round(leaf.notBefore.getTime() + (life * 2) / 3), true]);
     const identifiers = [{ type: 'dns', value: 'renew.localhost' }];
     expect((await agent.post('/acme/new-order', { identifiers, replaces: certid })).json.replaces).toBe(certid);
-    expect(await agent.post('/acme/new-order', { identifiers, replaces: certid })).toMatchObject({ status: 409, json: { type: acme('alreadyReplaced') } });
+    expect(await agent.post('/acme/new-order', { identifiers, replaces: certid })).toMatchObject({
+      status: 409,
+      json: { type: acme('alreadyReplaced') },
+    });
     await agent.post('/acme/revoke-cert', { certificate: der(chain) });
     expect(Date.parse((await info()).suggestedWindow.end)).toBeLessThan(world.host.clock.now().getTime());
     expect((await world.host.fetch('/acme/renewal-info/AAAA.AAAA')).status).toBe(404);

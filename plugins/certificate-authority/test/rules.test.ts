@@ -57,7 +57,11 @@ describe('the mint queue', () => {
       catalog: { manifests: () => [] },
       log: { warn: (line: object) => lines.push(line) },
       clock: { now: () => new Date() },
-      authority: { issue: () => gate.promise, anchors: { pq: { intermediate: '' }, classical: { intermediate: '' } }, readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }) },
+      authority: {
+        issue: () => gate.promise,
+        anchors: { pq: { intermediate: '' }, classical: { intermediate: '' } },
+        readCsr: async () => ({ hierarchy: 'pq', commonName: 'x', names: [] }),
+      },
       problem: (code: string, more: object) => Object.assign(new Error(code), more),
     };
     const issuance = new Issuance(context as never, {} as never, {} as never);
@@ -136,23 +140,32 @@ describe('which names the platform signs itself', () => {
   });
 });
 
-test.each(['root.key', 'classical/root.key', 'intermediate.key'])('G-ACME-01 a missing %s beside a root certificate stops the boot, and nothing is made anew', async name => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'platform-anchors-'));
-  try {
-    await openAuthority(dataDir);
-    const path = join(dataDir, 'ca', name);
-    const root = readFileSync(join(dataDir, 'ca', 'root.crt'), 'utf8');
-    rmSync(path);
-    await expect(openAuthority(dataDir)).rejects.toThrow(path);
-    expect([existsSync(path), readFileSync(join(dataDir, 'ca', 'root.crt'), 'utf8')]).toEqual([false, root]);
-  } finally {
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-});
+test.each(['root.key', 'classical/root.key', 'intermediate.key'])(
+  'G-ACME-01 a missing %s beside a root certificate stops the boot, and nothing is made anew',
+  async name => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'platform-anchors-'));
+    try {
+      await openAuthority(dataDir);
+      const path = join(dataDir, 'ca', name);
+      const root = readFileSync(join(dataDir, 'ca', 'root.crt'), 'utf8');
+      rmSync(path);
+      await expect(openAuthority(dataDir)).rejects.toThrow(path);
+      expect([existsSync(path), readFileSync(join(dataDir, 'ca', 'root.crt'), 'utf8')]).toEqual([false, root]);
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  },
+);
 
 /** On a machine that has sealed no secret of its own. */
 const enrollmentOver = (kv: KeyValue, log: object): Enrollment =>
-  new Enrollment({ kv, log, clock: { now: () => new Date() }, platform: { dataDir: '/nonexistent', ip: '127.0.0.1' }, catalog: { manifests: () => [] } } as never);
+  new Enrollment({
+    kv,
+    log,
+    clock: { now: () => new Date() },
+    platform: { dataDir: '/nonexistent', ip: '127.0.0.1' },
+    catalog: { manifests: () => [] },
+  } as never);
 
 test('F-29 an ordinary enrollment is a line of information; one that is refused is a warning', async () => {
   const [secret, lines] = ['s'.repeat(43), [] as string[]];
@@ -160,13 +173,22 @@ test('F-29 an ordinary enrollment is a line of information; one that is refused 
   const kv = { call: async () => record, pipeline: async () => [1, 1] } as unknown as KeyValue;
   const line = (level: string) => () => void lines.push(level);
   const enrollment = enrollmentOver(kv, { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') });
-  expect([await enrollment.admits(secret, 'bus', '127.0.0.1'), await enrollment.admits('t'.repeat(43), 'bus', '127.0.0.1'), lines]).toEqual([true, false, ['info', 'warn']]);
+  expect([await enrollment.admits(secret, 'bus', '127.0.0.1'), await enrollment.admits('t'.repeat(43), 'bus', '127.0.0.1'), lines]).toEqual(
+    [true, false, ['info', 'warn']],
+  );
 });
 
 test('H-03 a machine’s secret is good at its address and for the services its record names, and for nothing else', async () => {
   const secret = 'of-the-machine';
-  const record = JSON.stringify({ sha256: createHash('sha256').update(secret).digest('hex'), ip: '10.0.0.2', services: ['host', 'captain', 'stat'] });
-  const kv = { call: async (_: string, key: string) => (key === 'captain:enrollment:10.0.0.2' ? record : null), pipeline: async () => [1] } as never;
+  const record = JSON.stringify({
+    sha256: createHash('sha256').update(secret).digest('hex'),
+    ip: '10.0.0.2',
+    services: ['host', 'captain', 'stat'],
+  });
+  const kv = {
+    call: async (_: string, key: string) => (key === 'captain:enrollment:10.0.0.2' ? record : null),
+    pipeline: async () => [1],
+  } as never;
   const quiet = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   const admits = (given: string, workload: string, ip: string) => enrollmentOver(kv, quiet).admits(given, workload, ip);
   expect([

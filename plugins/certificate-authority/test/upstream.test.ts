@@ -42,7 +42,10 @@ afterEach(() => {
 });
 
 /** Half of all nonces are refused, two in a row every fourth time: that is a 502, and whoever asks again goes on. */
-async function insisting(ask: () => Promise<Answered>, until: (answer: Answered) => boolean = ({ status }) => status !== 502): Promise<Answered> {
+async function insisting(
+  ask: () => Promise<Answered>,
+  until: (answer: Answered) => boolean = ({ status }) => status !== 502,
+): Promise<Answered> {
   for (const deadline = performance.now() + 40_000; performance.now() < deadline; ) {
     const answer = await ask();
     if (until(answer)) return answer;
@@ -80,12 +83,24 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
     );
     const chain = (await agent.post(ended.json.certificate)).text;
     const leaf = new X509Certificate(chain);
-    expect([leaf.checkHost('www.example.test'), leaf.checkHost('shop.example.test'), chain.includes('PRIVATE')]).toEqual(['www.example.test', 'shop.example.test', false]);
+    expect([leaf.checkHost('www.example.test'), leaf.checkHost('shop.example.test'), chain.includes('PRIVATE')]).toEqual([
+      'www.example.test',
+      'shop.example.test',
+      false,
+    ]);
     const id = ended.json.certificate.split('/').at(-1);
-    expect(world.file(`certificates/${id}/meta.json`)).toMatchObject({ source: 'upstream', kind: 'leaf', domain: 'www.example.test', revoked: false });
+    expect(world.file(`certificates/${id}/meta.json`)).toMatchObject({
+      source: 'upstream',
+      kind: 'leaf',
+      domain: 'www.example.test',
+      revoked: false,
+    });
     // The key is the service's own, not the caller's, and only its owner reads it.
     const path = join(world.stores.dataDir, 'certificates', id, 'key.pem');
-    expect([leaf.publicKey.equals(createPublicKey(world.text(`certificates/${id}/key.pem`))), statSync(path).mode & 0o777]).toEqual([true, 0o600]);
+    expect([leaf.publicKey.equals(createPublicKey(world.text(`certificates/${id}/key.pem`))), statSync(path).mode & 0o777]).toEqual([
+      true,
+      0o600,
+    ]);
     const callers = Buffer.from(await crypto.subtle.exportKey('spki', mine.keys.publicKey));
     expect(leaf.publicKey.export({ type: 'spki', format: 'der' }).equals(callers)).toBe(false);
     expect(upstream.seen.some(({ body }) => body.includes(mine.der.slice(0, 60)))).toBe(false);
@@ -105,13 +120,23 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
         upstream.directoryUrl.replace('/dir', path),
         path === '/sign-me-up',
       ]);
-      if (path === '/sign-me-up') expect(JSON.parse(Buffer.from(payload).toString('utf8'))).toEqual({ termsOfServiceAgreed: true, contact: ['mailto:ops@example.org'] });
+      if (path === '/sign-me-up')
+        expect(JSON.parse(Buffer.from(payload).toString('utf8'))).toEqual({
+          termsOfServiceAgreed: true,
+          contact: ['mailto:ops@example.org'],
+        });
       nonces.add(protectedHeader?.['nonce']);
     }
-    expect([posts.length > 5, nonces.size, account.kid.startsWith(upstream.directoryUrl.replace('/dir', '/my-account/'))]).toEqual([true, posts.length, true]);
+    expect([posts.length > 5, nonces.size, account.kid.startsWith(upstream.directoryUrl.replace('/dir', '/my-account/'))]).toEqual([
+      true,
+      posts.length,
+      true,
+    ]);
   });
 
-  test('CA-023 CA-057 CA-096 a failure on the way is 502 and keeps what was reached; after a restart the next finalize completes, by the same account', { timeout: 60_000 }, async () => {
+  test('CA-023 CA-057 CA-096 a failure on the way is 502 and keeps what was reached; after a restart the next finalize completes, by the same account', {
+    timeout: 60_000,
+  }, async () => {
     const order = await ready('late.example.test');
     const csr = await csrFor(['late.example.test']);
     const finalize = (who = agent) => who.post(order.json.finalize, { csr: csr.der });
@@ -120,7 +145,9 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
     upstream.door = path => (path.startsWith('/certZ') ? 503 : undefined);
     await insisting(
       finalize,
-      () => world.file(`orders/${idOf(order)}.json`)['upstream'] !== undefined && (world.file(`orders/${idOf(order)}.json`)['upstream'] as { certificate?: string }).certificate !== undefined,
+      () =>
+        world.file(`orders/${idOf(order)}.json`)['upstream'] !== undefined &&
+        (world.file(`orders/${idOf(order)}.json`)['upstream'] as { certificate?: string }).certificate !== undefined,
     );
     expect(await finalize()).toMatchObject({ status: 502 });
     expect(await agent.post(order.json.finalize, { csr: (await csrFor(['late.example.test'])).der })).toMatchObject({ status: 403 });
@@ -136,7 +163,10 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
 
   test('CA-094 what the upstream refuses is 400 with its own words, and is not tried again', async () => {
     const answer = await insisting(() => agent.order('blocked-domain.example'));
-    expect(answer).toMatchObject({ status: 400, json: { type: 'urn:ietf:params:acme:error:rejectedIdentifier', upstream: { type: 'urn:ietf:params:acme:error:rejectedIdentifier' } } });
+    expect(answer).toMatchObject({
+      status: 400,
+      json: { type: 'urn:ietf:params:acme:error:rejectedIdentifier', upstream: { type: 'urn:ietf:params:acme:error:rejectedIdentifier' } },
+    });
   });
 
   test('CA-056 a name that cannot be proven ends the order, with the upstream’s reason', { timeout: 60_000 }, async () => {
@@ -153,7 +183,9 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
     expect([ended.json.status, ended.json.error.type]).toEqual(['invalid', 'urn:ietf:params:acme:error:unauthorized']);
   });
 
-  test('G-ACME-08 C22 the ingress gets an upstream certificate with its key for an external name; nobody else does', { timeout: 60_000 }, async () => {
+  test('G-ACME-08 C22 the ingress gets an upstream certificate with its key for an external name; nobody else does', {
+    timeout: 60_000,
+  }, async () => {
     const body = { domain: 'edge.example.test' };
     const first = await world.listener(body, { workload: 'proxy' });
     expect([first.status, first.headers['retry-after']]).toEqual([202, '1']);
@@ -161,7 +193,10 @@ describe.skipIf(binaries === undefined)('external orders at a real authority tha
       async () => (await world.listener(body, { workload: 'proxy' })) as Answered,
       ({ status }) => status === 200,
     );
-    expect([found.json.source, new X509Certificate(found.json.chain_pem).publicKey.equals(createPublicKey(found.json.key_pem))]).toEqual(['upstream', true]);
+    expect([found.json.source, new X509Certificate(found.json.chain_pem).publicKey.equals(createPublicKey(found.json.key_pem))]).toEqual([
+      'upstream',
+      true,
+    ]);
     expect((await world.listener(body, { workload: 'func' })).status).toBe(403);
   });
 });

@@ -17,9 +17,24 @@ export const eventBus = defineContract({
   essential: true,
   capabilities: ['key-value'],
   config: Type.Object({
-    produceRate: Type.Integer({ env: 'PLATFORM_BUS_PRODUCE_RATE', default: 1_000, minimum: 1, description: 'Events per second that verticals may produce into one environment' }),
-    produceBurst: Type.Integer({ env: 'PLATFORM_BUS_PRODUCE_BURST', default: 2_000, minimum: 1, description: 'Events that may come at once' }),
-    streamEntries: Type.Integer({ env: 'PLATFORM_BUS_STREAM_ENTRIES', default: 1_000_000, minimum: 1_000, description: 'About how many entries a stream keeps' }),
+    produceRate: Type.Integer({
+      env: 'PLATFORM_BUS_PRODUCE_RATE',
+      default: 1_000,
+      minimum: 1,
+      description: 'Events per second that verticals may produce into one environment',
+    }),
+    produceBurst: Type.Integer({
+      env: 'PLATFORM_BUS_PRODUCE_BURST',
+      default: 2_000,
+      minimum: 1,
+      description: 'Events that may come at once',
+    }),
+    streamEntries: Type.Integer({
+      env: 'PLATFORM_BUS_STREAM_ENTRIES',
+      default: 1_000_000,
+      minimum: 1_000,
+      description: 'About how many entries a stream keeps',
+    }),
   }),
 
   actions: {

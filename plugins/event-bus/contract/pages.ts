@@ -80,7 +80,14 @@ export const pages = {
         then: 'show',
       },
     ],
-    rowActions: [{ route: 'replay', label: 'Replay', confirm: 'The event goes back on its stream under its name with ".replayed". Replay it?', tone: 'warn' }],
+    rowActions: [
+      {
+        route: 'replay',
+        label: 'Replay',
+        confirm: 'The event goes back on its stream under its name with ".replayed". Replay it?',
+        tone: 'warn',
+      },
+    ],
     columns: [
       { field: 'failed_at', label: 'Failed', as: 'datetime' },
       { field: 'stream_family', label: 'Family', as: 'code' },

@@ -29,12 +29,24 @@ describe('who may come in, by the kernel’s own verifier', () => {
     return [status, json['code']];
   };
   const produce = (init: Parameters<typeof host.fetch>[1], event: object) =>
-    host.fetch('/v1/produce', { method: 'POST', body: JSON.stringify({ event_type: 'platform:shop:order:created', env_id: ENV, stream_family: 'app', payload: {}, ...event }), ...init });
+    host.fetch('/v1/produce', {
+      method: 'POST',
+      body: JSON.stringify({ event_type: 'platform:shop:order:created', env_id: ENV, stream_family: 'app', payload: {}, ...event }),
+      ...init,
+    });
 
   test('BUS-065 BUS-059 without a token, and with one that the identity service did not sign, every endpoint is 401 but health, which says how it is and which build', async () => {
     const own = Object.values(eventBus.routes as unknown as Record<string, AnyRoute>).map(({ method, path }) => [method, path] as const);
-    const kernel = ['policy-sets', 'relations', 'attributes'].flatMap(kind => (['GET', 'POST', 'PUT', 'DELETE'] as const).map(method => [method, `/v1/admin/${kind}?target_env_id=${ENV}`] as const));
-    const all = [...own, ...kernel, ['POST', '/v1/consume/sse/ticket'] as const, ['GET', '/v1/admin/ui/overview'] as const, ['GET', `/v1/admin/streams?target_env_id=${ENV}`] as const];
+    const kernel = ['policy-sets', 'relations', 'attributes'].flatMap(kind =>
+      (['GET', 'POST', 'PUT', 'DELETE'] as const).map(method => [method, `/v1/admin/${kind}?target_env_id=${ENV}`] as const),
+    );
+    const all = [
+      ...own,
+      ...kernel,
+      ['POST', '/v1/consume/sse/ticket'] as const,
+      ['GET', '/v1/admin/ui/overview'] as const,
+      ['GET', `/v1/admin/streams?target_env_id=${ENV}`] as const,
+    ];
     const forged = new TokenMint(() => host.clock.now().getTime()).token(ada, 'bus');
     for (const [method, path] of all) {
       const address = path.replaceAll(/\{[a-z_]+\}/g, 'x');
@@ -44,12 +56,16 @@ describe('who may come in, by the kernel’s own verifier', () => {
       }
     }
     const health = await host.fetch('/v1/health');
-    expect([health.status, health.json]).toEqual([200, expect.objectContaining({ status: 'ok', service: 'bus', build: 'test', version: expect.stringContaining('.test') })]);
+    expect([health.status, health.json]).toEqual([
+      200,
+      expect.objectContaining({ status: 'ok', service: 'bus', build: 'test', version: expect.stringContaining('.test') }),
+    ]);
   });
 
   test('BUS-066 tokens of the kinds access, m2m and delegated are taken, and no other', async () => {
     for (const persona of [ada, acting, reader]) expect(await answer({ persona })).toEqual([200, undefined]);
-    for (const token_type of ['id', 'refresh', 'client', 'Access', '', undefined]) expect(await answer({ token: host.mint.token(ada, 'bus', { token_type }) })).toEqual([401, 'unauthenticated']);
+    for (const token_type of ['id', 'refresh', 'client', 'Access', '', undefined])
+      expect(await answer({ token: host.mint.token(ada, 'bus', { token_type }) })).toEqual([401, 'unauthenticated']);
   });
 
   test('BUS-067 a person’s and a delegated token must be meant for the bus; a workload’s need not name it', async () => {
@@ -68,7 +84,11 @@ describe('who may come in, by the kernel’s own verifier', () => {
 
   test('BUS-069 a person’s token must be of the tenant that the ingress names; a delegated one may be of another', async () => {
     const ingress = await host.workload('proxy');
-    const through = (persona: typeof ada, env: string) => ({ persona, as: ingress, headers: { 'x-platform-caller-service': 'proxy', 'x-platform-env-id': env } });
+    const through = (persona: typeof ada, env: string) => ({
+      persona,
+      as: ingress,
+      headers: { 'x-platform-caller-service': 'proxy', 'x-platform-env-id': env },
+    });
     expect(await answer(through(ada, ENV))).toEqual([200, undefined]);
     expect(await answer(through(ada, OTHER))).toEqual([403, 'tenant_mismatch']);
     expect(await answer(through(acting, OTHER))).toEqual([200, undefined]);
@@ -111,12 +131,18 @@ describe('in a process whose callers the test names', () => {
     const delegated: Caller = { ...person(own), kind: 'delegated', subject: 'm2m-acme', service: 'm2m', vertical: 'acme', userId: 'u-1' };
     for (const caller of [workload('m2m-acme', 'acme'), delegated]) {
       const env = newEnv();
-      const produced = await Promise.all(Array.from({ length: 5 }, (_, n) => bus.produce(caller, env, n).catch((error: { code: string }) => error)));
+      const produced = await Promise.all(
+        Array.from({ length: 5 }, (_, n) => bus.produce(caller, env, n).catch((error: { code: string }) => error)),
+      );
       const done = produced.filter(outcome => 'stream' in outcome);
       expect(done.map(outcome => outcome.stream)).toEqual(Array(done.length).fill(`bus:${env}:app`));
       expect(produced.filter(outcome => 'code' in outcome && outcome.code === 'rate_limited').length).toBeGreaterThanOrEqual(1);
       expect(await bus.store.client.exists(`bus:rate:{${env}}`)).toBe(1);
-      await vi.waitFor(async () => expect(await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'produce'`).toHaveLength(done.length), 10_000);
+      await vi.waitFor(
+        async () =>
+          expect(await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'produce'`).toHaveLength(done.length),
+        10_000,
+      );
     }
     expect(await bus.store.client.exists(`bus:rate:{${own}}`)).toBe(0);
     expect(await bus.pool.raw`select 1 from audit_journal where env_id = ${own}`).toHaveLength(0);
@@ -142,12 +168,19 @@ describe('in a process whose callers the test names', () => {
     expect((await call('GET', admin('policy-sets'))).body).toMatchObject({ items: [{ name: 'closed' }] });
     expect((await call('POST', admin('policy-sets'), { op: 'delete', policy_set_id: made.body['policy_set_id'] })).status).toBe(204);
     expect(await lists()).toBe(200);
-    expect((await call('POST', admin('relations'), { subject: 'user:1', relation: 'owner', object: 'stream:app' })).body).toMatchObject({ service: 'bus', env_id: env });
-    expect((await call('POST', admin('attributes'), { principal: 'user:1', key: 'team', value: 'a' })).body).toMatchObject({ service: 'bus', key: 'team' });
+    expect((await call('POST', admin('relations'), { subject: 'user:1', relation: 'owner', object: 'stream:app' })).body).toMatchObject({
+      service: 'bus',
+      env_id: env,
+    });
+    expect((await call('POST', admin('attributes'), { principal: 'user:1', key: 'team', value: 'a' })).body).toMatchObject({
+      service: 'bus',
+      key: 'team',
+    });
     expect((await call('GET', admin('relations'))).body).toMatchObject({ items: [{ subject: 'user:1' }] });
     expect((await call('GET', admin('attributes'))).body).toMatchObject({ items: [{ key: 'team' }] });
     expect((await call('POST', admin('policy-sets'), { name: 'bad', policies: 'permit(' })).status).toBe(422);
-    for (const kind of ['policy-sets', 'relations', 'attributes']) expect((await call('GET', `/v1/admin/${kind}`)).body).toMatchObject({ code: 'target_env_required' });
+    for (const kind of ['policy-sets', 'relations', 'attributes'])
+      expect((await call('GET', `/v1/admin/${kind}`)).body).toMatchObject({ code: 'target_env_required' });
     expect((await call('GET', '/v1/admin/ui/policy')).body).toMatchObject({ page: 'policy', sections: [{ kind: 'tabs' }] });
   });
 });

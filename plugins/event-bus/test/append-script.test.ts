@@ -17,7 +17,8 @@ const append = async (rows: readonly Appended[]) => {
   const script = new AppendScript(rows);
   return { commands: script.commands.length, ids: script.idsOf(await pipelined(store.client, script.commands)) };
 };
-const entries = async (ref: Appended) => (await store.client.xrange(streamKey(ref), '-', '+')).map(([id, fields]) => ({ id, envelope: envelopeOf(fields) }));
+const entries = async (ref: Appended) =>
+  (await store.client.xrange(streamKey(ref), '-', '+')).map(([id, fields]) => ({ id, envelope: envelopeOf(fields) }));
 
 test('rows of one stream go with one command, and lie there whole and in order, whatever they share', async () => {
   const env = newEnv();
@@ -49,5 +50,9 @@ test('a stream that takes nothing fails its own rows, each with the reason', asy
   const [bad, good] = [rowOf(newEnv(), 1), rowOf(newEnv(), 2)];
   await store.client.set(streamKey(bad), 'no stream');
   const { ids } = await append([bad, good, bad]);
-  expect(ids).toEqual([expect.objectContaining({ message: expect.stringContaining('WRONGTYPE') }), expect.stringMatching(/^\d+-\d+$/), expect.any(Error)]);
+  expect(ids).toEqual([
+    expect.objectContaining({ message: expect.stringContaining('WRONGTYPE') }),
+    expect.stringMatching(/^\d+-\d+$/),
+    expect.any(Error),
+  ]);
 });

@@ -29,12 +29,18 @@ describe.skipIf(missing !== undefined)('on three servers that share the slots', 
     await cluster?.[Symbol.asyncDispose]();
     await stores?.[Symbol.asyncDispose]();
     // Nothing the bus asked of the store crossed slots; a server that was killed is asked for until the client gives up.
-    const messages = [...(bus?.logged ?? []), ...(other?.logged ?? [])].map(line => JSON.stringify(line, (_, value) => (value instanceof Error ? value.message : value)));
-    expect(messages.filter(message => /CROSSSLOT|MOVED|same slot/i.test(message) && !message.includes('Too many Cluster redirections'))).toEqual([]);
+    const messages = [...(bus?.logged ?? []), ...(other?.logged ?? [])].map(line =>
+      JSON.stringify(line, (_, value) => (value instanceof Error ? value.message : value)),
+    );
+    expect(
+      messages.filter(message => /CROSSSLOT|MOVED|same slot/i.test(message) && !message.includes('Too many Cluster redirections')),
+    ).toEqual([]);
   });
 
   test('events of many environments are published in one batch, lie on all servers, and are read by one group of all environments', async () => {
-    const events = envs.flatMap(env => [1, 2].map(n => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n } })));
+    const events = envs.flatMap(env =>
+      [1, 2].map(n => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n } })),
+    );
     const { value } = await bus.call('produceBatch', shop, { body: { events } });
     expect((value as { results: object[] }).results.filter(result => 'message_id' in result)).toHaveLength(60);
     for (const size of await cluster.sizes()) expect(size).toBeGreaterThan(5);
@@ -47,8 +53,12 @@ describe.skipIf(missing !== undefined)('on three servers that share the slots', 
     await bus.produce(shop, envs[3] as string, 9);
     expect((await waiting).map(({ payload }) => payload.n)).toEqual([9]);
     const env = newEnv();
-    using source = await EventSource.open(`${await other.listen()}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, { authorization: bearer(mail) });
-    await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])) as unknown[]).length).toBe(1);
+    using source = await EventSource.open(`${await other.listen()}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, {
+      authorization: bearer(mail),
+    });
+    await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])) as unknown[]).length).toBe(
+      1,
+    );
     await bus.produce(shop, env, 5);
     expect((await source.next()).data).toMatchObject({ payload: { n: 5 } });
   });
@@ -59,9 +69,17 @@ describe.skipIf(missing !== undefined)('on three servers that share the slots', 
       await bus.produce(acme, env, 1);
       const [entry] = await bus.consume(mail, at);
       expect((await bus.call('extend', mail, { body: { ...at, message_id: entry?.message_id } })).value).toMatchObject({ extended: 1 });
-      expect((await bus.call('nack', mail, { body: { ...at, message_id: entry?.message_id, retry_after_secs: 0 } })).value).toMatchObject({ queued: 1 });
+      expect((await bus.call('nack', mail, { body: { ...at, message_id: entry?.message_id, retry_after_secs: 0 } })).value).toMatchObject({
+        queued: 1,
+      });
       await bus.call('schedule', shop, {
-        body: { event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n: 2 }, deliver_at: new Date(bus.clock.now().getTime()).toISOString() },
+        body: {
+          event_type: 'platform:shop:order:created',
+          env_id: env,
+          stream_family: 'app',
+          payload: { n: 2 },
+          deliver_at: new Date(bus.clock.now().getTime()).toISOString(),
+        },
       });
       await bus.clock.advance('10s');
       const again = await bus.consume(mail, at);
@@ -69,19 +87,28 @@ describe.skipIf(missing !== undefined)('on three servers that share the slots', 
       await bus.call('nack', mail, { body: { ...at, message_ids: again.map(({ message_id }) => message_id), dead_letter: true } });
       expect((await bus.call('replayDeadLetters', shop, { body: { env_id: env, filter: {} } })).value).toMatchObject({ replayed: 2 });
       expect(await bus.drain(mail, at)).toHaveLength(2);
-      expect((await bus.call('listStreams', shop, { query: { env_id: env } })).value).toMatchObject({ items: expect.arrayContaining([expect.objectContaining({ stream_family: 'app' })]) });
-      expect((await bus.call('listGroups', shop, { query: { env_id: env } })).value).toMatchObject({ items: expect.arrayContaining([expect.objectContaining({ group: 'mail.g' })]) });
+      expect((await bus.call('listStreams', shop, { query: { env_id: env } })).value).toMatchObject({
+        items: expect.arrayContaining([expect.objectContaining({ stream_family: 'app' })]),
+      });
+      expect((await bus.call('listGroups', shop, { query: { env_id: env } })).value).toMatchObject({
+        items: expect.arrayContaining([expect.objectContaining({ group: 'mail.g' })]),
+      });
     }
     expect((await bus.call('metrics', shop)).value).toMatchObject({ retry_depth: 0, delayed_depth: 0 });
   });
 
   test('streams are cut in every slot, and groups close in all of them', async () => {
     const long = envs.slice(0, 6);
-    for (const env of long) await Promise.all(Array.from({ length: 1_500 }, (_, n) => bus.produce(shop, env, n, { stream_family: 'long' })));
+    for (const env of long)
+      await Promise.all(Array.from({ length: 1_500 }, (_, n) => bus.produce(shop, env, n, { stream_family: 'long' })));
     await bus.clock.advance('60s');
     for (const env of long) expect(await bus.store.client.xlen(`bus:{${env}}:long`)).toBeLessThan(1_200);
     await bus.consume(mail, { env_id: '*', stream_family: 'long' });
-    expect(Number(((await bus.call('closeGroup', mail, { body: { stream_family: 'long', consumer_group: 'g' } })).value as { closed: number }).closed)).toBeGreaterThanOrEqual(1);
+    expect(
+      Number(
+        ((await bus.call('closeGroup', mail, { body: { stream_family: 'long', consumer_group: 'g' } })).value as { closed: number }).closed,
+      ),
+    ).toBeGreaterThanOrEqual(1);
   });
 
   test('BUS-020 whichever server is killed and comes back empty, what was acknowledged is appended again', async () => {

@@ -75,7 +75,9 @@ test('BUS-014 BUS-021: events whose stream was lost are appended again under the
   expect(new Set(keys(entries))).toEqual(new Set(before.map((_, n) => `k-${n}`)));
   const repeated = await bus.produce(shop, env, 7, { idempotency_key: 'k-7' });
   expect(repeated.replayed).toBe(true);
-  expect(entries.filter(({ idempotency_key }) => idempotency_key === 'k-7').map(({ message_id }) => message_id)).toContain(repeated.message_id);
+  expect(entries.filter(({ idempotency_key }) => idempotency_key === 'k-7').map(({ message_id }) => message_id)).toContain(
+    repeated.message_id,
+  );
 });
 
 test('BUS-009 BUS-010 BUS-028: a row that was given up is appended as soon as the database says so, with the id of the inbox row', async () => {
@@ -109,7 +111,13 @@ test('BUS-014: what a store forgot is on its stream again before anything new is
 test('a batch that is sent again overtakes nothing: rows whose appender says nothing are appended before the ones behind them', async () => {
   const env = newEnv();
   await leaveBehind(bus.pool, env, 2, { lease: '10 s' });
-  const events = [1, 2, 3].map(n => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `left-${n}` }));
+  const events = [1, 2, 3].map(n => ({
+    event_type: 'platform:shop:order:created',
+    env_id: env,
+    stream_family: 'app',
+    payload: { n },
+    idempotency_key: `left-${n}`,
+  }));
   const { results } = (await bus.call('produceBatch', shop, { body: { events } })).value as { results: { message_id?: string }[] };
   expect(results.every(({ message_id }) => message_id !== undefined)).toBe(true);
   expect((await bus.drain(mail, { env_id: env })).map(({ payload }) => payload.n)).toEqual([1, 2, 3]);
@@ -142,7 +150,10 @@ test('several processes relay the same rows once', async () => {
 test('BUS-082: an event that cannot be appended is refused with the reason, kept, and arrives by itself; others of its batch are not held up', async () => {
   const [broken, whole] = [newEnv(), newEnv()];
   await bus.store.client.set(`bus:{${broken}}:app`, 'no stream');
-  const [refused, taken] = await Promise.all([bus.produce(shop, broken, 1, { idempotency_key: 'kept' }).catch((error: unknown) => error), bus.produce(shop, whole, 2)]);
+  const [refused, taken] = await Promise.all([
+    bus.produce(shop, broken, 1, { idempotency_key: 'kept' }).catch((error: unknown) => error),
+    bus.produce(shop, whole, 2),
+  ]);
   expect(refused).toMatchObject({ code: 'append_failed', status: 500, detail: expect.stringMatching(/^XADD failed: /) });
   expect(taken).toMatchObject({ replayed: false });
   await bus.store.client.del(`bus:{${broken}}:app`);

@@ -16,7 +16,14 @@ const host = workload('host');
 const shop: Manifest = {
   ...manifestOf(registry, '0.1.0'),
   id: 'shop',
-  events: JSON.parse(JSON.stringify({ 'platform:shop:order:created': event('An order', Type.Object({ order_id: Type.String(), items: Type.Array(Type.Object({ sku: Type.String() })) })) })),
+  events: JSON.parse(
+    JSON.stringify({
+      'platform:shop:order:created': event(
+        'An order',
+        Type.Object({ order_id: Type.String(), items: Type.Array(Type.Object({ sku: Type.String() })) }),
+      ),
+    }),
+  ),
 };
 let stores: Stores;
 let bus: BusProcess;
@@ -43,21 +50,37 @@ const refusal = (work: Promise<unknown>): Promise<Refusal> =>
 const produce = (as: ReturnType<typeof workload>, event_type: string, payload: object, env = newEnv()) =>
   refusal(bus.call('produce', as, { body: { event_type, env_id: env, stream_family: 'app', payload } }));
 const declare = (events: Record<string, object>, more: object = {}) =>
-  bus.call('keepEventContract', host, { params: { service: 'lending' }, body: { service: 'lending', vertical: 'acme', version: '1.0.0', events, ...more } });
+  bus.call('keepEventContract', host, {
+    params: { service: 'lending' },
+    body: { service: 'lending', vertical: 'acme', version: '1.0.0', events, ...more },
+  });
 
 test('BUS-005 an event that does not fit what its service declares is refused with a pointer to each bad member, and nothing is stored', async () => {
   const env = newEnv();
   const answer = await produce(workload('shop'), 'platform:shop:order:created', { order_id: 7, items: [{ sku: 'a' }, {}] }, env);
   expect(answer).toMatchObject({ code: 'invalid_event', status: 400 });
-  expect(answer.extra?.errors?.map(({ pointer, code }) => `${pointer} ${code}`).sort()).toEqual(['/payload/items/1/sku required', '/payload/order_id type']);
-  expect(await produce(workload('shop'), 'platform:shop:order:lost', {})).toMatchObject({ code: 'invalid_event', extra: { errors: [{ pointer: '/event_type', code: 'undeclared' }] } });
+  expect(answer.extra?.errors?.map(({ pointer, code }) => `${pointer} ${code}`).sort()).toEqual([
+    '/payload/items/1/sku required',
+    '/payload/order_id type',
+  ]);
+  expect(await produce(workload('shop'), 'platform:shop:order:lost', {})).toMatchObject({
+    code: 'invalid_event',
+    extra: { errors: [{ pointer: '/event_type', code: 'undeclared' }] },
+  });
   expect(await bus.pool.raw`select 1 from event_inbox where env_id = ${env}`).toHaveLength(0);
   expect((await produce(workload('shop'), 'platform:shop:order:created', { order_id: 'o', items: [], more: true })).code).toBe('none');
 });
 
 test('BUS-024 nothing of a payload beyond its declared shape matters: unknown members, any order and any text come through as they were', async () => {
   const env = newEnv();
-  const payload = { zeta: [1, { deep: null }], order_id: '../../etc/passwd', items: [], text: '{"event_type":"x"}\u2028', env_id: newEnv(), idempotency_key: 'not-the-key' };
+  const payload = {
+    zeta: [1, { deep: null }],
+    order_id: '../../etc/passwd',
+    items: [],
+    text: '{"event_type":"x"}\u2028',
+    env_id: newEnv(),
+    idempotency_key: 'not-the-key',
+  };
   expect((await produce(workload('shop'), 'platform:shop:order:created', payload, env)).code).toBe('none');
   const [entry] = await bus.consume(workload('mail'), { env_id: env });
   expect(JSON.stringify(entry?.payload)).toBe(JSON.stringify(payload));
@@ -67,7 +90,9 @@ test('BUS-024 nothing of a payload beyond its declared shape matters: unknown me
 test('a row of a batch that does not fit fails alone, and its detail says where', async () => {
   const env = newEnv();
   const row = (payload: object) => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload });
-  const { value } = await bus.call('produceBatch', workload('shop'), { body: { events: [row({ order_id: 'a', items: [] }), row({ items: [] }), row({ order_id: 'b', items: [] })] } });
+  const { value } = await bus.call('produceBatch', workload('shop'), {
+    body: { events: [row({ order_id: 'a', items: [] }), row({ items: [] }), row({ order_id: 'b', items: [] })] },
+  });
   expect((value as { results: object[] }).results).toMatchObject([
     { message_id: expect.any(String) },
     { error: 'invalid_event', status: 400, detail: expect.stringContaining('/payload/order_id') },
@@ -80,13 +105,20 @@ test('a vertical is open until the host says what its services declare; then it 
   await using other = await BusProcess.start(stores);
   expect((await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String() }) })).value).toMatchObject({ changed: true });
   expect((await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String() }) })).value).toMatchObject({ changed: false });
-  expect(await produce(acme, 'acme:lending:loan:granted', { loan_id: 7 })).toMatchObject({ code: 'invalid_event', extra: { errors: [{ pointer: '/payload/loan_id' }] } });
+  expect(await produce(acme, 'acme:lending:loan:granted', { loan_id: 7 })).toMatchObject({
+    code: 'invalid_event',
+    extra: { errors: [{ pointer: '/payload/loan_id' }] },
+  });
   expect(await produce(acme, 'acme:lending:loan:lost', {})).toMatchObject({ code: 'invalid_event' });
   expect(await produce(acme, 'acme:other:loan:granted', {})).toMatchObject({ code: 'invalid_event' });
   expect((await produce(acme, 'acme:lending:loan:granted', { loan_id: 'l' })).code).toBe('none');
   expect((await produce(globex, 'globex:any:thing:happened', { free: true })).code).toBe('none');
   const elsewhere = (process: BusProcess) =>
-    refusal(process.call('produce', acme, { body: { event_type: 'acme:lending:loan:granted', env_id: newEnv(), stream_family: 'app', payload: {} } })).then(({ code }) => code);
+    refusal(
+      process.call('produce', acme, {
+        body: { event_type: 'acme:lending:loan:granted', env_id: newEnv(), stream_family: 'app', payload: {} },
+      }),
+    ).then(({ code }) => code);
   await other.clock.advance('2s');
   await eventually(() => elsewhere(other)).toBe('invalid_event');
   await using fresh = await BusProcess.start(stores);
@@ -130,7 +162,9 @@ test('a contract whose events break what a declared consumer expects is refused 
   expect(findings(sys(payload => void (payload.required = payload.required.filter(name => name !== 'status'))))).toEqual([
     "sys.events.platform:sys:env:updated bus hears 'platform:sys:env:updated' in environmentChanged: /status is not promised any more.",
   ]);
-  expect(findings(sys(payload => Object.assign(payload.properties, { status: { type: 'integer' } })))).toEqual([expect.stringContaining('/status is integer, expected is string')]);
+  expect(findings(sys(payload => Object.assign(payload.properties, { status: { type: 'integer' } })))).toEqual([
+    expect.stringContaining('/status is integer, expected is string'),
+  ]);
   const without = structuredClone(manifestOf(registry, '0.2.0')) as Manifest & { events: Record<string, unknown> };
   delete without.events['platform:sys:env:updated'];
   expect(findings(without)).toEqual([expect.stringContaining('sys declares no such event')]);
@@ -138,7 +172,13 @@ test('a contract whose events break what a declared consumer expects is refused 
   const consumer = {
     ...busManifest,
     id: 'late',
-    consumes: { hears: { event: 'platform:sys:env:updated', family: 'sys', expects: { type: 'object', required: ['region'], properties: { region: { type: 'string' } } } } },
+    consumes: {
+      hears: {
+        event: 'platform:sys:env:updated',
+        family: 'sys',
+        expects: { type: 'object', required: ['region'], properties: { region: { type: 'string' } } },
+      },
+    },
   } as unknown as Manifest;
   expect(
     checkManifest(consumer, new Map([['sys', sys(() => undefined)]]))

@@ -22,7 +22,10 @@ afterAll(async () => {
 });
 
 const pendingOf = async (env: string) => Number((await bus.store.client.xpending(`bus:{${env}}:app`, 'mail.tab'))[0]);
-/** The first read of the group is over. The server's log of slow commands says so, set to log all: a consumer without entries shows only from Redis 7.2 on. */
+/**
+ * The first read of the group is over. The server's log of slow commands says so, set to log all: a consumer without entries shows only
+ * from Redis 7.2 on.
+ */
 async function grouped(env: string): Promise<void> {
   const key = `bus:{${env}}:app`;
   await eventually(async () => {
@@ -34,7 +37,9 @@ async function grouped(env: string): Promise<void> {
 }
 /** An open stream that has read once. */
 async function open(env: string): Promise<EventSource> {
-  const source = await EventSource.open(`${origin}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, { authorization: bearer(mail) });
+  const source = await EventSource.open(`${origin}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, {
+    authorization: bearer(mail),
+  });
   await grouped(env);
   return source;
 }
@@ -101,11 +106,18 @@ test('BUS-060 the sweep of every five seconds takes what was pending for a minut
   const env = newEnv();
   using source = await open(env);
   for (let n = 0; n < 25; n++) await appendUntold(env, n);
-  const ids = ((await bus.store.client.xreadgroup('GROUP', 'mail.tab', 'gone', 'COUNT', 25, 'STREAMS', `bus:{${env}}:app`, '>')) as [string, [string, string[]][]][]).flatMap(([, rows]) =>
-    rows.map(([id]) => id),
-  );
+  const ids = (
+    (await bus.store.client.xreadgroup('GROUP', 'mail.tab', 'gone', 'COUNT', 25, 'STREAMS', `bus:{${env}}:app`, '>')) as [
+      string,
+      [string, string[]][],
+    ][]
+  ).flatMap(([, rows]) => rows.map(([id]) => id));
   const byConsumer = async () =>
-    new Set(((await bus.store.client.call('XPENDING', `bus:{${env}}:app`, 'mail.tab', '-', '+', 50)) as [string, string][]).filter(([, consumer]) => consumer !== 'gone').map(([id]) => id)).size;
+    new Set(
+      ((await bus.store.client.call('XPENDING', `bus:{${env}}:app`, 'mail.tab', '-', '+', 50)) as [string, string][])
+        .filter(([, consumer]) => consumer !== 'gone')
+        .map(([id]) => id),
+    ).size;
   await bus.store.client.call('XCLAIM', `bus:{${env}}:app`, 'mail.tab', 'gone', 0, ...ids, 'IDLE', 59_000, 'JUSTID');
   await bus.clock.advance('5s');
   expect(await byConsumer()).toBe(0);
@@ -130,7 +142,8 @@ test('BUS-062 a comment keeps the line warm every fifteen seconds', async () => 
 test('BUS-063 more than a hundred unacknowledged entries are a warning in the log, once while it lasts; a hundred are none', async () => {
   const env = newEnv();
   using source = await open(env);
-  const warnings = () => bus.logged.filter(({ level, fields }) => level === 'warn' && fields['env_id'] === env).map(({ fields }) => fields['pending']);
+  const warnings = () =>
+    bus.logged.filter(({ level, fields }) => level === 'warn' && fields['env_id'] === env).map(({ fields }) => fields['pending']);
   for (let n = 0; n < 100; n++) await appendUntold(env, n);
   await bus.clock.advance('10s');
   await take(source, 100);
@@ -154,7 +167,8 @@ test('H-22 a stream whose events were cut before they were read says which, befo
   await small.produce(shop, env, 0);
   const [read] = await small.consume(mail, at);
   await small.consume(mail, { ...at, consumer_group: 'pull', count: 1 });
-  for (const group of ['tab', 'pull']) await small.call('ack', mail, { body: { ...at, consumer_group: group, message_id: read?.message_id } });
+  for (const group of ['tab', 'pull'])
+    await small.call('ack', mail, { body: { ...at, consumer_group: group, message_id: read?.message_id } });
   // Of a group that has read everything nothing is missed.
   await Promise.all(Array.from({ length: 600 }, (_, n) => small.produce(shop, env, n + 1)));
   await small.drain(mail, { ...at, consumer_group: 'quick' });
@@ -162,17 +176,26 @@ test('H-22 a stream whose events were cut before they were read says which, befo
   const [first] = (await small.store.client.xrange(`bus:{${env}}:app`, '-', '+', 'COUNT', 1)) as [[string, string[]]];
   expect(await small.store.client.xlen(`bus:{${env}}:app`)).toBeLessThan(300);
 
-  using source = await EventSource.open(`${await small.listen()}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, { authorization: bearer(mail) });
+  using source = await EventSource.open(`${await small.listen()}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, {
+    authorization: bearer(mail),
+  });
   const gap = await source.next();
-  expect(gap).toMatchObject({ event: 'gap', data: { stream: `bus:${env}:app`, env_id: env, stream_family: 'app', group: 'mail.tab', after: read?.message_id } });
+  expect(gap).toMatchObject({
+    event: 'gap',
+    data: { stream: `bus:${env}:app`, env_id: env, stream_family: 'app', group: 'mail.tab', after: read?.message_id },
+  });
   const [ms, seq] = String(gap.data?.['through']).split('-').map(Number) as [number, number];
   const [firstMs, firstSeq] = first[0].split('-').map(Number) as [number, number];
   expect(ms < firstMs || (ms === firstMs && seq < firstSeq)).toBe(true);
   expect((await source.next()).id).toBe(first[0]);
 
   const pull = async (group: string, env_id = env) =>
-    (await small.call('consume', mail, { body: { env_id, stream_family: 'app', consumer_group: group, count: 1, consumer: 'p' } })).value as { gaps?: object[]; entries: unknown[] };
-  expect(await pull('pull')).toMatchObject({ gaps: [{ group: 'mail.pull', after: read?.message_id, through: gap.data?.['through'] }], entries: [{ message_id: first[0] }] });
+    (await small.call('consume', mail, { body: { env_id, stream_family: 'app', consumer_group: group, count: 1, consumer: 'p' } }))
+      .value as { gaps?: object[]; entries: unknown[] };
+  expect(await pull('pull')).toMatchObject({
+    gaps: [{ group: 'mail.pull', after: read?.message_id, through: gap.data?.['through'] }],
+    entries: [{ message_id: first[0] }],
+  });
   expect((await pull('pull')).gaps).toBeUndefined();
   expect((await pull('quick')).gaps).toBeUndefined();
 });
@@ -181,7 +204,8 @@ test('H-22 a consumer of all environments hears of its gaps as well', async () =
   await using small = await BusProcess.start(stores, { config: { streamEntries: 100 } });
   const env = newEnv();
   const body = { env_id: '*', stream_family: 'gappy', consumer_group: 'all', count: 1, consumer: 'p' };
-  const consume = async () => (await small.call('consume', mail, { body })).value as { gaps?: object[]; entries: { message_id: string; env_id: string }[] };
+  const consume = async () =>
+    (await small.call('consume', mail, { body })).value as { gaps?: object[]; entries: { message_id: string; env_id: string }[] };
   await small.produce(shop, env, 0, { stream_family: 'gappy' });
   const [read] = (await consume()).entries;
   await small.call('ack', mail, { body: { env_id: env, stream_family: 'gappy', consumer_group: 'all', message_id: read?.message_id } });
@@ -215,7 +239,9 @@ test('BUS-048 H-06 H-13 a ticket opens one stream once, within thirty seconds, a
   // It is the minter's: another environment stays closed to a person.
   expect(await status(url(await mint(person(newEnv()))))).toBe(403);
   // And opens no other door.
-  expect((await fetch(`${origin}/v1/streams?env_id=${env}&ticket=${await mint()}`, { headers: { accept: 'text/event-stream' } })).status).toBe(401);
+  expect(
+    (await fetch(`${origin}/v1/streams?env_id=${env}&ticket=${await mint()}`, { headers: { accept: 'text/event-stream' } })).status,
+  ).toBe(401);
   const heard = newEnv();
   using source = await EventSource.open(url(await mint(), heard), {});
   await grouped(heard);
@@ -226,8 +252,15 @@ test('BUS-048 H-06 H-13 a ticket opens one stream once, within thirty seconds, a
 test('BUS-048 H-06 neither a token nor a ticket of the query reaches a log', async () => {
   const token = bearer(mail).slice(7);
   const closing = new AbortController();
-  for (const query of [`token=${token}&stream_family=dlq`, `token=${token}&stream_family=app&env_id=${newEnv()}`, 'ticket=a-ticket-that-nobody-minted&stream_family=app']) {
-    await fetch(`${origin}/v1/consume/sse?consumer_group=tab&${query}`, { headers: { accept: 'text/event-stream' }, signal: closing.signal });
+  for (const query of [
+    `token=${token}&stream_family=dlq`,
+    `token=${token}&stream_family=app&env_id=${newEnv()}`,
+    'ticket=a-ticket-that-nobody-minted&stream_family=app',
+  ]) {
+    await fetch(`${origin}/v1/consume/sse?consumer_group=tab&${query}`, {
+      headers: { accept: 'text/event-stream' },
+      signal: closing.signal,
+    });
   }
   closing.abort();
   const all = JSON.stringify(bus.logged);

@@ -24,7 +24,16 @@ import type { PostgresPool } from '../../../kernel/storage/postgres/postgres-poo
 import { PolicyStore } from '../../../kernel/test/policy-store.ts';
 import plugin from '../src/plugin.ts';
 
-const base = { envId: undefined, authEnvId: undefined, thumbprint: undefined, platformAdmin: false, bound: true, email: undefined, emailVerified: false, sessionId: undefined };
+const base = {
+  envId: undefined,
+  authEnvId: undefined,
+  thumbprint: undefined,
+  platformAdmin: false,
+  bound: true,
+  email: undefined,
+  emailVerified: false,
+  sessionId: undefined,
+};
 
 /** A workload; of the platform unless said otherwise. */
 export const workload = (name: string, vertical: string | undefined = 'platform'): Caller => ({
@@ -37,9 +46,26 @@ export const workload = (name: string, vertical: string | undefined = 'platform'
   vertical,
 });
 /** A person signed in to an environment. */
-export const person = (envId: string): Caller => ({ ...base, kind: 'user', userId: 'u-1', service: undefined, subject: 'u-1', clientId: 'console', envId, vertical: undefined });
+export const person = (envId: string): Caller => ({
+  ...base,
+  kind: 'user',
+  userId: 'u-1',
+  service: undefined,
+  subject: 'u-1',
+  clientId: 'console',
+  envId,
+  vertical: undefined,
+});
 
-const SCOPES = new Set(['bus:produce', 'bus:consume', 'bus:read', 'bus:admin', 'bus:policy:read', 'bus:policy:admin', 'bus:contracts:write']);
+const SCOPES = new Set([
+  'bus:produce',
+  'bus:consume',
+  'bus:read',
+  'bus:admin',
+  'bus:policy:read',
+  'bus:policy:admin',
+  'bus:contracts:write',
+]);
 export const identityOf = (caller: Caller, scopes: ReadonlySet<string> = SCOPES): Identity => ({ caller, principal: caller.kind, scopes });
 
 interface Entry {
@@ -87,7 +113,11 @@ export class BusProcess implements AsyncDisposable {
   readonly #disposals: (() => PromiseLike<unknown>)[] = [];
   #server: Server | undefined;
 
-  private constructor(pool: PostgresPool, store: KeyValue, make: (process: BusProcess) => { instance: ServiceInstance; caller: ServiceCaller }) {
+  private constructor(
+    pool: PostgresPool,
+    store: KeyValue,
+    make: (process: BusProcess) => { instance: ServiceInstance; caller: ServiceCaller },
+  ) {
     this.pool = pool;
     this.store = store;
     const { instance, caller } = make(this);
@@ -97,7 +127,11 @@ export class BusProcess implements AsyncDisposable {
 
   static async start(
     stores: Stores,
-    { config = {}, neighbours = [], url = stores.valkey.url }: { config?: Record<string, unknown>; neighbours?: readonly Manifest[]; url?: string } = {},
+    {
+      config = {},
+      neighbours = [],
+      url = stores.valkey.url,
+    }: { config?: Record<string, unknown>; neighbours?: readonly Manifest[]; url?: string } = {},
   ): Promise<BusProcess> {
     const pool = await stores.cluster.pool('bus');
     const store = await connectKeyValue(url);
@@ -183,7 +217,13 @@ export class BusProcess implements AsyncDisposable {
       params = {},
       headers = {},
       signal = new AbortController().signal,
-    }: { body?: unknown; query?: Record<string, unknown>; params?: Record<string, string>; headers?: Record<string, string>; signal?: AbortSignal } = {},
+    }: {
+      body?: unknown;
+      query?: Record<string, unknown>;
+      params?: Record<string, string>;
+      headers?: Record<string, string>;
+      signal?: AbortSignal;
+    } = {},
   ): Promise<Outgoing> {
     return this.instance.app.call(operation, {
       params,
@@ -200,13 +240,23 @@ export class BusProcess implements AsyncDisposable {
     });
   }
 
-  async produce(as: Caller, envId: string, n: number, more: Record<string, unknown> = {}): Promise<{ message_id: string; stream: string; replayed: boolean }> {
-    const { value, headers } = await this.call('produce', as, { body: { event_type: `${as.vertical}:shop:order:created`, env_id: envId, stream_family: 'app', payload: { n }, ...more } });
+  async produce(
+    as: Caller,
+    envId: string,
+    n: number,
+    more: Record<string, unknown> = {},
+  ): Promise<{ message_id: string; stream: string; replayed: boolean }> {
+    const { value, headers } = await this.call('produce', as, {
+      body: { event_type: `${as.vertical}:shop:order:created`, env_id: envId, stream_family: 'app', payload: { n }, ...more },
+    });
     return { ...(value as { message_id: string; stream: string }), replayed: headers['Idempotent-Replay'] === 'true' };
   }
 
   async consume(as: Caller, body: Record<string, unknown>, signal?: AbortSignal): Promise<Entry[]> {
-    const { value } = await this.call('consume', as, { body: { stream_family: 'app', consumer_group: 'g', count: 100, ...body }, ...(signal ? { signal } : {}) });
+    const { value } = await this.call('consume', as, {
+      body: { stream_family: 'app', consumer_group: 'g', count: 100, ...body },
+      ...(signal ? { signal } : {}),
+    });
     return (value as { entries: Entry[] }).entries;
   }
 
@@ -217,7 +267,8 @@ export class BusProcess implements AsyncDisposable {
       const entries = await this.consume(as, body);
       if (entries.length === 0) return all;
       all.push(...entries);
-      for (const { env_id, message_id } of entries) await this.call('ack', as, { body: { stream_family: 'app', consumer_group: 'g', ...pick(body), env_id, message_id } });
+      for (const { env_id, message_id } of entries)
+        await this.call('ack', as, { body: { stream_family: 'app', consumer_group: 'g', ...pick(body), env_id, message_id } });
     }
   }
 
@@ -237,7 +288,10 @@ export class BusProcess implements AsyncDisposable {
   }
 }
 
-const pick = ({ stream_family, consumer_group }: Record<string, unknown>): Record<string, unknown> => ({ ...(stream_family ? { stream_family } : {}), ...(consumer_group ? { consumer_group } : {}) });
+const pick = ({ stream_family, consumer_group }: Record<string, unknown>): Record<string, unknown> => ({
+  ...(stream_family ? { stream_family } : {}),
+  ...(consumer_group ? { consumer_group } : {}),
+});
 export const bearer = (caller: Caller): string => `Bearer ${Buffer.from(JSON.stringify(caller)).toString('base64url')}`;
 
 let made = 0;

@@ -29,10 +29,18 @@ const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number
     () => ({ code: 'none', status: 200, headers: {} }),
     error => error,
   );
-const inboxOf = (env: string) => bus.pool.raw<{ idempotency_key: string; message_id: string | null }[]>`select idempotency_key, message_id from event_inbox where env_id = ${env} order by id`;
+const inboxOf = (env: string) =>
+  bus.pool.raw<
+    { idempotency_key: string; message_id: string | null }[]
+  >`select idempotency_key, message_id from event_inbox where env_id = ${env} order by id`;
 const streamOf = async (env: string, family = 'app'): Promise<Record<string, string>[]> => {
   const rows = await bus.store.client.xrange(`bus:{${env}}:${family}`, '-', '+');
-  return rows.map(([id, fields]) => ({ id, ...Object.fromEntries(Array.from({ length: fields.length / 2 }, (_, index) => [fields[2 * index] as string, fields[2 * index + 1] as string])) }));
+  return rows.map(([id, fields]) => ({
+    id,
+    ...Object.fromEntries(
+      Array.from({ length: fields.length / 2 }, (_, index) => [fields[2 * index] as string, fields[2 * index + 1] as string]),
+    ),
+  }));
 };
 
 test('the contract passes the checks of the host', () => {
@@ -51,7 +59,12 @@ describe('one event', () => {
 
   test('BUS-027: the entry says what happened, where, when, by whom, and on whose behalf', async () => {
     const env = newEnv();
-    await bus.produce(workload('shop-relay'), env, 7, { idempotency_key: 'k', correlation_id: 'corr-1', created_at: '2026-01-02T03:04:05.678Z', publisher_id_token: 'idt' });
+    await bus.produce(workload('shop-relay'), env, 7, {
+      idempotency_key: 'k',
+      correlation_id: 'corr-1',
+      created_at: '2026-01-02T03:04:05.678Z',
+      publisher_id_token: 'idt',
+    });
     const [entry] = await streamOf(env);
     expect(entry).toMatchObject({
       event_type: 'platform:shop:order:created',
@@ -65,7 +78,13 @@ describe('one event', () => {
     });
     expect(Date.parse((entry as { produced_at: string }).produced_at)).not.toBeNaN();
     const [read] = await bus.consume(shop, { env_id: env });
-    expect(read).toMatchObject({ env_id: env, stream: `bus:${env}:app`, stream_family: 'app', payload: { n: 7 }, created_at: '2026-01-02T03:04:05.678Z' });
+    expect(read).toMatchObject({
+      env_id: env,
+      stream: `bus:${env}:app`,
+      stream_family: 'app',
+      payload: { n: 7 },
+      created_at: '2026-01-02T03:04:05.678Z',
+    });
   });
 
   test('BUS-007: of fifty copies in one process one is stored, and every one gets its id', async () => {
@@ -79,7 +98,11 @@ describe('one event', () => {
   test('BUS-007: of a hundred copies at once one is stored and appended, and all get its id; so do later ones and those of another process', async () => {
     const env = newEnv();
     await using other = await BusProcess.start(stores);
-    const copies = await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 ? bus : other).produce(shop, env, n, { idempotency_key: 'same' }).catch((error: { code: string }) => error.code)));
+    const copies = await Promise.all(
+      Array.from({ length: 100 }, (_, n) =>
+        (n % 2 ? bus : other).produce(shop, env, n, { idempotency_key: 'same' }).catch((error: { code: string }) => error.code),
+      ),
+    );
     const answered = copies.filter(copy => typeof copy !== 'string');
     // A process that meets the other's unfinished row says so, and is asked again.
     expect(copies.filter(copy => typeof copy === 'string' && copy !== 'append_pending')).toEqual([]);
@@ -104,7 +127,9 @@ describe('one event', () => {
     const entries = await streamOf(env);
     const keys = entries.map(({ idempotency_key }) => idempotency_key as string);
     expect(new Set(keys).size).toBe(3);
-    await eventually(async () => (await inboxOf(env)).map(({ idempotency_key, message_id }) => [idempotency_key, message_id])).toEqual(entries.map(({ id }, index) => [keys[index], id]));
+    await eventually(async () => (await inboxOf(env)).map(({ idempotency_key, message_id }) => [idempotency_key, message_id])).toEqual(
+      entries.map(({ id }, index) => [keys[index], id]),
+    );
     const [, second] = entries;
     expect(await bus.produce(shop, env, 2, { idempotency_key: keys[1] })).toMatchObject({ message_id: second?.['id'], replayed: true });
     const event = { event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app' };
@@ -116,7 +141,9 @@ describe('one event', () => {
         ],
       },
     });
-    expect((value as { results: { message_id: string }[] }).results.map(({ message_id }) => sent.some(known => known.message_id === message_id))).toEqual([false, true]);
+    expect(
+      (value as { results: { message_id: string }[] }).results.map(({ message_id }) => sent.some(known => known.message_id === message_id)),
+    ).toEqual([false, true]);
     expect(await streamOf(env)).toHaveLength(4);
     // Of somebody else, or elsewhere, it is a key like any other; so is one that only looks like it.
     for (const [as, at, key] of [
@@ -135,16 +162,26 @@ describe('one event', () => {
     const id = newId();
     await Inbox.leave(bus.pool.raw as never, id, [rowOf(env, 1, { idempotency_key: NO_KEY })]);
     await bus.pool.raw`update event_groups set append_by = now() + interval '1 hour' where id = ${id}`;
-    expect(await refusal(bus.produce(shop, env, 1, { idempotency_key: mintedKey(id, 0) }))).toMatchObject({ code: 'append_pending', headers: { 'retry-after': '1' } });
+    expect(await refusal(bus.produce(shop, env, 1, { idempotency_key: mintedKey(id, 0) }))).toMatchObject({
+      code: 'append_pending',
+      headers: { 'retry-after': '1' },
+    });
     await bus.pool.raw`update event_groups set append_by = now() where id = ${id}`;
     await bus.clock.advance('2s');
-    expect(await bus.produce(shop, env, 1, { idempotency_key: mintedKey(id, 0) })).toMatchObject({ message_id: (await streamOf(env))[0]?.['id'], replayed: true });
+    expect(await bus.produce(shop, env, 1, { idempotency_key: mintedKey(id, 0) })).toMatchObject({
+      message_id: (await streamOf(env))[0]?.['id'],
+      replayed: true,
+    });
     expect((await streamOf(env)).map(({ idempotency_key }) => idempotency_key)).toEqual([mintedKey(id, 0)]);
   });
 
   test('the same key of another subject or in another environment is another event', async () => {
     const [one, two] = [newEnv(), newEnv()];
-    await Promise.all([bus.produce(shop, one, 1, { idempotency_key: 'k' }), bus.produce(workload('mail'), one, 2, { idempotency_key: 'k' }), bus.produce(shop, two, 3, { idempotency_key: 'k' })]);
+    await Promise.all([
+      bus.produce(shop, one, 1, { idempotency_key: 'k' }),
+      bus.produce(workload('mail'), one, 2, { idempotency_key: 'k' }),
+      bus.produce(shop, two, 3, { idempotency_key: 'k' }),
+    ]);
     expect([await streamOf(one), await streamOf(two)].map(entries => entries.length)).toEqual([2, 1]);
   });
 
@@ -163,23 +200,31 @@ describe('one event', () => {
     ['no environment', { env_id: undefined }, 'env_required', 400],
     ['an event of another vertical', { event_type: 'acme:shop:order:created' }, 'event_ownership', 403],
   ];
-  test.each(refused)('BUS-005 BUS-019 BUS-030 BUS-031 BUS-070 an event with %s is refused, and nothing is stored', async (_, change, code, status) => {
-    const env = newEnv();
-    expect(await refusal(bus.produce(shop, env, 1, change))).toMatchObject({ code, status });
-    expect(await inboxOf(env)).toEqual([]);
-  });
+  test.each(refused)(
+    'BUS-005 BUS-019 BUS-030 BUS-031 BUS-070 an event with %s is refused, and nothing is stored',
+    async (_, change, code, status) => {
+      const env = newEnv();
+      expect(await refusal(bus.produce(shop, env, 1, change))).toMatchObject({ code, status });
+      expect(await inboxOf(env)).toEqual([]);
+    },
+  );
 
   test('the literal legacy names are accepted from their own service', async () => {
     const env = newEnv();
     await bus.produce(workload('stat'), env, 1, { event_type: 'platform:stat.aggregate.updated' });
     await bus.produce(workload('post'), env, 1, { event_type: 'platform:notification:received' });
-    expect(await refusal(bus.produce(shop, env, 1, { event_type: 'platform:stat.aggregate.updated' }))).toMatchObject({ code: 'invalid_event_type' });
+    expect(await refusal(bus.produce(shop, env, 1, { event_type: 'platform:stat.aggregate.updated' }))).toMatchObject({
+      code: 'invalid_event_type',
+    });
   });
 
   test('BUS-072 BUS-073 BUS-076: who has no vertical owns no event; a person is told first that the environment is another', async () => {
     const [own, foreign] = [newEnv(), newEnv()];
     const event = { event_type: 'platform:shop:order:created' };
-    expect(await refusal(bus.produce({ ...workload('stray'), vertical: undefined }, own, 1, event))).toMatchObject({ code: 'event_ownership', status: 403 });
+    expect(await refusal(bus.produce({ ...workload('stray'), vertical: undefined }, own, 1, event))).toMatchObject({
+      code: 'event_ownership',
+      status: 403,
+    });
     expect(await refusal(bus.produce(person(own), own, 1, event))).toMatchObject({ code: 'event_ownership', status: 403 });
     expect(await refusal(bus.produce(person(own), foreign, 1, event))).toMatchObject({ code: 'env_mismatch', status: 403 });
     expect(await refusal(bus.produce(acme, own, 1, { event_type: 'globex:shop:order:created' }))).toMatchObject({
@@ -190,7 +235,12 @@ describe('one event', () => {
   test('produce into a suspended environment is refused to verticals, and open again when it is resumed', async () => {
     const env = newEnv();
     const change = (status: string, key: string) =>
-      bus.produce(workload('sys'), env, 0, { event_type: 'platform:sys:env:updated', stream_family: 'sys', payload: { env_id: env, status }, idempotency_key: key });
+      bus.produce(workload('sys'), env, 0, {
+        event_type: 'platform:sys:env:updated',
+        stream_family: 'sys',
+        payload: { env_id: env, status },
+        idempotency_key: key,
+      });
     await change('suspended', 'off');
     const suspended = async () => (await bus.pool.raw`select 1 from suspended_environments where env_id = ${env}`).length;
     await eventually(suspended).toBe(1);
@@ -208,13 +258,23 @@ describe('one event', () => {
     expect(limited.length).toBeGreaterThanOrEqual(3);
     expect(limited[0]).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
     expect((await refusal(bus.produce(acme, other, 1))).code).toBe('none');
-    expect((await Promise.all(Array.from({ length: 30 }, (_, n) => refusal(bus.produce(shop, env, n))))).map(({ code }) => code)).toEqual(Array(30).fill('none'));
+    expect((await Promise.all(Array.from({ length: 30 }, (_, n) => refusal(bus.produce(shop, env, n))))).map(({ code }) => code)).toEqual(
+      Array(30).fill('none'),
+    );
   });
 });
 
 describe('a batch', () => {
-  const event = (env: string, n: number, more: object = {}) => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `k-${n}`, ...more });
-  const batch = async (events: unknown[], as = shop) => ((await bus.call('produceBatch', as, { body: { events } })).value as { results: Record<string, unknown>[] }).results;
+  const event = (env: string, n: number, more: object = {}) => ({
+    event_type: 'platform:shop:order:created',
+    env_id: env,
+    stream_family: 'app',
+    payload: { n },
+    idempotency_key: `k-${n}`,
+    ...more,
+  });
+  const batch = async (events: unknown[], as = shop) =>
+    ((await bus.call('produceBatch', as, { body: { events } })).value as { results: Record<string, unknown>[] }).results;
 
   test('BUS-002 BUS-037 BUS-038 BUS-042 BUS-043: rows answer in their order, each for itself and its environment', async () => {
     const [one, two] = [newEnv(), newEnv()];
@@ -265,7 +325,8 @@ describe('a batch', () => {
     await Promise.all(Array.from({ length: 30 }, (_, b) => batch(Array.from({ length: 40 }, (_, n) => event(env, b * 100 + n)))));
     const seen = (await bus.drain(workload('reader'), { env_id: env })).map(({ payload }) => payload.n as number);
     expect(seen).toHaveLength(1_200);
-    for (let b = 0; b < 30; b++) expect(seen.filter(n => Math.floor(n / 100) === b)).toEqual(Array.from({ length: 40 }, (_, n) => b * 100 + n));
+    for (let b = 0; b < 30; b++)
+      expect(seen.filter(n => Math.floor(n / 100) === b)).toEqual(Array.from({ length: 40 }, (_, n) => b * 100 + n));
     // Requests that follow each other in one turn of the loop follow each other on the stream, too.
     expect(seen.filter(n => n % 100 === 0)).toEqual(Array.from({ length: 30 }, (_, b) => b * 100));
   });
@@ -285,7 +346,9 @@ describe('the group commit', () => {
     const env = newEnv();
     await bus.pool.raw`alter table event_groups add constraint refused check (events not like '%platform:shop:order:bad%')`;
     try {
-      const outcomes = await Promise.all(Array.from({ length: 40 }, (_, n) => refusal(bus.produce(shop, env, n, n === 17 ? { event_type: 'platform:shop:order:bad' } : {}))));
+      const outcomes = await Promise.all(
+        Array.from({ length: 40 }, (_, n) => refusal(bus.produce(shop, env, n, n === 17 ? { event_type: 'platform:shop:order:bad' } : {}))),
+      );
       expect(outcomes.flatMap(({ code }, n) => (code === 'none' ? [] : [n]))).toEqual([17]);
       expect(outcomes[17]).toMatchObject({ code: 'inbox_failed', status: 500, detail: 'inbox persist: 23514' });
     } finally {
@@ -299,7 +362,9 @@ describe('the group commit', () => {
     const env = newEnv();
     const { message_id } = await bus.produce(shop, env, 1, { correlation_id: 'corr-9', idempotency_key: 'j' });
     await bus.produce(shop, env, 1, { correlation_id: 'corr-10', idempotency_key: 'j' });
-    const journal = () => bus.pool.raw`select action, sub, stream_family, event_type, message_id, outcome, correlation_id from audit_journal where env_id = ${env} order by page_id`;
+    const journal = () =>
+      bus.pool
+        .raw`select action, sub, stream_family, event_type, message_id, outcome, correlation_id from audit_journal where env_id = ${env} order by page_id`;
     await eventually(async () => (await journal()).length).toBe(2);
     expect((await journal())[0]).toEqual({
       action: 'produce',
@@ -311,6 +376,8 @@ describe('the group commit', () => {
       correlation_id: 'corr-9',
     });
     expect((await journal())[1]).toMatchObject({ message_id, outcome: 'duplicate', correlation_id: 'corr-10' });
-    await eventually(() => bus.logged.some(({ fields }) => fields['target'] === 'bus.audit' && JSON.stringify(fields).includes('corr-10'))).toBe(true);
+    await eventually(() =>
+      bus.logged.some(({ fields }) => fields['target'] === 'bus.audit' && JSON.stringify(fields).includes('corr-10')),
+    ).toBe(true);
   });
 });

@@ -32,14 +32,27 @@ const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number
   );
 const inMs = (ms: number) => new Date(bus.clock.now().getTime() + ms).toISOString();
 const schedule = async (env: string | undefined, afterMs: number, more: Record<string, unknown> = {}, as = shop) => {
-  const body = { event_type: `${as.vertical}:shop:order:created`, env_id: env, stream_family: 'app', payload: { n: 1 }, deliver_at: inMs(afterMs), ...more };
+  const body = {
+    event_type: `${as.vertical}:shop:order:created`,
+    env_id: env,
+    stream_family: 'app',
+    payload: { n: 1 },
+    deliver_at: inMs(afterMs),
+    ...more,
+  };
   const { status, value, headers } = await bus.call('schedule', as, { body: JSON.parse(JSON.stringify(body)) });
   return { status, headers, ...(value as Waiting) };
 };
 const listed = async (env: string, query: object = {}) =>
-  (await bus.call('listScheduled', mail, { query: { env_id: env, ...query } })).value as { items: (Waiting & { event_type: string })[]; next_cursor: string | null };
+  (await bus.call('listScheduled', mail, { query: { env_id: env, ...query } })).value as {
+    items: (Waiting & { event_type: string })[];
+    next_cursor: string | null;
+  };
 const cancel = (id: string, as = shop) => bus.call('cancelScheduled', as, { params: { schedule_id: id } });
-const rows = (env: string) => bus.pool.raw<{ schedule_id: string; delivered_at: string | null }[]>`select schedule_id, delivered_at from scheduled_events where env_id = ${env}`;
+const rows = (env: string) =>
+  bus.pool.raw<
+    { schedule_id: string; delivered_at: string | null }[]
+  >`select schedule_id, delivered_at from scheduled_events where env_id = ${env}`;
 
 test('BUS-054 BUS-036 BUS-018 an event that is scheduled is kept in the database at once and is on its stream with the pass after its time, not before', async () => {
   const env = newEnv();
@@ -52,7 +65,15 @@ test('BUS-054 BUS-036 BUS-018 an event that is scheduled is kept in the database
   expect(await bus.consume(mail, { env_id: env })).toEqual([]);
   await bus.clock.advance('10s');
   expect(await bus.consume(mail, { env_id: env })).toMatchObject([
-    { event_type: 'platform:shop:order:created', payload: { n: 1 }, idempotency_key: 'later', correlation_id: 'corr-s', produced_by: 'shop', inbox_id: schedule_id, delivery_count: 1 },
+    {
+      event_type: 'platform:shop:order:created',
+      payload: { n: 1 },
+      idempotency_key: 'later',
+      correlation_id: 'corr-s',
+      produced_by: 'shop',
+      inbox_id: schedule_id,
+      delivery_count: 1,
+    },
   ]);
   await bus.clock.advance('30s');
   expect(await bus.consume(mail, { env_id: env })).toEqual([]);
@@ -111,9 +132,16 @@ test('BUS-055 the list shows what is due and not delivered yet, or all that wait
   expect((await listed(env)).items.map(({ schedule_id }) => schedule_id)).toEqual([due.schedule_id]);
   const one = await listed(env, { include: 'all', limit: 2 });
   const two = await listed(env, { include: 'all', limit: 2, cursor: one.next_cursor });
-  expect([...one.items, ...two.items].map(({ schedule_id }) => schedule_id)).toEqual([...later.toReversed(), due].map(({ schedule_id }) => schedule_id));
+  expect([...one.items, ...two.items].map(({ schedule_id }) => schedule_id)).toEqual(
+    [...later.toReversed(), due].map(({ schedule_id }) => schedule_id),
+  );
   expect(two.next_cursor).toBe(null);
-  expect(one.items[0]).toMatchObject({ event_type: 'platform:shop:order:created', stream_family: 'app', deliver_at: later[1]?.deliver_at, created_at: expect.any(String) });
+  expect(one.items[0]).toMatchObject({
+    event_type: 'platform:shop:order:created',
+    stream_family: 'app',
+    deliver_at: later[1]?.deliver_at,
+    created_at: expect.any(String),
+  });
   expect((await listed(newEnv(), { include: 'all' })).items).toEqual([]);
   expect(await refusal(listed(env, { cursor: 'nonsense' }))).toMatchObject({ code: 'bad_cursor' });
   expect(await refusal(bus.call('listScheduled', person(newEnv()), { query: { env_id: env } }))).toMatchObject({ code: 'env_mismatch' });

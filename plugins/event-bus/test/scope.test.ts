@@ -11,8 +11,11 @@ import { eventBus } from '../contract/index.ts';
 
 const routes = eventBus.routes as unknown as Record<string, AnyRoute>;
 const manifest = manifestOf(eventBus, '0.1.0');
-const members = (name: string): string[] => Object.keys((routes[name]?.options.body as { properties: object } | undefined)?.properties ?? {}).sort();
-const migrations = readdirSync(new URL('../migrations/', import.meta.url)).map(file => readFileSync(new URL(`../migrations/${file}`, import.meta.url), 'utf8'));
+const members = (name: string): string[] =>
+  Object.keys((routes[name]?.options.body as { properties: object } | undefined)?.properties ?? {}).sort();
+const migrations = readdirSync(new URL('../migrations/', import.meta.url)).map(file =>
+  readFileSync(new URL(`../migrations/${file}`, import.meta.url), 'utf8'),
+);
 const named = (pattern: RegExp): string[] => migrations.flatMap(text => [...text.matchAll(pattern)].map(([, table]) => table as string));
 const gone = new Set([...named(/drop table (\w+)/g), ...named(/alter table (\w+) rename to/g)]);
 const tables = named(/create table (\w+)/g)
@@ -29,7 +32,9 @@ test('BUS-022 it keeps no outbox of a producer: its tables are its own inbox, sc
   // Its own events leave through the kernel's outbox like everybody's; it drains nobody's and calls nobody.
   expect(manifest.uses).toEqual({});
   expect(manifest.workloads).toEqual({});
-  expect(manifest.jobs).toEqual(Object.fromEntries(['relay', 'reap', 'trim', 'sweepGroups', 'retention'].map(name => [name, expect.any(Object)])));
+  expect(manifest.jobs).toEqual(
+    Object.fromEntries(['relay', 'reap', 'trim', 'sweepGroups', 'retention'].map(name => [name, expect.any(Object)])),
+  );
 });
 
 test('BUS-023 it registers no trigger: nothing it takes names what should be done when an event comes', () => {

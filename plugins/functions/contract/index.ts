@@ -9,11 +9,27 @@ export const functions = defineContract({
   id: 'func',
   title: 'Functions',
   placement: { tier: 30 },
-  uses: { sys: ['sys:instances:read'], storage: ['storage:objects:read', 'storage:objects:write'], stat: ['stat:measure', 'stat:properties:write'] },
+  uses: {
+    sys: ['sys:instances:read'],
+    storage: ['storage:objects:read', 'storage:objects:write'],
+    stat: ['stat:measure', 'stat:properties:write'],
+  },
   capabilities: ['backends', 'key-value'],
   config: Type.Object({
-    processes: Type.Integer({ env: 'PLATFORM_FUNC_PROCESSES', default: 2, minimum: 1, maximum: 32, description: 'Locked processes that run functions' }),
-    fuel: Type.Integer({ env: 'PLATFORM_FUNC_FUEL', default: 10_000_000, minimum: 10_000, maximum: 100_000_000, description: 'Instructions of one execution, where an environment says nothing' }),
+    processes: Type.Integer({
+      env: 'PLATFORM_FUNC_PROCESSES',
+      default: 2,
+      minimum: 1,
+      maximum: 32,
+      description: 'Locked processes that run functions',
+    }),
+    fuel: Type.Integer({
+      env: 'PLATFORM_FUNC_FUEL',
+      default: 10_000_000,
+      minimum: 10_000,
+      maximum: 100_000_000,
+      description: 'Instructions of one execution, where an environment says nothing',
+    }),
     memoryBytes: Type.Integer({
       env: 'PLATFORM_FUNC_MEMORY_BYTES',
       default: 67_108_864,
@@ -28,7 +44,13 @@ export const functions = defineContract({
       maximum: 30_000,
       description: 'Milliseconds of one execution, its calls included, where an environment says nothing',
     }),
-    dedupeS: Type.Integer({ env: 'PLATFORM_FUNC_DEDUPE_S', default: 86_400, minimum: 60, maximum: 604_800, description: 'Seconds for which an execution is known by its key' }),
+    dedupeS: Type.Integer({
+      env: 'PLATFORM_FUNC_DEDUPE_S',
+      default: 86_400,
+      minimum: 60,
+      maximum: 604_800,
+      description: 'Seconds for which an execution is known by its key',
+    }),
   }),
   actions: {
     'func:modules:read': { title: 'See modules and executions', grants: 'read' },
@@ -44,8 +66,20 @@ export const functions = defineContract({
   },
   onEnvironmentDeleted: { purge: { executions: 'executions', products: 'active versions', modules: 'modules', limits: 'limits' } },
   tasks: {
-    retry: task(Type.Object({ execution_id: Id }), { summary: 'Try a failed execution again', lane: 'env', attempts: 20, backoff: [5, 30], timeout: '2m', slots: 8 }),
-    discard: task(Type.Object({ storage_key: Type.String() }), { summary: 'Delete the bytes of a module that is gone', lane: 'one', attempts: 50, backoff: [5, 30, 300] }),
+    retry: task(Type.Object({ execution_id: Id }), {
+      summary: 'Try a failed execution again',
+      lane: 'env',
+      attempts: 20,
+      backoff: [5, 30],
+      timeout: '2m',
+      slots: 8,
+    }),
+    discard: task(Type.Object({ storage_key: Type.String() }), {
+      summary: 'Delete the bytes of a module that is gone',
+      lane: 'one',
+      attempts: 50,
+      backoff: [5, 30, 300],
+    }),
   },
   jobs: {
     recover: { summary: 'Take executions up that their process left', every: '30s', runs: 'fleet' },

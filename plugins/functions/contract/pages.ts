@@ -2,7 +2,12 @@ import type { PageDecl } from '@platform/sdk/contract';
 
 const modules = { draft: 'info', active: 'ok', deprecated: 'muted' } as const;
 const executions = { running: 'info', completed: 'ok', failed: 'warn', dead_lettered: 'bad' } as const;
-const changes = ['platform:func:module:uploaded', 'platform:func:module:activated', 'platform:func:module:deprecated', 'platform:func:module:deleted'] as const;
+const changes = [
+  'platform:func:module:uploaded',
+  'platform:func:module:activated',
+  'platform:func:module:deprecated',
+  'platform:func:module:deleted',
+] as const;
 const columns = [
   { field: 'created_at', label: 'When', as: 'ago' },
   { field: 'product', label: 'Product' },
@@ -105,9 +110,28 @@ export const pages = {
     ],
     actions: [
       { route: 'validateModule', label: 'Validate', then: 'show' },
-      { route: 'activateModule', label: 'Activate', tone: 'ok', confirm: 'Make {version_label} the active version of {product}?', when: { field: 'active', is: false } },
-      { route: 'deprecateModule', label: 'Deprecate', tone: 'warn', confirm: '{product} has no active version afterwards.', when: { field: 'active', is: true } },
-      { route: 'deleteModule', label: 'Delete', tone: 'bad', confirm: 'Delete {product} {version_label} for good?', when: { field: 'active', is: false }, then: { page: 'modules' } },
+      {
+        route: 'activateModule',
+        label: 'Activate',
+        tone: 'ok',
+        confirm: 'Make {version_label} the active version of {product}?',
+        when: { field: 'active', is: false },
+      },
+      {
+        route: 'deprecateModule',
+        label: 'Deprecate',
+        tone: 'warn',
+        confirm: '{product} has no active version afterwards.',
+        when: { field: 'active', is: true },
+      },
+      {
+        route: 'deleteModule',
+        label: 'Delete',
+        tone: 'bad',
+        confirm: 'Delete {product} {version_label} for good?',
+        when: { field: 'active', is: false },
+        then: { page: 'modules' },
+      },
     ],
   },
   executions: {
@@ -141,7 +165,15 @@ export const pages = {
       { field: 'created_at', label: 'Asked', as: 'datetime' },
       { field: 'idempotency_key', label: 'Key', as: 'code' },
     ],
-    actions: [{ route: 'replayExecution', label: 'Replay', tone: 'warn', confirm: 'Run {product} {hook} once more with the same input?', when: { field: 'status', is: 'dead_lettered' } }],
+    actions: [
+      {
+        route: 'replayExecution',
+        label: 'Replay',
+        tone: 'warn',
+        confirm: 'Run {product} {hook} once more with the same input?',
+        when: { field: 'status', is: 'dead_lettered' },
+      },
+    ],
     tabs: [
       { label: 'Input', kind: 'detail', fields: [{ field: 'request', label: 'Request', as: 'json' }] },
       { label: 'Output', kind: 'detail', fields: [{ field: 'result', label: 'Result', as: 'json' }] },
@@ -163,6 +195,14 @@ export const pages = {
     empty: 'Everything ended well.',
     columns,
   },
-  limits: { kind: 'form', icon: 'gear', title: 'Limits', description: 'What one execution may use in this environment', nav: 5, source: 'getLimits', submit: 'putLimits' },
+  limits: {
+    kind: 'form',
+    icon: 'gear',
+    title: 'Limits',
+    description: 'What one execution may use in this environment',
+    nav: 5,
+    source: 'getLimits',
+    submit: 'putLimits',
+  },
   policy: { kind: 'policy', icon: 'shield', title: 'Policy', nav: 6 },
 } as const satisfies Readonly<Record<string, PageDecl>>;

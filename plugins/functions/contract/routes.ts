@@ -1,11 +1,41 @@
 import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
-import { Execute, Executed, Execution, ExecutionDetail, ExecutionStatus, Figures, Limits, Module, ModuleStatus, Trial, Upload, Validation } from './schema.ts';
+import {
+  Execute,
+  Executed,
+  Execution,
+  ExecutionDetail,
+  ExecutionStatus,
+  Figures,
+  Limits,
+  Module,
+  ModuleStatus,
+  Trial,
+  Upload,
+  Validation,
+} from './schema.ts';
 
 const reads = { gate: { any: ['func:modules:read', 'func:modules:admin'] }, env: 'own' } as const;
 const writes = { gate: { any: ['func:modules:write', 'func:modules:admin'] }, env: 'own' } as const;
-const executes = { gate: 'func:modules:execute', env: 'own', idempotency: 'own', body: Execute, returns: Executed, limit: 524_288 } as const;
+const executes = {
+  gate: 'func:modules:execute',
+  env: 'own',
+  idempotency: 'own',
+  body: Execute,
+  returns: Executed,
+  limit: 524_288,
+} as const;
 const failures = ['fuel_exhausted', 'memory_exceeded', 'trap', 'execution_timeout', 'callback_failed'] as const;
-const refusals = ['func_disabled', 'module_refused', 'import_invalid', 'callback_not_allowed', 'context_too_large', 'too_many_executions', 'execution_running', 'object_unreachable', 'trap'] as const;
+const refusals = [
+  'func_disabled',
+  'module_refused',
+  'import_invalid',
+  'callback_not_allowed',
+  'context_too_large',
+  'too_many_executions',
+  'execution_running',
+  'object_unreachable',
+  'trap',
+] as const;
 const told = ['platform:func:execution:completed', 'platform:func:execution:failed'] as const;
 
 /** G-FUNC-02, G-FUNC-03, G-FUNC-06. */
@@ -84,8 +114,19 @@ export const routes = {
     },
     returns: Page(Execution),
   }),
-  listDeadLetters: get('/v1/dead-letters', { summary: 'Executions that failed for good', ...reads, query: PageQuery, returns: Page(Execution), hidden: true }),
-  getExecution: get('/v1/executions/{execution_id}', { summary: 'One execution with what went in and out', ...reads, returns: ExecutionDetail, problems: ['execution_not_found'] }),
+  listDeadLetters: get('/v1/dead-letters', {
+    summary: 'Executions that failed for good',
+    ...reads,
+    query: PageQuery,
+    returns: Page(Execution),
+    hidden: true,
+  }),
+  getExecution: get('/v1/executions/{execution_id}', {
+    summary: 'One execution with what went in and out',
+    ...reads,
+    returns: ExecutionDetail,
+    problems: ['execution_not_found'],
+  }),
   replayExecution: post('/v1/executions/{execution_id}/replay', {
     summary: 'Try a dead letter anew',
     gate: 'func:modules:admin',
@@ -95,7 +136,18 @@ export const routes = {
     emits: [...told, 'platform:func:execution:dead_lettered'],
   }),
   figures: get('/v1/figures', { summary: 'Executions of the last day, by product', ...reads, returns: Figures }),
-  productFigures: get('/v1/figures/products', { summary: 'The same, by product alone', ...reads, returns: Type.Object({ items: Figures.properties.products }), hidden: true }),
+  productFigures: get('/v1/figures/products', {
+    summary: 'The same, by product alone',
+    ...reads,
+    returns: Type.Object({ items: Figures.properties.products }),
+    hidden: true,
+  }),
   getLimits: get('/v1/limits', { summary: 'What one execution may use', ...reads, returns: Limits }),
-  putLimits: put('/v1/limits', { summary: 'Say what one execution may use', gate: 'func:modules:admin', env: 'own', body: Limits, returns: Limits }),
+  putLimits: put('/v1/limits', {
+    summary: 'Say what one execution may use',
+    gate: 'func:modules:admin',
+    env: 'own',
+    body: Limits,
+    returns: Limits,
+  }),
 } as const;

@@ -6,11 +6,24 @@ const HookName = Type.String({ title: 'Hook', pattern: '^[A-Za-z_][A-Za-z0-9_.-]
 const Open = Type.Object({}, { additionalProperties: true });
 const Maybe = <T extends Parameters<typeof Type.Optional>[0]>(type: T) => Type.Union([type, Type.Null()]);
 
-export const Language = Type.Union([Type.Literal('rust'), Type.Literal('assemblyscript'), Type.Literal('tinygo'), Type.Literal('c'), Type.Literal('javascript'), Type.Literal('other')], {
-  title: 'Language',
-});
+export const Language = Type.Union(
+  [
+    Type.Literal('rust'),
+    Type.Literal('assemblyscript'),
+    Type.Literal('tinygo'),
+    Type.Literal('c'),
+    Type.Literal('javascript'),
+    Type.Literal('other'),
+  ],
+  {
+    title: 'Language',
+  },
+);
 export const ModuleStatus = Type.Union([Type.Literal('draft'), Type.Literal('active'), Type.Literal('deprecated')], { title: 'Status' });
-export const ExecutionStatus = Type.Union([Type.Literal('running'), Type.Literal('completed'), Type.Literal('failed'), Type.Literal('dead_lettered')], { title: 'Status' });
+export const ExecutionStatus = Type.Union(
+  [Type.Literal('running'), Type.Literal('completed'), Type.Literal('failed'), Type.Literal('dead_lettered')],
+  { title: 'Status' },
+);
 
 /** G-FUNC-01. */
 export const Module = Type.Object({
@@ -49,7 +62,13 @@ export type Upload = Static<typeof Upload>;
 export const Trial = Type.Object({ hook: Type.Optional(HookName), context: Type.Optional(Open) });
 export const Validation = Type.Object({
   valid: Type.Boolean(),
-  diagnostics: Type.Array(Type.Object({ severity: Type.Union([Type.Literal('error'), Type.Literal('warning'), Type.Literal('info')]), code: Type.String(), message: Type.String() })),
+  diagnostics: Type.Array(
+    Type.Object({
+      severity: Type.Union([Type.Literal('error'), Type.Literal('warning'), Type.Literal('info')]),
+      code: Type.String(),
+      message: Type.String(),
+    }),
+  ),
   exports: Type.Array(Type.String()),
   imports: Type.Array(Type.String()),
   fuel_used: Type.Integer(),
@@ -63,7 +82,12 @@ export const Execute = Type.Object({
   context: Open,
   idempotency_key: Type.String({ minLength: 1, maxLength: 200 }),
   imports: Type.Optional(Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$' }), Type.String({ maxLength: 300 }))),
-  callback: Type.Optional(Type.Object({ service: Type.String({ maxLength: 64 }), headers: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1_024 }))) })),
+  callback: Type.Optional(
+    Type.Object({
+      service: Type.String({ maxLength: 64 }),
+      headers: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1_024 }))),
+    }),
+  ),
   parameters: Type.Optional(Open),
   protocol: Type.Optional(Type.Union([Type.Literal('raw'), Type.Literal('hook')])),
 });
@@ -117,7 +141,13 @@ export const Execution = Type.Object({
   created_at: Type.String(),
   finished_at: Maybe(Type.String()),
 });
-export const ExecutionDetail = Type.Object({ ...Execution.properties, request: Open, result: Type.Unknown(), logs: Type.Array(Type.String()), calls: Type.Array(Open) });
+export const ExecutionDetail = Type.Object({
+  ...Execution.properties,
+  request: Open,
+  result: Type.Unknown(),
+  logs: Type.Array(Type.String()),
+  calls: Type.Array(Open),
+});
 export type Execution = Static<typeof Execution>;
 export type ExecutionDetail = Static<typeof ExecutionDetail>;
 

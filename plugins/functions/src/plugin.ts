@@ -47,7 +47,12 @@ export default definePlugin(functions, {
       },
       metrics: () => {
         const [core, component] = [pools.core.figures, pools.component.figures];
-        return { ...executor.totals, ...measurements.totals, guest_processes: core.processes + component.processes, guest_processes_replaced_total: core.respawned + component.respawned };
+        return {
+          ...executor.totals,
+          ...measurements.totals,
+          guest_processes: core.processes + component.processes,
+          guest_processes_replaced_total: core.respawned + component.respawned,
+        };
       },
     };
   },

@@ -19,7 +19,15 @@ const HEAP_MB = 128;
 
 /** The parts of the service, put together. */
 export function servicesOf(ctx: FuncContext) {
-  const pool = () => ctx.own(new GuestPool({ processes: ctx.config.processes, pages: CEILING_PAGES, heapMb: HEAP_MB, log: (fields, message) => ctx.log.warn(fields, message) }));
+  const pool = () =>
+    ctx.own(
+      new GuestPool({
+        processes: ctx.config.processes,
+        pages: CEILING_PAGES,
+        heapMb: HEAP_MB,
+        log: (fields, message) => ctx.log.warn(fields, message),
+      }),
+    );
   const pools = { core: pool(), component: pool() };
   const programs = new Programs(ctx.own(new Transpiler()));
   const enablement = new Enablement(ctx);
@@ -31,5 +39,15 @@ export function servicesOf(ctx: FuncContext) {
   const runner = new Runner(ctx, { objects, calls, programs, pools });
   const measurements = new Measurements(ctx);
   const executor = new Executor(ctx, { modules, records, runner, calls, limits, enablement, slots: new ExecutionSlots(ctx), measurements });
-  return { enablement, executor, limits, measurements, modules, objects, pools, records, validation: new ModuleValidation(ctx, { modules, objects, limits, programs }) };
+  return {
+    enablement,
+    executor,
+    limits,
+    measurements,
+    modules,
+    objects,
+    pools,
+    records,
+    validation: new ModuleValidation(ctx, { modules, objects, limits, programs }),
+  };
 }

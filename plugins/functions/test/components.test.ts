@@ -17,7 +17,18 @@ afterAll(async () => {
 let number = 0;
 async function runner(bytes: Uint8Array): Promise<(more?: Partial<Execution>) => ReturnType<GuestPool['run']>> {
   const [program, module] = [await programs.make(Uint8Array.from(bytes), 64), `c${(number += 1)}`];
-  const execution = { module, program, hook: 'run', input: Buffer.from('"Zürich"'), fuel: 1_000_000, timeoutMs: 5_000, maxOutput: 1_000, maxCalls: 4, pages: 64, call: async () => ({ fuel: 0 }) };
+  const execution = {
+    module,
+    program,
+    hook: 'run',
+    input: Buffer.from('"Zürich"'),
+    fuel: 1_000_000,
+    timeoutMs: 5_000,
+    maxOutput: 1_000,
+    maxCalls: 4,
+    pages: 64,
+    call: async () => ({ fuel: 0 }),
+  };
   return (more = {}) => pool.run({ ...execution, ...more });
 }
 const text = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString();
@@ -37,7 +48,8 @@ test('FUN-004 a component’s calls go to the host, many at once, and a failed o
   const done = await Promise.all(Array.from({ length: 8 }, (_, index) => run({ hook: 'on-apply', input: Buffer.from(`${index}`), call })));
   expect(done.map(({ output }) => text(output))).toEqual(Array.from({ length: 8 }, (_, index) => `ask 1 ${index}`));
   expect((await run({ hook: 'on-apply' })).fault).toMatchObject({ code: 'callback_failed' });
-  const never: Execution['call'] = ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
+  const never: Execution['call'] = ({ signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
   expect((await run({ hook: 'on-apply', timeoutMs: 150, call: never })).fault?.code).toBe('execution_timeout');
 });
 
@@ -46,11 +58,23 @@ test('FUN-003 a component that spins, recurses, takes memory or fills its log en
   expect(spin).toMatchObject({ fault: { code: 'fuel_exhausted' }, fuelUsed: 1_000_000 });
   const logging = await (await runner(await component({ core: loop('(call $log (i32.const 0) (i32.const 60000))') })))();
   expect([logging.fault?.code, logging.logs.length]).toEqual(['fuel_exhausted', 50]);
-  const deep = await (await runner(await component({ core: '(func $f (export "run") (param i32 i32) (result i32) (call $f (local.get 0) (local.get 1)))' })))();
+  const deep = await (
+    await runner(await component({ core: '(func $f (export "run") (param i32 i32) (result i32) (call $f (local.get 0) (local.get 1)))' }))
+  )();
   expect(deep.fault).toEqual({ code: 'trap', detail: 'Calls are nested too deeply.' });
-  const grow = await (await runner(await component({ core: loop('(br_if 1 (i32.eq (memory.grow (i32.const 8)) (i32.const -1)))').replace('(loop', '(block (loop').replace('(br 0))', '(br 0)))') })))();
+  const grow = await (
+    await runner(
+      await component({
+        core: loop('(br_if 1 (i32.eq (memory.grow (i32.const 8)) (i32.const -1)))')
+          .replace('(loop', '(block (loop')
+          .replace('(br 0))', '(br 0)))'),
+      }),
+    )
+  )();
   expect([grow.fault?.code, grow.memoryBytes]).toEqual(['memory_exceeded', 57 * 65_536]);
-  const other = await (await runner(await component({ core: '(func (export "run") (param i32 i32) (result i32) (unreachable))', realloc: '(loop (br 0))' })))();
+  const other = await (
+    await runner(await component({ core: '(func (export "run") (param i32 i32) (result i32) (unreachable))', realloc: '(loop (br 0))' }))
+  )();
   expect(other).toMatchObject({ fault: { code: 'fuel_exhausted' }, fuelUsed: 1_000_000 });
   expect(pool.figures.respawned).toBe(0);
 });

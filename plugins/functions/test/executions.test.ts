@@ -15,7 +15,9 @@ beforeEach(() => Object.assign(desk, { asked: [], refuses: false, wait: undefine
 /** A guest that gives this text back, whatever it is asked. */
 const says = (text: string) => {
   const escaped = text.replaceAll('\\', '\\5c').replaceAll('"', '\\22');
-  return wat(`(data (i32.const 64) "${escaped}") (func (export "hook") (param i32 i32) (result i64) (i64.or (i64.shl (i64.const 64) (i64.const 32)) (i64.const ${text.length})))`);
+  return wat(
+    `(data (i32.const 64) "${escaped}") (func (export "hook") (param i32 i32) (result i64) (i64.or (i64.shl (i64.const 64) (i64.const 32)) (i64.const ${text.length})))`,
+  );
 };
 const imports = { ask: '/v1/internal/score' };
 const detail = (execution_id: string) => host.by(ada).getExecution({ params: { execution_id } });
@@ -23,11 +25,24 @@ const detail = (execution_id: string) => host.by(ada).getExecution({ params: { e
 test('FUN-001 FUN-022 FUN-023 FUN-028 FUN-029 FUN-034 FUN-035 a function runs by product or pinned, answers its result, and every run tells its fuel and duration', async () => {
   const module = await published(host, ECHO, { product: 'echo' });
   const byProduct = await run(host, 'echo', { context: { amount: 12 } });
-  expect(byProduct).toMatchObject({ module_id: module.module_id, hook: 'hook', status: 'completed', result: { amount: 12 }, replayed: false });
-  const pinned = await host.by(ada).executeModule({ params: { module_id: module.module_id }, body: { hook: 'hook', context: { amount: 12 }, idempotency_key: 'p' } });
+  expect(byProduct).toMatchObject({
+    module_id: module.module_id,
+    hook: 'hook',
+    status: 'completed',
+    result: { amount: 12 },
+    replayed: false,
+  });
+  const pinned = await host
+    .by(ada)
+    .executeModule({ params: { module_id: module.module_id }, body: { hook: 'hook', context: { amount: 12 }, idempotency_key: 'p' } });
   expect([pinned.result, pinned.fuel_used]).toEqual([{ amount: 12 }, byProduct.fuel_used]);
-  const told = (await host.events('platform:func:execution:completed', 2)).find(({ payload }) => payload['execution_id'] === pinned.execution_id);
-  expect(told).toMatchObject({ env_id: ENV, payload: { module_id: module.module_id, hook: 'hook', fuel_used: pinned.fuel_used, duration_ms: pinned.duration_ms } });
+  const told = (await host.events('platform:func:execution:completed', 2)).find(
+    ({ payload }) => payload['execution_id'] === pinned.execution_id,
+  );
+  expect(told).toMatchObject({
+    env_id: ENV,
+    payload: { module_id: module.module_id, hook: 'hook', fuel_used: pinned.fuel_used, duration_ms: pinned.duration_ms },
+  });
   const metrics = (await host.fetch('/v1/metrics', { as: await host.workload('func') })).text;
   expect(metrics).toMatch(/fuel_used_total\D+[1-9]/);
   expect(metrics).toMatch(/duration_ms_total/);
@@ -52,7 +67,11 @@ test('FUN-019 FUN-023 the hook protocol carries accept or reject with reason and
 test('a result that the database cannot keep is a trap, and no execution is left running', async () => {
   for (const [product, said] of Object.entries({ half: '{"a":"\\ud800"}', nul: '["\\u0000"]' })) {
     await published(host, says(said), { product });
-    expect(await refusal(run(host, product))).toMatchObject({ status: 422, code: 'trap', detail: 'The result has a character U+0000 or half of a surrogate pair.' });
+    expect(await refusal(run(host, product))).toMatchObject({
+      status: 422,
+      code: 'trap',
+      detail: 'The result has a character U+0000 or half of a surrogate pair.',
+    });
   }
   await published(host, says('"\\\\u0000 and \\ud83d\\ude00"'), { product: 'whole' });
   expect((await run(host, 'whole')).result).toBe('\\u0000 and 😀');
@@ -61,7 +80,14 @@ test('a result that the database cannot keep is a trap, and no execution is left
 test('FUN-011 FUN-012 an execution has a key: a replay gets what was recorded, also while it runs, and nothing runs twice', async () => {
   await published(host, ASK, { product: 'once' });
   const by = host.by(ada) as unknown as Record<string, (input: object) => Promise<unknown>>;
-  expect(await refusal((by['executeProduct'] as (input: object) => Promise<unknown>)({ params: { product_id: 'once' }, body: { hook: 'hook', context: {} } }))).toMatchObject({ status: 400 });
+  expect(
+    await refusal(
+      (by['executeProduct'] as (input: object) => Promise<unknown>)({
+        params: { product_id: 'once' },
+        body: { hook: 'hook', context: {} },
+      }),
+    ),
+  ).toMatchObject({ status: 400 });
   let open = () => {};
   desk.wait = new Promise(resolve => (open = resolve));
   const first = run(host, 'once', { key: 'same', imports });
@@ -79,11 +105,26 @@ test('FUN-004 FUN-006 a call goes to the owning service’s internal path that t
   const done = await run(host, 'calls', { context: { who: 'x' }, imports, callback: { service: 'credit', headers: { 'X-Trace': 't1' } } });
   expect(done.result).toEqual({ score: 700, asked: { who: 'x' } });
   expect(desk.asked).toEqual([{ body: { who: 'x' }, key: `${done.execution_id}:1`, env: ENV, who: 'func', trace: 't1' }]);
-  expect((await detail(done.execution_id)).calls).toEqual([expect.objectContaining({ name: 'ask', path: '/v1/internal/score', status: 200 })]);
-  expect(await refusal(run(host, 'calls', { imports, callback: { service: 'sys' } }))).toMatchObject({ status: 403, code: 'callback_not_allowed' });
-  for (const path of ['/v1/score', '/v1/internal/../score', '/v1/internal//score', '/v1/internal/score?x=1', '/v1/internal/%2e%2e/x', 'https://example.org/v1/internal/x'])
+  expect((await detail(done.execution_id)).calls).toEqual([
+    expect.objectContaining({ name: 'ask', path: '/v1/internal/score', status: 200 }),
+  ]);
+  expect(await refusal(run(host, 'calls', { imports, callback: { service: 'sys' } }))).toMatchObject({
+    status: 403,
+    code: 'callback_not_allowed',
+  });
+  for (const path of [
+    '/v1/score',
+    '/v1/internal/../score',
+    '/v1/internal//score',
+    '/v1/internal/score?x=1',
+    '/v1/internal/%2e%2e/x',
+    'https://example.org/v1/internal/x',
+  ])
     expect([path, (await refusal(run(host, 'calls', { imports: { ask: path } }))).code]).toEqual([path, 'import_invalid']);
-  expect((await refusal(run(host, 'calls', { imports, callback: { service: 'credit', headers: { 'x-platform-target-env-id': 'other' } } }))).code).toBe('import_invalid');
+  expect(
+    (await refusal(run(host, 'calls', { imports, callback: { service: 'credit', headers: { 'x-platform-target-env-id': 'other' } } })))
+      .code,
+  ).toBe('import_invalid');
 });
 
 test('FUN-015 a call that is not answered with success fails the execution, and says which', async () => {
@@ -102,9 +143,16 @@ test('FUN-013 FUN-014 used-up fuel, a trap and time that is over are structured 
   await published(host, TRAP, { product: 'trap' });
   const spin = await uploaded(host, SPIN, { product: 'spin' });
   const trapped = await refusal(run(host, 'trap'));
-  expect(trapped).toMatchObject({ status: 422, code: 'trap', detail: 'divide by zero', extra: { execution_id: expect.any(String), retry: { attempt: 1, next_at: expect.any(String) } } });
+  expect(trapped).toMatchObject({
+    status: 422,
+    code: 'trap',
+    detail: 'divide by zero',
+    extra: { execution_id: expect.any(String), retry: { attempt: 1, next_at: expect.any(String) } },
+  });
   const by = host.by(ada);
-  const spun = await refusal(by.executeModule({ params: { module_id: spin.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 's' } }));
+  const spun = await refusal(
+    by.executeModule({ params: { module_id: spin.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 's' } }),
+  );
   expect(spun).toMatchObject({ status: 422, code: 'fuel_exhausted' });
   await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 150 } });
   await published(host, ASK, { product: 'slow' });
@@ -117,7 +165,9 @@ test('FUN-013 FUN-014 used-up fuel, a trap and time that is over are structured 
     const kept = await detail(String(extra['execution_id']));
     expect([kept.status, kept.result]).toEqual(['failed', null]);
   }
-  expect((await host.events('platform:func:execution:failed', 2)).map(({ payload }) => payload['code'])).toEqual(expect.arrayContaining(['trap', 'fuel_exhausted']));
+  expect((await host.events('platform:func:execution:failed', 2)).map(({ payload }) => payload['code'])).toEqual(
+    expect.arrayContaining(['trap', 'fuel_exhausted']),
+  );
 });
 
 test('FUN-016 a failure is tried again after 1, 5 and 30 seconds and then lies with the dead, from where it is replayed', async () => {
@@ -127,7 +177,10 @@ test('FUN-016 a failure is tried again after 1, 5 and 30 seconds and then lies w
   const id = String(extra['execution_id']);
   for (const [index, pause] of [1, 5, 30].entries()) {
     const failed = await detail(id);
-    expect([failed.attempts, Date.parse(String(failed.next_at)) - Date.parse(String(failed.finished_at))]).toEqual([index + 1, pause * 1_000]);
+    expect([failed.attempts, Date.parse(String(failed.next_at)) - Date.parse(String(failed.finished_at))]).toEqual([
+      index + 1,
+      pause * 1_000,
+    ]);
     await host.clock.advance(`${pause}s`);
     // The runner hears of a task a moment after it was written, and may look at the clock only then.
     await vi.waitFor(async () => {
@@ -141,13 +194,24 @@ test('FUN-016 a failure is tried again after 1, 5 and 30 seconds and then lies w
     const told = (await host.events('platform:func:execution:dead_lettered')).map(({ payload }) => payload);
     expect(told).toContainEqual(expect.objectContaining({ execution_id: id, code: 'callback_failed' }));
   }, 10_000);
-  expect((await host.by(ada).listExecutions({ query: { status: 'dead_lettered' } })).items.map(({ execution_id }) => execution_id)).toContain(id);
+  expect(
+    (await host.by(ada).listExecutions({ query: { status: 'dead_lettered' } })).items.map(({ execution_id }) => execution_id),
+  ).toContain(id);
   // A recorded failure is what its key answers, until a try succeeds (G-FUNC-04).
-  expect(await refusal(run(host, 'dead', { key: 'dead', imports }))).toMatchObject({ code: 'callback_failed', extra: { execution_id: id } });
+  expect(await refusal(run(host, 'dead', { key: 'dead', imports }))).toMatchObject({
+    code: 'callback_failed',
+    extra: { execution_id: id },
+  });
   desk.refuses = false;
-  expect(await host.by(admin).replayExecution({ params: { execution_id: id } })).toMatchObject({ status: 'completed', result: { score: 700 } });
+  expect(await host.by(admin).replayExecution({ params: { execution_id: id } })).toMatchObject({
+    status: 'completed',
+    result: { score: 700 },
+  });
   expect(await run(host, 'dead', { key: 'dead', imports })).toMatchObject({ execution_id: id, replayed: true });
-  expect(await refusal(host.by(admin).replayExecution({ params: { execution_id: id } }))).toMatchObject({ status: 409, code: 'execution_not_dead' });
+  expect(await refusal(host.by(admin).replayExecution({ params: { execution_id: id } }))).toMatchObject({
+    status: 409,
+    code: 'execution_not_dead',
+  });
 });
 
 test('FUN-003 fifty run at once in one environment, the next are refused, and another environment is not', async () => {
@@ -183,7 +247,8 @@ test('FUN-003 the fifty are counted over all processes, and one that died gives 
 test('FUN-035 what ran is told to the statistics, summed up by environment, product, hook and outcome, and what they refuse is told again', async () => {
   await published(host, ECHO, { product: 'measured' });
   const done = [await run(host, 'measured'), await run(host, 'measured')];
-  const told = () => measured.filter(({ dimensions }) => dimensions?.['product'] === 'measured').map(({ metric, value }) => [metric, value]);
+  const told = () =>
+    measured.filter(({ dimensions }) => dimensions?.['product'] === 'measured').map(({ metric, value }) => [metric, value]);
   statistics.refuses = true;
   await host.clock.advance('31s');
   statistics.refuses = false;
@@ -192,7 +257,11 @@ test('FUN-035 what ran is told to the statistics, summed up by environment, prod
     await host.clock.advance('31s');
     expect(told()).toHaveLength(3);
   }, 10_000);
-  expect(Object.fromEntries(told())).toEqual({ 'func.executions': 2, 'func.fuel_used': sum('fuel_used'), 'func.duration_ms': expect.closeTo(sum('duration_ms'), 3) });
+  expect(Object.fromEntries(told())).toEqual({
+    'func.executions': 2,
+    'func.fuel_used': sum('fuel_used'),
+    'func.duration_ms': expect.closeTo(sum('duration_ms'), 3),
+  });
   const dimensions = { env_id: ENV, domain: 'credit', product: 'measured', hook: 'hook', outcome: 'completed' };
   expect(measured.at(-1)).toMatchObject({ property_id: PROPERTY, dimensions: { env_id: ENV } });
   expect(measured.find(each => each.dimensions?.['product'] === 'measured')).toMatchObject({ dimensions });
@@ -210,18 +279,31 @@ test('FUN-001 FUN-019 a component is uploaded, validated and run as a module is,
   });
   await host.by(ada).activateModule(id);
   const body = { hook: 'on-apply', context: { who: 'x' }, idempotency_key: 'raw', imports };
-  expect(await host.by(ada).executeProduct({ params: { product_id: 'component' }, body })).toMatchObject({ result: { score: 700, asked: { who: 'x' } } });
-  const hooked = await refusal(host.by(ada).executeProduct({ params: { product_id: 'component' }, body: { ...body, idempotency_key: 'hook', protocol: 'hook' } }));
+  expect(await host.by(ada).executeProduct({ params: { product_id: 'component' }, body })).toMatchObject({
+    result: { score: 700, asked: { who: 'x' } },
+  });
+  const hooked = await refusal(
+    host.by(ada).executeProduct({ params: { product_id: 'component' }, body: { ...body, idempotency_key: 'hook', protocol: 'hook' } }),
+  );
   expect(hooked).toMatchObject({ code: 'trap', detail: 'hook_protocol' });
-  expect(await refusal(uploaded(host, made, { product: 'component', hooks: ['absent'] }))).toMatchObject({ code: 'invalid_module', extra: { fault: 'export_missing' } });
+  expect(await refusal(uploaded(host, made, { product: 'component', hooks: ['absent'] }))).toMatchObject({
+    code: 'invalid_module',
+    extra: { fault: 'export_missing' },
+  });
 });
 
 test('FUN-029 a product of several domains wants the domain named', async () => {
   await published(host, ECHO, { product: 'twice' });
-  const other = await host.by(ada).uploadModule({ body: { domain: 'other', product: 'twice', source_language: 'c', wasm_base64: Buffer.from(ECHO).toString('base64'), hooks: ['hook'] } });
+  const other = await host.by(ada).uploadModule({
+    body: { domain: 'other', product: 'twice', source_language: 'c', wasm_base64: Buffer.from(ECHO).toString('base64'), hooks: ['hook'] },
+  });
   await host.by(ada).validateModule({ params: { module_id: other.module_id }, body: {} });
   await host.by(ada).activateModule({ params: { module_id: other.module_id } });
   expect(await refusal(run(host, 'twice'))).toMatchObject({ status: 400, code: 'domain_required' });
-  const named = await host.by(ada).executeProduct({ params: { product_id: 'twice' }, query: { domain: 'other' }, body: { hook: 'hook', context: {}, idempotency_key: 'd' } });
+  const named = await host.by(ada).executeProduct({
+    params: { product_id: 'twice' },
+    query: { domain: 'other' },
+    body: { hook: 'hook', context: {}, idempotency_key: 'd' },
+  });
   expect(named.module_id).toBe(other.module_id);
 });

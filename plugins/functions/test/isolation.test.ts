@@ -54,18 +54,26 @@ test('FUN-003 memory, depth and traps end one execution alone, each by its name'
 });
 
 test('FUN-004 a guest’s call is made by the parent and counted; one that fails ends the execution, whatever the guest makes of it', async () => {
-  const answered = await run(ASK, { call: async ({ name, number, body }) => ({ body: Buffer.from(`${name} ${number} ${text(body)}`), fuel: 1_000 }) });
+  const answered = await run(ASK, {
+    call: async ({ name, number, body }) => ({ body: Buffer.from(`${name} ${number} ${text(body)}`), fuel: 1_000 }),
+  });
   expect([text(answered.output), answered.fuelUsed > 1_000]).toEqual(['ask 1 {"a":1}', true]);
   expect((await run(ASK, { call: async () => ({ fuel: 0 }) })).fault?.code).toBe('callback_failed');
-  const often = wat('(func (export "hook") (param i32 i32) (result i64) (loop (drop (call $ask (local.get 0) (local.get 1))) (br 0)) (i64.const 0))', {
-    imports: '(import "platform" "ask" (func $ask (param i32 i32) (result i64)))',
-  });
+  const often = wat(
+    '(func (export "hook") (param i32 i32) (result i64) (loop (drop (call $ask (local.get 0) (local.get 1))) (br 0)) (i64.const 0))',
+    {
+      imports: '(import "platform" "ask" (func $ask (param i32 i32) (result i64)))',
+    },
+  );
   expect((await run(often)).fault).toEqual({ code: 'callback_failed', detail: 'At most 4 host calls are made.' });
 });
 
 test('FUN-003 a call that never comes back ends at the deadline, and the process goes on', async () => {
   const before = pool.figures.respawned;
-  const never = run(ASK, { timeoutMs: 150, call: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended')))) });
+  const never = run(ASK, {
+    timeoutMs: 150,
+    call: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended')))),
+  });
   expect((await never).fault?.code).toBe('execution_timeout');
   expect([text((await run(ECHO)).output), pool.figures.respawned]).toEqual(['{"a":1}', before]);
 });
@@ -73,7 +81,9 @@ test('FUN-003 a call that never comes back ends at the deadline, and the process
 test('FUN-003 a guest in an endless loop gives way to others, slice by slice, and ends at its deadline without its process', async () => {
   const before = pool.figures.respawned;
   const ended: string[] = [];
-  const spins = Array.from({ length: 4 }, () => run(SPIN, { fuel: Number.MAX_SAFE_INTEGER, timeoutMs: 400 }).then(outcome => (ended.push('spin'), outcome)));
+  const spins = Array.from({ length: 4 }, () =>
+    run(SPIN, { fuel: Number.MAX_SAFE_INTEGER, timeoutMs: 400 }).then(outcome => (ended.push('spin'), outcome)),
+  );
   const others = Promise.all(Array.from({ length: 16 }, () => run(ECHO).then(() => ended.push('echo'))));
   for (const outcome of await Promise.all(spins)) expect(outcome).toMatchObject({ fault: { code: 'execution_timeout' } });
   await others;
@@ -108,7 +118,10 @@ test('a guest that ends the engine takes nobody along: it is named, its process 
   const [before, logged] = [pool.figures.respawned, said.length];
   const crash = run(ECHO, { module: 'crash', program: { kind: 'core', bytes: crashes(COUNTERS) }, timeoutMs: 30_000 });
   const others = await Promise.all(Array.from({ length: 8 }, () => run(ECHO)));
-  expect(await crash).toMatchObject({ fault: { code: 'trap', detail: expect.stringMatching(/^The engine ended: Fatal error/) }, broke: true });
+  expect(await crash).toMatchObject({
+    fault: { code: 'trap', detail: expect.stringMatching(/^The engine ended: Fatal error/) },
+    broke: true,
+  });
   expect(others.map(({ output }) => text(output))).toEqual(Array.from({ length: 8 }, () => '{"a":1}'));
   expect(pool.figures.respawned).toBe(before + 1);
   expect(said.slice(logged)).toEqual([expect.objectContaining({ module: 'crash' })]);
@@ -128,7 +141,9 @@ test('FUN-005 the process of a guest has no file system, network, children or co
 });
 
 test('processes of guests end with their parent, however it ends and whatever they do', async () => {
-  const parent = fork(fileURLToPath(new URL('./fixtures/pool-process.ts', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const parent = fork(fileURLToPath(new URL('./fixtures/pool-process.ts', import.meta.url)), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const [pids] = (await once(parent, 'message')) as [number[]];
   expect(pids).toHaveLength(2);
   const alive = () => pids.filter(pid => isThere(pid));
@@ -150,5 +165,6 @@ test('an execution whose process cannot even start ends with a fault, and so doe
     pages: 64,
     call: async () => ({ fuel: 0 }),
   };
-  for (const module of ['one', 'two', 'three']) expect(['execution_timeout', 'trap']).toContain((await broken.run({ ...execution, module })).fault?.code);
+  for (const module of ['one', 'two', 'three'])
+    expect(['execution_timeout', 'trap']).toContain((await broken.run({ ...execution, module })).fault?.code);
 });

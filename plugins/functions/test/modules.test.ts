@@ -14,7 +14,10 @@ const hash = `sha256:${createHash('sha256').update(ECHO).digest('hex')}`;
 const stored = async () => (await (await host.sql())<{ n: number }[]>`select count(*)::int as n from modules where env_id = ${ENV}`)[0]?.n;
 
 test('FUN-002 FUN-021 FUN-033 FUN-037 an upload is checked against its hash, stored as an object of this service and written down', async () => {
-  expect(await refusal(uploaded(host, ECHO, { wasm_hash: `sha256:${'0'.repeat(64)}` }))).toMatchObject({ status: 400, code: 'wasm_hash_mismatch' });
+  expect(await refusal(uploaded(host, ECHO, { wasm_hash: `sha256:${'0'.repeat(64)}` }))).toMatchObject({
+    status: 400,
+    code: 'wasm_hash_mismatch',
+  });
   expect(await stored()).toBe(0);
   const module = await uploaded(host, ECHO, { product: 'first', wasm_hash: hash });
   expect(module).toMatchObject({
@@ -29,7 +32,10 @@ test('FUN-002 FUN-021 FUN-033 FUN-037 an upload is checked against its hash, sto
   });
   expect(module).toMatchObject({ wasm_hash: hash, size_bytes: ECHO.length, owner: ada.id, active: false });
   expect(await storedKeys(host)).toContain(module.storage_key);
-  expect((await host.events('platform:func:module:uploaded')).at(-1)).toMatchObject({ env_id: ENV, payload: { module_id: module.module_id, domain: 'credit', product: 'first', wasm_hash: hash } });
+  expect((await host.events('platform:func:module:uploaded')).at(-1)).toMatchObject({
+    env_id: ENV,
+    payload: { module_id: module.module_id, domain: 'credit', product: 'first', wasm_hash: hash },
+  });
 });
 
 test('FUN-007 the object stands under the id of its module before the row does', async () => {
@@ -43,7 +49,8 @@ test('FUN-007 the object stands under the id of its module before the row does',
     lock table modules in share row exclusive mode;
     for each in 1..2000 loop exit when exists (select from gate); perform pg_sleep(0.01); end loop;
   end $$`)();
-  const locked = () => sql<object[]>`select 1 from pg_locks where relation = 'modules'::regclass and mode = 'ShareRowExclusiveLock' and granted`;
+  const locked = () =>
+    sql<object[]>`select 1 from pg_locks where relation = 'modules'::regclass and mode = 'ShareRowExclusiveLock' and granted`;
   await expect.poll(locked, { timeout: 20_000 }).toHaveLength(1);
   const upload = uploaded(host, ECHO, { product: 'in-order' });
   await expect.poll(added, { timeout: 20_000 }).toHaveLength(1);
@@ -76,8 +83,16 @@ test('FUN-005 what is no module, wants more than it is offered or would hurt the
   const faults: [string, Uint8Array, string[]?][] = [
     ['not_wasm', Buffer.from('nothing at all')],
     ['export_missing', ECHO, ['absent']],
-    ['import_refused', wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { imports: '(import "wasi_snapshot_preview1" "fd_write" (func (param i32)))' })],
-    ['feature_refused', wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { memory: '(memory (export "memory") 1 2 shared)' })],
+    [
+      'import_refused',
+      wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', {
+        imports: '(import "wasi_snapshot_preview1" "fd_write" (func (param i32)))',
+      }),
+    ],
+    [
+      'feature_refused',
+      wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { memory: '(memory (export "memory") 1 2 shared)' }),
+    ],
     ['too_complex', wat(`(func (export "hook") (param i32 i32) (result i64) (local ${'i32 '.repeat(3_000)}) (i64.const 0))`)],
     ['too_large', wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))', { memory: '(memory (export "memory") 5000)' })],
     ['reserved_export', wat('(func (export "hook") (export "$rt.fuel") (param i32 i32) (result i64) (i64.const 0))')],
@@ -95,7 +110,12 @@ test('FUN-009 FUN-010 FUN-024 validation compiles and tries a module and publish
   const id = { params: { module_id: draft.module_id } };
   expect(await refusal(by.activateModule(id))).toMatchObject({ status: 409, code: 'module_not_validated' });
   const validation = await by.validateModule({ ...id, body: {} });
-  expect(validation).toMatchObject({ valid: true, diagnostics: [], exports: expect.arrayContaining(['memory', 'alloc', 'hook']), imports: [] });
+  expect(validation).toMatchObject({
+    valid: true,
+    diagnostics: [],
+    exports: expect.arrayContaining(['memory', 'alloc', 'hook']),
+    imports: [],
+  });
   expect(validation.fuel_used).toBeGreaterThan(0);
   expect(await by.getModule(id)).toMatchObject({ status: 'draft', active: false });
   expect(await refusal(run(host, 'life'))).toMatchObject({ status: 404, code: 'no_active_version' });
@@ -104,7 +124,8 @@ test('FUN-009 FUN-010 FUN-024 validation compiles and tries a module and publish
 });
 
 test('FUN-009 a module that spins or takes all memory fails its validation with 200 and a diagnosis; one that only wants another input does not', async () => {
-  const tried = async (bytes: Uint8Array) => host.by(ada).validateModule({ params: { module_id: (await uploaded(host, bytes)).module_id }, body: {} });
+  const tried = async (bytes: Uint8Array) =>
+    host.by(ada).validateModule({ params: { module_id: (await uploaded(host, bytes)).module_id }, body: {} });
   expect(await tried(SPIN)).toMatchObject({ valid: false, diagnostics: [{ severity: 'error', code: 'fuel_exhausted' }] });
   expect(await tried(GROW)).toMatchObject({ valid: false, diagnostics: [{ severity: 'error', code: 'memory_exceeded' }] });
   expect(await tried(TRAP)).toMatchObject({ valid: true, diagnostics: [{ severity: 'warning', code: 'trap' }] });
@@ -114,19 +135,29 @@ test('FUN-025 FUN-026 FUN-027 FUN-039 a product has one active version; it is de
   const one = await published(host, ECHO, { product: 'versions' });
   const two = await published(host, wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))'), { product: 'versions' });
   const by = host.by(ada);
-  const statuses = async () => (await by.listModules({ query: { product: 'versions' } })).items.map(({ module_id, status, active }) => [module_id === one.module_id ? 'one' : 'two', status, active]);
+  const statuses = async () =>
+    (await by.listModules({ query: { product: 'versions' } })).items.map(({ module_id, status, active }) => [
+      module_id === one.module_id ? 'one' : 'two',
+      status,
+      active,
+    ]);
   expect(await statuses()).toEqual([
     ['two', 'active', true],
     ['one', 'deprecated', false],
   ]);
   expect(await refusal(by.deleteModule({ params: { module_id: two.module_id } }))).toMatchObject({ status: 409, code: 'module_active' });
   await by.deprecateModule({ params: { module_id: two.module_id } });
-  expect(await refusal(by.deprecateModule({ params: { module_id: two.module_id } }))).toMatchObject({ status: 409, code: 'module_not_active' });
+  expect(await refusal(by.deprecateModule({ params: { module_id: two.module_id } }))).toMatchObject({
+    status: 409,
+    code: 'module_not_active',
+  });
   await by.deleteModule({ params: { module_id: two.module_id } });
   await by.deleteModule({ params: { module_id: (await uploaded(host, ECHO, { product: 'draft' })).module_id } });
   expect(await statuses()).toEqual([['one', 'deprecated', false]]);
   // A deprecated version is still there for whoever pinned it (G-FUNC-03).
-  expect(await by.executeModule({ params: { module_id: one.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 'pinned' } })).toMatchObject({ status: 'completed' });
+  expect(
+    await by.executeModule({ params: { module_id: one.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 'pinned' } }),
+  ).toMatchObject({ status: 'completed' });
   expect((await host.events('platform:func:module:deleted', 2)).length).toBeGreaterThanOrEqual(2);
 });
 
@@ -136,9 +167,18 @@ test('FUN-020 FUN-032 policy decides: the owner and administrators change a modu
   await host.by(ada).validateModule({ ...id, body: {} });
   expect(await refusal(host.by(bob).activateModule(id))).toMatchObject({ status: 403, code: 'owner_required' });
   expect(await refusal(host.by(bob).deleteModule(id))).toMatchObject({ status: 403, code: 'owner_required' });
-  expect(await refusal(uploaded(host, ECHO, { by: as.userIn(ENV, 'func:modules:read') }))).toMatchObject({ status: 403, code: 'policy_denied' });
-  expect(await refusal(run(host, 'owned', { by: as.userIn(ENV, 'func:modules:read') }))).toMatchObject({ status: 403, code: 'policy_denied' });
-  expect(await refusal(host.by(bob).executeModule({ ...id, body: { hook: 'hook', context: {}, idempotency_key: 'x' } }))).toMatchObject({ status: 409, code: 'module_draft' });
+  expect(await refusal(uploaded(host, ECHO, { by: as.userIn(ENV, 'func:modules:read') }))).toMatchObject({
+    status: 403,
+    code: 'policy_denied',
+  });
+  expect(await refusal(run(host, 'owned', { by: as.userIn(ENV, 'func:modules:read') }))).toMatchObject({
+    status: 403,
+    code: 'policy_denied',
+  });
+  expect(await refusal(host.by(bob).executeModule({ ...id, body: { hook: 'hook', context: {}, idempotency_key: 'x' } }))).toMatchObject({
+    status: 409,
+    code: 'module_draft',
+  });
   expect(await host.by(admin).activateModule(id)).toMatchObject({ active: true });
 });
 
@@ -148,7 +188,10 @@ test('FUN-020 a token that was given less than its administrator may changes no 
   const staff = as.delegated(ENV, 'func:modules:read', 'func:modules:write', 'func:modules:admin');
   host.by(staff);
   const activate = (token: string) => host.fetch(`/v1/modules/${module.module_id}/activate`, { method: 'POST', token });
-  expect(await activate(host.mint.token(staff, 'func', { scope: 'platform:func:modules:write' }))).toMatchObject({ status: 403, json: { code: 'owner_required' } });
+  expect(await activate(host.mint.token(staff, 'func', { scope: 'platform:func:modules:write' }))).toMatchObject({
+    status: 403,
+    json: { code: 'owner_required' },
+  });
   expect(await activate(host.mint.token(staff, 'func'))).toMatchObject({ status: 200, json: { active: true } });
 });
 
@@ -175,11 +218,16 @@ test('FUN-017 FUN-018 only a row that says no turns functions off: then every ch
 
 test('FUN-030 FUN-031 FUN-036 the API lists by its filters, all paths are under /v1, and the pages are served', async () => {
   const { json } = await host.fetch('/openapi.json');
-  expect(Object.keys(json['paths'] as object).every(path => path.startsWith('/v1/') || path === '/subscribe' || path.startsWith('/openapi'))).toBe(true);
+  expect(
+    Object.keys(json['paths'] as object).every(path => path.startsWith('/v1/') || path === '/subscribe' || path.startsWith('/openapi')),
+  ).toBe(true);
   expect((await host.by(ada).listModules({ query: { domain: 'credit', status: 'active', limit: 1 } })).items).toHaveLength(1);
   for (const page of ['overview', 'modules', 'executions', 'dead-letters', 'limits']) {
     const served = await host.fetch(`/v1/admin/ui/${page}?target_env_id=${ENV}`, { persona: ada });
     expect([page, served.status]).toEqual([page, 200]);
   }
-  expect(await refusal(host.by(as.machine('probe', 'func:modules:read')).listModules({}))).toMatchObject({ status: 400, code: 'target_env_required' });
+  expect(await refusal(host.by(as.machine('probe', 'func:modules:read')).listModules({}))).toMatchObject({
+    status: 400,
+    code: 'target_env_required',
+  });
 });

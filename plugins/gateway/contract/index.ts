@@ -5,7 +5,11 @@ const cookie = 'The session cookie is checked by the gateway itself, before anyt
 const nobody = 'A person without a session begins or ends one here';
 const everyone = { delivery: 'process' } as const;
 
-const PushDevice = Type.Object({ push_id: Id, platform: Type.Union([Type.Literal('ios'), Type.Literal('android'), Type.Literal('web')]), device_token: Type.String() });
+const PushDevice = Type.Object({
+  push_id: Id,
+  platform: Type.Union([Type.Literal('ios'), Type.Literal('android'), Type.Literal('web')]),
+  device_token: Type.String(),
+});
 
 /** The one backend of browser applications: sessions, sign-in, the proxy path, live events (doc2; G-BFF). Tokens stay here. */
 export const gateway = defineContract({
@@ -24,12 +28,42 @@ export const gateway = defineContract({
   aliases: { '/readiness': '/v1/readiness' },
   config: Type.Object({
     csrf: Type.Boolean({ env: 'PLATFORM_BFF_CSRF', default: true, description: 'Whether mutations must carry x-bff-csrf' }),
-    idleTtlS: Type.Integer({ env: 'PLATFORM_BFF_IDLE_TTL_S', default: 604_800, minimum: 60, description: 'Seconds a session lives unused' }),
-    absoluteTtlS: Type.Integer({ env: 'PLATFORM_BFF_ABSOLUTE_TTL_S', default: 2_592_000, minimum: 60, description: 'Seconds a session lives at most' }),
-    hostnameFallback: Type.Boolean({ env: 'PLATFORM_BFF_HOSTNAME_FALLBACK', default: false, description: 'Whether the host name tells the application when no ingress did' }),
-    streams: Type.Integer({ env: 'PLATFORM_BFF_STREAMS', default: 10_000, minimum: 1, maximum: 1_000_000, description: 'Live connections of browsers that a gateway process keeps' }),
-    streamsPerSession: Type.Integer({ env: 'PLATFORM_BFF_STREAMS_PER_SESSION', default: 2_048, minimum: 1, maximum: 100_000, description: 'How many of them belong to one session' }),
-    partitionedCookie: Type.Boolean({ env: 'PLATFORM_BFF_PARTITIONED_COOKIE', default: false, description: 'Whether the session cookie is kept apart per embedding site (CHIPS)' }),
+    idleTtlS: Type.Integer({
+      env: 'PLATFORM_BFF_IDLE_TTL_S',
+      default: 604_800,
+      minimum: 60,
+      description: 'Seconds a session lives unused',
+    }),
+    absoluteTtlS: Type.Integer({
+      env: 'PLATFORM_BFF_ABSOLUTE_TTL_S',
+      default: 2_592_000,
+      minimum: 60,
+      description: 'Seconds a session lives at most',
+    }),
+    hostnameFallback: Type.Boolean({
+      env: 'PLATFORM_BFF_HOSTNAME_FALLBACK',
+      default: false,
+      description: 'Whether the host name tells the application when no ingress did',
+    }),
+    streams: Type.Integer({
+      env: 'PLATFORM_BFF_STREAMS',
+      default: 10_000,
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Live connections of browsers that a gateway process keeps',
+    }),
+    streamsPerSession: Type.Integer({
+      env: 'PLATFORM_BFF_STREAMS_PER_SESSION',
+      default: 2_048,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'How many of them belong to one session',
+    }),
+    partitionedCookie: Type.Boolean({
+      env: 'PLATFORM_BFF_PARTITIONED_COOKIE',
+      default: false,
+      description: 'Whether the session cookie is kept apart per embedding site (CHIPS)',
+    }),
   }),
 
   keys: {
@@ -124,8 +158,15 @@ export const gateway = defineContract({
     }),
     live: socket('/ws', { summary: 'Live events and rooms', gate: { public: cookie } }),
     ...delegationRoutes,
-    audit: raw('/audit', { summary: "A line for the gateway's log", gate: { public: 'Browsers report faults before anybody is signed in' } }),
-    metrics: get('/metrics', { summary: 'What the gateway promises about itself', gate: { public: 'Constants, of which the documents say that everybody may read them' }, returns: Type.String() }),
+    audit: raw('/audit', {
+      summary: "A line for the gateway's log",
+      gate: { public: 'Browsers report faults before anybody is signed in' },
+    }),
+    metrics: get('/metrics', {
+      summary: 'What the gateway promises about itself',
+      gate: { public: 'Constants, of which the documents say that everybody may read them' },
+      returns: Type.String(),
+    }),
   },
 
   jobs: {

@@ -10,7 +10,8 @@ export type Methods = Readonly<Record<string, Handler>>;
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const ASKED =
   'accept, content-type, if-match, if-none-match, range, idempotency-key, last-event-id, x-bff-csrf, x-bff-target-env-id, x-bff-target-org-id, x-bff-delegation-id, x-platform-correlation-id';
-const EXPOSED = 'etag, location, retry-after, content-disposition, content-range, accept-ranges, idempotent-replay, ratelimit, ratelimit-policy, deprecation, sunset, x-platform-correlation-id';
+const EXPOSED =
+  'etag, location, retry-after, content-disposition, content-range, accept-ranges, idempotent-replay, ratelimit, ratelimit-policy, deprecation, sunset, x-platform-correlation-id';
 const PREFLIGHT_S = '600';
 const STORE_AWAY = /connection is closed|maxretries|command timed out|isn't writeable|ECONN|stream closed/i;
 
@@ -54,18 +55,23 @@ export class Door {
   #requireAdmitted({ request }: RawExchange, response: Response): void {
     const type = response.headers.get('content-type');
     if (!response.ok || type === null || !['GET', 'HEAD'].includes(request.method)) return;
-    if (!admits(request.headers.get('accept') ?? undefined, type)) throw this.#ctx.problem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
+    if (!admits(request.headers.get('accept') ?? undefined, type))
+      throw this.#ctx.problem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
   }
 
   #preflight(exchange: RawExchange): Response {
     if (exchange.request.headers.get('origin') !== this.#apps.originOf(exchange)) throw this.#ctx.problem('origin_denied');
-    return new Response(null, { status: 204, headers: { 'access-control-allow-methods': METHODS, 'access-control-allow-headers': ASKED, 'access-control-max-age': PREFLIGHT_S } });
+    return new Response(null, {
+      status: 204,
+      headers: { 'access-control-allow-methods': METHODS, 'access-control-allow-headers': ASKED, 'access-control-max-age': PREFLIGHT_S },
+    });
   }
 
   #shared(exchange: RawExchange, response: Response): Response {
     const { headers } = response;
     const origin = this.#apps.originOf(exchange);
-    for (const name of [...headers.keys()]) if (name.startsWith('access-control-') && !(exchange.request.method === 'OPTIONS')) headers.delete(name);
+    for (const name of [...headers.keys()])
+      if (name.startsWith('access-control-') && !(exchange.request.method === 'OPTIONS')) headers.delete(name);
     if (exchange.request.headers.get('origin') === origin) {
       headers.set('access-control-allow-origin', origin);
       headers.set('access-control-allow-credentials', 'true');
@@ -80,23 +86,34 @@ export class Door {
 
   #refusal(thrown: unknown, exchange: RawExchange, pages: boolean): Response {
     const problem = this.#named(thrown);
-    if (problem.level === 'error' || problem.cause !== undefined) this.#ctx.log[problem.level]({ code: problem.code, status: problem.status, err: problem.cause ?? problem }, 'request failed');
+    if (problem.level === 'error' || problem.cause !== undefined)
+      this.#ctx.log[problem.level]({ code: problem.code, status: problem.status, err: problem.cause ?? problem }, 'request failed');
     const body = problemBody(problem, exchange.correlationId, this.#ctx.platform.newId());
     if (pages && exchange.request.headers.get('accept')?.includes('text/html')) {
       const page = failurePage(body, { appOrigin: this.#apps.originOf(exchange) });
       return new Response(page.body, { status: problem.status, headers: { ...problem.headers, ...page.headers } });
     }
-    return new Response(JSON.stringify(body), { status: problem.status, headers: { ...problem.headers, 'content-type': 'application/problem+json; charset=utf-8' } });
+    return new Response(JSON.stringify(body), {
+      status: problem.status,
+      headers: { ...problem.headers, 'content-type': 'application/problem+json; charset=utf-8' },
+    });
   }
 
   /** A refusal in the gateway's own name; what nobody expected says nothing. */
   #named(thrown: unknown): ProblemError {
     if (!isProblem(thrown))
-      return STORE_AWAY.test(String(thrown)) ? this.#ctx.problem('not_ready', { cause: thrown, headers: { 'retry-after': '2' } }) : this.#ctx.problem('internal', { cause: thrown });
+      return STORE_AWAY.test(String(thrown))
+        ? this.#ctx.problem('not_ready', { cause: thrown, headers: { 'retry-after': '2' } })
+        : this.#ctx.problem('internal', { cause: thrown });
     if (thrown.service === 'bff') return thrown;
     if (thrown.service !== 'kernel') return this.#ctx.problem(thrown.status === 503 ? 'not_ready' : 'internal', { cause: thrown });
     const { code, status, title, retry, level, detail, cause, extra, headers } = thrown;
-    return new ProblemError('bff', code, { status, title, retry, log: level }, { ...(detail === undefined ? {} : { detail }), cause, extra: { ...extra }, headers: { ...headers } });
+    return new ProblemError(
+      'bff',
+      code,
+      { status, title, retry, log: level },
+      { ...(detail === undefined ? {} : { detail }), cause, extra: { ...extra }, headers: { ...headers } },
+    );
   }
 }
 
@@ -105,7 +122,8 @@ export function visitOf({ hostname, tenant, ip, request }: RawExchange): Visit {
   return { hostname, tenant, ip, header: name => request.headers.get(name) ?? undefined };
 }
 
-export const json = (value: unknown, status = 200): Response => new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8' } });
+export const json = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8' } });
 
 /** A JSON body of at most `limit` bytes; nothing at all is `undefined`. */
 export async function readJson(ctx: Ctx, request: Request, limit: number): Promise<unknown> {

@@ -10,7 +10,8 @@ a:focus-visible { outline: 3px solid Highlight; outline-offset: 3px; }
 small { overflow-wrap: anywhere; }`;
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'`;
 
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** What a person sees when a sign-in fails: what happened, and the way on. */
 export function failurePage(problem: ProblemBody, { appOrigin }: { appOrigin: string }): { body: string; headers: Record<string, string> } {
@@ -32,5 +33,13 @@ export function failurePage(problem: ProblemBody, { appOrigin }: { appOrigin: st
 </body>
 </html>
 `;
-  return { body, headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' } };
+  return {
+    body,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': POLICY,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+  };
 }

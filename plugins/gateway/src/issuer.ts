@@ -75,7 +75,8 @@ export class Issuer {
     const answer = await this.#post(host, '/mtls/oauth/bc-authorize', form, by);
     if ('refused' in answer) return answer;
     const { auth_req_id: id, expires_in: expires, interval } = answer.body as Record<string, unknown>;
-    if (typeof id !== 'string' || typeof expires !== 'number') throw this.#away('The backchannel request was answered without auth_req_id.');
+    if (typeof id !== 'string' || typeof expires !== 'number')
+      throw this.#away('The backchannel request was answered without auth_req_id.');
     return { auth_req_id: id, expires_in: expires, interval: typeof interval === 'number' ? interval : DEFAULT_INTERVAL_S };
   }
 
@@ -91,7 +92,11 @@ export class Issuer {
   /** RFC 7009. Never throws: a session ends whether or not the identity service heard of it. */
   async revoke(host: string, clientId: string, refreshToken: string): Promise<void> {
     try {
-      const answer = await this.#post(host, '/mtls/oauth/revoke', { client_id: clientId, token: refreshToken, token_type_hint: 'refresh_token' });
+      const answer = await this.#post(host, '/mtls/oauth/revoke', {
+        client_id: clientId,
+        token: refreshToken,
+        token_type_hint: 'refresh_token',
+      });
       if ('refused' in answer) this.#ctx.log.warn({ status: answer.status, error: answer.refused }, 'refresh token not revoked');
     } catch (error) {
       this.#ctx.log.warn({ err: error }, 'refresh token not revoked');
@@ -99,7 +104,10 @@ export class Issuer {
   }
 
   /** RP-initiated logout: ends the sign-in session that the tokens came from, or all of the person's. Never throws, as {@link revoke}. */
-  async endSession(host: string, { clientId, idToken, sid, everywhere }: { clientId: string; idToken: string; sid: string; everywhere: boolean }): Promise<void> {
+  async endSession(
+    host: string,
+    { clientId, idToken, sid, everywhere }: { clientId: string; idToken: string; sid: string; everywhere: boolean },
+  ): Promise<void> {
     try {
       const form = { client_id: clientId, id_token_hint: idToken, logout_hint: sid, ...(everywhere ? { everywhere: 'true' } : {}) };
       const answer = await this.#post(host, '/mtls/oauth/end-session', form);
@@ -146,7 +154,13 @@ export class Issuer {
     return this.#send(host, path, { 'content-type': 'application/x-www-form-urlencoded' }, new URLSearchParams(form).toString(), by);
   }
 
-  async #send(host: string, path: string, headers: Record<string, string>, body: string, { as, proof }: Presented): Promise<{ body: unknown } | TokenRefusal> {
+  async #send(
+    host: string,
+    path: string,
+    headers: Record<string, string>,
+    body: string,
+    { as, proof }: Presented,
+  ): Promise<{ body: unknown } | TokenRefusal> {
     const response = await this.#fetch(host, path, {
       method: 'POST',
       headers: { ...headers, accept: 'application/json', ...(proof ? { dpop: proof } : {}) },
@@ -159,12 +173,25 @@ export class Issuer {
     if (response.ok) return { body: answered };
     const { error, error_description: description, code, detail } = answered as Record<string, unknown>;
     const said = (value: unknown) => (typeof value === 'string' ? value : undefined);
-    return { refused: said(error) ?? said(code) ?? 'invalid_request', status: response.status, description: said(description) ?? said(detail) };
+    return {
+      refused: said(error) ?? said(code) ?? 'invalid_request',
+      status: response.status,
+      description: said(description) ?? said(detail),
+    };
   }
 
-  async #fetch(host: string, path: string, init: { method: string; headers: Record<string, string>; body?: string; as?: string }): Promise<Response> {
+  async #fetch(
+    host: string,
+    path: string,
+    init: { method: string; headers: Record<string, string>; body?: string; as?: string },
+  ): Promise<Response> {
     try {
-      return await this.#ctx.backends.fetch('auth', path, { ...init, hostname: host, timeoutMs: TIMEOUT_MS, signal: AbortSignal.timeout(2 * TIMEOUT_MS) });
+      return await this.#ctx.backends.fetch('auth', path, {
+        ...init,
+        hostname: host,
+        timeoutMs: TIMEOUT_MS,
+        signal: AbortSignal.timeout(2 * TIMEOUT_MS),
+      });
     } catch (cause) {
       throw this.#ctx.problem('identity_unavailable', { cause, detail: 'Try again in a moment.', headers: { 'retry-after': '2' } });
     }

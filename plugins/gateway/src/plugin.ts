@@ -13,7 +13,23 @@ import { Subscriptions } from './live/subscriptions.ts';
 export default definePlugin(gateway, {
   uses: { registry, identity, bus: eventBus },
   setup(ctx) {
-    const { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, feeds, delegations, delegator } = servicesOf(ctx);
+    const {
+      reaper,
+      signIn,
+      endpoints,
+      proxy,
+      dispatch,
+      delegate,
+      scim,
+      door,
+      hub,
+      sockets,
+      guard,
+      sessions,
+      feeds,
+      delegations,
+      delegator,
+    } = servicesOf(ctx);
     const live = (delivery: Delivery<Readonly<Record<string, unknown>>>) => hub.publish(delivery);
     return {
       routes: {

@@ -16,6 +16,10 @@ export class RateLimit {
   /** Throws `rate_limited` when the minute is used up. */
   async take(address: string): Promise<void> {
     const { allowed, retryAfterSeconds, headers } = await this.#limit.take(address);
-    if (!allowed) throw this.#ctx.problem('rate_limited', { detail: `At most ${this.#max} in a minute. Try again in ${retryAfterSeconds} s.`, headers });
+    if (!allowed)
+      throw this.#ctx.problem('rate_limited', {
+        detail: `At most ${this.#max} in a minute. Try again in ${retryAfterSeconds} s.`,
+        headers,
+      });
   }
 }

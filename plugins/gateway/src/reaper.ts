@@ -43,8 +43,14 @@ export class Reaper {
   async listen(): Promise<void> {
     const { kv } = this.#ctx;
     this.#ctx.own(await kv.subscribe(ENDED_CHANNEL, text => this.#ended((JSON.parse(text) as { hash: string }).hash)));
-    this.#ctx.own(await kv.subscribe(DOMAIN_CHANNEL, text => this.#domainChanged(JSON.parse(text) as { env_id?: string; app_instance_id?: string })));
-    this.#ctx.own(await kv.subscribe(DECIDED_CHANNEL, text => this.#delegationEnded(JSON.parse(text) as { session: string; delegation_id: string; state: string; env_id: string })));
+    this.#ctx.own(
+      await kv.subscribe(DOMAIN_CHANNEL, text => this.#domainChanged(JSON.parse(text) as { env_id?: string; app_instance_id?: string })),
+    );
+    this.#ctx.own(
+      await kv.subscribe(DECIDED_CHANNEL, text =>
+        this.#delegationEnded(JSON.parse(text) as { session: string; delegation_id: string; state: string; env_id: string }),
+      ),
+    );
     this.#ctx.own(await kv.subscribe(ROLLUP_CHANNEL, text => this.#rolledUp(text)));
     // Verticals may come later; the job follows them.
     await this.#parts.feeds.follow().catch(error => this.#ctx.log.debug({ err: error }, 'families of verticals are not known yet'));
@@ -88,8 +94,21 @@ export class Reaper {
     this.#parts.instances.forget(change);
   }
 
-  #delegationEnded({ session, delegation_id, state, env_id: envId }: { session: string; delegation_id: string; state: string; env_id: string }): void {
-    const told = state === 'expired' ? { type: 'platform:delegation:expired', payload: { delegation_id } } : { type: 'platform:delegation:result', payload: { delegation_id, state } };
+  #delegationEnded({
+    session,
+    delegation_id,
+    state,
+    env_id: envId,
+  }: {
+    session: string;
+    delegation_id: string;
+    state: string;
+    env_id: string;
+  }): void {
+    const told =
+      state === 'expired'
+        ? { type: 'platform:delegation:expired', payload: { delegation_id } }
+        : { type: 'platform:delegation:result', payload: { delegation_id, state } };
     this.#parts.hub.notify(session, { ...told, envId });
   }
 

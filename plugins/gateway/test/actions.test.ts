@@ -15,7 +15,12 @@ const DECIDE = {
   service: 'lending',
   method: 'POST',
   path: '/v1/loans/{loan_id}/decision',
-  params_schema: { type: 'object', properties: { loan_id: { type: 'string' }, approve: { type: 'boolean' } }, required: ['loan_id', 'approve'], additionalProperties: false },
+  params_schema: {
+    type: 'object',
+    properties: { loan_id: { type: 'string' }, approve: { type: 'boolean' } },
+    required: ['loan_id', 'approve'],
+    additionalProperties: false,
+  },
   policy_action: 'acme:lending:decide',
   target_env: true,
 };
@@ -37,14 +42,22 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const dispatch = (action: string, body: unknown, more: AskOptions = {}) =>
-  world.ask('POST', `/bff/action/${action}`, { body: JSON.stringify(body), ...more, headers: { ...browser.headers, 'content-type': 'application/json', ...more.headers } });
-const decide = (params: object = { loan_id: 'l 1', approve: true }, more: object = { target_env_id: ENV }) => dispatch('lending:decideLoan', { params, ...more });
+  world.ask('POST', `/bff/action/${action}`, {
+    body: JSON.stringify(body),
+    ...more,
+    headers: { ...browser.headers, 'content-type': 'application/json', ...more.headers },
+  });
+const decide = (params: object = { loan_id: 'l 1', approve: true }, more: object = { target_env_id: ENV }) =>
+  dispatch('lending:decideLoan', { params, ...more });
 
 describe('an action', () => {
   test('GWY-029 is a route that says so, with the members of its path and body as parameters and its gate as the question to policy', () => {
     const [decideLoan, ...others] = operatorActions(manifestOf(lending, 'test')) as (typeof DECIDE)[];
     expect(others).toEqual([]);
-    expect(decideLoan).toMatchObject({ ...DECIDE, params_schema: { type: 'object', required: ['loan_id', 'approve'], additionalProperties: false } });
+    expect(decideLoan).toMatchObject({
+      ...DECIDE,
+      params_schema: { type: 'object', required: ['loan_id', 'approve'], additionalProperties: false },
+    });
     expect(Object.keys(decideLoan?.params_schema.properties ?? {}).sort()).toEqual(['approve', 'loan_id']);
   });
 
@@ -77,10 +90,22 @@ describe('an action', () => {
     ['with a parameter too many is 400', 'lending:decideLoan', { params: { loan_id: '1', approve: true, x: 1 } }, 400, 'malformed'],
     ['with one of another type is 400', 'lending:decideLoan', { params: { loan_id: '1', approve: 'yes' } }, 400, 'malformed'],
     ['without parameters is 400', 'lending:decideLoan', {}, 400, 'malformed'],
-    ['that leaves the path is 400', 'lending:decideLoan', { params: { loan_id: '..', approve: true }, target_env_id: ENV }, 400, 'malformed'],
+    [
+      'that leaves the path is 400',
+      'lending:decideLoan',
+      { params: { loan_id: '..', approve: true }, target_env_id: ENV },
+      400,
+      'malformed',
+    ],
     ['with a member nobody knows is 400', 'lending:decideLoan', { parameters: {} }, 400, 'malformed'],
     ['that is a list is 400', 'lending:decideLoan', [1], 400, 'malformed'],
-    ['for no environment at all is 400', 'lending:decideLoan', { params: { loan_id: '1', approve: true }, target_env_id: 'prod' }, 400, 'malformed'],
+    [
+      'for no environment at all is 400',
+      'lending:decideLoan',
+      { params: { loan_id: '1', approve: true }, target_env_id: 'prod' },
+      400,
+      'malformed',
+    ],
   ] as const)('%s', async (_, action, body, status, code) => {
     const answer = await dispatch(action, body);
     expect([answer.status, await codeOf(answer)]).toEqual([status, code]);
@@ -92,7 +117,9 @@ describe('an action', () => {
     const path = '/bff/action/lending:decideLoan';
     expect(await codeOf(await world.ask('POST', path, { body }))).toBe('session_required');
     expect(await codeOf(await world.ask('POST', path, { body, headers: { cookie: browser.cookie } }))).toBe('csrf_mismatch');
-    expect(await codeOf(await world.ask('POST', path, { body, headers: browser.headers, origin: 'https://evil.example' }))).toBe('origin_denied');
+    expect(await codeOf(await world.ask('POST', path, { body, headers: browser.headers, origin: 'https://evil.example' }))).toBe(
+      'origin_denied',
+    );
   });
 
   test.each([
@@ -119,10 +146,21 @@ describe('an action', () => {
   });
 
   test('GWY-066 of a banned service is not for applications of tenants', async () => {
-    world.services.push({ service: 'sys', vertical: 'platform', actions: [{ ...READ, action: 'sys:list', service: 'sys', policy_action: 'sys:read' }] });
+    world.services.push({
+      service: 'sys',
+      vertical: 'platform',
+      actions: [{ ...READ, action: 'sys:list', service: 'sys', policy_action: 'sys:read' }],
+    });
     world.scopesIn.set(`${PERSON} ${ENV}`, ['sys:read', 'acme:lending:decide']);
     const instance = '018f0000-0000-7000-8000-00000000f001';
-    world.apps.set(instance, { auth_mode: 'open', auth_group: null, allow_signup: false, oauth_client_id: 'console', scope_whitelist: ['openid'], service_whitelist: ['sys', 'lending'] });
+    world.apps.set(instance, {
+      auth_mode: 'open',
+      auth_group: null,
+      allow_signup: false,
+      oauth_client_id: 'console',
+      scope_whitelist: ['openid'],
+      service_whitelist: ['sys', 'lending'],
+    });
     world.identity.access = { env_id: ENV, auth_env: ENV };
     const at = { host: 'bff.shop.localhost', tenant: { envId: ENV, appInstanceId: instance }, origin: 'https://shop.localhost:8443' };
     browser = await world.signIn({}, at);
@@ -145,7 +183,12 @@ describe('events of an operator', () => {
     world.scopesIn.set(`${PERSON} ${SYSTEM.envId}`, ['bus:produce']);
     // The real bus judges both calls: the person's, as the exchanged token reads, and the producer's.
     world.backend = async ({ path, method, body }: Sent) => {
-      const { status, text } = await host.fetch(path, { method, body, persona: as.delegated(ENV, 'bus:produce'), headers: { 'x-platform-correlation-id': 'operator-1' } });
+      const { status, text } = await host.fetch(path, {
+        method,
+        body,
+        persona: as.delegated(ENV, 'bus:produce'),
+        headers: { 'x-platform-correlation-id': 'operator-1' },
+      });
       return new Response(text, { status, headers: { 'content-type': 'application/json' } });
     };
     world.produce = async body => {
@@ -157,7 +200,9 @@ describe('events of an operator', () => {
   const event = (more: object = {}) => ({ event_type: 'platform:desk:note:added', stream_family: 'desk', payload: { n: 1 }, ...more });
   const entries = async (envId: string) => {
     const reader = host.by(as.machine('desk', 'bus:consume'));
-    const answer = (await reader.consume({ body: { env_id: envId, stream_family: 'desk', consumer_group: `g-${produced.length}-${envId}`, count: 10, start: 'earliest' } })) as {
+    const answer = (await reader.consume({
+      body: { env_id: envId, stream_family: 'desk', consumer_group: `g-${produced.length}-${envId}`, count: 10, start: 'earliest' },
+    })) as {
       entries: Record<string, unknown>[];
     };
     return answer.entries;
@@ -168,7 +213,9 @@ describe('events of an operator', () => {
     expect([answer.status, await answer.json()]).toEqual([200, { message_id: expect.any(String), stream: expect.stringContaining(ENV) }]);
     expect([world.sent.length, produced.length]).toEqual([1, 1]);
     expect(world.sent[0]).toMatchObject({ service: 'bus', path: '/v1/produce' });
-    expect(await entries(ENV)).toMatchObject([{ event_type: 'platform:desk:note:added', env_id: ENV, publisher_subject: 'bff-producer', payload: { n: 1 } }]);
+    expect(await entries(ENV)).toMatchObject([
+      { event_type: 'platform:desk:note:added', env_id: ENV, publisher_subject: 'bff-producer', payload: { n: 1 } },
+    ]);
   });
 
   test('BUS-078 a producer that is refused too is not asked again, and its refusal is the answer', async () => {
@@ -204,7 +251,11 @@ describe('events of an operator', () => {
   });
 
   test("BUS-077 a vertical's own action never borrows the platform's voice", async () => {
-    world.services.splice(0, 9, { service: 'desk', vertical: 'acme', actions: [{ ...operatorActions(manifestOf(eventBus, 'test'))[0], action: 'desk:produce', service: 'desk' }] });
+    world.services.splice(0, 9, {
+      service: 'desk',
+      vertical: 'acme',
+      actions: [{ ...operatorActions(manifestOf(eventBus, 'test'))[0], action: 'desk:produce', service: 'desk' }],
+    });
     world.backend = () => Response.json({ code: 'event_ownership' }, { status: 403 });
     const answer = await dispatch('desk:produce', { params: event(), target_env_id: ENV });
     expect([answer.status, await codeOf(answer)]).toEqual([403, 'event_ownership']);

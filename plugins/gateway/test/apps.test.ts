@@ -6,7 +6,14 @@ import { codeOf, cookieOf, ENV, Store, type Tenant, World } from './fixtures/wor
 
 const SHOP = '018f0000-0000-7000-8000-00000000f001';
 const at = { host: 'bff.shop.localhost', tenant: { envId: ENV, appInstanceId: SHOP }, origin: 'https://shop.localhost:8443' };
-const OPEN: Tenant = { auth_mode: 'open', auth_group: null, allow_signup: true, oauth_client_id: 'shop-client', scope_whitelist: ['lending:read'], service_whitelist: ['lending', 'sys'] };
+const OPEN: Tenant = {
+  auth_mode: 'open',
+  auth_group: null,
+  allow_signup: true,
+  oauth_client_id: 'shop-client',
+  scope_whitelist: ['lending:read'],
+  service_whitelist: ['lending', 'sys'],
+};
 
 let store: Store;
 let world: World;
@@ -29,7 +36,11 @@ describe("a tenant's application", () => {
   test("GWY-024 GWY-004 is signed in to at its environment's own identity host, as its own client", async () => {
     const begun = await begin();
     expect(world.identity.calls[0]).toMatchObject({ path: '/mtls/oauth/par', hostname: 'auth.prod.shop.localhost' });
-    expect(world.identity.calls[0]?.form).toMatchObject({ client_id: 'shop-client', redirect_uri: 'https://bff.shop.localhost:8443/auth/callback', code_challenge_method: 'S256' });
+    expect(world.identity.calls[0]?.form).toMatchObject({
+      client_id: 'shop-client',
+      redirect_uri: 'https://bff.shop.localhost:8443/auth/callback',
+      code_challenge_method: 'S256',
+    });
     const back = await world.comeBack(begun, { at });
     expect([back.status, back.headers.get('location')]).toEqual([302, 'https://shop.localhost:8443/']);
     const cookie = `bff-session=${cookieOf(back, 'bff-session')}`;
@@ -43,7 +54,9 @@ describe("a tenant's application", () => {
   test('GWY-025 that takes sign-ups sends to them, with PKCE, a pushed request and the verifier cookie; one that does not is 403', async () => {
     const begun = await begin('/auth/sign-up?return_to=/welcome');
     expect(begun.status).toBe(302);
-    expect(begun.headers.get('location')).toMatch(/^https:\/\/auth\.prod\.shop\.localhost:8443\/oauth\/authorize\?client_id=shop-client&request_uri=urn/);
+    expect(begun.headers.get('location')).toMatch(
+      /^https:\/\/auth\.prod\.shop\.localhost:8443\/oauth\/authorize\?client_id=shop-client&request_uri=urn/,
+    );
     expect(world.identity.calls[0]?.form).toMatchObject({ screen_hint: 'signup', code_challenge_method: 'S256' });
     expect(cookieOf(begun, 'bff-pkce')).not.toBe('');
     expect((await world.comeBack(begun, { at })).headers.get('location')).toBe('https://shop.localhost:8443/welcome');
@@ -82,7 +95,9 @@ describe("a tenant's application", () => {
 
   test('GWY-065 GWY-066 reaches the services of its list, never a banned one, and nothing without a scope of its list', async () => {
     const { cookie } = await world.signIn({}, at);
-    const codes = await Promise.all(['lending', 'desk', 'sys'].map(async service => [service, (await proxied(cookie, `/proxy/${service}/v1/x`)).status]));
+    const codes = await Promise.all(
+      ['lending', 'desk', 'sys'].map(async service => [service, (await proxied(cookie, `/proxy/${service}/v1/x`)).status]),
+    );
     expect(codes).toEqual([
       ['lending', 200],
       ['desk', 403],
@@ -124,6 +139,8 @@ describe("a tenant's application", () => {
     lenient.apps.set(SHOP, OPEN);
     lenient.hosts.set('bff.shop.localhost', SHOP);
     expect((await lenient.ask('GET', '/auth/login', noWord)).status).toBe(302);
-    expect(await codeOf(await lenient.ask('GET', '/auth/login', { ...noWord, tenant: { envId: ENV, appInstanceId: 'another' } }))).toBe('app_unknown');
+    expect(await codeOf(await lenient.ask('GET', '/auth/login', { ...noWord, tenant: { envId: ENV, appInstanceId: 'another' } }))).toBe(
+      'app_unknown',
+    );
   });
 });

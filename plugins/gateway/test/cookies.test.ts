@@ -18,8 +18,12 @@ describe('the domain of the session cookie', () => {
 
   test('GWY-015 it is HttpOnly, Secure and SameSite=None for the whole path', () => {
     const options = { platformDomain: 'localhost', maxAgeS: 60, partitioned: false };
-    expect(sessionCookie('v', { ...options, host: 'bff.console.ops.sys.localhost' })).toBe('bff-session=v; Path=/; Domain=console.ops.sys.localhost; Max-Age=60; HttpOnly; Secure; SameSite=None');
-    expect(sessionCookie('v', { ...options, host: 'bff.localhost', partitioned: true })).toBe('bff-session=v; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=None; Partitioned');
+    expect(sessionCookie('v', { ...options, host: 'bff.console.ops.sys.localhost' })).toBe(
+      'bff-session=v; Path=/; Domain=console.ops.sys.localhost; Max-Age=60; HttpOnly; Secure; SameSite=None',
+    );
+    expect(sessionCookie('v', { ...options, host: 'bff.localhost', partitioned: true })).toBe(
+      'bff-session=v; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=None; Partitioned',
+    );
   });
 
   test('a cookie is found by its whole name', () => {

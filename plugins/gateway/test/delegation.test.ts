@@ -23,8 +23,13 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const post = (path: string, body: unknown, more: AskOptions = {}) =>
-  world.ask('POST', path, { body: JSON.stringify(body), ...more, headers: { ...browser.headers, 'content-type': 'application/json', ...more.headers } });
-const get = (path: string, headers: Record<string, string> = {}) => world.ask('GET', path, { headers: { cookie: browser.cookie, ...headers } });
+  world.ask('POST', path, {
+    body: JSON.stringify(body),
+    ...more,
+    headers: { ...browser.headers, 'content-type': 'application/json', ...more.headers },
+  });
+const get = (path: string, headers: Record<string, string> = {}) =>
+  world.ask('GET', path, { headers: { cookie: browser.cookie, ...headers } });
 const start = async (more: object = {}) => {
   const answer = await post('/delegate/start', { env_id: ENV, login_hint: 'customer@example.org', ...more });
   return { status: answer.status, ...((await answer.json()) as { delegation_id: string; code: string }) };
@@ -34,7 +39,8 @@ const later = (seconds: number) => {
 };
 const poll = async (id: string) => (await (await post('/delegate/poll', { delegation_id: id })).json()) as { state: string };
 const task = () => world.behaviour.jobs.pollDelegations();
-const decide = (decision: { error: string } | { sub: string }) => world.identity.decisions.set(world.identity.asked.at(-1) as string, decision);
+const decide = (decision: { error: string } | { sub: string }) =>
+  world.identity.decisions.set(world.identity.asked.at(-1) as string, decision);
 const statusOf = async (id: string) => (await get(`/delegate/status?delegation_id=${id}`)).json() as Promise<Record<string, unknown>>;
 
 /** What the page hears over its stream. */
@@ -51,7 +57,13 @@ async function listening(): Promise<{ text: () => string; end: () => void }> {
 describe('acting for a customer', () => {
   test("GWY-036 GWY-037 asks at the customer's own identity service, in the name of the person of the session", async () => {
     const started = await start({ scope: 'lending:read', binding_message: 'Order 4711' });
-    expect(started).toMatchObject({ status: 202, delegation_id: expect.stringMatching(/^[0-9a-f-]{36}$/), state: 'started', expires_in: 300, interval: 5 });
+    expect(started).toMatchObject({
+      status: 202,
+      delegation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      state: 'started',
+      expires_in: 300,
+      interval: 5,
+    });
     const call = world.identity.calls.at(-1);
     expect(call).toMatchObject({ path: '/mtls/oauth/bc-authorize', hostname: 'auth.prod.shop.localhost', as: 'delegator' });
     expect(call?.form).toEqual({
@@ -61,7 +73,8 @@ describe('acting for a customer', () => {
       binding_message: 'Order 4711',
       actor_token: world.identity.issued[0],
     });
-    for (const act of [{ act: { sub: 'somebody' } }, { actor_token: 'x' }]) expect(await start(act)).toMatchObject({ status: 400, code: 'malformed' });
+    for (const act of [{ act: { sub: 'somebody' } }, { actor_token: 'x' }])
+      expect(await start(act)).toMatchObject({ status: 400, code: 'malformed' });
   });
 
   test('GWY-038 GWY-022 is asked about with a proof of possession, and what comes back is kept here', async () => {
@@ -83,7 +96,11 @@ describe('acting for a customer', () => {
 
   test('GWY-039 GWY-014 GWY-002 the status shows what is known of the token and never the token; at rest its secrets are sealed', async () => {
     const { delegation_id: id } = await start({ binding_message: 'Order 4711' });
-    expect(await statusOf(id)).toMatchObject({ state: 'started', customer: { user_id: null, env_id: ENV }, token: { present: false, scope: null, expires_at: null, jkt: null } });
+    expect(await statusOf(id)).toMatchObject({
+      state: 'started',
+      customer: { user_id: null, env_id: ENV },
+      token: { present: false, scope: null, expires_at: null, jkt: null },
+    });
     decide({ sub: CUSTOMER });
     later(5);
     await poll(id);
@@ -203,14 +220,19 @@ describe('acting for a customer', () => {
     await task();
     const token = world.identity.issued.at(-1) as string;
     const { token: shown } = (await statusOf(id)) as { token: { jkt: string } };
-    for (const method of ['GET', 'PUT']) await world.ask(method, '/proxy/lending/v1/loans/7?x=1', { headers: { ...browser.headers, 'x-bff-delegation-id': id } });
+    for (const method of ['GET', 'PUT'])
+      await world.ask(method, '/proxy/lending/v1/loans/7?x=1', { headers: { ...browser.headers, 'x-bff-delegation-id': id } });
     const proofs = world.sent.map(({ headers }) => headers['dpop'] as string);
     expect(new Set(proofs).size).toBe(2);
     for (const [index, method] of ['GET', 'PUT'].entries()) {
       const { jwk } = decodeProtectedHeader(proofs[index] as string);
       expect(await calculateJwkThumbprint(jwk as object)).toBe(shown.jkt);
       const { payload } = await jwtVerify(proofs[index] as string, await importJWK(jwk as object, 'ES256'));
-      expect(payload).toMatchObject({ htm: method, htu: 'https://lending.ops.sys.localhost:8443/v1/loans/7', ath: createHash('sha256').update(token).digest('base64url') });
+      expect(payload).toMatchObject({
+        htm: method,
+        htu: 'https://lending.ops.sys.localhost:8443/v1/loans/7',
+        ath: createHash('sha256').update(token).digest('base64url'),
+      });
     }
   });
 

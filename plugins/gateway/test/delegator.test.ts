@@ -19,7 +19,8 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-const get = (path: string, headers: Record<string, string> = {}) => world.ask('GET', path, { headers: { cookie: browser.cookie, ...headers } });
+const get = (path: string, headers: Record<string, string> = {}) =>
+  world.ask('GET', path, { headers: { cookie: browser.cookie, ...headers } });
 const later = (seconds: number) => {
   world.offsetMs += seconds * 1_000;
 };
@@ -29,8 +30,14 @@ describe('the delegator', () => {
 
   test('GWY-086 registers itself when the gateway starts, and leaves a file that only its user reads', async () => {
     await eventually(async () => world.identity.registrations.length).toBe(1);
-    expect(world.identity.registrations[0]).toMatchObject({ as: 'delegator', metadata: { token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_subject_dn: 'CN=m2m-bff-delegator' } });
-    await eventually(async () => JSON.parse(readFileSync(file(), 'utf8')) as object).toMatchObject({ client_id: 'bff-delegator', issuer: 'https://auth.ops.sys.localhost:8443' });
+    expect(world.identity.registrations[0]).toMatchObject({
+      as: 'delegator',
+      metadata: { token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_subject_dn: 'CN=m2m-bff-delegator' },
+    });
+    await eventually(async () => JSON.parse(readFileSync(file(), 'utf8')) as object).toMatchObject({
+      client_id: 'bff-delegator',
+      issuer: 'https://auth.ops.sys.localhost:8443',
+    });
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
@@ -66,8 +73,16 @@ describe('the delegator', () => {
     await get('/proxy/sys/v1/o', { 'x-bff-target-env-id': ENV });
     const [own] = world.identity.grants('client_credentials');
     expect(own).toMatchObject({ path: '/mtls/oauth/token', as: 'delegator', hostname: 'auth.ops.sys.localhost' });
-    expect(own?.form).toMatchObject({ client_id: 'bff-delegator', scope: 'platform:delegate:read platform:scim:read platform:scim:write platform:sys:instances:read' });
-    expect(Object.values(gateway.base.workloads.delegator).flat().sort()).toEqual(['delegate:read', 'scim:read', 'scim:write', 'sys:instances:read']);
+    expect(own?.form).toMatchObject({
+      client_id: 'bff-delegator',
+      scope: 'platform:delegate:read platform:scim:read platform:scim:write platform:sys:instances:read',
+    });
+    expect(Object.values(gateway.base.workloads.delegator).flat().sort()).toEqual([
+      'delegate:read',
+      'scim:read',
+      'scim:write',
+      'sys:instances:read',
+    ]);
   });
 
   test('GWY-013 an exchanged token is kept for its life and no longer, and not beyond the session', async () => {

@@ -21,11 +21,18 @@ describe('the directory of an environment', () => {
   const scim = (method: string, path = '', body?: object) =>
     world.ask(method, `/delegate/scim/users${path}`, {
       ...(body ? { body: JSON.stringify(body) } : {}),
-      headers: { ...browser.headers, 'x-bff-target-env-id': ENV, ...(body ? { 'content-type': 'application/scim+json', 'content-length': String(JSON.stringify(body).length) } : {}) },
+      headers: {
+        ...browser.headers,
+        'x-bff-target-env-id': ENV,
+        ...(body ? { 'content-type': 'application/scim+json', 'content-length': String(JSON.stringify(body).length) } : {}),
+      },
     });
 
   test("GWY-041 is asked in six ways at the environment's identity service, with the delegator's certificate and token", async () => {
-    world.backend = ({ method }) => (method === 'DELETE' ? new Response(null, { status: 204 }) : Response.json({ id: USER }, { status: method === 'POST' ? 201 : 200, headers: { etag: 'W/"1"' } }));
+    world.backend = ({ method }) =>
+      method === 'DELETE'
+        ? new Response(null, { status: 204 })
+        : Response.json({ id: USER }, { status: method === 'POST' ? 201 : 200, headers: { etag: 'W/"1"' } });
     const answers = [
       await scim('GET', '?filter=userName%20eq%20%22a%22&count=5'),
       await scim('POST', '', { userName: 'a' }),
@@ -75,7 +82,14 @@ describe('the directory of an environment', () => {
   test('GWY-066 GWY-041 is not in reach of an application of a tenant, and such a one asks customers of its own environment only', async () => {
     const instance = '018f0000-0000-7000-8000-00000000f001';
     const elsewhere = '018f0000-0000-7000-8000-00000000e002';
-    world.apps.set(instance, { auth_mode: 'open', auth_group: null, allow_signup: false, oauth_client_id: 'console', scope_whitelist: ['openid'], service_whitelist: ['auth', 'lending'] });
+    world.apps.set(instance, {
+      auth_mode: 'open',
+      auth_group: null,
+      allow_signup: false,
+      oauth_client_id: 'console',
+      scope_whitelist: ['openid'],
+      service_whitelist: ['auth', 'lending'],
+    });
     world.identity.access = { env_id: ENV, auth_env: ENV };
     world.scopesIn.set(`${PERSON} ${elsewhere}`, ['delegate:write']);
     const at = { host: 'bff.shop.localhost', tenant: { envId: ENV, appInstanceId: instance }, origin: 'https://shop.localhost:8443' };
@@ -83,7 +97,13 @@ describe('the directory of an environment', () => {
     const refused = await world.ask('GET', '/delegate/scim/users', { ...at, headers: browser.headers });
     expect([refused.status, await codeOf(refused)]).toEqual([403, 'not_whitelisted']);
     const begin = async (envId: string) =>
-      (await world.ask('POST', '/delegate/start', { ...at, headers: browser.headers, body: JSON.stringify({ env_id: envId, login_hint: 'customer@example.org' }) })).status;
+      (
+        await world.ask('POST', '/delegate/start', {
+          ...at,
+          headers: browser.headers,
+          body: JSON.stringify({ env_id: envId, login_hint: 'customer@example.org' }),
+        })
+      ).status;
     expect([await begin(ENV), await begin(elsewhere)]).toEqual([202, 403]);
     expect(world.sent).toEqual([]);
   });

@@ -61,7 +61,9 @@ describe('an upgrade', () => {
     ['another application', {}, { appInstanceId: ENV }, 'app_binding_mismatch'],
   ])('GWY-046 with %s is refused before it happens', async (_, headers, tenant, code) => {
     const connection = new FakeConnection();
-    await expect(world.behaviour.routes.live(connection, request(headers as Record<string, string>, tenant))).rejects.toMatchObject({ code });
+    await expect(world.behaviour.routes.live(connection, request(headers as Record<string, string>, tenant))).rejects.toMatchObject({
+      code,
+    });
     expect(connection.accepted).toBe(false);
   });
 });
@@ -100,14 +102,24 @@ describe('events on a socket', () => {
   test('GWY-077 come for the types that were asked for, until they are not', async () => {
     await grant(world, `platform:env:${ENV}:viewers`);
     const connection = await connect(['platform:sys:env:*', 'acme:lending:loan:decided']);
-    const send = () => Promise.all(['platform:sys:env:updated', 'acme:lending:loan:decided', 'platform:app:instance:updated'].map(type => world.hear(type, ENV, { n: 1 })));
+    const send = () =>
+      Promise.all(
+        ['platform:sys:env:updated', 'acme:lending:loan:decided', 'platform:app:instance:updated'].map(type =>
+          world.hear(type, ENV, { n: 1 }),
+        ),
+      );
     await send();
     await eventually(() => events(connection).map(({ type }) => type)).toEqual(['platform:sys:env:updated', 'acme:lending:loan:decided']);
     connection.say({ action: 'unsubscribe', types: ['platform:sys:env:*'] });
     await eventually(() => connection.received.at(-1)).toEqual({ type: 'subscribed', types: ['acme:lending:loan:decided'] });
     await send();
     await eventually(() => events(connection).length).toBe(3);
-    expect(events(connection)[2]).toMatchObject({ type: 'acme:lending:loan:decided', env_id: ENV, payload: { n: 1 }, created_at: expect.stringMatching(/Z$/) });
+    expect(events(connection)[2]).toMatchObject({
+      type: 'acme:lending:loan:decided',
+      env_id: ENV,
+      payload: { n: 1 },
+      created_at: expect.stringMatching(/Z$/),
+    });
   });
 
   test("GWY-089 GWY-090 are named by the convention, and carry no publisher's token", async () => {
@@ -122,18 +134,58 @@ describe('events on a socket', () => {
   const visible: [string, { groups?: string[]; scopes?: string[] }, [string, string, Record<string, unknown>], boolean][] = [
     ["of a stranger's environment", {}, ['platform:sys:env:updated', ENV, {}], false],
     ['of an environment, to its members', { groups: [`platform:env:${ENV}:viewers`] }, ['acme:lending:loan:decided', ENV, {}], true],
-    ['of an environment, to members of its organization', { groups: [`platform:org:${ORG}:owners`] }, ['acme:lending:loan:decided', ENV, {}], true],
-    ['of an environment, to members of another organization', { groups: [`platform:org:${PERSON}:owners`] }, ['acme:lending:loan:decided', ENV, {}], false],
-    ["of the system environment about nobody's organization", { groups: [`platform:org:${ORG}:owners`] }, ['platform:acme:certificate:issued', SYSTEM.envId, {}], false],
-    ['of the system environment about the own organization', { groups: [`platform:org:${ORG}:admins`] }, ['platform:sys:org:updated', SYSTEM.envId, { org_id: ORG }], true],
-    ['of the system environment about another organization', { groups: [`platform:org:${ORG}:admins`] }, ['platform:sys:org:updated', SYSTEM.envId, { org_id: ENV }], false],
-    ['of anything, to a platform administrator', { scopes: ['sys:sys:admin'] }, ['platform:acme:certificate:issued', SYSTEM.envId, {}], true],
-    ['that a vertical claims to be about the own organization', { groups: [`platform:org:${ORG}:admins`] }, ['acme:sys:org:updated', SYSTEM.envId, { org_id: ORG }], false],
+    [
+      'of an environment, to members of its organization',
+      { groups: [`platform:org:${ORG}:owners`] },
+      ['acme:lending:loan:decided', ENV, {}],
+      true,
+    ],
+    [
+      'of an environment, to members of another organization',
+      { groups: [`platform:org:${PERSON}:owners`] },
+      ['acme:lending:loan:decided', ENV, {}],
+      false,
+    ],
+    [
+      "of the system environment about nobody's organization",
+      { groups: [`platform:org:${ORG}:owners`] },
+      ['platform:acme:certificate:issued', SYSTEM.envId, {}],
+      false,
+    ],
+    [
+      'of the system environment about the own organization',
+      { groups: [`platform:org:${ORG}:admins`] },
+      ['platform:sys:org:updated', SYSTEM.envId, { org_id: ORG }],
+      true,
+    ],
+    [
+      'of the system environment about another organization',
+      { groups: [`platform:org:${ORG}:admins`] },
+      ['platform:sys:org:updated', SYSTEM.envId, { org_id: ENV }],
+      false,
+    ],
+    [
+      'of anything, to a platform administrator',
+      { scopes: ['sys:sys:admin'] },
+      ['platform:acme:certificate:issued', SYSTEM.envId, {}],
+      true,
+    ],
+    [
+      'that a vertical claims to be about the own organization',
+      { groups: [`platform:org:${ORG}:admins`] },
+      ['acme:sys:org:updated', SYSTEM.envId, { org_id: ORG }],
+      false,
+    ],
     ["that change everybody's navigation", {}, ['platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme' }], true],
     ['addressed to somebody else', { scopes: ['sys:sys:admin'] }, ['platform:post:message:received', ENV, { user_id: ORG }], false],
     ['addressed to the person', {}, ['platform:post:message:received', ENV, { user_id: PERSON }], true],
     ['of traffic, without the role', { groups: [`platform:env:${ENV}:viewers`] }, ['platform:stat:traffic:snapshot', ENV, {}], false],
-    ['of traffic, with the role', { groups: [`platform:env:${ENV}:viewers`], scopes: ['stat:traffic:read'] }, ['platform:stat:traffic:snapshot', ENV, {}], true],
+    [
+      'of traffic, with the role',
+      { groups: [`platform:env:${ENV}:viewers`], scopes: ['stat:traffic:read'] },
+      ['platform:stat:traffic:snapshot', ENV, {}],
+      true,
+    ],
   ];
   test.each(visible)('GWY-095 events %s', async (_, { groups = [], scopes = [] }, [type, envId, payload], seen) => {
     world.scopes.set(PERSON, scopes);
@@ -151,7 +203,9 @@ describe('events on a socket', () => {
     const [asked, other] = [await connect(['platform:stat:traffic:snapshot']), await connect(['platform:sys:env:*'])];
     await world.ctx.kv.call('PUBLISH', 'stat:rollups:minute', 'no rollup');
     await world.ctx.kv.call('PUBLISH', 'stat:rollups:minute', JSON.stringify({ env_id: ENV, requests: 7 }));
-    await eventually(() => events(asked)).toMatchObject([{ type: 'platform:stat:traffic:snapshot', env_id: ENV, payload: { requests: 7 } }]);
+    await eventually(() => events(asked)).toMatchObject([
+      { type: 'platform:stat:traffic:snapshot', env_id: ENV, payload: { requests: 7 } },
+    ]);
     expect(events(other)).toEqual([]);
   });
 
@@ -196,8 +250,21 @@ describe('events on a socket', () => {
 
   test('what a page says wrong is answered, and the socket stays', async () => {
     const connection = await connect();
-    for (const message of [5, { action: 'dance' }, { action: 'subscribe', types: ['a b'] }, { action: 'join', room: 'a/b' }, { action: 'message', room: 'r', body: 'x' }]) connection.say(message);
-    await eventually(() => connection.received.filter(({ type }) => type === 'error').map(({ code }) => code)).toEqual(['unknown_action', 'unknown_action', 'malformed', 'bad_room', 'not_joined']);
+    for (const message of [
+      5,
+      { action: 'dance' },
+      { action: 'subscribe', types: ['a b'] },
+      { action: 'join', room: 'a/b' },
+      { action: 'message', room: 'r', body: 'x' },
+    ])
+      connection.say(message);
+    await eventually(() => connection.received.filter(({ type }) => type === 'error').map(({ code }) => code)).toEqual([
+      'unknown_action',
+      'unknown_action',
+      'malformed',
+      'bad_room',
+      'not_joined',
+    ]);
     expect(connection.closedWith).toBeUndefined();
   });
 });
@@ -231,11 +298,13 @@ describe('rooms', () => {
     ] as const)
       who.say({ action: 'join', room });
     const channels = async () => ((await world.ctx.kv.call('PUBSUB', 'CHANNELS', 'bff:room:*')) as string[]).length;
-    const members = async () => ((await world.ctx.kv.call('PUBSUB', 'NUMSUB', `bff:room:${SYSTEM.envId}:${SYSTEM.consoleAppId}:desk`)) as unknown[])[1];
+    const members = async () =>
+      ((await world.ctx.kv.call('PUBSUB', 'NUMSUB', `bff:room:${SYSTEM.envId}:${SYSTEM.consoleAppId}:desk`)) as unknown[])[1];
     await eventually(members).toBe(2);
     await eventually(channels).toBe(2);
     ada.say({ action: 'message', room: 'desk', body: 'hello' });
-    for (const who of [ada, bob]) await eventually(() => who.received.at(-1)).toMatchObject({ type: 'chat:message', room: 'desk', from: PERSON, body: 'hello' });
+    for (const who of [ada, bob])
+      await eventually(() => who.received.at(-1)).toMatchObject({ type: 'chat:message', room: 'desk', from: PERSON, body: 'hello' });
     expect(eve.types()).not.toContain('chat:message');
     ada.say({ action: 'leave', room: 'desk' });
     await eventually(members).toBe(1);
@@ -265,17 +334,24 @@ describe('events as a stream', () => {
     world.scopes.set(PERSON, ['sys:sys:admin']);
     const opened = await world.ask('GET', '/subscribe?types=platform:sys:*', { headers: { cookie: browser.cookie } });
     expect([opened.status, opened.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
-    const steered = await world.ask('POST', '/subscribe', { headers: browser.headers, body: JSON.stringify({ types: ['acme:*'], filters: { env_id: ENV, resource_id: 'loan-1' } }) });
+    const steered = await world.ask('POST', '/subscribe', {
+      headers: browser.headers,
+      body: JSON.stringify({ types: ['acme:*'], filters: { env_id: ENV, resource_id: 'loan-1' } }),
+    });
     const { subscription_id: id } = (await steered.json()) as { subscription_id: string };
     await world.hear('platform:sys:env:updated', ENV, {});
     await world.hear('acme:lending:loan:decided', ORG, { loan_id: 'loan-1' });
     await world.hear('acme:lending:loan:decided', ENV, { loan_id: 'loan-2' });
     await world.hear('acme:lending:loan:decided', ENV, { loan_id: 'loan-1' });
     await world.behaviour.jobs.heartbeat();
-    const reader = (opened.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as never).getReader() as unknown as ReadableStreamDefaultReader<string>;
+    const reader = (opened.body as ReadableStream<Uint8Array>)
+      .pipeThrough(new TextDecoderStream() as never)
+      .getReader() as unknown as ReadableStreamDefaultReader<string>;
     const frames = [await reader.read(), await reader.read(), await reader.read()].map(({ value }) => value ?? '');
     expect(frames[0]).toBe(`event: ready\ndata: {"subscription_id":"${id}"}\n\n`);
-    expect(frames[1]).toMatch(/^event: acme:lending:loan:decided\nid: [\w-]+\ndata: \{"type":"acme:lending:loan:decided","payload":\{"loan_id":"loan-1"\}/);
+    expect(frames[1]).toMatch(
+      /^event: acme:lending:loan:decided\nid: [\w-]+\ndata: \{"type":"acme:lending:loan:decided","payload":\{"loan_id":"loan-1"\}/,
+    );
     expect(frames[2]).toBe(': ping\n\n');
     expect((await world.ask('DELETE', '/subscribe', { headers: browser.headers })).status).toBe(204);
     expect((await reader.read()).done).toBe(true);
@@ -288,7 +364,9 @@ describe('events as a stream', () => {
 
   test('a second one takes the place of the first, and another site cannot open one', async () => {
     const first = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie } });
-    expect((await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie }, origin: 'https://evil.localhost' })).status).toBe(403);
+    expect((await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie }, origin: 'https://evil.localhost' })).status).toBe(
+      403,
+    );
     const gone = new AbortController();
     await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie }, signal: gone.signal });
     expect(await first.text()).toBe('');
@@ -304,8 +382,18 @@ describe('families that verticals bring', () => {
     world.families.push('acme-loans', 'sys', 'audit');
     await world.hear('platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme', version: '1' });
     await eventually(() => [...world.feeds.keys()]).toEqual(['acme-loans']);
-    await world.feeds.get('acme-loans')?.({ id: newId(), event: 'acme:lending:loan:decided', envId: ENV, payload: { n: 1, publisher_id_token: 'x' }, attempt: 1, correlationId: 'c' });
-    await eventually(() => events(connection).map(({ type }) => type)).toEqual(['platform:sys:vertical:registered', 'acme:lending:loan:decided']);
+    await world.feeds.get('acme-loans')?.({
+      id: newId(),
+      event: 'acme:lending:loan:decided',
+      envId: ENV,
+      payload: { n: 1, publisher_id_token: 'x' },
+      attempt: 1,
+      correlationId: 'c',
+    });
+    await eventually(() => events(connection).map(({ type }) => type)).toEqual([
+      'platform:sys:vertical:registered',
+      'acme:lending:loan:decided',
+    ]);
     world.families.length = 0;
     await world.behaviour.jobs.followFamilies();
     expect([...world.feeds.keys()]).toEqual([]);
@@ -326,6 +414,10 @@ describe('a bounded channel', () => {
     for (let n = 0; n < 3; n++) other.push({ kind: 'note', type: 'n', data: { n } });
     await other.next();
     other.push({ kind: 'note', type: 'n', data: { n: 3 } });
-    expect([await other.next(), await other.next(), await other.next()]).toMatchObject([{ data: { n: 1 } }, { kind: 'lag', skipped: 1 }, { data: { n: 3 } }]);
+    expect([await other.next(), await other.next(), await other.next()]).toMatchObject([
+      { data: { n: 1 } },
+      { kind: 'lag', skipped: 1 },
+      { data: { n: 3 } },
+    ]);
   });
 });

@@ -18,9 +18,14 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
-const get = (path: string, headers: Record<string, string> = {}, more: AskOptions = {}) => world.ask('GET', path, { ...more, headers: { cookie: browser.cookie, ...headers } });
+const get = (path: string, headers: Record<string, string> = {}, more: AskOptions = {}) =>
+  world.ask('GET', path, { ...more, headers: { cookie: browser.cookie, ...headers } });
 const post = (path: string, more: AskOptions = {}) =>
-  world.ask('POST', path, { body: '{}', ...more, headers: { ...browser.headers, 'content-type': 'application/json', 'content-length': '2', ...more.headers } });
+  world.ask('POST', path, {
+    body: '{}',
+    ...more,
+    headers: { ...browser.headers, 'content-type': 'application/json', 'content-length': '2', ...more.headers },
+  });
 const targeted = (path: string, env = ENV) => get(path, { 'x-bff-target-env-id': env });
 
 describe('the order of checks', () => {
@@ -29,7 +34,9 @@ describe('the order of checks', () => {
     const wrong = { ...elsewhere, origin: 'https://evil.sys.localhost:8443', headers: { cookie: browser.cookie } };
     expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', { ...wrong, headers: {} }))).toBe('session_required');
     expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', wrong))).toBe('app_binding_mismatch');
-    expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', { ...wrong, tenant: { appInstanceId: SYSTEM.consoleAppId } }))).toBe('origin_denied');
+    expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', { ...wrong, tenant: { appInstanceId: SYSTEM.consoleAppId } }))).toBe(
+      'origin_denied',
+    );
     expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', { headers: { cookie: browser.cookie } }))).toBe('csrf_mismatch');
     expect((await post('/proxy/sys/v1/o')).status).toBe(200);
     expect(world.sent).toHaveLength(1);
@@ -102,7 +109,11 @@ describe('what every answer says of itself', () => {
   test('F-28 a refusal for want of a session says how to bring a credential, a wrong method which ones there are, an Accept that admits nothing what there is', async () => {
     for (const path of ['/auth/session', '/v1/auth/sessions', '/proxy/sys/v1/o', '/subscribe']) {
       const nobody = await world.ask('GET', path);
-      expect([path, nobody.status, nobody.headers.get('www-authenticate')]).toEqual([path, 401, 'Bearer realm="platform", error="invalid_token"']);
+      expect([path, nobody.status, nobody.headers.get('www-authenticate')]).toEqual([
+        path,
+        401,
+        'Bearer realm="platform", error="invalid_token"',
+      ]);
     }
     const wrong = await world.ask('PUT', '/auth/session', { headers: browser.headers });
     expect([wrong.status, await codeOf(wrong), wrong.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, OPTIONS']);
@@ -140,7 +151,12 @@ describe('what travels', () => {
         service: 'sys',
         path: '/v1/loans?a=%20b&a=c%2Fd',
         method: 'GET',
-        headers: { accept: 'application/json', 'if-none-match': '"1"', authorization: `Bearer ${world.identity.issued[0]}`, 'x-platform-correlation-id': 'dsh-1' },
+        headers: {
+          accept: 'application/json',
+          'if-none-match': '"1"',
+          authorization: `Bearer ${world.identity.issued[0]}`,
+          'x-platform-correlation-id': 'dsh-1',
+        },
         body: '',
         as: undefined,
       },
@@ -151,13 +167,28 @@ describe('what travels', () => {
     world.backend = () =>
       new Response('{"x":1}', {
         status: 418,
-        headers: { 'content-type': 'application/json', etag: '"7"', 'set-cookie': 'evil=1', 'keep-alive': 'timeout=5', 'access-control-allow-origin': '*', 'x-own': 'y' },
+        headers: {
+          'content-type': 'application/json',
+          etag: '"7"',
+          'set-cookie': 'evil=1',
+          'keep-alive': 'timeout=5',
+          'access-control-allow-origin': '*',
+          'x-own': 'y',
+        },
       });
     const answer = await get('/proxy/lending/v1/loans');
     expect([answer.status, await answer.text()]).toEqual([418, '{"x":1}']);
-    expect(Object.fromEntries(answer.headers)).toMatchObject({ etag: '"7"', 'x-own': 'y', 'access-control-allow-origin': APP, 'access-control-allow-credentials': 'true', vary: 'Origin' });
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      etag: '"7"',
+      'x-own': 'y',
+      'access-control-allow-origin': APP,
+      'access-control-allow-credentials': 'true',
+      vary: 'Origin',
+    });
     for (const gone of ['set-cookie', 'keep-alive']) expect(answer.headers.has(gone)).toBe(false);
-    expect((await get('/proxy/lending/v1/loans', {}, { origin: 'https://evil.localhost' })).headers.has('access-control-allow-origin')).toBe(false);
+    expect(
+      (await get('/proxy/lending/v1/loans', {}, { origin: 'https://evil.localhost' })).headers.has('access-control-allow-origin'),
+    ).toBe(false);
   });
 
   test('a page that a service answers cannot act as the gateway', async () => {
@@ -175,7 +206,11 @@ describe('what travels', () => {
 
   test('a refusal can be read by the application too', async () => {
     const refused = await world.ask('GET', '/proxy/sys/v1/o');
-    expect([refused.status, refused.headers.get('access-control-allow-origin'), refused.headers.get('content-type')]).toEqual([401, APP, 'application/problem+json; charset=utf-8']);
+    expect([refused.status, refused.headers.get('access-control-allow-origin'), refused.headers.get('content-type')]).toEqual([
+      401,
+      APP,
+      'application/problem+json; charset=utf-8',
+    ]);
   });
 
   test('an answer streams: its beginning is there before its end', async () => {
@@ -216,15 +251,21 @@ describe('what travels', () => {
     expect([silent.status, await codeOf(silent), aborted]).toEqual([413, 'body_too_large', true]);
   });
 
-  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])('GWY-030 GWY-078 %s goes to the service for who brings the cookie, and for nobody with a token of the own', async method => {
-    const body = method === 'GET' ? {} : { body: '{"n":1}' };
-    const bearer = { authorization: `Bearer ${world.identity.issued[0]}` };
-    expect((await world.ask(method, '/proxy/sys/v1/loans/7?x=%20', { ...body, headers: bearer })).status).toBe(401);
-    expect(world.sent).toEqual([]);
-    expect((await world.ask(method, '/proxy/sys/v1/loans/7?x=%20', { ...body, headers: { ...browser.headers, authorization: 'Bearer mine' } })).status).toBe(200);
-    expect(world.sent).toEqual([expect.objectContaining({ service: 'sys', method, path: '/v1/loans/7?x=%20', body: body.body ?? '' })]);
-    expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);
-  });
+  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])(
+    'GWY-030 GWY-078 %s goes to the service for who brings the cookie, and for nobody with a token of the own',
+    async method => {
+      const body = method === 'GET' ? {} : { body: '{"n":1}' };
+      const bearer = { authorization: `Bearer ${world.identity.issued[0]}` };
+      expect((await world.ask(method, '/proxy/sys/v1/loans/7?x=%20', { ...body, headers: bearer })).status).toBe(401);
+      expect(world.sent).toEqual([]);
+      expect(
+        (await world.ask(method, '/proxy/sys/v1/loans/7?x=%20', { ...body, headers: { ...browser.headers, authorization: 'Bearer mine' } }))
+          .status,
+      ).toBe(200);
+      expect(world.sent).toEqual([expect.objectContaining({ service: 'sys', method, path: '/v1/loans/7?x=%20', body: body.body ?? '' })]);
+      expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[0]}`);
+    },
+  );
 
   test('GWY-074 a 401 of the service passes through, and the session stays', async () => {
     world.backend = () => Response.json({ code: 'unauthenticated' }, { status: 401 });
@@ -238,7 +279,10 @@ describe('what travels', () => {
       throw kernelProblem('backend_unreachable', { detail: 'lending could not be reached.', cause: new Error('ECONNRESET') });
     };
     const answer = await get('/proxy/lending/v1/loans');
-    expect([answer.status, await answer.json()]).toEqual([502, expect.objectContaining({ code: 'backend_unreachable', detail: 'lending could not be reached.' })]);
+    expect([answer.status, await answer.json()]).toEqual([
+      502,
+      expect.objectContaining({ code: 'backend_unreachable', detail: 'lending could not be reached.' }),
+    ]);
     expect((await get('/auth/session')).status).toBe(200);
   });
 
@@ -265,7 +309,8 @@ describe('what is out of reach', () => {
   });
 
   test('ordinary paths of the same services are in reach', async () => {
-    for (const path of ['/proxy/auth/v1/admin/users', '/proxy/acme/v1/acme/certificates', '/proxy/sys/v1/scopes/catalog']) expect((await get(path)).status).toBe(200);
+    for (const path of ['/proxy/auth/v1/admin/users', '/proxy/acme/v1/acme/certificates', '/proxy/sys/v1/scopes/catalog'])
+      expect((await get(path)).status).toBe(200);
     expect((await post('/proxy/auth/v1/admin/sessions/1/revoke')).status).toBe(200);
   });
 });
@@ -279,7 +324,13 @@ describe('another environment', () => {
     expect(exchange).toMatchObject({
       path: '/mtls/oauth/token',
       as: 'delegator',
-      form: { client_id: 'bff-delegator', actor_token: world.identity.issued[0], subject_token: world.identity.issued[3], audience: 'lending', resource: `urn:platform:env:${ENV}` },
+      form: {
+        client_id: 'bff-delegator',
+        actor_token: world.identity.issued[0],
+        subject_token: world.identity.issued[3],
+        audience: 'lending',
+        resource: `urn:platform:env:${ENV}`,
+      },
     });
     expect(exchange?.form).not.toHaveProperty('scope');
     expect(new Set(world.sent.map(({ headers }) => headers['authorization']))).toEqual(new Set([`Bearer ${world.identity.issued[4]}`]));
@@ -291,13 +342,17 @@ describe('another environment', () => {
 
   test("F-22 GWY-058 GWY-059 the session's own is entered the same way when it is named", async () => {
     for (const service of ['sys', 'lending']) await targeted(`/proxy/${service}/v1/o`, SYSTEM.envId);
-    expect(world.identity.grants(EXCHANGE).map(({ form }) => [form['audience'], form['resource']])).toEqual(['sys', 'lending'].map(service => [service, `urn:platform:env:${SYSTEM.envId}`]));
+    expect(world.identity.grants(EXCHANGE).map(({ form }) => [form['audience'], form['resource']])).toEqual(
+      ['sys', 'lending'].map(service => [service, `urn:platform:env:${SYSTEM.envId}`]),
+    );
     expect(world.sent.map(({ headers }) => headers['authorization'])).not.toContain(`Bearer ${world.identity.issued[0]}`);
   });
 
   test('F-22 a service of a vertical never sees the token that every service of the platform takes', async () => {
     expect((await get('/proxy/lending/v1/loans')).status).toBe(200);
-    expect(world.identity.grants(EXCHANGE).map(({ form }) => [form['audience'], form['resource']])).toEqual([['lending', `urn:platform:env:${SYSTEM.envId}`]]);
+    expect(world.identity.grants(EXCHANGE).map(({ form }) => [form['audience'], form['resource']])).toEqual([
+      ['lending', `urn:platform:env:${SYSTEM.envId}`],
+    ]);
     expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued.at(-1)}`);
     expect(world.sent[0]?.headers).not.toHaveProperty('x-bff-target-env-id');
     await get('/proxy/sys/v1/o');

@@ -17,7 +17,8 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-const register = (body: unknown, origin?: string) => world.ask('POST', '/subscribe/push', { body: JSON.stringify(body), headers: { cookie: browser.cookie }, ...(origin ? { origin } : {}) });
+const register = (body: unknown, origin?: string) =>
+  world.ask('POST', '/subscribe/push', { body: JSON.stringify(body), headers: { cookie: browser.cookie }, ...(origin ? { origin } : {}) });
 const device = (n: number) => ({ device_token: `device-token-${n}`, platform: 'ios', app_version: '1.0' });
 const kept = () => world.ctx.kv.call('KEYS', 'bff:push:*') as Promise<string[]>;
 
@@ -44,8 +45,13 @@ test('GWY-045 a session has twenty devices at most, and one that is there can st
 
 const OTHER_ENV = '018f0000-0000-7000-8000-00000000e00f';
 const devicesOf = async (user_id: string, env_id: string = SYSTEM.envId) =>
-  ((await world.behaviour.routes.pushDevices({ body: { env_id, user_id } })) as { devices: { push_id: string; platform: string; device_token: string }[] }).devices;
-const registerFor = (cookie: string, body: object) => world.ask('POST', '/subscribe/push', { body: JSON.stringify(body), headers: { cookie } });
+  (
+    (await world.behaviour.routes.pushDevices({ body: { env_id, user_id } })) as {
+      devices: { push_id: string; platform: string; device_token: string }[];
+    }
+  ).devices;
+const registerFor = (cookie: string, body: object) =>
+  world.ask('POST', '/subscribe/push', { body: JSON.stringify(body), headers: { cookie } });
 
 test('GWY-045 whoever notifies is given the devices of all live sessions of a person, each once, and in their environment alone', async () => {
   await register(device(1));
@@ -78,7 +84,12 @@ test('GWY-045 a person is reached on a hundred devices at most, those of the new
     await world.ctx.kv.call('SET', `bff:session:${at}`, JSON.stringify(older));
     await world.ctx.kv.call('ZADD', `bff:user:${PERSON}`, Date.parse(record.absolute_expires_at), at);
     for (let d = 0; d < 20; d++)
-      await world.ctx.kv.call('HSET', `bff:push:${at}`, `${d}`, JSON.stringify({ ...JSON.parse(value as string), token_enc: box.seal(`bff:push:${at}`, `token-${n}-${d}`) }));
+      await world.ctx.kv.call(
+        'HSET',
+        `bff:push:${at}`,
+        `${d}`,
+        JSON.stringify({ ...JSON.parse(value as string), token_enc: box.seal(`bff:push:${at}`, `token-${n}-${d}`) }),
+      );
   }
   const tokens = (await devicesOf(PERSON)).map(({ device_token }) => device_token);
   expect([tokens.length, tokens[0], tokens.some(token => token.startsWith('token-5'))]).toEqual([100, 'device-token-0', false]);

@@ -27,12 +27,22 @@ test('GWY-048 readiness is for everybody, and asks the key-value store', async (
 
 test('GWY-049 the gauges are for everybody, and say what was promised', async () => {
   const { status, text } = await host.fetch('/metrics');
-  expect([status, text.trim().split('\n')]).toEqual([200, ['bff_up 1', 'bff_build_info{build="test"} 1', 'bff_session_scan_max 1000', 'bff_subscription_buffer 256', 'bff_chat_buffer 64']]);
+  expect([status, text.trim().split('\n')]).toEqual([
+    200,
+    ['bff_up 1', 'bff_build_info{build="test"} 1', 'bff_session_scan_max 1000', 'bff_subscription_buffer 256', 'bff_chat_buffer 64'],
+  ]);
 });
 
 test('GWY-084 production starts with a key of its own alone: none is built in', () => {
-  const faults = (value?: string) => readSettings(manifestOf(gateway, '0.0.0-test'), value === undefined ? {} : { PLATFORM_BFF_ENCRYPTION_KEY: value }, true).faults.map(({ variable }) => variable);
-  expect([faults(), faults(''), faults(environment.PLATFORM_BFF_ENCRYPTION_KEY)]).toEqual([['PLATFORM_BFF_ENCRYPTION_KEY'], ['PLATFORM_BFF_ENCRYPTION_KEY'], []]);
+  const faults = (value?: string) =>
+    readSettings(manifestOf(gateway, '0.0.0-test'), value === undefined ? {} : { PLATFORM_BFF_ENCRYPTION_KEY: value }, true).faults.map(
+      ({ variable }) => variable,
+    );
+  expect([faults(), faults(''), faults(environment.PLATFORM_BFF_ENCRYPTION_KEY)]).toEqual([
+    ['PLATFORM_BFF_ENCRYPTION_KEY'],
+    ['PLATFORM_BFF_ENCRYPTION_KEY'],
+    [],
+  ]);
 });
 
 test('GWY-045 the devices of people are for a machine that proves itself: a person with the scope is refused', async () => {
@@ -48,6 +58,8 @@ test('GWY-005 no event is declared, so none can be emitted', () => {
 
 test('GWY-102 every path is under /v1 or one of those that browsers know', () => {
   const paths = Object.values(gateway.routes).map(({ path }) => path);
-  expect(paths.filter(path => !/^\/(v1\/|auth\/|delegate\/|subscribe(\/|$)|ws$|proxy\/|bff\/action\/|audit$|metrics$)/.test(path))).toEqual([]);
+  expect(paths.filter(path => !/^\/(v1\/|auth\/|delegate\/|subscribe(\/|$)|ws$|proxy\/|bff\/action\/|audit$|metrics$)/.test(path))).toEqual(
+    [],
+  );
   expect(Object.keys(gateway.base.aliases).sort()).toEqual(['/readiness']);
 });

@@ -36,7 +36,11 @@ describe('the stored session', () => {
     const text = (await world.ctx.kv.call('GET', key())) as string;
     for (const secret of [...world.identity.issued, browser.cookie.split('=')[1] as string]) expect(text).not.toContain(secret);
     const moved = 'a'.repeat(43);
-    await world.ctx.kv.call('SET', `bff:session:${hashOf(moved)}`, text.replace(hashOf(browser.cookie.split('=')[1] as string), hashOf(moved)));
+    await world.ctx.kv.call(
+      'SET',
+      `bff:session:${hashOf(moved)}`,
+      text.replace(hashOf(browser.cookie.split('=')[1] as string), hashOf(moved)),
+    );
     expect((await world.ask('GET', '/auth/session', { headers: { cookie: `bff-session=${moved}` } })).status).toBe(401);
   });
 
@@ -68,7 +72,8 @@ describe('the stored session', () => {
   test('GWY-032 of one person a thousand are listed at most', async () => {
     const sessions = new SessionStore(world.ctx);
     const [record] = await sessions.ofUser(PERSON);
-    for (let n = 0; n < 1_005; n++) await sessions.insert({ ...(record as NonNullable<typeof record>), session_id_hash: `h-${n}`, session_id: `s-${n}` });
+    for (let n = 0; n < 1_005; n++)
+      await sessions.insert({ ...(record as NonNullable<typeof record>), session_id_hash: `h-${n}`, session_id: `s-${n}` });
     const { items } = (await (await get(world, '/v1/auth/sessions')).json()) as { items: unknown[] };
     expect(items).toHaveLength(1_000);
   });
@@ -151,7 +156,10 @@ describe('a refresh', () => {
 
   test('GWY-028 that the page asks for renews the tokens in place', async () => {
     const answer = await world.ask('POST', '/auth/refresh', { headers: browser.headers });
-    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ csrf_token: browser.csrf, env_id: SYSTEM.envId })]);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({ csrf_token: browser.csrf, env_id: SYSTEM.envId }),
+    ]);
     expect(world.identity.grants('refresh_token')).toHaveLength(1);
     await get(world);
     expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[3]}`);
@@ -192,7 +200,9 @@ describe('endings', () => {
     const answer = await world.ask('POST', '/auth/sign-out', { headers: browser.headers });
     expect(answer.status).toBe(204);
     expect([cookieOf(answer, 'bff-session'), cookieOf(answer, 'bff-pkce')]).toEqual(['', '']);
-    expect(world.identity.calls.find(({ path }) => path === '/mtls/oauth/revoke')).toMatchObject({ form: { client_id: 'console', token: world.identity.issued[2] } });
+    expect(world.identity.calls.find(({ path }) => path === '/mtls/oauth/revoke')).toMatchObject({
+      form: { client_id: 'console', token: world.identity.issued[2] },
+    });
     expect((await get(world)).status).toBe(401);
   });
 
@@ -200,7 +210,10 @@ describe('endings', () => {
     const other = await world.signIn();
     expect((await world.ask('POST', '/auth/sign-out', { headers: browser.headers })).status).toBe(204);
     const [logout, ...more] = world.identity.calls.filter(({ path }) => path === '/mtls/oauth/end-session');
-    expect([logout?.form, more]).toEqual([{ client_id: 'console', id_token_hint: world.identity.issued[1], logout_hint: 'identity-session-1' }, []]);
+    expect([logout?.form, more]).toEqual([
+      { client_id: 'console', id_token_hint: world.identity.issued[1], logout_hint: 'identity-session-1' },
+      [],
+    ]);
     expect((await world.ask('GET', '/auth/session', { headers: other.headers })).status).toBe(200);
   });
 
@@ -209,7 +222,10 @@ describe('endings', () => {
     const bad = await world.ask('POST', '/auth/sign-out', { headers: browser.headers, body: '{"everywhere":1}' });
     expect([bad.status, await codeOf(bad)]).toEqual([400, 'malformed']);
     expect((await world.ask('POST', '/auth/sign-out', { headers: browser.headers, body: '{"everywhere":true}' })).status).toBe(204);
-    expect(world.identity.calls.at(-1)).toMatchObject({ path: '/mtls/oauth/end-session', form: { everywhere: 'true', logout_hint: 'identity-session-1' } });
+    expect(world.identity.calls.at(-1)).toMatchObject({
+      path: '/mtls/oauth/end-session',
+      form: { everywhere: 'true', logout_hint: 'identity-session-1' },
+    });
     expect((await world.ask('GET', '/auth/session', { headers: other.headers })).status).toBe(401);
   });
 
@@ -225,7 +241,12 @@ describe('endings', () => {
     world.identity.access = { sub: 'somebody-else' };
     world.identity.id = { sub: 'somebody-else' };
     const stranger = await world.signIn();
-    const list = async (who: Browser) => ((await (await world.ask('GET', '/v1/auth/sessions', { headers: who.headers })).json()) as { items: { session_id: string; current: boolean }[] }).items;
+    const list = async (who: Browser) =>
+      (
+        (await (await world.ask('GET', '/v1/auth/sessions', { headers: who.headers })).json()) as {
+          items: { session_id: string; current: boolean }[];
+        }
+      ).items;
     const mine = await list(browser);
     expect(mine).toHaveLength(2);
     expect(Object.keys(mine[0] ?? {}).sort()).toEqual(['created_at', 'current', 'last_seen', 'session_id']);

@@ -64,7 +64,9 @@ describe('a sign-in', () => {
     expect(cookieOf(back, 'bff-pkce')).toBe('');
     const headers = { cookie: `bff-session=${cookieOf(back, 'bff-session')}` };
     const answers = [back, await world.ask('GET', '/auth/session', { headers }), await world.ask('GET', '/v1/auth/sessions', { headers })];
-    const shown = (await Promise.all(answers.map(async answer => JSON.stringify([...answer.headers]) + (await answer.clone().text())))).join();
+    const shown = (
+      await Promise.all(answers.map(async answer => JSON.stringify([...answer.headers]) + (await answer.clone().text())))
+    ).join();
     for (const token of world.identity.issued) expect(shown).not.toContain(token);
     expect(world.identity.issued).toHaveLength(3);
   });
@@ -138,19 +140,22 @@ describe('a callback that is in doubt makes no session', () => {
     { what: 'an id token for another client', id: { aud: 'other' }, answer: [401, 'claims_undecodable'], revokes: true },
     { what: 'GWY-068 a person of another environment', access: { auth_env: ENV }, answer: [403, 'auth_env_mismatch'], revokes: true },
   ];
-  test.each(cases)('GWY-026 GWY-067 GWY-068 $what: $answer.1', async ({ query = {}, cookies, access, id, refusal, later, answer, revokes }) => {
-    const begun = await begin();
-    Object.assign(world.identity.access, access);
-    Object.assign(world.identity.id, id);
-    if (refusal) world.identity.refusals.set('authorization_code', refusal);
-    world.offsetMs = later ?? 0;
-    const refused = await world.comeBack(begun, { query, ...(cookies === undefined ? {} : { cookies }) });
-    expect([refused.status, await codeOf(refused)]).toEqual(answer);
-    expect(cookieOf(refused, 'bff-session')).toBeUndefined();
-    expect(cookieOf(refused, 'bff-pkce')).toBe('');
-    expect(await world.ctx.kv.call('KEYS', 'bff:session:*')).toEqual([]);
-    expect(world.identity.calls.filter(({ path }) => path === '/mtls/oauth/revoke')).toHaveLength(revokes ? 1 : 0);
-  });
+  test.each(cases)(
+    'GWY-026 GWY-067 GWY-068 $what: $answer.1',
+    async ({ query = {}, cookies, access, id, refusal, later, answer, revokes }) => {
+      const begun = await begin();
+      Object.assign(world.identity.access, access);
+      Object.assign(world.identity.id, id);
+      if (refusal) world.identity.refusals.set('authorization_code', refusal);
+      world.offsetMs = later ?? 0;
+      const refused = await world.comeBack(begun, { query, ...(cookies === undefined ? {} : { cookies }) });
+      expect([refused.status, await codeOf(refused)]).toEqual(answer);
+      expect(cookieOf(refused, 'bff-session')).toBeUndefined();
+      expect(cookieOf(refused, 'bff-pkce')).toBe('');
+      expect(await world.ctx.kv.call('KEYS', 'bff:session:*')).toEqual([]);
+      expect(world.identity.calls.filter(({ path }) => path === '/mtls/oauth/revoke')).toHaveLength(revokes ? 1 : 0);
+    },
+  );
 
   test.each([
     ['in no group and not invited', [], false, true, 403],

@@ -43,16 +43,35 @@ export const identity = defineContract({
   capabilities: ['key-value'],
   config: Type.Object({
     bootstrapEmail: Type.Optional(
-      Type.String({ env: 'PLATFORM_AUTH_BOOTSTRAP_EMAIL', pattern: '^[^@\\s]+@[^@\\s]+$', description: 'E-mail of the first administrator; admin@ops.sys.{domain} when unset' }),
+      Type.String({
+        env: 'PLATFORM_AUTH_BOOTSTRAP_EMAIL',
+        pattern: '^[^@\\s]+@[^@\\s]+$',
+        description: 'E-mail of the first administrator; admin@ops.sys.{domain} when unset',
+      }),
     ),
-    bootstrapPasswordRef: Type.Optional(Type.String({ env: 'PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF', description: "Secret reference of the first administrator's one-time password" })),
+    bootstrapPasswordRef: Type.Optional(
+      Type.String({
+        env: 'PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF',
+        description: "Secret reference of the first administrator's one-time password",
+      }),
+    ),
     internalTokenAlg: Type.Union([Type.Literal('EdDSA'), Type.Literal('ES256'), Type.Literal('ML-DSA-65')], {
       env: 'PLATFORM_AUTH_INTERNAL_TOKEN_ALG',
       default: 'EdDSA',
       description: 'Signature of tokens that only services of the platform read; applications get EdDSA or ES256, as they registered',
     }),
-    keyRotationDays: Type.Integer({ env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS', default: 30, minimum: 1, maximum: 3_650, description: 'Days after which the signing keys are rotated' }),
-    passkeys: Type.Boolean({ env: 'PLATFORM_AUTH_PASSKEYS', default: false, description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm" }),
+    keyRotationDays: Type.Integer({
+      env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS',
+      default: 30,
+      minimum: 1,
+      maximum: 3_650,
+      description: 'Days after which the signing keys are rotated',
+    }),
+    passkeys: Type.Boolean({
+      env: 'PLATFORM_AUTH_PASSKEYS',
+      default: false,
+      description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm",
+    }),
     ...recoveryConfig,
   }),
 
@@ -77,17 +96,32 @@ export const identity = defineContract({
         session_id: Type.String(),
         user_id: Id,
         env_id: Id,
-        reason: Type.Union([Type.Literal('sign_out'), Type.Literal('admin'), Type.Literal('password_change'), Type.Literal('reuse_detected'), Type.Literal('expired')]),
+        reason: Type.Union([
+          Type.Literal('sign_out'),
+          Type.Literal('admin'),
+          Type.Literal('password_change'),
+          Type.Literal('reuse_detected'),
+          Type.Literal('expired'),
+        ]),
         revoked_at: Type.String(),
       }),
     ),
     'platform:auth:client:created': event('An application can be signed in to', Type.Object({ client_id: Type.String(), env_id: Id })),
-    'platform:auth:client:updated': event('An application is another one than before', Type.Object({ client_id: Type.String(), env_id: Id })),
-    'platform:auth:client:deleted': event('An application cannot be signed in to any more', Type.Object({ client_id: Type.String(), env_id: Id })),
+    'platform:auth:client:updated': event(
+      'An application is another one than before',
+      Type.Object({ client_id: Type.String(), env_id: Id }),
+    ),
+    'platform:auth:client:deleted': event(
+      'An application cannot be signed in to any more',
+      Type.Object({ client_id: Type.String(), env_id: Id }),
+    ),
     'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
     'platform:auth:user:deleted': event('An account is gone', Type.Object({ user_id: Id, env_id: Id })),
-    'platform:auth:recovery:updated': event('The recovery of an account went on, or ended', Type.Object({ recovery_id: Id, user_id: Id, env_id: Id, status: Type.String() })),
+    'platform:auth:recovery:updated': event(
+      'The recovery of an account went on, or ended',
+      Type.Object({ recovery_id: Id, user_id: Id, env_id: Id, status: Type.String() }),
+    ),
   },
 
   routes: {
@@ -104,7 +138,11 @@ export const identity = defineContract({
       returns: Type.Object({ role: Name, child: Name }),
       problems: ['target_env_missing', 'role_not_found', 'role_cycle'],
     }),
-    deleteRole: del('/v1/admin/roles/{role}', { summary: 'Take a role away from everybody', gate: verbs, problems: ['target_env_missing', 'access_protected'] }),
+    deleteRole: del('/v1/admin/roles/{role}', {
+      summary: 'Take a role away from everybody',
+      gate: verbs,
+      problems: ['target_env_missing', 'access_protected'],
+    }),
     putGroup: put('/v1/admin/groups/{group}', {
       summary: 'Make a group',
       gate: verbs,
@@ -112,7 +150,11 @@ export const identity = defineContract({
       returns: Type.Object({ group_id: Id, name: Name, env_id: Id, created: Type.Boolean() }),
       problems: ['target_env_missing', 'name_invalid'],
     }),
-    deleteGroup: del('/v1/admin/groups/{group}', { summary: 'Take a group away, with who is in it', gate: verbs, problems: ['target_env_missing', 'access_protected'] }),
+    deleteGroup: del('/v1/admin/groups/{group}', {
+      summary: 'Take a group away, with who is in it',
+      gate: verbs,
+      problems: ['target_env_missing', 'access_protected'],
+    }),
     putGroupRole: put('/v1/admin/groups/{group}/roles/{role}', {
       summary: 'Give a group a role',
       gate: verbs,
@@ -125,14 +167,22 @@ export const identity = defineContract({
       returns: Type.Object({ group: Name, user_id: Id }),
       problems: ['target_env_missing', 'group_not_found', 'user_not_found'],
     }),
-    deleteGroupMember: del('/v1/admin/groups/{group}/members/{user_id}', { summary: 'Take a person out of a group', gate: verbs, problems: ['target_env_missing'] }),
+    deleteGroupMember: del('/v1/admin/groups/{group}/members/{user_id}', {
+      summary: 'Take a person out of a group',
+      gate: verbs,
+      problems: ['target_env_missing'],
+    }),
     putUserRole: put('/v1/admin/users/{user_id}/roles/{role}', {
       summary: 'Give a person a role',
       gate: verbs,
       returns: Type.Object({ user_id: Id, role: Name }),
       problems: ['target_env_missing', 'user_not_found', 'role_not_found'],
     }),
-    deleteUserRole: del('/v1/admin/users/{user_id}/roles/{role}', { summary: 'Take a role from a person', gate: verbs, problems: ['target_env_missing'] }),
+    deleteUserRole: del('/v1/admin/users/{user_id}/roles/{role}', {
+      summary: 'Take a role from a person',
+      gate: verbs,
+      problems: ['target_env_missing'],
+    }),
     userGroups: get('/v1/admin/users/{user_id}/groups', {
       summary: 'Groups of a person, live',
       gate: 'auth:membership:read',
@@ -148,8 +198,14 @@ export const identity = defineContract({
     membersOf: get('/v1/admin/members', {
       summary: 'People of several groups of a realm, each once with the groups they are in',
       gate: 'auth:membership:read',
-      query: { ...PageQuery, groups: Type.String({ pattern: '^[a-z0-9:_.-]{1,200}(,[a-z0-9:_.-]{1,200}){0,9}$' }), user_id: Type.Optional(Id) },
-      returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, groups: Type.Array(Name), joined_at: Type.String() })),
+      query: {
+        ...PageQuery,
+        groups: Type.String({ pattern: '^[a-z0-9:_.-]{1,200}(,[a-z0-9:_.-]{1,200}){0,9}$' }),
+        user_id: Type.Optional(Id),
+      },
+      returns: Page(
+        Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, groups: Type.Array(Name), joined_at: Type.String() }),
+      ),
       problems: ['target_env_missing', 'invalid_cursor'],
       hidden: true,
     }),
@@ -171,7 +227,13 @@ export const identity = defineContract({
       summary: 'Make the access model of an organization or environment',
       gate: verbs,
       idempotency: 'own',
-      body: Type.Object({ template: Type.Union([Type.Literal('org'), Type.Literal('env')]), org_id: Id, env_id: Type.Optional(Id), owner: Type.Optional(Id), host: Type.Optional(Host) }),
+      body: Type.Object({
+        template: Type.Union([Type.Literal('org'), Type.Literal('env')]),
+        org_id: Id,
+        env_id: Type.Optional(Id),
+        owner: Type.Optional(Id),
+        host: Type.Optional(Host),
+      }),
       returns: Type.Object({ groups: Type.Array(Name) }),
       problems: ['user_not_found', 'host_taken', 'name_invalid'],
       hidden: true,
@@ -183,7 +245,12 @@ export const identity = defineContract({
       problems: ['name_invalid'],
       hidden: true,
     }),
-    removeAccess: del('/v1/admin/access/{template}/{id}', { summary: 'Take an access model away', gate: verbs, problems: ['name_invalid'], hidden: true }),
+    removeAccess: del('/v1/admin/access/{template}/{id}', {
+      summary: 'Take an access model away',
+      gate: verbs,
+      problems: ['name_invalid'],
+      hidden: true,
+    }),
     scopeHolders: get('/v1/admin/scopes/{scope}/holders', {
       summary: 'Who holds a scope in an environment, live',
       gate: 'auth:membership:read',
@@ -196,7 +263,12 @@ export const identity = defineContract({
     putGrants: put('/v1/admin/grants/{vertical}', {
       summary: 'Replace what a vertical grants to built-in roles',
       gate: verbs,
-      body: Type.Object({ scopes: Type.Array(Type.Object({ scope: Type.String(), grants: Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')]) }), { maxItems: 5_000 }) }),
+      body: Type.Object({
+        scopes: Type.Array(
+          Type.Object({ scope: Type.String(), grants: Type.Union([Type.Literal('read'), Type.Literal('write'), Type.Literal('admin')]) }),
+          { maxItems: 5_000 },
+        ),
+      }),
       returns: Type.Object({ vertical: Type.String(), scopes: Type.Integer() }),
       problems: ['scope_foreign'],
       hidden: true,
@@ -217,9 +289,27 @@ export const identity = defineContract({
       hidden: true,
     }),
 
-    listUsers: get('/v1/users', { summary: 'People, newest first', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, env: 'own', returns: Page(UserRow) }),
-    getUser: get('/v1/admin/users/{user_id}', { summary: 'One person', gate: { any: ['auth:users:read', 'auth:users:admin'] }, env: 'own', returns: User, problems: ['user_not_found'] }),
-    listSessions: get('/v1/sessions', { summary: 'Sign-in sessions', gate: { any: ['auth:users:read', 'auth:users:admin'] }, query: PageQuery, env: 'own', returns: Page(SessionRow) }),
+    listUsers: get('/v1/users', {
+      summary: 'People, newest first',
+      gate: { any: ['auth:users:read', 'auth:users:admin'] },
+      query: PageQuery,
+      env: 'own',
+      returns: Page(UserRow),
+    }),
+    getUser: get('/v1/admin/users/{user_id}', {
+      summary: 'One person',
+      gate: { any: ['auth:users:read', 'auth:users:admin'] },
+      env: 'own',
+      returns: User,
+      problems: ['user_not_found'],
+    }),
+    listSessions: get('/v1/sessions', {
+      summary: 'Sign-in sessions',
+      gate: { any: ['auth:users:read', 'auth:users:admin'] },
+      query: PageQuery,
+      env: 'own',
+      returns: Page(SessionRow),
+    }),
     revokeSession: post('/v1/sessions/{session_id}/revoke', {
       summary: 'End a session',
       gate: 'auth:users:admin',
@@ -254,7 +344,16 @@ export const identity = defineContract({
       limit: 16_384,
       body: Type.Object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }),
       returns: Signed,
-      problems: ['invalid_credentials', 'rate_limited', 'account_locked', 'csrf_mismatch', 'bad_origin', 'realm_not_found', 'busy', 'store_away'],
+      problems: [
+        'invalid_credentials',
+        'rate_limited',
+        'account_locked',
+        'csrf_mismatch',
+        'bad_origin',
+        'realm_not_found',
+        'busy',
+        'store_away',
+      ],
     }),
     changePassword: post('/v1/password/change', {
       summary: 'Choose a new password during sign-in',
@@ -291,9 +390,23 @@ export const identity = defineContract({
     ...ssoRoutes,
 
     protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, errors: 'oauth', hidden: true }),
-    protocolOverMtls: node('/mtls/{*rest}', { summary: 'The same, authenticated by client certificate', gate: { public: protocol }, errors: 'oauth', hidden: true }),
-    discovery: node('/.well-known/{*rest}', { summary: 'Discovery and keys', gate: { public: 'Discovery is public by standard' }, hidden: true }),
-    pages: node('/{*path}', { summary: 'The hosted pages', gate: { public: hosted }, problems: ['realm_not_found', 'not_found', 'method_not_allowed'], hidden: true }),
+    protocolOverMtls: node('/mtls/{*rest}', {
+      summary: 'The same, authenticated by client certificate',
+      gate: { public: protocol },
+      errors: 'oauth',
+      hidden: true,
+    }),
+    discovery: node('/.well-known/{*rest}', {
+      summary: 'Discovery and keys',
+      gate: { public: 'Discovery is public by standard' },
+      hidden: true,
+    }),
+    pages: node('/{*path}', {
+      summary: 'The hosted pages',
+      gate: { public: hosted },
+      problems: ['realm_not_found', 'not_found', 'method_not_allowed'],
+      hidden: true,
+    }),
   },
 
   jobs: {
@@ -302,7 +415,11 @@ export const identity = defineContract({
     refreshKeys: { summary: 'Take up signing keys that another process rotated', every: '30s', runs: 'process' },
     sealAnew: { summary: 'Seal under the key of now what lies sealed under one that came before', every: '5m', runs: 'fleet' },
     rotateKeys: { summary: 'Rotate the signing keys when they are old enough', every: '1h', runs: 'fleet' },
-    publishRevocations: { summary: 'Tell verifiers again what was revoked, when their store has forgotten it', every: '10s', runs: 'fleet' },
+    publishRevocations: {
+      summary: 'Tell verifiers again what was revoked, when their store has forgotten it',
+      every: '10s',
+      runs: 'fleet',
+    },
   },
 
   tasks: {
@@ -328,7 +445,13 @@ export const identity = defineContract({
         vars: Type.Record(Type.String(), Type.String()),
         until: Type.Optional(Type.String()),
       }),
-      { summary: 'Hand mail of accounts to the notification service', attempts: 40, backoff: [10, 20, 40, 80, 160, 320, 600], timeout: '15s', sealed: 'signing' },
+      {
+        summary: 'Hand mail of accounts to the notification service',
+        attempts: 40,
+        backoff: [10, 20, 40, 80, 160, 320, 600],
+        timeout: '15s',
+        sealed: 'signing',
+      },
     ),
   },
   templates,

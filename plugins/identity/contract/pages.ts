@@ -12,7 +12,13 @@ export const pages = {
     rowActions: [
       { route: 'unlockUser', label: 'Unlock', when: { field: 'status', is: 'locked' } },
       { route: 'enableUser', label: 'Open again', when: { field: 'status', is: 'disabled' } },
-      { route: 'disableUser', label: 'Close account', confirm: 'The person is signed out everywhere and cannot sign in any more.', tone: 'bad', when: { field: 'status', is: 'active' } },
+      {
+        route: 'disableUser',
+        label: 'Close account',
+        confirm: 'The person is signed out everywhere and cannot sign in any more.',
+        tone: 'bad',
+        when: { field: 'status', is: 'active' },
+      },
       {
         route: 'resetUserMfa',
         label: 'Remove second factor',
@@ -20,7 +26,12 @@ export const pages = {
         tone: 'warn',
         when: { field: 'mfa_enrolled', is: true },
       },
-      { route: 'deleteUser', label: 'Delete account', confirm: 'The account goes for good, with its memberships. To keep the person out for a while, close the account.', tone: 'bad' },
+      {
+        route: 'deleteUser',
+        label: 'Delete account',
+        confirm: 'The account goes for good, with its memberships. To keep the person out for a while, close the account.',
+        tone: 'bad',
+      },
     ],
     columns: [
       { field: 'email', label: 'E-mail' },
@@ -34,7 +45,8 @@ export const pages = {
     kind: 'table',
     title: 'Sign-in applications',
     icon: 'grid',
-    description: 'What people of this environment sign in to. A secret is shown once, when the application is registered or the secret is changed: copy it then.',
+    description:
+      'What people of this environment sign in to. A secret is shown once, when the application is registered or the secret is changed: copy it then.',
     source: 'listClients',
     key: 'client_id',
     live: ['platform:auth:client:created', 'platform:auth:client:updated', 'platform:auth:client:deleted'],
@@ -50,7 +62,12 @@ export const pages = {
         then: 'show',
         when: { field: 'has_secret', is: true },
       },
-      { route: 'removeClient', label: 'Delete', confirm: 'People are signed out of the application, and what they allowed it is forgotten.', tone: 'bad' },
+      {
+        route: 'removeClient',
+        label: 'Delete',
+        confirm: 'People are signed out of the application, and what they allowed it is forgotten.',
+        tone: 'bad',
+      },
     ],
     columns: [
       { field: 'client_name', label: 'Name' },
@@ -76,7 +93,9 @@ export const pages = {
     key: 'session_id',
     live: ['platform:auth:session:revoked'],
     scope: 'env',
-    rowActions: [{ route: 'revokeSession', label: 'End session', confirm: 'The person is signed out everywhere this session is used.', tone: 'bad' }],
+    rowActions: [
+      { route: 'revokeSession', label: 'End session', confirm: 'The person is signed out everywhere this session is used.', tone: 'bad' },
+    ],
     columns: [
       { field: 'email', label: 'E-mail' },
       { field: 'created_at', label: 'Since', as: 'datetime' },
@@ -87,7 +106,8 @@ export const pages = {
     kind: 'table',
     title: 'Account recovery',
     icon: 'key',
-    description: 'People who cannot sign in and have confirmed by mail that they want their account back. Approve only when you know who asks: call them, or meet them.',
+    description:
+      'People who cannot sign in and have confirmed by mail that they want their account back. Approve only when you know who asks: call them, or meet them.',
     source: 'listRecoveries',
     key: 'recovery_id',
     live: ['platform:auth:recovery:updated'],
@@ -100,7 +120,13 @@ export const pages = {
         tone: 'warn',
         when: { field: 'can_approve', is: true },
       },
-      { route: 'refuseRecovery', label: 'Refuse', confirm: 'The recovery ends, and the person is told so.', tone: 'bad', when: { field: 'can_refuse', is: true } },
+      {
+        route: 'refuseRecovery',
+        label: 'Refuse',
+        confirm: 'The recovery ends, and the person is told so.',
+        tone: 'bad',
+        when: { field: 'can_refuse', is: true },
+      },
     ],
     columns: [
       { field: 'email', label: 'E-mail' },
@@ -109,7 +135,16 @@ export const pages = {
         field: 'status',
         label: 'Status',
         as: 'status',
-        tones: { waiting: 'info', awaiting_approval: 'warn', approved: 'info', offered: 'info', completed: 'ok', refused: 'bad', cancelled: 'muted', expired: 'muted' },
+        tones: {
+          waiting: 'info',
+          awaiting_approval: 'warn',
+          approved: 'info',
+          offered: 'info',
+          completed: 'ok',
+          refused: 'bad',
+          cancelled: 'muted',
+          expired: 'muted',
+        },
       },
       { field: 'confirmed_at', label: 'Confirmed', as: 'datetime' },
       { field: 'ready_at', label: 'Not before', as: 'datetime' },

@@ -18,11 +18,20 @@ export const OAuthContext = Type.Object({
   /** The invitation by which somebody came, by the SHA-256 of its token: it says who invites where to, and opens nothing. */
   invitation: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' })),
   /** The page of this origin to go on to where no application waits; /device and /ciba with their query. */
-  return_to: Type.Optional(Type.String({ maxLength: 500, pattern: '^/(?:account(?:/mfa)?|(?:device|ciba)(?:[?][A-Za-z0-9=&%_.~-]{0,400})?)$' })),
+  return_to: Type.Optional(
+    Type.String({ maxLength: 500, pattern: '^/(?:account(?:/mfa)?|(?:device|ciba)(?:[?][A-Za-z0-9=&%_.~-]{0,400})?)$' }),
+  ),
 });
 export const Signed = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('mfa_required'), Type.Literal('password_change_required'), Type.Literal('verification_required')]),
-  mfa: Type.Optional(Type.Object({ challenge_id: Type.String(), methods: Type.Array(Type.Union([Type.Literal('totp'), Type.Literal('recovery_code')])) })),
+  status: Type.Union([
+    Type.Literal('ok'),
+    Type.Literal('mfa_required'),
+    Type.Literal('password_change_required'),
+    Type.Literal('verification_required'),
+  ]),
+  mfa: Type.Optional(
+    Type.Object({ challenge_id: Type.String(), methods: Type.Array(Type.Union([Type.Literal('totp'), Type.Literal('recovery_code')])) }),
+  ),
   session_token_id: Type.Optional(Type.String()),
   next: Type.String(),
 });
@@ -46,4 +55,10 @@ export const UserRow = Type.Object({
   created_at: Type.String(),
   last_sign_in_at: nullable,
 });
-export const SessionRow = Type.Object({ session_id: Type.String(), user_id: Id, email: Type.String(), created_at: Type.String(), expires_at: Type.String() });
+export const SessionRow = Type.Object({
+  session_id: Type.String(),
+  user_id: Id,
+  email: Type.String(),
+  created_at: Type.String(),
+  expires_at: Type.String(),
+});

@@ -7,4 +7,7 @@ export type Contract = typeof identity;
 export type Ctx = Context<Contract, { notification: typeof notification; registry: typeof registry }>;
 export type IdentityTx = Tx<Contract>;
 /** Handlers of some of the routes. */
-export type Handlers<Names extends keyof Contract['routes']> = Pick<PluginBehaviour<Contract, { registry: typeof registry }>['routes'], Names>;
+export type Handlers<Names extends keyof Contract['routes']> = Pick<
+  PluginBehaviour<Contract, { registry: typeof registry }>['routes'],
+  Names
+>;

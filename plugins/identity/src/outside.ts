@@ -15,14 +15,28 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** One request to a server outside that somebody else named: no redirects, a bounded answer, five seconds, and in production no address of our own network. */
-export function fetchOutside({ platform }: Ctx, url: URL, { method = 'GET', headers, body, signal }: Asked): Promise<{ status: number; text: string }> {
+/**
+ * One request to a server outside that somebody else named: no redirects, a bounded answer, five seconds, and in production no address of
+ * our own network.
+ */
+export function fetchOutside(
+  { platform }: Ctx,
+  url: URL,
+  { method = 'GET', headers, body, signal }: Asked,
+): Promise<{ status: number; text: string }> {
   const guarded = platform.production;
   const bare = url.hostname.replace(/^\[|\]$/g, '');
   if (guarded && isIP(bare) && isPrivateAddress(bare)) return Promise.reject(new Error('a private address is not asked'));
   return new Promise((resolve, reject) => {
-    const options = { method, headers, signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), ...(guarded ? { lookup: publicOnly } : {}) };
-    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, response => bodyOf(response).then(text => resolve({ status: response.statusCode ?? 0, text }), reject));
+    const options = {
+      method,
+      headers,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      ...(guarded ? { lookup: publicOnly } : {}),
+    };
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, response =>
+      bodyOf(response).then(text => resolve({ status: response.statusCode ?? 0, text }), reject),
+    );
     request.on('error', reject);
     request.end(body);
   });

@@ -24,7 +24,25 @@ export default definePlugin(identity, {
   async setup(context) {
     const ctx = challenging(context);
     const made = await servicesOf(ctx);
-    const { access, accounts, authorizations, ciba, consents, device, directory, holders, keys, mailbox, model, ownConsents, pages, passwords, people, protocol, realms } = made;
+    const {
+      access,
+      accounts,
+      authorizations,
+      ciba,
+      consents,
+      device,
+      directory,
+      holders,
+      keys,
+      mailbox,
+      model,
+      ownConsents,
+      pages,
+      passwords,
+      people,
+      protocol,
+      realms,
+    } = made;
     const { registration, requests, rotation, selection, sessions, signIn, templates, wallets, workloads } = made;
     const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {

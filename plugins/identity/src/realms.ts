@@ -16,7 +16,10 @@ const KNOWN_MS = 30_000;
 const NEGATIVE_MS = 5_000;
 const UNIQUE_VIOLATION = '23505';
 
-/** Which environment signs in on which host. The system environment's is a constant, so that it is there before anybody else (IDN, placement). */
+/**
+ * Which environment signs in on which host. The system environment's is a constant, so that it is there before anybody else (IDN,
+ * placement).
+ */
 export class Realms {
   readonly #ctx: Ctx;
   readonly #byHost = new Map<string, { realm: Realm | undefined; version: string | null | undefined; until: number }>();
@@ -48,10 +51,14 @@ export class Realms {
   }
 
   /** Puts a realm on its host; a host is one environment's (409 `host_taken`). @returns its settings: as said, or as before. */
-  async write(sql: Sql, { env_id: envId, org_id: orgId, host, ...said }: Named & { [Name in keyof Settings]?: Settings[Name] | undefined }): Promise<Settings> {
+  async write(
+    sql: Sql,
+    { env_id: envId, org_id: orgId, host, ...said }: Named & { [Name in keyof Settings]?: Settings[Name] | undefined },
+  ): Promise<Settings> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
     const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
-    if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host)) throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
+    if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host))
+      throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
       const [row] = await sql<[Settings]>`
         insert into realms ${sql.row({ env_id: envId, org_id: orgId, host, ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) })}
@@ -62,17 +69,22 @@ export class Realms {
         returning verify_email, wallet_sign_in, passkeys, account_recovery, recovery_wait_hours`;
       return row;
     } catch (cause) {
-      if ((cause as { code?: string }).code === UNIQUE_VIOLATION) throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
+      if ((cause as { code?: string }).code === UNIQUE_VIOLATION)
+        throw this.#ctx.problem('host_taken', { cause, detail: `${host} is another environment's.` });
       throw cause;
     }
   }
 
   async seed(): Promise<void> {
     const { env_id, org_id, host } = this.system;
-    await this.#ctx.db.sql`insert into realms (env_id, org_id, host) values (${env_id}, ${org_id}, ${host}) on conflict (env_id) do update set host = excluded.host`;
+    await this.#ctx.db
+      .sql`insert into realms (env_id, org_id, host) values (${env_id}, ${org_id}, ${host}) on conflict (env_id) do update set host = excluded.host`;
   }
 
-  /** The realm of a host as it is now: known for as long as the version stands still, or a moment while the store is away. Unknown hosts are refused. */
+  /**
+   * The realm of a host as it is now: known for as long as the version stands still, or a moment while the store is away. Unknown hosts are
+   * refused.
+   */
   async onHost(host: string): Promise<Realm> {
     const { system } = this;
     if (host === system.host) return system;
@@ -103,10 +115,15 @@ export class Realms {
     return realm;
   }
 
-  /** After a commit: the next request of every process reads anew. What another one knows while the store is away is at most half a minute old. */
+  /**
+   * After a commit: the next request of every process reads anew. What another one knows while the store is away is at most half a minute
+   * old.
+   */
   async changed(): Promise<void> {
     this.#byHost.clear();
-    await this.#ctx.kv.call('INCR', VERSION).catch(error => this.#ctx.log.error({ err: error }, 'other processes could not be told of a changed realm'));
+    await this.#ctx.kv
+      .call('INCR', VERSION)
+      .catch(error => this.#ctx.log.error({ err: error }, 'other processes could not be told of a changed realm'));
   }
 
   async exists(envId: string): Promise<boolean> {

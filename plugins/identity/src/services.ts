@@ -94,10 +94,41 @@ export async function servicesOf(ctx: Ctx) {
   const consents = new Consents(ctx, { clients, realms });
   const mailbox = new AccountMailbox(ctx, { realms });
   const notice = new CibaNotice(ctx, { attempts, clients, mailbox, people });
-  const protocol = new Protocol(ctx, { access, attempts, box, clients, consents, exchange, invited, keys, notice, pace: new PollPace(ctx), people, realms, sessions, tokens, workloads });
+  const protocol = new Protocol(ctx, {
+    access,
+    attempts,
+    box,
+    clients,
+    consents,
+    exchange,
+    invited,
+    keys,
+    notice,
+    pace: new PollPace(ctx),
+    people,
+    realms,
+    sessions,
+    tokens,
+    workloads,
+  });
   const homes = new RegisteredHomes(ctx);
-  const registration = new ClientRegistration(ctx, { clients: registered, homes, realms, sessions, validate: (envId, metadata) => protocol.validate(envId, metadata) });
-  const registrationEndpoint = new RegistrationEndpoint(ctx, { attempts, clients: registered, directory: clients, homes, registration, realms, tokens, workloads });
+  const registration = new ClientRegistration(ctx, {
+    clients: registered,
+    homes,
+    realms,
+    sessions,
+    validate: (envId, metadata) => protocol.validate(envId, metadata),
+  });
+  const registrationEndpoint = new RegistrationEndpoint(ctx, {
+    attempts,
+    clients: registered,
+    directory: clients,
+    homes,
+    registration,
+    realms,
+    tokens,
+    workloads,
+  });
   const browser = new BrowserSession(ctx, { protocol, box });
   const guard = new PageGuard(ctx, { realms, browser });
   const selection = new AccountSelection(ctx, { browser, clients, protocol, realms, source: new AccountSource(ctx, keys) });
@@ -124,19 +155,30 @@ export async function servicesOf(ctx: Ctx) {
   const verification = new EmailVerification(ctx, pageParts);
   const reset = new PasswordReset(ctx, { ...pageParts, change });
   const recovery = new AccountRecovery(ctx, { ...pageParts, change, factor, recoveries });
-  const answers = { sign_up: signUp.open, email_verification: verification.send, password_reset: reset.send, account_recovery: recovery.begin };
+  const answers = {
+    sign_up: signUp.open,
+    email_verification: verification.send,
+    password_reset: reset.send,
+    account_recovery: recovery.begin,
+  };
   const requests = new AccountRequests(ctx, { box, realms, answers });
   const challenge = new MfaChallenge(ctx, { ...pageParts, arrival, factor });
   const enrolment = new MfaEnrolment(ctx, { attempts, factor, mailbox, visits });
   const means = new SignInMeans(ctx);
   const challenges = new PasskeyChallenges(ctx);
-  const passkeys = { own: new OwnPasskeys(ctx, { challenges, mailbox, means, realms, visits }), signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }) };
+  const passkeys = {
+    own: new OwnPasskeys(ctx, { challenges, mailbox, means, realms, visits }),
+    signIn: new PasskeySignIn(ctx, { ...pageParts, arrival, challenges }),
+  };
   const sso = { providers, signIn: new SsoSignIn(ctx, { ...pageParts, arrival, box, protocol: upstream, providers }) };
   const account = new OwnAccount(ctx, { arrival, change, passwords: desk, recoveries, sessions, visits });
   const administrators = new LastAdministrator(ctx);
   const administration = new AccountAdministration(ctx, { ...pageParts, administrators, factor, recoveries, sessions });
   const removal = new AccountRemoval(ctx, { administrators, sessions });
-  const scim = new ScimService(ctx, { realms, users: new ScimUsers(ctx, { administrators, change, mailbox, passwords: desk, recoveries, removal, sessions, steps }) });
+  const scim = new ScimService(ctx, {
+    realms,
+    users: new ScimUsers(ctx, { administrators, change, mailbox, passwords: desk, recoveries, removal, sessions, steps }),
+  });
   const directory = { audit: new OwnAudit(ctx), people, removal, scim };
   const walletChallenges = new WalletChallenges(ctx, { realms });
   const wallets = {

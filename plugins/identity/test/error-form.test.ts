@@ -25,7 +25,12 @@ test('IDN-020 what the gate before SCIM refuses, it refuses as RFC 7644 says', a
     await directory.send('GET', '/Groups'),
     await directory.send('PUT', '/Users', {}),
     await directory.send('GET', '/Users', undefined, { 'x-platform-target-env-id': '018f0000-0000-7000-8000-00000000ffff' }),
-    await directory.send('GET', '/Users', undefined, Object.fromEntries(Array.from({ length: 110 }, (_, index) => [`x-filler-${index}`, '1']))),
+    await directory.send(
+      'GET',
+      '/Users',
+      undefined,
+      Object.fromEntries(Array.from({ length: 110 }, (_, index) => [`x-filler-${index}`, '1'])),
+    ),
   ];
   expect(answers.map(({ status }) => status)).toEqual([401, 401, 403, 403, 400, 404, 405, 403, 431]);
   for (const { status, headers, json } of answers) {
@@ -50,5 +55,6 @@ test('the interface description says in which form a route refuses', async () =>
   const { json } = await world.host.fetch('/openapi.json');
   const paths = json['paths'] as Record<string, { get: { responses: Record<string, { content: object }> } }>;
   const responses = paths['/scim/v2/{rest}']?.get.responses;
-  for (const status of ['400', '403', '404', '409', '503']) expect([status, names(responses?.[status]?.content ?? {})]).toEqual([status, ['application/scim+json']]);
+  for (const status of ['400', '403', '404', '409', '503'])
+    expect([status, names(responses?.[status]?.content ?? {})]).toEqual([status, ['application/scim+json']]);
 });

@@ -14,7 +14,9 @@ let cookie: string;
 beforeAll(async () => {
   world = await World.start({ contracts: [appStore] });
   await world.person('ada@example.org', { envId: await world.environment(HOST) });
-  clientId = (await application(world, { grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'] }, HOST)).clientMetadata().client_id;
+  clientId = (
+    await application(world, { grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'] }, HOST)
+  ).clientMetadata().client_id;
   const browser = world.browser(HOST);
   await browser.post('/v1/sign-in', { email: 'ada@example.org', password: CHOSEN, oauth: {} });
   cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
@@ -171,12 +173,27 @@ const METADATA = [
   'app_instance_id',
   'contacts',
 ];
-const TARGETS: readonly [string, (dice: Chance) => { path: string; method?: string; type: string; body?: string; workload?: string; token?: Promise<string> }][] = [
+const TARGETS: readonly [
+  string,
+  (dice: Chance) => { path: string; method?: string; type: string; body?: string; workload?: string; token?: Promise<string> },
+][] = [
   ['the token endpoint', dice => ({ path: '/oauth/token', type: FORM, body: form(dice) })],
-  ['the token endpoint over mutual TLS', dice => ({ path: '/mtls/oauth/token', type: FORM, body: form(dice), workload: dice.pick(['bff', 'bff-delegator']) })],
+  [
+    'the token endpoint over mutual TLS',
+    dice => ({ path: '/mtls/oauth/token', type: FORM, body: form(dice), workload: dice.pick(['bff', 'bff-delegator']) }),
+  ],
   ['pushed requests', dice => ({ path: '/oauth/par', type: FORM, body: form(dice) })],
   ['authorization', dice => ({ path: `/oauth/authorize?${form(dice)}`, method: 'GET', type: FORM })],
-  ['registration', dice => ({ path: '/oauth/register', type: 'application/json', body: json(METADATA)(dice), workload: 'app', token: world.machineToken('app') })],
+  [
+    'registration',
+    dice => ({
+      path: '/oauth/register',
+      type: 'application/json',
+      body: json(METADATA)(dice),
+      workload: 'app',
+      token: world.machineToken('app'),
+    }),
+  ],
   ['assisted sign-in', dice => ({ path: '/mtls/oauth/bc-authorize', type: FORM, body: form(dice), workload: 'bff-delegator' })],
   ['device authorization', dice => ({ path: '/oauth/device_authorization', type: FORM, body: form(dice) })],
   ['introspection and revocation', dice => ({ path: dice.pick(['/oauth/introspect', '/oauth/revoke']), type: FORM, body: form(dice) })],
@@ -184,7 +201,11 @@ const TARGETS: readonly [string, (dice: Chance) => { path: string; method?: stri
   [
     'decisions',
     dice => ({
-      path: dice.pick(['/oauth/authorize/continue', '/v1/device/decision', `/v1/ciba/${encodeURIComponent(odd(dice).toWellFormed().slice(0, 150)) || 'x'}/decision`]),
+      path: dice.pick([
+        '/oauth/authorize/continue',
+        '/v1/device/decision',
+        `/v1/ciba/${encodeURIComponent(odd(dice).toWellFormed().slice(0, 150)) || 'x'}/decision`,
+      ]),
       type: 'application/json',
       body: json(['decision', 'uid', 'user_code', 'consent_flow', 'selected_account_ids'])(dice),
     }),
@@ -194,7 +215,10 @@ const TARGETS: readonly [string, (dice: Chance) => { path: string; method?: stri
     dice => ({
       path:
         dice.pick(['/v1/consent', '/v1/consent/accounts', '/v1/device']) +
-        `?${new URLSearchParams({ client_id: odd(dice), scope: odd(dice), consent_flow: odd(dice), user_code: odd(dice) })}`.slice(0, 7_000),
+        `?${new URLSearchParams({ client_id: odd(dice), scope: odd(dice), consent_flow: odd(dice), user_code: odd(dice) })}`.slice(
+          0,
+          7_000,
+        ),
       method: 'GET',
       type: FORM,
     }),
@@ -213,7 +237,15 @@ test.each(TARGETS)('%s answers whatever comes with a clear refusal', async (name
       ...(dice.next() < 0.5 ? { cookie } : {}),
       ...(dice.next() < 0.2 ? { dpop: dice.pick([JWT, 'x', '..', 'a.b.c']) } : {}),
       ...(dice.next() < 0.2 && !token && !path.startsWith('/mtls')
-        ? { authorization: dice.pick([`Basic ${Buffer.from(`${clientId}:${SECRET}`).toString('base64')}`, 'Basic %', `Bearer ${JWT}`, 'Basic', 'Bearer']) }
+        ? {
+            authorization: dice.pick([
+              `Basic ${Buffer.from(`${clientId}:${SECRET}`).toString('base64')}`,
+              'Basic %',
+              `Bearer ${JWT}`,
+              'Basic',
+              'Bearer',
+            ]),
+          }
         : {}),
     };
     const answer: Answer = await world.reach(path, {
@@ -225,7 +257,13 @@ test.each(TARGETS)('%s answers whatever comes with a clear refusal', async (name
       ...(token ? { token: await token } : {}),
     });
     const told = `${answer.text} ${JSON.stringify(answer.headers)}`;
-    expect([turn, answer.status, answer.status < 500 ? '' : answer.text, path.slice(0, 200), body?.slice(0, 300)]).toEqual([turn, expect.any(Number), '', path.slice(0, 200), body?.slice(0, 300)]);
+    expect([turn, answer.status, answer.status < 500 ? '' : answer.text, path.slice(0, 200), body?.slice(0, 300)]).toEqual([
+      turn,
+      expect.any(Number),
+      '',
+      path.slice(0, 200),
+      body?.slice(0, 300),
+    ]);
     expect([turn, told.includes(SECRET)]).toEqual([turn, false]);
     expect(answer.status).toBeGreaterThanOrEqual(200);
   }

@@ -19,22 +19,28 @@ beforeEach(() => world.forgetTries());
 const speaking = (locale: string) => ({ 'accept-language': locale });
 const address = () => `reader-${(count += 1)}@example.org`;
 const newest = async (to: string) => (await world.mails(to)).at(-1);
-const signIn = (email: string, locale: string) => world.browser().post('/v1/sign-in', { email, password: CHOSEN, oauth: {} }, speaking(locale));
+const signIn = (email: string, locale: string) =>
+  world.browser().post('/v1/sign-in', { email, password: CHOSEN, oauth: {} }, speaking(locale));
 
 describe('the words of mail', () => {
   test('say everything in every language of the pages, with the same links and times', () => {
     const holes = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort();
-    const shape = (locale: Locale) => Object.fromEntries(Object.entries(MAIL_WORDS[locale]).map(([letter, { subject, text }]) => [letter, [holes(subject), holes(text)]]));
+    const shape = (locale: Locale) =>
+      Object.fromEntries(Object.entries(MAIL_WORDS[locale]).map(([letter, { subject, text }]) => [letter, [holes(subject), holes(text)]]));
     expect(Object.keys(MAIL_WORDS).sort()).toEqual(Object.keys(LANGUAGES).sort());
     for (const locale of Object.keys(MAIL_WORDS) as Locale[]) {
       expect([locale, shape(locale)]).toEqual([locale, shape('en')]);
       for (const [letter, { subject, text }] of Object.entries(MAIL_WORDS[locale])) {
         expect([letter, subject.trim() === subject && subject.length > 3]).toEqual([letter, true]);
         // A link on a line of its own: no full stop, and no letter of another direction, sticks to it.
-        for (const line of text.split('\n')) if (/\{(?:link|reset|cancel)\}/.test(line)) expect([letter, line]).toEqual([letter, expect.stringMatching(/^\{\w+\}$/)]);
+        for (const line of text.split('\n'))
+          if (/\{(?:link|reset|cancel)\}/.test(line)) expect([letter, line]).toEqual([letter, expect.stringMatching(/^\{\w+\}$/)]);
       }
     }
-    const [subjects, texts] = [(locale: Locale) => Object.values(MAIL_WORDS[locale]).map(({ subject }) => subject), (locale: Locale) => Object.values(MAIL_WORDS[locale]).map(({ text }) => text)];
+    const [subjects, texts] = [
+      (locale: Locale) => Object.values(MAIL_WORDS[locale]).map(({ subject }) => subject),
+      (locale: Locale) => Object.values(MAIL_WORDS[locale]).map(({ text }) => text),
+    ];
     for (const locale of ['de', 'ar'] as const) {
       const same = (list: (locale: Locale) => string[]) => list(locale).filter(word => list('en').includes(word));
       expect([same(subjects), same(texts)]).toEqual([[], []]);
@@ -52,7 +58,10 @@ describe('mail', () => {
       ['fr', 'Reset your password'],
     ] as const) {
       await world.browser().post('/v1/password/reset-request', { email }, speaking(locale));
-      expect(await newest(email)).toMatchObject({ subject: word, body: expect.stringMatching(new RegExp(`^${world.issuer}/password-reset/confirm#token=[\\w-]{43}$`, 'm')) });
+      expect(await newest(email)).toMatchObject({
+        subject: word,
+        body: expect.stringMatching(new RegExp(`^${world.issuer}/password-reset/confirm#token=[\\w-]{43}$`, 'm')),
+      });
     }
     await world.sql`update users set email_verified = false where email = ${email}`;
     await world.browser().post('/v1/email/verify-request', { email }, speaking('de'));
@@ -61,7 +70,8 @@ describe('mail', () => {
 
   test('to a new account speaks as the page on which it was opened; so does what is told later', async () => {
     const email = address();
-    const open = (locale: string) => world.browser().post('/v1/sign-up', { email, password: CHOSEN, oauth: { client_id: APP } }, speaking(locale));
+    const open = (locale: string) =>
+      world.browser().post('/v1/sign-up', { email, password: CHOSEN, oauth: { client_id: APP } }, speaking(locale));
     expect((await open('ar')).status).toBe(200);
     expect((await newest(email))?.subject).toBe('أكّد عنوان بريدك الإلكتروني');
     await world.browser().post('/v1/email/verify', { token: await world.token(email) });
@@ -77,7 +87,8 @@ describe('mail', () => {
   test('follows whoever signs in in another language, and says nothing else of a browser that says nothing', async () => {
     const email = address();
     const userId = await world.person(email);
-    const locale = async () => (await world.sql<{ locale: string | null }[]>`select locale from users where user_id = ${userId}`)[0]?.locale;
+    const locale = async () =>
+      (await world.sql<{ locale: string | null }[]>`select locale from users where user_id = ${userId}`)[0]?.locale;
     expect(await locale()).toBe(null);
     await signIn(email, 'de');
     expect(await locale()).toBe('de');

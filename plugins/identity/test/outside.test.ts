@@ -20,7 +20,10 @@ afterAll(async () => {
 });
 
 const ask = (address: string, production: boolean) =>
-  fetchOutside({ platform: { production } } as Ctx, new URL(address), { headers: { accept: 'application/json' }, signal: AbortSignal.timeout(10_000) });
+  fetchOutside({ platform: { production } } as Ctx, new URL(address), {
+    headers: { accept: 'application/json' },
+    signal: AbortSignal.timeout(10_000),
+  });
 
 describe('a server outside that somebody named', () => {
   test('is asked in development wherever it is; no redirect is followed, and an answer without end is cut', async () => {
@@ -30,7 +33,20 @@ describe('a server outside that somebody named', () => {
   });
 
   test('is not asked in production where it is an address of our own network, by number or by name', async () => {
-    for (const host of ['127.0.0.1', '10.1.2.3', '169.254.169.254', '192.168.0.1', '[::1]', '[::ffff:127.0.0.1]', '[fd00::1]', 'localhost', '2130706433'])
-      await expect([host, await ask(`http://${host}:${port}/`, true).catch((error: Error) => error.message)]).toEqual([host, 'a private address is not asked']);
+    for (const host of [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      '192.168.0.1',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '[fd00::1]',
+      'localhost',
+      '2130706433',
+    ])
+      await expect([host, await ask(`http://${host}:${port}/`, true).catch((error: Error) => error.message)]).toEqual([
+        host,
+        'a private address is not asked',
+      ]);
   });
 });

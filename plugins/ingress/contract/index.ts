@@ -68,9 +68,21 @@ export const ingress = defineContract({
   uses: { acme: ['acme:certificates:fetch'], sys: ['sys:instances:read', 'sys:read'] },
   capabilities: ['backends', 'key-value'],
   config: Type.Object({
-    httpsPort: Type.Integer({ env: 'PLATFORM_PROXY_HTTPS_PORT', default: 8443, minimum: 0, maximum: 65535, description: 'Port of the ingress; 0 takes any free one' }),
+    httpsPort: Type.Integer({
+      env: 'PLATFORM_PROXY_HTTPS_PORT',
+      default: 8443,
+      minimum: 0,
+      maximum: 65535,
+      description: 'Port of the ingress; 0 takes any free one',
+    }),
     address: Type.String({ env: 'PLATFORM_PROXY_ADDRESS', default: '127.0.0.1', description: 'Address the ingress listens on' }),
-    connections: Type.Integer({ env: 'PLATFORM_PROXY_CONNECTIONS', default: 10_000, minimum: 16, maximum: 1_000_000, description: 'Connections that are open at the edge' }),
+    connections: Type.Integer({
+      env: 'PLATFORM_PROXY_CONNECTIONS',
+      default: 10_000,
+      minimum: 16,
+      maximum: 1_000_000,
+      description: 'Connections that are open at the edge',
+    }),
     connectionsPerAddress: Type.Integer({
       env: 'PLATFORM_PROXY_CONNECTIONS_PER_ADDRESS',
       default: 8_192,
@@ -78,7 +90,13 @@ export const ingress = defineContract({
       maximum: 1_000_000,
       description: 'How many of them come from one address (of IPv6: one /64)',
     }),
-    bodies: Type.Integer({ env: 'PLATFORM_PROXY_BODIES', default: 2_048, minimum: 1, maximum: 100_000, description: 'Request bodies that are being received, each with at most 64 KiB in memory' }),
+    bodies: Type.Integer({
+      env: 'PLATFORM_PROXY_BODIES',
+      default: 2_048,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'Request bodies that are being received, each with at most 64 KiB in memory',
+    }),
     bodiesPerAddress: Type.Integer({
       env: 'PLATFORM_PROXY_BODIES_PER_ADDRESS',
       default: 512,
@@ -86,7 +104,13 @@ export const ingress = defineContract({
       maximum: 100_000,
       description: 'How many of them come from one address; one more ends its oldest',
     }),
-    bodyTimeoutS: Type.Integer({ env: 'PLATFORM_PROXY_BODY_TIMEOUT_S', default: 30, minimum: 1, maximum: 600, description: 'Seconds for a body to come, or for a large one to move' }),
+    bodyTimeoutS: Type.Integer({
+      env: 'PLATFORM_PROXY_BODY_TIMEOUT_S',
+      default: 30,
+      minimum: 1,
+      maximum: 600,
+      description: 'Seconds for a body to come, or for a large one to move',
+    }),
     headerTimeoutS: Type.Integer({
       env: 'PLATFORM_PROXY_HEADER_TIMEOUT_S',
       default: 10,
@@ -101,17 +125,37 @@ export const ingress = defineContract({
       maximum: 1_000_000,
       description: 'Certificates of hosts in memory; one more takes the place of the one that nobody has asked for the longest',
     }),
-    layer7: Type.Boolean({ env: 'PLATFORM_PROXY_L7', default: true, description: 'Whether TLS ends at the ingress; off pipes every connection to its backend' }),
+    layer7: Type.Boolean({
+      env: 'PLATFORM_PROXY_L7',
+      default: true,
+      description: 'Whether TLS ends at the ingress; off pipes every connection to its backend',
+    }),
     piped: Type.Union([Type.Literal('workloads'), Type.Literal('names')], {
       env: 'PLATFORM_PROXY_L4',
       default: 'workloads',
-      description: "Which connections from private addresses to the platform's own names are piped: those of workloads, known by a post-quantum key exchange alone, or all",
+      description:
+        "Which connections from private addresses to the platform's own names are piped: those of workloads, known by a post-quantum key exchange alone, or all",
     }),
     httpPort: Type.Optional(
-      Type.Integer({ env: 'PLATFORM_PROXY_HTTP_PORT', minimum: 0, maximum: 65535, description: 'Port of ACME challenges; 0 opens none. 80 in production, none in development when absent' }),
+      Type.Integer({
+        env: 'PLATFORM_PROXY_HTTP_PORT',
+        minimum: 0,
+        maximum: 65535,
+        description: 'Port of ACME challenges; 0 opens none. 80 in production, none in development when absent',
+      }),
     ),
-    managementPort: Type.Integer({ env: 'PLATFORM_PROXY_MANAGEMENT_PORT', default: 7020, minimum: 0, maximum: 65535, description: 'Plain-HTTP port of the management plane; 0 takes any free one' }),
-    managementAddress: Type.String({ env: 'PLATFORM_PROXY_MANAGEMENT_ADDRESS', default: '127.0.0.1', description: 'Private address the management plane listens on' }),
+    managementPort: Type.Integer({
+      env: 'PLATFORM_PROXY_MANAGEMENT_PORT',
+      default: 7020,
+      minimum: 0,
+      maximum: 65535,
+      description: 'Plain-HTTP port of the management plane; 0 takes any free one',
+    }),
+    managementAddress: Type.String({
+      env: 'PLATFORM_PROXY_MANAGEMENT_ADDRESS',
+      default: '127.0.0.1',
+      description: 'Private address the management plane listens on',
+    }),
     waf: Type.Union([Type.Literal('off'), Type.Literal('detect'), Type.Literal('block'), Type.Literal('on')], {
       env: 'PLATFORM_PROXY_WAF',
       default: 'off',
@@ -120,9 +164,14 @@ export const ingress = defineContract({
     wafLargeBodies: Type.Boolean({
       env: 'PLATFORM_PROXY_WAF_LARGE_BODIES',
       default: true,
-      description: 'Whether bodies of more than 64 KiB are screened to their end where an environment says nothing; off screens how they begin',
+      description:
+        'Whether bodies of more than 64 KiB are screened to their end where an environment says nothing; off screens how they begin',
     }),
-    rateLimit: Type.Boolean({ env: 'PLATFORM_PROXY_RATE_LIMIT', default: false, description: 'Whether requests of one address are limited where an environment says nothing' }),
+    rateLimit: Type.Boolean({
+      env: 'PLATFORM_PROXY_RATE_LIMIT',
+      default: false,
+      description: 'Whether requests of one address are limited where an environment says nothing',
+    }),
     rateLimitRps: Type.Integer({
       env: 'PLATFORM_PROXY_RATE_LIMIT_RPS',
       default: 100,
@@ -144,11 +193,33 @@ export const ingress = defineContract({
   },
   events: {},
   routes: {
-    edge: listener('edge', { summary: 'The TLS listener browsers reach', gate: { public: 'Transport only; every backend decides for itself' }, port: 'httpsPort', address: 'address', hidden: true }),
-    mappings: get('/v1/prox/mappings', { summary: 'Host mappings in the cache', gate: 'proxy:mappings:read', returns: Type.Object({ items: Type.Array(Mapping), next_cursor: Type.Null() }) }),
-    backends: get('/v1/prox/backends', { summary: 'Backends in rotation', gate: 'proxy:backends:read', returns: Type.Object({ items: Type.Array(Backend) }) }),
-    figures: get('/v1/prox/figures', { summary: 'Counters and gauges of the edge', gate: 'proxy:traffic:read', returns: Type.Record(Type.String(), Type.Number()) }),
-    traffic: get('/v1/prox/traffic', { summary: 'What went through the edge of late, in windows of ten seconds', gate: 'proxy:traffic:read', returns: Type.Object({ items: Type.Array(Window) }) }),
+    edge: listener('edge', {
+      summary: 'The TLS listener browsers reach',
+      gate: { public: 'Transport only; every backend decides for itself' },
+      port: 'httpsPort',
+      address: 'address',
+      hidden: true,
+    }),
+    mappings: get('/v1/prox/mappings', {
+      summary: 'Host mappings in the cache',
+      gate: 'proxy:mappings:read',
+      returns: Type.Object({ items: Type.Array(Mapping), next_cursor: Type.Null() }),
+    }),
+    backends: get('/v1/prox/backends', {
+      summary: 'Backends in rotation',
+      gate: 'proxy:backends:read',
+      returns: Type.Object({ items: Type.Array(Backend) }),
+    }),
+    figures: get('/v1/prox/figures', {
+      summary: 'Counters and gauges of the edge',
+      gate: 'proxy:traffic:read',
+      returns: Type.Record(Type.String(), Type.Number()),
+    }),
+    traffic: get('/v1/prox/traffic', {
+      summary: 'What went through the edge of late, in windows of ten seconds',
+      gate: 'proxy:traffic:read',
+      returns: Type.Object({ items: Type.Array(Window) }),
+    }),
     findings: get('/v1/prox/findings', {
       summary: 'What screening found of late, newest first',
       gate: 'proxy:findings:read',

@@ -98,7 +98,8 @@ export const pages = {
     source: 'findings',
     key: 'finding_id',
     empty: 'Nothing was found. Screening is off unless an environment, or PLATFORM_PROXY_WAF, switches it on.',
-    description: 'The latest five hundred, kept in memory. The attribute waf_mode of workload:proxy switches an environment: off, detect or block.',
+    description:
+      'The latest five hundred, kept in memory. The attribute waf_mode of workload:proxy switches an environment: off, detect or block.',
     columns: [
       { field: 'at', label: 'When', as: 'ago' },
       { field: 'outcome', label: 'Outcome', as: 'status', tones: { blocked: 'bad', passed: 'warn' } },

@@ -7,7 +7,12 @@ import type { Refusal } from './refusal.ts';
 /** Up to here a body is read whole before a backend hears of the request (G-PROXY-04). */
 export const WHOLE = 65_536;
 const LATE: Refusal = { status: 408, code: 'body_timeout', title: 'The body did not come in time' };
-const CROWDED: Refusal = { status: 429, code: 'too_many_bodies', title: 'Too many request bodies are under way', headers: { 'retry-after': '5' } };
+const CROWDED: Refusal = {
+  status: 429,
+  code: 'too_many_bodies',
+  title: 'Too many request bodies are under way',
+  headers: { 'retry-after': '5' },
+};
 
 /** The client left before the end of its body: nobody reads an answer. */
 export class ClientGone extends Error {}
@@ -87,7 +92,11 @@ export class BodyIntake {
   #streamed(req: IncomingMessage, begun: Buffer, stalled: (refusal: Refusal) => void): Readable {
     req.pause();
     req.unshift(begun);
-    const body: UnderWay = { since: this.#now(), waits: () => req.readableFlowing === true, fail: refusal => (this.#underWay.delete(body), stalled(refusal)) };
+    const body: UnderWay = {
+      since: this.#now(),
+      waits: () => req.readableFlowing === true,
+      fail: refusal => (this.#underWay.delete(body), stalled(refusal)),
+    };
     this.#underWay.add(body);
     req.on('data', () => {
       body.since = this.#now();

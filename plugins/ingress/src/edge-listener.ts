@@ -38,7 +38,8 @@ export interface EdgeListenerParts {
 }
 
 /**
- * The edge port: a bare accept loop (ING-029). Each connection's ClientHello is read whole and put back; names of the platform that a workload
+ * The edge port: a bare accept loop (ING-029). Each connection's ClientHello is read whole and put back; names of the platform that a
+ * workload
  * inside asks for are piped to their backend as they are, all else ends here (ING-002, G-PROXY-01) in HTTP/2 or HTTP/1.1 by ALPN.
  */
 export class EdgeListener implements AsyncDisposable {
@@ -64,7 +65,10 @@ export class EdgeListener implements AsyncDisposable {
     this.#http1 = this.#makeHttp1();
     this.#http2 = this.#makeHttp2();
     this.#tls = this.#makeTls();
-    this.#tcp = createTcp({ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_MS }, socket => void this.#accept(socket));
+    this.#tcp = createTcp(
+      { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_MS },
+      socket => void this.#accept(socket),
+    );
     ctx.own(ctx.every(10_000, () => this.#report()));
   }
 
@@ -77,15 +81,19 @@ export class EdgeListener implements AsyncDisposable {
     try {
       this.#shared = await this.#ctx.listen('edge', this.#tcp, { port, address });
     } catch (error) {
-      throw new Error(`the edge port ${port} cannot be opened: ${(error as Error).message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`, { cause: error });
+      throw new Error(`the edge port ${port} cannot be opened: ${(error as Error).message}. Set PLATFORM_PROXY_HTTPS_PORT to a free one.`, {
+        cause: error,
+      });
     }
     // Its own deadlines run from here on; it never listens itself.
     this.#http1.emit('listening');
   }
 
   /**
-   * Leaves a shared socket to the next instance and refuses nobody: who asks is told to come again by another connection, then nothing new is
-   * accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on its way.
+   * Leaves a shared socket to the next instance and refuses nobody: who asks is told to come again by another connection, then nothing new
+   * is
+   * accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on
+   * its way.
    */
   async leave(): Promise<void> {
     if (!this.#shared) return;
@@ -182,13 +190,18 @@ export class EdgeListener implements AsyncDisposable {
     });
     server.on('upgrade', (req, socket, head) => void door.upgrade(req, socket, head));
     server.on('connect', (req, socket) => refuseSocket(socket, TUNNEL, door.correlationOf(req)));
-    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseSocket(socket, unreadable(error), `proxy-${this.#ctx.platform.newId()}`));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
+      refuseSocket(socket, unreadable(error), `proxy-${this.#ctx.platform.newId()}`),
+    );
     return server;
   }
 
   #makeHttp2(): Http2Server {
     const { door } = this.#parts;
-    const server = createHttp2({ settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HEADER_BYTES }, maxHeaderListPairs: HEADER_PAIRS });
+    const server = createHttp2({
+      settings: { maxConcurrentStreams: STREAMS, maxHeaderListSize: HEADER_BYTES },
+      maxHeaderListPairs: HEADER_PAIRS,
+    });
     server.on('session', session => this.#bound(session));
     server.on('request', (req, res) => {
       req.stream.setTimeout(SILENT_MS, () => req.stream.close(8));

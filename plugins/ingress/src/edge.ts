@@ -32,7 +32,14 @@ export class Edge {
     this.#traffic = new EdgeTraffic(ctx);
     this.#topology = new Topology(ctx);
     const { mappings, findings } = this;
-    this.#door = new RequestDoor(ctx, { mappings, findings, bodies: this.#bodies, settings: new EdgeSettings(ctx), rates: this.#rates, traffic: this.#traffic });
+    this.#door = new RequestDoor(ctx, {
+      mappings,
+      findings,
+      bodies: this.#bodies,
+      settings: new EdgeSettings(ctx),
+      rates: this.#rates,
+      traffic: this.#traffic,
+    });
     this.#listener = new EdgeListener(ctx, { mappings, certificates: this.#certificates, door: this.#door, traffic: this.#traffic });
   }
 

@@ -19,7 +19,9 @@ const FRESH_MS = 30_000;
 const NEGATIVE_MS = 5_000;
 const LIMIT = 10_000;
 
-/** Host names to services: the platform plane from constants, everything else from the registry's resolver, cached 30 s (doc3, ingress 2-3). */
+/**
+ * Host names to services: the platform plane from constants, everything else from the registry's resolver, cached 30 s (doc3, ingress 2-3).
+ */
 export class HostMappings {
   readonly #ctx: Ctx;
   readonly #labels = new Map<string, string>();
@@ -50,7 +52,9 @@ export class HostMappings {
   /** What an operator may look at: the platform's own hosts and what was resolved of late. */
   known(): Mapping[] {
     const { domain } = this.#ctx.platform;
-    const own = [...this.#labels.keys()].flatMap(label => [this.#platform(`${label}.ops.sys.${domain}`)]).filter(mapping => typeof mapping === 'object');
+    const own = [...this.#labels.keys()]
+      .flatMap(label => [this.#platform(`${label}.ops.sys.${domain}`)])
+      .filter(mapping => typeof mapping === 'object');
     return [...own, ...this.#cached()];
   }
 

@@ -48,7 +48,9 @@ export function refuse(res: ServerResponse, refusal: Refusal, correlationId: str
 export function refuseSocket(socket: Duplex, refusal: Refusal, correlationId: string): void {
   if (!socket.writable) return void socket.destroy();
   const body = bodyOf(refusal, correlationId);
-  const lines = Object.entries({ ...headersOf(refusal, body, correlationId), connection: 'close' }).map(([name, value]) => `${name}: ${value}`);
+  const lines = Object.entries({ ...headersOf(refusal, body, correlationId), connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
   socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? 'Refused'}\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
   // Bytes that nobody reads would keep the socket, and cutting it at once would take the answer along.
   socket.on('error', () => socket.destroy()).resume();

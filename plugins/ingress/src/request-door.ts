@@ -37,7 +37,9 @@ interface Admitted {
   readonly trailed: (refused: (refusal: Refusal) => void) => Record<string, string> | undefined;
 }
 
-/** Layer 7: each request judged, resolved by host, limited and screened as its environment says, given the context and forwarded (ING-004). */
+/**
+ * Layer 7: each request judged, resolved by host, limited and screened as its environment says, given the context and forwarded (ING-004).
+ */
 export class RequestDoor {
   readonly #ctx: Ctx;
   readonly #parts: RequestDoorParts;
@@ -80,7 +82,8 @@ export class RequestDoor {
       const admitted = await this.#admit(req, correlationId);
       if (isRefusal(admitted)) return refuseSocket(socket, admitted, correlationId);
       const target = targetOf(req);
-      if (target === 'server') return refuseSocket(socket, { status: 400, code: 'malformed', title: 'A path is needed to upgrade' }, correlationId);
+      if (target === 'server')
+        return refuseSocket(socket, { status: 400, code: 'malformed', title: 'A path is needed to upgrade' }, correlationId);
       const refusal = isRefusal(target) ? target : admitted.screened(undefined);
       if (refusal) return refuseSocket(socket, refusal, correlationId);
       req.url = (target as { path: string }).path;
@@ -140,19 +143,30 @@ export class RequestDoor {
     if (limited && !this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, rps, this.#ctx.clock.now().getTime()))
       return { status: 429, code: 'rate_limited', title: 'Too many requests from this address', headers: rateHeaders(rps) };
     if (waf === 'off') return { mapping, screened: () => undefined, passing: body => body, trailed: () => backendTrailers(req) };
-    const found = (finding: Finding | undefined) => finding && this.#found(req, mapping, { finding, blocks: waf === 'block', correlationId });
-    const screened = (body: Uint8Array | undefined) => found(screen({ target: req.url ?? '/', headers: plain(req.headers), ...(body ? { body } : {}) }));
+    const found = (finding: Finding | undefined) =>
+      finding && this.#found(req, mapping, { finding, blocks: waf === 'block', correlationId });
+    const screened = (body: Uint8Array | undefined) =>
+      found(screen({ target: req.url ?? '/', headers: plain(req.headers), ...(body ? { body } : {}) }));
     const trailed = (refused: (refusal: Refusal) => void) => {
       const trailers = backendTrailers(req);
       const refusal = found(screen({ target: '', headers: trailers }));
       if (refusal) refused(refusal);
       return refusal ? undefined : trailers;
     };
-    return { mapping, screened, trailed, passing: (body, refused) => screenedOnTheWay(req, body, { whole: wafLargeBodies, found, refused }) };
+    return {
+      mapping,
+      screened,
+      trailed,
+      passing: (body, refused) => screenedOnTheWay(req, body, { whole: wafLargeBodies, found, refused }),
+    };
   }
 
   /** Records what screening found. */
-  #found(req: IncomingMessage, mapping: Mapping, { finding, blocks, correlationId }: { finding: Finding; blocks: boolean; correlationId: string }): Refusal | undefined {
+  #found(
+    req: IncomingMessage,
+    mapping: Mapping,
+    { finding, blocks, correlationId }: { finding: Finding; blocks: boolean; correlationId: string },
+  ): Refusal | undefined {
     const { threat, place, reason } = finding;
     const outcome = blocks ? 'blocked' : 'passed';
     this.#parts.findings.add(finding, mapping, {
@@ -163,7 +177,10 @@ export class RequestDoor {
       outcome,
       correlation_id: correlationId,
     });
-    this.#ctx.log.warn({ threat, place, reason, outcome, host: mapping.hostname, env_id: mapping.env_id, correlation_id: correlationId }, 'screening found something');
+    this.#ctx.log.warn(
+      { threat, place, reason, outcome, host: mapping.hostname, env_id: mapping.env_id, correlation_id: correlationId },
+      'screening found something',
+    );
     return blocks ? BLOCKED : undefined;
   }
 
@@ -175,14 +192,16 @@ export class RequestDoor {
       return { status: 502, code: 'backend_unreachable', title: 'The backend did not answer' };
     }
     // What the kernel calls unresolved is no backend here (G-PROXY-04).
-    if (error.code === 'backend_unresolved') return { status: 503, code: 'no_backend', title: 'No backend is active', headers: { 'retry-after': '3' } };
+    if (error.code === 'backend_unresolved')
+      return { status: 503, code: 'no_backend', title: 'No backend is active', headers: { 'retry-after': '3' } };
     return { status: error.status, code: error.code, title: error.title, detail: error.detail, headers: error.headers };
   }
 }
 
 const ipOf = (req: IncomingMessage) => (req.socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 /** Without HTTP/2's own names, which the target and the host stand for. */
-const plain = (headers: IncomingMessage['headers']) => Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));
+const plain = (headers: IncomingMessage['headers']) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));
 
 function screenedOnTheWay(
   req: IncomingMessage,

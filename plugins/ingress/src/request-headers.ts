@@ -45,12 +45,15 @@ export function backendHeaders(
 /** What of a client's trailers a backend gets: fields that may stand there, as many as headers may be. */
 export function backendTrailers(req: IncomingMessage): Record<string, string> {
   const { connection } = req.headers;
-  const kept = Object.entries(req.trailers).filter(([name, value]) => value !== undefined && mayTrail(name) && !isHopByHop(name, connection));
+  const kept = Object.entries(req.trailers).filter(
+    ([name, value]) => value !== undefined && mayTrail(name) && !isHopByHop(name, connection),
+  );
   return kept.length > MAX_HEADERS ? {} : Object.fromEntries(kept.map(([name, value]) => [name, String(value)]));
 }
 
 /** The `Trailer` header of a request whose body is still coming, or the names of what came behind one that is whole. */
-export const trailerNames = (req: IncomingMessage): string | undefined => announced(req.complete ? Object.keys(backendTrailers(req)) : req.headers.trailer);
+export const trailerNames = (req: IncomingMessage): string | undefined =>
+  announced(req.complete ? Object.keys(backendTrailers(req)) : req.headers.trailer);
 
 /** The client's correlation id when it is well formed, else a new one. */
 export function correlationOf(req: IncomingMessage, newId: () => string): string {
@@ -62,7 +65,10 @@ const MAX_HEADERS = 100;
 const HOST = /^(?:[a-z0-9_](?:[a-z0-9_.-]{0,252})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 const malformed = (title: string): Refusal => ({ status: 400, code: 'malformed', title, closes: true });
 
-/** Why a request is refused before anything else reads it, or `undefined` (hardening H-14, G-PROXY-04, facts 3 and 4). HTTP/2's own names are read as what they stand for. */
+/**
+ * Why a request is refused before anything else reads it, or `undefined` (hardening H-14, G-PROXY-04, facts 3 and 4). HTTP/2's own names
+ * are read as what they stand for.
+ */
 export function refusalOf(req: IncomingMessage): Refusal | undefined {
   const all = req.rawHeaders.filter((_, index) => index % 2 === 0).map(name => name.toLowerCase());
   const names = all.filter(name => !name.startsWith(':'));
@@ -70,7 +76,8 @@ export function refusalOf(req: IncomingMessage): Refusal | undefined {
   const framing = 'stream' in req ? pseudoFault(req, names) : framingFault(req, names);
   if (framing) return framing;
   if (!HOST.test(req.headers.host ?? '')) return malformed('The Host header is no host name');
-  if (names.some(name => name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-'))) return malformed('Header names are spelt with hyphens');
+  if (names.some(name => name.includes('_') && name.replaceAll('_', '-').startsWith('x-platform-')))
+    return malformed('Header names are spelt with hyphens');
   return undefined;
 }
 
@@ -80,12 +87,15 @@ function framingFault({ httpVersion, headers }: IncomingMessage, names: readonly
   const coding = headers['transfer-encoding'];
   if (coding === undefined) return undefined;
   if (names.includes('content-length')) return malformed('Content-Length or Transfer-Encoding, not both');
-  return httpVersion === '1.1' && coding.toLowerCase() === 'chunked' ? undefined : malformed('Transfer-Encoding is chunked, and nothing else');
+  return httpVersion === '1.1' && coding.toLowerCase() === 'chunked'
+    ? undefined
+    : malformed('Transfer-Encoding is chunked, and nothing else');
 }
 
 function pseudoFault({ headers, method = '' }: IncomingMessage, names: readonly string[]): Refusal | undefined {
   const { ':authority': authority, ':scheme': scheme } = headers as Record<string, string | undefined>;
-  if (authority !== undefined && headers.host !== undefined && authority.toLowerCase() !== headers.host.toLowerCase()) return malformed(':authority and Host name different hosts');
+  if (authority !== undefined && headers.host !== undefined && authority.toLowerCase() !== headers.host.toLowerCase())
+    return malformed(':authority and Host name different hosts');
   if (names.filter(name => name === 'host').length > 1) return malformed('At most one Host header');
   if (scheme !== 'https' || method !== method.toUpperCase()) return malformed('The scheme is https, the method in capitals');
   headers.host = authority ?? headers.host;

@@ -7,7 +7,10 @@ export type Target = { readonly path: string } | 'server';
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(\/[^#]*|\?[^#]*)?$/i;
 const malformed = (title: string): Refusal => ({ status: 400, code: 'malformed', title });
 
-/** Reads the four forms of a request target (RFC 9112 3.2). What a backend's connection could not carry is refused or put into origin form here (F-16). */
+/**
+ * Reads the four forms of a request target (RFC 9112 3.2). What a backend's connection could not carry is refused or put into origin form
+ * here (F-16).
+ */
 export function targetOf({ method, url = '/', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): Target | Refusal {
   if (url === '*') return method === 'OPTIONS' ? 'server' : malformed('Only OPTIONS may ask about the server itself');
   if (url.startsWith('/')) return url.includes('#') ? malformed('A request target has no fragment') : pathOf(url);

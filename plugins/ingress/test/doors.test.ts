@@ -26,14 +26,20 @@ const tenant = (attributes: Record<string, unknown> = {}, more: { kind?: 'custom
   world.hosts.set(host, { service: 'echo', status: 'active', env_id, ...more });
   return { host, env_id };
 };
-const figure = async (name: string) => (await world.host.fetch('/v1/metrics', { persona: as.user('proxy:metrics:read') })).json[name] as number;
+const figure = async (name: string) =>
+  (await world.host.fetch('/v1/metrics', { persona: as.user('proxy:metrics:read') })).json[name] as number;
 /** A handshake at the edge that trusts anybody: who answered. */
 async function shownAt(servername: string) {
   const socket = connectTls({ host: '127.0.0.1', port: world.port, servername, rejectUnauthorized: false });
   await once(socket, 'secureConnect');
   const certificate = socket.getPeerX509Certificate();
   socket.destroy();
-  return { subject: certificate?.subject, issuer: certificate?.issuer, thumbprint: Buffer.from(certificate?.fingerprint256.replaceAll(':', '') ?? '', 'hex').toString('base64url'), certificate };
+  return {
+    subject: certificate?.subject,
+    issuer: certificate?.issuer,
+    thumbprint: Buffer.from(certificate?.fingerprint256.replaceAll(':', '') ?? '', 'hex').toString('base64url'),
+    certificate,
+  };
 }
 /** One request to a plain port. */
 function plainly(
@@ -42,10 +48,15 @@ function plainly(
   options: { method?: string; headers?: Record<string, string>; body?: string } = {},
 ): Promise<{ status: number; headers: IncomingMessage['headers']; text: string }> {
   return new Promise((resolve, reject) => {
-    const outgoing = httpRequest({ host: '127.0.0.1', port, path, method: options.method ?? 'GET', agent: false, headers: options.headers ?? {} }, response => {
-      let text = '';
-      response.on('data', chunk => (text += chunk)).on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
-    });
+    const outgoing = httpRequest(
+      { host: '127.0.0.1', port, path, method: options.method ?? 'GET', agent: false, headers: options.headers ?? {} },
+      response => {
+        let text = '';
+        response
+          .on('data', chunk => (text += chunk))
+          .on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+      },
+    );
     outgoing.on('error', reject).end(options.body);
   });
 }
@@ -56,7 +67,11 @@ describe('until the authority is there', () => {
     const { subject, issuer, certificate } = await shownAt(OWN);
     expect([subject, issuer]).toEqual([`CN=${OWN}`, `CN=${OWN}`]);
     const hours = (Date.parse(certificate?.validTo ?? '') - world.host.clock.now().getTime()) / 3_600_000;
-    expect([certificate?.checkHost(OWN), Math.round(hours), certificate?.publicKey.asymmetricKeyDetails?.namedCurve]).toEqual([OWN, 24, 'prime256v1']);
+    expect([certificate?.checkHost(OWN), Math.round(hours), certificate?.publicKey.asymmetricKeyDetails?.namedCurve]).toEqual([
+      OWN,
+      24,
+      'prime256v1',
+    ]);
     expect(await figure('edge_bootstrap')).toBe(1);
     world.authorityAway = false;
     await expect.poll(async () => (await world.host.clock.advance('1s'), figure('edge_bootstrap'))).toBe(0);
@@ -89,7 +104,14 @@ describe('until the authority is there', () => {
 describe('layer 4', () => {
   const workload = async (socket?: Duplex): Promise<TLSSocket> => {
     const { cert, key } = await world.host.workload('tester');
-    const options = { servername: ECHO, ca: world.host.stores.authority.pq.files.rootCertificate, cert, key, ecdhCurve: 'X25519MLKEM768', minVersion: 'TLSv1.3' as const };
+    const options = {
+      servername: ECHO,
+      ca: world.host.stores.authority.pq.files.rootCertificate,
+      cert,
+      key,
+      ecdhCurve: 'X25519MLKEM768',
+      minVersion: 'TLSv1.3' as const,
+    };
     const secured = socket ? connectTls({ socket, ...options }) : connectTls({ host: '127.0.0.1', port: world.port, ...options });
     await once(secured, 'secureConnect');
     return secured;
@@ -142,7 +164,11 @@ describe('port 80', () => {
   test('ING-001 ING-013 a challenge goes to the authority without context or rules, GET and HEAD', async () => {
     world.attributes.set(SYSTEM.envId, { waf_mode: 'block', rate_limit_enabled: true, rate_limit_rps: 1 });
     const path = '/.well-known/acme-challenge/known';
-    for (let turn = 0; turn < 5; turn++) expect(await plainly(world.challengePort, path, { headers: { 'user-agent': "' or 1=1 --" } })).toMatchObject({ status: 200, text: 'known.thumbprint' });
+    for (let turn = 0; turn < 5; turn++)
+      expect(await plainly(world.challengePort, path, { headers: { 'user-agent': "' or 1=1 --" } })).toMatchObject({
+        status: 200,
+        text: 'known.thumbprint',
+      });
     const { headers } = world.seen.at(-1) ?? { headers: {} };
     expect(Object.keys(headers).filter(name => /^x-(platform|forwarded)-/.test(name) && name !== 'x-platform-service')).toEqual([]);
     expect(await plainly(world.challengePort, path, { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
@@ -162,7 +188,11 @@ describe('port 80', () => {
     ['OPTIONS', '*'],
   ])('ING-011 ING-012 %s %s is the fixed 404', async (method, path) => {
     const before = world.seen.length;
-    expect(await plainly(world.challengePort, path, { method })).toMatchObject({ status: 404, text: '', headers: { 'content-length': '0', connection: 'close' } });
+    expect(await plainly(world.challengePort, path, { method })).toMatchObject({
+      status: 404,
+      text: '',
+      headers: { 'content-length': '0', connection: 'close' },
+    });
     expect(world.seen.length).toBe(before);
   });
 });
@@ -178,15 +208,29 @@ describe('the management port', () => {
     await world.ask(tenant().host);
     const answered = world.ask(ECHO, { path: '/held' });
     await expect.poll(() => world.held.length).toBe(1);
-    await expect.poll(async () => (await world.host.clock.advance('2s'), JSON.parse((await ask('/v1/health')).text).services?.echo?.active)).toBe(1);
+    await expect
+      .poll(async () => (await world.host.clock.advance('2s'), JSON.parse((await ask('/v1/health')).text).services?.echo?.active))
+      .toBe(1);
     const { status, text } = await ask('/v1/health');
     const health = JSON.parse(text) as Record<string, Record<string, number>>;
     expect([status, health]).toMatchObject([
       200,
-      { status: 'ok', service: 'proxy', version: expect.any(String), build: expect.any(String), active_connections: 1, services: { echo: { active: 1, suspect: 0 } } },
+      {
+        status: 'ok',
+        service: 'proxy',
+        version: expect.any(String),
+        build: expect.any(String),
+        active_connections: 1,
+        services: { echo: { active: 1, suspect: 0 } },
+      },
     ]);
     const { total = 0, platform = 0, registry = 0 } = health['mappings'] ?? {};
-    expect([total, registry > 0, platform > 0, health['mappings']?.['age_s']]).toEqual([platform + registry, true, true, expect.any(Number)]);
+    expect([total, registry > 0, platform > 0, health['mappings']?.['age_s']]).toEqual([
+      platform + registry,
+      true,
+      true,
+      expect.any(Number),
+    ]);
     for (const response of world.held.splice(0)) response.end('{}');
     await answered;
     await expect.poll(async () => JSON.parse((await ask('/v1/health')).text).active_connections).toBe(0);
@@ -226,7 +270,10 @@ describe('the management port', () => {
       const path = `/v1/admin/${kind}?target_env_id=${SYSTEM.envId}`;
       expect([kind, (await ask(path)).status]).toEqual([kind, 401]);
       expect([kind, (await ask(path, { headers: await bearer(as.user('proxy:mappings:read')) })).status]).toEqual([kind, 403]);
-      expect([kind, (await ask(path, { headers: await bearer(as.user('proxy:policy:read', 'proxy:policy:admin')) })).status]).toEqual([kind, 200]);
+      expect([kind, (await ask(path, { headers: await bearer(as.user('proxy:policy:read', 'proxy:policy:admin')) })).status]).toEqual([
+        kind,
+        200,
+      ]);
     }
   });
 });
@@ -241,15 +288,33 @@ describe('screening', () => {
 
   test.each([
     ['SQL injection in the query', { path: ATTACK }],
-    ['a script in a form', { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: `text=${encodeURIComponent('<script>alert(document.cookie)</script>')}` }],
-    ['a script in JSON', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ a: [{ b: '<img src=x onerror=alert(1)>' }] }) }],
+    [
+      'a script in a form',
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: `text=${encodeURIComponent('<script>alert(document.cookie)</script>')}`,
+      },
+    ],
+    [
+      'a script in JSON',
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ a: [{ b: '<img src=x onerror=alert(1)>' }] }),
+      },
+    ],
     ['a climb in the query', { path: '/files?name=..%2f..%2f..%2fetc%2fpasswd' }],
     ['SQL injection in a cookie', { headers: { cookie: "id=1' or '1'='1" } }],
   ])('ING-035 %s is 403 where it blocks, and passes where it detects; both are found', async (_, request) => {
     const [blocks, detects] = [tenant({ waf_mode: 'block' }), tenant({ waf_mode: 'detect' })];
     const before = world.seen.length;
     const answer = await world.ask(blocks.host, request);
-    expect([answer.status, answer.json['code'], Object.keys(answer.json).toSorted()]).toEqual([403, 'waf_blocked', ['code', 'correlation_id', 'status', 'title', 'type']]);
+    expect([answer.status, answer.json['code'], Object.keys(answer.json).toSorted()]).toEqual([
+      403,
+      'waf_blocked',
+      ['code', 'correlation_id', 'status', 'title', 'type'],
+    ]);
     expect(world.seen.length).toBe(before);
     expect((await world.ask(detects.host, request)).status).toBe(200);
     const { items } = await world.host.by(as.user('proxy:findings:read')).findings({});
@@ -262,10 +327,22 @@ describe('screening', () => {
   const UNION = "1' UNION SELECT password FROM users --";
   const PROSE = "It's a long story; you and I - or O'Brien & Söhne - know how it began. ".repeat(3_000).slice(0, 201_000);
   const bodies: [string, string, (text: string) => string][] = [
-    ['a form', 'application/x-www-form-urlencoded', text => `name=${encodeURIComponent("O'Brien & Söhne")}&text=${encodeURIComponent(text)}&last=1`],
+    [
+      'a form',
+      'application/x-www-form-urlencoded',
+      text => `name=${encodeURIComponent("O'Brien & Söhne")}&text=${encodeURIComponent(text)}&last=1`,
+    ],
     ['JSON', 'application/json', text => JSON.stringify({ list: [{ name: "O'Brien & Söhne", 'it is': ['fine', text], last: '1' }] })],
-    ['parts', 'multipart/form-data; boundary=XX', text => `--XX\r\nContent-Disposition: form-data; name="text"\r\n\r\n${text}\r\n--XX--\r\n`],
-    ['XML', 'application/xml', text => `<list><name of="O&apos;Brien">Conan</name><text>${text.replaceAll('&', '&amp;').replaceAll("'", '&#39;')}</text></list>`],
+    [
+      'parts',
+      'multipart/form-data; boundary=XX',
+      text => `--XX\r\nContent-Disposition: form-data; name="text"\r\n\r\n${text}\r\n--XX--\r\n`,
+    ],
+    [
+      'XML',
+      'application/xml',
+      text => `<list><name of="O&apos;Brien">Conan</name><text>${text.replaceAll('&', '&amp;').replaceAll("'", '&#39;')}</text></list>`,
+    ],
     ['text', 'text/plain', text => text],
   ];
 
@@ -280,7 +357,9 @@ describe('screening', () => {
     expect(world.seen.at(-1)?.body).toBe(written(PROSE));
     const short = tenant({ waf_enabled: true, waf_large_bodies: false });
     const late = { method: 'POST', headers: { 'content-type': type }, body: written(`${PROSE} ${UNION}`) };
-    expect([(await world.ask(short.host, late)).status, (await world.ask(tenant({ waf_mode: 'detect' }).host, late)).status]).toEqual([200, 200]);
+    expect([(await world.ask(short.host, late)).status, (await world.ask(tenant({ waf_mode: 'detect' }).host, late)).status]).toEqual([
+      200, 200,
+    ]);
     await expect.poll(() => figure('backend_streams')).toBe(0);
   });
 });
@@ -292,7 +371,11 @@ describe('rates', () => {
     expect(await times(tenant().host, 250)).toEqual({ 200: 250 });
     const { host } = tenant({ rate_limit_enabled: true });
     expect(await times(host, 250)).toEqual({ 200: 200, 429: 50 });
-    expect(await world.ask(host)).toMatchObject({ status: 429, headers: { 'retry-after': '1', ratelimit: '"edge";r=0;t=1', 'ratelimit-policy': '"edge";q=200;w=2' }, json: { code: 'rate_limited' } });
+    expect(await world.ask(host)).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '1', ratelimit: '"edge";r=0;t=1', 'ratelimit-policy': '"edge";q=200;w=2' },
+      json: { code: 'rate_limited' },
+    });
     await world.host.clock.advance('1s');
     expect(await times(host, 150)).toEqual({ 200: 100, 429: 50 });
   });

@@ -72,7 +72,11 @@ describe('routing by name', () => {
   });
 
   test('G-PROXY-04 a service with no instance is 503 with a time to come back', async () => {
-    expect(await world.ask('console.ops.sys.localhost')).toMatchObject({ status: 503, headers: { 'retry-after': '3' }, json: { code: 'no_backend' } });
+    expect(await world.ask('console.ops.sys.localhost')).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '3' },
+      json: { code: 'no_backend' },
+    });
   });
 
   test('what the backend says passes as it is', async () => {
@@ -81,7 +85,21 @@ describe('routing by name', () => {
 });
 
 describe('headers', () => {
-  const STRIPPED = ['Env-Id', 'App-Id', 'Service', 'Hostname', 'Caller-Service', 'Org-Id', 'App-Instance-Id', 'User-Id', 'Scopes', 'Client-Cert', 'Target-Env-Id', 'Csrf', 'Anything'];
+  const STRIPPED = [
+    'Env-Id',
+    'App-Id',
+    'Service',
+    'Hostname',
+    'Caller-Service',
+    'Org-Id',
+    'App-Instance-Id',
+    'User-Id',
+    'Scopes',
+    'Client-Cert',
+    'Target-Env-Id',
+    'Csrf',
+    'Anything',
+  ];
 
   test('ING-018 ING-019 ING-033 what a client claims is stripped; the resolved context is injected', async () => {
     const host = tenant();
@@ -119,10 +137,17 @@ describe('headers', () => {
       return world.seen.at(-1)?.headers['x-platform-correlation-id'];
     };
     expect(await sent({ 'x-platform-correlation-id': 'click-1' })).toBe('click-1');
-    for (const headers of [{}, { 'x-platform-correlation-id': 'a b' }, { 'x-platform-correlation-id': 'x'.repeat(129) }] as Record<string, string>[])
+    for (const headers of [{}, { 'x-platform-correlation-id': 'a b' }, { 'x-platform-correlation-id': 'x'.repeat(129) }] as Record<
+      string,
+      string
+    >[])
       expect(await sent(headers)).toMatch(/^proxy-[0-9a-f-]{36}$/);
     const refused = await world.ask(ECHO, { servername: 'mirror.ops.sys.localhost', headers: { 'x-platform-correlation-id': 'click-2' } });
-    expect([refused.status, refused.headers['x-platform-correlation-id'], refused.json['correlation_id']]).toEqual([421, 'click-2', 'click-2']);
+    expect([refused.status, refused.headers['x-platform-correlation-id'], refused.json['correlation_id']]).toEqual([
+      421,
+      'click-2',
+      'click-2',
+    ]);
   });
 
   test.each([
@@ -139,7 +164,8 @@ describe('headers', () => {
   });
 
   test('ING-037 more than a hundred headers are 431', async () => {
-    const text = (count: number) => `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${Array.from({ length: count - 2 }, (_, index) => `X-N-${index}: 1\r\n`).join('')}\r\n`;
+    const text = (count: number) =>
+      `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${Array.from({ length: count - 2 }, (_, index) => `X-N-${index}: 1\r\n`).join('')}\r\n`;
     expect(await world.raw(ECHO, text(101))).toMatch(/^HTTP\/1\.1 431 [\s\S]*headers_too_large/);
     expect(await world.raw(ECHO, text(80))).toMatch(/^HTTP\/1\.1 200 /);
   });
@@ -162,7 +188,13 @@ describe('G-PROXY-04 what stands behind a body', () => {
   ])('G-PROXY-04 trailers of %s reach the backend, all but those that steer a request', async (_, chunks, headers) => {
     const forged = 'Host: evil\r\nAuthorization: Bearer x\r\nX-Platform-Env-Id: forged\r\nX_Sum: 1\r\nCookie: a=1\r\n';
     expect(await sent('/sums', headers, chunks, `X-Sum: abc\r\n${forged}`)).toMatch(/^HTTP\/1\.1 200 /);
-    expect(world.seen.at(-1)).toMatchObject({ url: '/sums', body: chunks.join(''), peer: 'm2m-proxy', trailers: { 'x-sum': 'abc' }, headers: { trailer: 'x-sum', 'x-platform-service': 'echo' } });
+    expect(world.seen.at(-1)).toMatchObject({
+      url: '/sums',
+      body: chunks.join(''),
+      peer: 'm2m-proxy',
+      trailers: { 'x-sum': 'abc' },
+      headers: { trailer: 'x-sum', 'x-platform-service': 'echo' },
+    });
     expect(Object.keys(world.seen.at(-1)?.trailers ?? {})).toEqual(['x-sum']);
   });
 
@@ -226,7 +258,9 @@ describe('F-17 what lasts leaves the service to others', () => {
     const large = 'x'.repeat(300_000);
     expect((await world.ask(ECHO, { method: 'POST', path: '/large', body: large })).status).toBe(200);
     expect(world.seen.at(-1)?.body.length).toBe(300_000);
-    const { ended } = await begin(`POST /stops HTTP/1.1\r\nHost: ${ECHO}\r\nTransfer-Encoding: chunked\r\n\r\n${large.length.toString(16)}\r\n${large}\r\n`);
+    const { ended } = await begin(
+      `POST /stops HTTP/1.1\r\nHost: ${ECHO}\r\nTransfer-Encoding: chunked\r\n\r\n${large.length.toString(16)}\r\n${large}\r\n`,
+    );
     await expect.poll(() => figure('backend_streams')).toBe(1);
     await expect.poll(async () => (await world.host.clock.advance('10s'), figure('backend_streams'))).toBe(0);
     expect(await ended).toMatch(/^HTTP\/1\.1 408 /);
@@ -251,7 +285,9 @@ describe('certificates', () => {
     await expect.poll(() => world.fetched.filter(name => name === host).length).toBe(1);
     gate.resolve();
     await secured;
-    expect(sockets.map(socket => [socket.authorized, socket.getPeerCertificate().subjectaltname])).toEqual(sockets.map(() => [true, `DNS:${host}`]));
+    expect(sockets.map(socket => [socket.authorized, socket.getPeerCertificate().subjectaltname])).toEqual(
+      sockets.map(() => [true, `DNS:${host}`]),
+    );
     for (const socket of sockets) socket.destroy();
     await world.ask(host);
     expect(world.fetched.filter(name => name === host)).toEqual([host]);
@@ -303,7 +339,11 @@ test('G-PROXY-04 a WebSocket passes both ways, with the context injected', async
   expect(head.toString()).toMatch(/^HTTP\/1\.1 101 [\s\S]*s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/);
   socket.write('ping over the wire');
   expect(String((await once(socket, 'data'))[0])).toBe('ping over the wire');
-  expect(world.seen.at(-1)).toMatchObject({ method: 'UPGRADE', url: '/live', headers: { 'x-platform-env-id': SYSTEM.envId, 'x-platform-caller-service': 'proxy' } });
+  expect(world.seen.at(-1)).toMatchObject({
+    method: 'UPGRADE',
+    url: '/live',
+    headers: { 'x-platform-env-id': SYSTEM.envId, 'x-platform-caller-service': 'proxy' },
+  });
   socket.destroy();
 });
 
@@ -320,8 +360,17 @@ test('ING-017 ING-025 ING-026 ING-044 operators see mappings and backends, each 
   const host = tenant();
   await world.ask(host);
   const { items } = await world.host.by(as.user('proxy:mappings:read')).mappings({});
-  expect(items.find(({ hostname }) => hostname === host)).toMatchObject({ service: 'echo', ...TENANT, app_id: null, app_instance_id: null, status: 'active', source: 'registry' });
-  expect((await world.host.by(as.user('proxy:backends:read')).backends({})).items).toEqual(expect.arrayContaining([expect.objectContaining({ service: 'echo', ip: '127.0.0.1' })]));
+  expect(items.find(({ hostname }) => hostname === host)).toMatchObject({
+    service: 'echo',
+    ...TENANT,
+    app_id: null,
+    app_instance_id: null,
+    status: 'active',
+    source: 'registry',
+  });
+  expect((await world.host.by(as.user('proxy:backends:read')).backends({})).items).toEqual(
+    expect.arrayContaining([expect.objectContaining({ service: 'echo', ip: '127.0.0.1' })]),
+  );
   await expect(world.host.by(as.user('proxy:mappings:read')).backends({})).rejects.toMatchObject({ status: 403 });
   await expect(world.host.by(as.user('proxy:backends:read')).mappings({})).rejects.toMatchObject({ status: 403 });
 });

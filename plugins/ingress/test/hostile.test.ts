@@ -21,10 +21,16 @@ const tenant = () => {
   world.hosts.set(host, { service: 'echo', status: 'active' });
   return { host, env_id: TENANT.env_id };
 };
-const figure = async (name: string) => (await world.host.fetch('/v1/metrics', { persona: as.user('proxy:metrics:read') })).json[name] as number;
+const figure = async (name: string) =>
+  (await world.host.fetch('/v1/metrics', { persona: as.user('proxy:metrics:read') })).json[name] as number;
 
 describe('HTTP/2', () => {
-  const open = (host: string) => connectHttp2(`https://${host}:${world.port}`, { host: '127.0.0.1', servername: host, ca: world.host.stores.authority.classical.files.rootCertificate } as never);
+  const open = (host: string) =>
+    connectHttp2(`https://${host}:${world.port}`, {
+      host: '127.0.0.1',
+      servername: host,
+      ca: world.host.stores.authority.classical.files.rootCertificate,
+    } as never);
   const ask = async (session: ClientHttp2Session, headers: Record<string, string>, body?: string) => {
     const stream = session.request(headers, { endStream: body === undefined });
     if (body !== undefined) stream.end(body);
@@ -45,14 +51,22 @@ describe('HTTP/2', () => {
     expect(world.seen.at(-1)).toMatchObject({
       url: '/a?b=c',
       peer: 'm2m-proxy',
-      headers: { 'x-platform-env-id': env_id, 'x-platform-hostname': host, 'x-other': 'kept', cookie: 'a=1', 'x-forwarded-host': `${host}:${world.port}` },
+      headers: {
+        'x-platform-env-id': env_id,
+        'x-platform-hostname': host,
+        'x-other': 'kept',
+        cookie: 'a=1',
+        'x-forwarded-host': `${host}:${world.port}`,
+      },
     });
     expect(Object.keys(world.seen.at(-1)?.headers ?? {}).filter(name => name.startsWith(':'))).toEqual([]);
     expect((await ask(session, { ':path': '/post', ':method': 'POST' }, 'x'.repeat(300_000))).status).toBe(200);
     expect(world.seen.at(-1)?.body.length).toBe(300_000);
     expect((await ask(session, { ':path': '/post', ':method': 'POST' }, 'no length')).status).toBe(200);
     expect(world.seen.at(-1)).toMatchObject({ body: 'no length', headers: { 'content-length': '9' } });
-    expect(new Set((await Promise.all(Array.from({ length: 300 }, () => ask(session, { ':path': '/' })))).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(
+      new Set((await Promise.all(Array.from({ length: 300 }, () => ask(session, { ':path': '/' })))).map(({ status }) => status)),
+    ).toEqual(new Set([200]));
     expect(session.remoteSettings.maxConcurrentStreams).toBe(100);
     session.destroy();
   });
@@ -76,7 +90,10 @@ describe('HTTP/2', () => {
     expect(await sent(session, { 'x-sum': 'abc' })).toMatchObject({ status: 200, behind: { 'x-sum': 'abc' } });
     expect(world.seen.at(-1)).toMatchObject({ url: '/trailed', body: 'body', trailers: { 'x-sum': 'abc' } });
     const before = world.seen.length;
-    expect([(await sent(screened, { 'x-sum': "1' UNION SELECT password FROM users --" })).status, world.seen.length]).toEqual([403, before]);
+    expect([(await sent(screened, { 'x-sum': "1' UNION SELECT password FROM users --" })).status, world.seen.length]).toEqual([
+      403,
+      before,
+    ]);
     expect((await sent(screened, { 'x-sum': 'abc' })).status).toBe(200);
     for (const each of [session, screened]) each.destroy();
   });
@@ -115,7 +132,9 @@ describe('F-31 what a client must not do', () => {
     await expect.poll(() => figure('edge_handshakes_post_quantum_total')).toBe(before + 1);
     socket.destroy();
     const old = connectTls({ host: '127.0.0.1', port: world.port, servername: ECHO, maxVersion: 'TLSv1.2', rejectUnauthorized: false });
-    expect(await Promise.race([once(old, 'error').then(() => 'refused'), once(old, 'secureConnect').then(() => 'taken')]).catch(() => 'refused')).toBe('refused');
+    expect(
+      await Promise.race([once(old, 'error').then(() => 'refused'), once(old, 'secureConnect').then(() => 'taken')]).catch(() => 'refused'),
+    ).toBe('refused');
   });
 
   test.each([
@@ -133,7 +152,9 @@ describe('F-31 what a client must not do', () => {
 
   test('F-23 ING-037 a hundred headers of the client pass', async () => {
     const headers = Array.from({ length: 98 }, (_, index) => `X-N-${index}: 1\r\n`).join('');
-    expect(await world.raw(ECHO, `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${headers}\r\n`)).toMatch(/^HTTP\/1\.1 200 [\s\S]*strict-transport-security/i);
+    expect(await world.raw(ECHO, `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${headers}\r\n`)).toMatch(
+      /^HTTP\/1\.1 200 [\s\S]*strict-transport-security/i,
+    );
     expect(world.seen.at(-1)?.headers['x-n-97']).toBe('1');
   });
 });
@@ -176,7 +197,11 @@ describe('F-31 deadlines act at their time', () => {
 describe('facts 3 floods of HTTP/2', () => {
   test('a client that resets as fast as it asks loses its connection, and the service stays', async () => {
     const { host } = tenant();
-    const session = connectHttp2(`https://${host}:${world.port}`, { host: '127.0.0.1', servername: host, rejectUnauthorized: false } as never);
+    const session = connectHttp2(`https://${host}:${world.port}`, {
+      host: '127.0.0.1',
+      servername: host,
+      rejectUnauthorized: false,
+    } as never);
     session.on('error', () => undefined);
     await once(session, 'connect');
     const over = new Promise<void>(resolve => session.once('close', () => resolve()));
@@ -205,11 +230,16 @@ test('G-PROXY-06 hosts, instances, certificates, settings and screening change, 
   };
   const sockets: TLSSocket[] = [];
   const live = `/live HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==`;
-  for (let group = 0; group < 10; group++) sockets.push(...(await Promise.all(Array.from({ length: 20 }, () => begun(live, /^HTTP\/1\.1 101 /)))));
+  for (let group = 0; group < 10; group++)
+    sockets.push(...(await Promise.all(Array.from({ length: 20 }, () => begun(live, /^HTTP\/1\.1 101 /)))));
   const downloads = await Promise.all(Array.from({ length: 3 }, () => begun(`/endless HTTP/1.1\r\nHost: ${host}`, /^HTTP\/1\.1 200 /)));
   for (const download of downloads) download.pause();
   const reloads = await figure('topology_reloads_total');
-  await world.kv.call('PUBLISH', 'revoked:changed', Buffer.from(sockets[0]?.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '') ?? '', 'hex').toString('base64url'));
+  await world.kv.call(
+    'PUBLISH',
+    'revoked:changed',
+    Buffer.from(sockets[0]?.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '') ?? '', 'hex').toString('base64url'),
+  );
   world.attributes.set(TENANT.env_id, { waf_mode: 'block', rate_limit_enabled: true, rate_limit_rps: 1 });
   world.hosts.set(host, { service: 'echo', status: 'suspended' });
   await world.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ scope: 'env', hostnames: [host] }));

@@ -25,7 +25,11 @@ const requestOf = (headers: Record<string, string | string[]>) =>
     rawHeaders: Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(one => [name, one])),
   }) as unknown as IncomingMessage;
 const passed = (headers: Record<string, string | string[]>, mapping: Partial<Mapping> = {}, upgrade = false) =>
-  backendHeaders(requestOf({ host: MAPPING.hostname, ...headers }), { ...MAPPING, ...mapping }, { correlationId: 'c-1', ip: '10.0.0.9', upgrade });
+  backendHeaders(
+    requestOf({ host: MAPPING.hostname, ...headers }),
+    { ...MAPPING, ...mapping },
+    { correlationId: 'c-1', ip: '10.0.0.9', upgrade },
+  );
 
 describe('headers for a backend', () => {
   test('ING-018 ING-019 G-PROXY-02 the resolved context, whole', () => {
@@ -43,23 +47,43 @@ describe('headers for a backend', () => {
     });
   });
 
-  test.each(['env-id', 'app-id', 'service', 'hostname', 'caller-service', 'org-id', 'app-instance-id', 'user-id', 'scopes', 'client-cert', 'target-env-id', 'csrf', 'whatever'])(
-    'ING-033 G-PROXY-02 x-platform-%s of a client does not pass',
+  test.each([
+    'env-id',
+    'app-id',
+    'service',
+    'hostname',
+    'caller-service',
+    'org-id',
+    'app-instance-id',
+    'user-id',
+    'scopes',
+    'client-cert',
+    'target-env-id',
+    'csrf',
+    'whatever',
+  ])('ING-033 G-PROXY-02 x-platform-%s of a client does not pass', name => {
+    expect(passed({ [`x-platform-${name}`]: 'forged' }, { env_id: null, app_instance_id: null })[`x-platform-${name}`]).not.toBe('forged');
+  });
+
+  test.each(['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'proxy-authorization', 'forwarded', 'x-real-ip'])(
+    'G-PROXY-02 %s ends here',
     name => {
-      expect(passed({ [`x-platform-${name}`]: 'forged' }, { env_id: null, app_instance_id: null })[`x-platform-${name}`]).not.toBe('forged');
+      expect(passed({ [name]: 'x' })).not.toHaveProperty(name);
     },
   );
 
-  test.each(['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'proxy-authorization', 'forwarded', 'x-real-ip'])('G-PROXY-02 %s ends here', name => {
-    expect(passed({ [name]: 'x' })).not.toHaveProperty(name);
-  });
-
   test("C15 the sign-in pages' CSRF header passes to the identity service only", () => {
-    expect([passed({ 'x-platform-csrf': 't' }, { service: 'auth' })['x-platform-csrf'], passed({ 'x-platform-csrf': 't' })['x-platform-csrf']]).toEqual(['t', undefined]);
+    expect([
+      passed({ 'x-platform-csrf': 't' }, { service: 'auth' })['x-platform-csrf'],
+      passed({ 'x-platform-csrf': 't' })['x-platform-csrf'],
+    ]).toEqual(['t', undefined]);
   });
 
   test('what a WebSocket needs passes only when one is opened', () => {
-    expect([passed({ 'sec-websocket-key': 'k' })['sec-websocket-key'], passed({ 'sec-websocket-key': 'k' }, {}, true)['sec-websocket-key']]).toEqual([undefined, 'k']);
+    expect([
+      passed({ 'sec-websocket-key': 'k' })['sec-websocket-key'],
+      passed({ 'sec-websocket-key': 'k' }, {}, true)['sec-websocket-key'],
+    ]).toEqual([undefined, 'k']);
   });
 
   test('repeated headers are joined as each joins', () => {

@@ -9,9 +9,20 @@ import { upkeepRoutes } from './routes/upkeep-routes.ts';
 
 export { Send } from './schema/send.ts';
 
-/** Retries are the delivery's own (NTF-043); the tries of the task are for processes that die. Each channel has room of its own, so that none waits for another's provider. */
+/**
+ * Retries are the delivery's own (NTF-043); the tries of the task are for processes that die. Each channel has room of its own, so that
+ * none waits for another's provider.
+ */
 const delivery = (channel: string) =>
-  task(Type.Object({ delivery_id: Id }), { summary: `Deliver by ${channel}`, lane: 'env', attempts: 50, backoff: [1, 5, 30], timeout: '30s', abreast: 8, slots: 24 });
+  task(Type.Object({ delivery_id: Id }), {
+    summary: `Deliver by ${channel}`,
+    lane: 'env',
+    attempts: 50,
+    backoff: [1, 5, 30],
+    timeout: '30s',
+    abreast: 8,
+    slots: 24,
+  });
 
 /** Notification: messages to people, in their inbox first and beyond it (doc2; G-POST). */
 export const notification = defineContract({
@@ -30,7 +41,12 @@ export const notification = defineContract({
     }),
   }),
   keys: {
-    content: { use: 'seal', documented: 'PLATFORM_POST_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal what messages say', file: 'post.key' },
+    content: {
+      use: 'seal',
+      documented: 'PLATFORM_POST_KEY_ENCRYPTION_REF',
+      description: 'Secret reference of the 32 bytes (base64) that seal what messages say',
+      file: 'post.key',
+    },
   },
   actions: {
     'post:read': { title: 'Read your own messages', grants: 'read' },
@@ -66,7 +82,13 @@ export const notification = defineContract({
       mailbox: 'kept mails',
     },
   },
-  tasks: { email: delivery('e-mail'), sms: delivery('SMS'), push: delivery('push'), web_push: delivery('web push'), mail: delivery('letter') },
+  tasks: {
+    email: delivery('e-mail'),
+    sms: delivery('SMS'),
+    push: delivery('push'),
+    web_push: delivery('web push'),
+    mail: delivery('letter'),
+  },
   jobs: {
     relay: { summary: 'Put what was handed over into the inboxes', every: '5s', runs: 'process' },
     resume: { summary: 'Queue deliveries anew whose task was lost', every: '1m', runs: 'fleet' },

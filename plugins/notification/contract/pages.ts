@@ -111,7 +111,15 @@ export const pages = {
     filters: ['channel'],
     live: ['platform:post:deadletter:added', 'platform:post:deadletter:replayed'],
     empty: 'Everything was delivered.',
-    actions: [{ route: 'replayMatching', label: 'Replay all', confirm: 'Every dead letter of this environment that matches is tried anew.', tone: 'warn', then: 'show' }],
+    actions: [
+      {
+        route: 'replayMatching',
+        label: 'Replay all',
+        confirm: 'Every dead letter of this environment that matches is tried anew.',
+        tone: 'warn',
+        then: 'show',
+      },
+    ],
     rowActions: [{ route: 'replayDeadLetter', label: 'Replay', tone: 'warn' }],
     columns: [
       { field: 'failed_at', label: 'Given up', as: 'datetime' },
@@ -134,7 +142,13 @@ export const pages = {
     create: 'addTemplate',
     rowActions: [
       { route: 'sendTemplate', ...test },
-      { route: 'dropTemplate', label: 'Remove', confirm: 'The words of the service are used again, where it brings some.', tone: 'bad', when: { field: 'origin', is: 'environment' } },
+      {
+        route: 'dropTemplate',
+        label: 'Remove',
+        confirm: 'The words of the service are used again, where it brings some.',
+        tone: 'bad',
+        when: { field: 'origin', is: 'environment' },
+      },
     ],
     empty: 'No service brings templates, and none was written here.',
     columns: [
@@ -225,6 +239,14 @@ export const pages = {
       { label: 'Headers', kind: 'detail', fields: [{ field: 'headers', label: 'Headers', as: 'json' }] },
     ],
   },
-  preferences: { kind: 'form', icon: 'bell', title: 'My preferences', description: 'What is sent out to you. The inbox gets everything', nav: 7, source: 'getPreferences', submit: 'putPreferences' },
+  preferences: {
+    kind: 'form',
+    icon: 'bell',
+    title: 'My preferences',
+    description: 'What is sent out to you. The inbox gets everything',
+    nav: 7,
+    source: 'getPreferences',
+    submit: 'putPreferences',
+  },
   policy: { kind: 'policy', icon: 'shield', title: 'Policy', nav: 8 },
 } as const satisfies Readonly<Record<string, PageDecl>>;

@@ -81,19 +81,34 @@ describe('SMTP', () => {
     await using server = await MailServer.open({ ...(await certificate()), secure });
     await using smtp = trusting();
     const at = gateway({ gateway_url: `${scheme}://localhost:${server.port}` });
-    await Promise.all(Array.from({ length: 30 }, (_each, n) => smtp.dispatch(outgoing({ messageId: `<${n}@x>` }), at, Buffer.from('shop:open sesame'), signal())));
-    expect(server.received.map(({ secure: encrypted, user }) => [encrypted, user])).toEqual(Array.from({ length: 30 }, () => [true, 'shop']));
+    await Promise.all(
+      Array.from({ length: 30 }, (_each, n) =>
+        smtp.dispatch(outgoing({ messageId: `<${n}@x>` }), at, Buffer.from('shop:open sesame'), signal()),
+      ),
+    );
+    expect(server.received.map(({ secure: encrypted, user }) => [encrypted, user])).toEqual(
+      Array.from({ length: 30 }, () => [true, 'shop']),
+    );
     expect(server.connections).toBeLessThanOrEqual(8);
   });
 
   test('shows no secret to a server that does not encrypt, and none to one that nobody vouches for', async () => {
     await using plain = await MailServer.open();
     await using smtp = trusting();
-    await expect(smtp.dispatch(outgoing(), gateway({ gateway_url: `smtp://localhost:${plain.port}` }), Buffer.from('shop:open sesame'), signal())).rejects.toThrow();
+    await expect(
+      smtp.dispatch(outgoing(), gateway({ gateway_url: `smtp://localhost:${plain.port}` }), Buffer.from('shop:open sesame'), signal()),
+    ).rejects.toThrow();
     expect(plain.received).toEqual([]);
     await using server = await MailServer.open(await certificate());
     await using strict = new Smtp({ now: Date.now });
-    await expect(strict.dispatch(outgoing(), gateway({ gateway_id: 'h', gateway_url: `smtp://localhost:${server.port}` }), Buffer.from('shop:open sesame'), signal())).rejects.toMatchObject({
+    await expect(
+      strict.dispatch(
+        outgoing(),
+        gateway({ gateway_id: 'h', gateway_url: `smtp://localhost:${server.port}` }),
+        Buffer.from('shop:open sesame'),
+        signal(),
+      ),
+    ).rejects.toMatchObject({
       away: true,
     });
   });
@@ -101,7 +116,12 @@ describe('SMTP', () => {
   test('a refused sign-in says so without the secret', async () => {
     await using server = await MailServer.open(await certificate());
     await using smtp = trusting();
-    const refused = smtp.dispatch(outgoing(), gateway({ gateway_url: `smtp://localhost:${server.port}` }), Buffer.from('shop:wrong horse'), signal());
+    const refused = smtp.dispatch(
+      outgoing(),
+      gateway({ gateway_url: `smtp://localhost:${server.port}` }),
+      Buffer.from('shop:wrong horse'),
+      signal(),
+    );
     await expect(refused).rejects.toThrow('the server refused the credentials (535)');
   });
 
@@ -132,15 +152,43 @@ describe('SMTP', () => {
 
 describe('addresses', () => {
   test('one address is exactly one', () => {
-    for (const good of ['a@b.example', 'a.b+c@sub.b.example', "o'neil@b.example", 'ä@b.example']) expect([good, isOneAddress(good)]).toEqual([good, true]);
-    for (const bad of ['a', '@b', 'a@', 'a@b,c@d', 'a@b;c@d', '<a@b>', 'a@b\r\nRCPT TO:<x@y>', 'a b@c', 'a@b c', '.a@b', 'a..b@c', '"a"@b', 'a@-b', `${'a'.repeat(65)}@b`, 'a@b\u0000'])
+    for (const good of ['a@b.example', 'a.b+c@sub.b.example', "o'neil@b.example", 'ä@b.example'])
+      expect([good, isOneAddress(good)]).toEqual([good, true]);
+    for (const bad of [
+      'a',
+      '@b',
+      'a@',
+      'a@b,c@d',
+      'a@b;c@d',
+      '<a@b>',
+      'a@b\r\nRCPT TO:<x@y>',
+      'a b@c',
+      'a@b c',
+      '.a@b',
+      'a..b@c',
+      '"a"@b',
+      'a@-b',
+      `${'a'.repeat(65)}@b`,
+      'a@b\u0000',
+    ])
       expect([bad, isOneAddress(bad)]).toEqual([bad, false]);
     expect(senderOf('Shop, Inc <shop@b.example>')).toEqual({ name: 'Shop, Inc', address: 'shop@b.example' });
     expect([senderOf('a@b.example, c@d.example'), senderOf('X <a@b>, <c@d>')]).toEqual([undefined, undefined]);
   });
 
   test('private addresses are known in every spelling, and a gateway that may not reach them does not', async () => {
-    for (const address of ['127.0.0.1', '10.1.2.3', '169.254.169.254', '192.168.0.1', '::1', 'fd00::1', 'fe80::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '0.0.0.0'])
+    for (const address of [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      '192.168.0.1',
+      '::1',
+      'fd00::1',
+      'fe80::1',
+      '::ffff:127.0.0.1',
+      '::ffff:7f00:1',
+      '0.0.0.0',
+    ])
       expect([address, isPrivateAddress(address)]).toEqual([address, true]);
     for (const address of ['8.8.8.8', '2606:4700::1']) expect([address, isPrivateAddress(address)]).toEqual([address, false]);
     for (const host of ['localhost', '[::1]', 'relay', 'relay.internal']) expect([host, looksPrivate(host)]).toEqual([host, true]);
@@ -153,8 +201,18 @@ describe('quiet hours', () => {
   const at = (time: string) => new Date(`2026-${time}Z`);
   test('NTF-028 NTF-040 begin with the first hour, end before the last, wrap past midnight, and last the day where they are one', () => {
     const quiet = (start_hour: number, end_hour: number, time: string) => isQuiet([{ start_hour, end_hour }], at(`06-01T${time}`));
-    expect([quiet(9, 17, '08:59'), quiet(9, 17, '09:00'), quiet(9, 17, '16:59'), quiet(9, 17, '17:00')]).toEqual([false, true, true, false]);
-    expect([quiet(22, 7, '21:59'), quiet(22, 7, '22:00'), quiet(22, 7, '06:59'), quiet(22, 7, '07:00')]).toEqual([false, true, true, false]);
+    expect([quiet(9, 17, '08:59'), quiet(9, 17, '09:00'), quiet(9, 17, '16:59'), quiet(9, 17, '17:00')]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    expect([quiet(22, 7, '21:59'), quiet(22, 7, '22:00'), quiet(22, 7, '06:59'), quiet(22, 7, '07:00')]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
     expect([quiet(5, 5, '00:00'), quiet(5, 5, '13:00')]).toEqual([true, true]);
     expect(isQuiet([], at('06-01T03:00'))).toBe(false);
     expect(

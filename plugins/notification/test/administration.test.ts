@@ -28,21 +28,38 @@ describe('gateways', () => {
     const create = (by: typeof admin, more: object) => by.createGateway({ targetEnvId: env_id, body: draft(more) });
     for (const credentials of [{ password: 'x' }, { secret_ref: 'env://A', password: 'x' }, { secret_ref: 'hunter2' }, { secret_ref: 7 }])
       await expect(create(platform, { credentials })).rejects.toMatchObject({ status: 400, code: 'literal_credential' });
-    await expect(create(platform, { gateway_url: 'smtp://user:secret@mail.example' })).rejects.toMatchObject({ status: 400, code: 'literal_credential' });
-    for (const secret_ref of ['env://HOME', 'file:///run/platform/secrets/db', 'secrets://other/thing', `secrets://env/${newId()}/smtp`, `secrets://env/${env_id}/../x`])
+    await expect(create(platform, { gateway_url: 'smtp://user:secret@mail.example' })).rejects.toMatchObject({
+      status: 400,
+      code: 'literal_credential',
+    });
+    for (const secret_ref of [
+      'env://HOME',
+      'file:///run/platform/secrets/db',
+      'secrets://other/thing',
+      `secrets://env/${newId()}/smtp`,
+      `secrets://env/${env_id}/../x`,
+    ])
       await expect(create(admin, { credentials: { secret_ref } })).rejects.toMatchObject({ status: 403, code: 'credential_reserved' });
-    expect((await create(admin, { credentials: { secret_ref: `secrets://env/${env_id}/smtp` } })).credentials).toEqual({ secret_ref: `secrets://env/${env_id}/smtp` });
+    expect((await create(admin, { credentials: { secret_ref: `secrets://env/${env_id}/smtp` } })).credentials).toEqual({
+      secret_ref: `secrets://env/${env_id}/smtp`,
+    });
     const stored = await world.sql<{ secret_ref: string }[]>`select secret_ref from gateways where env_id = ${env_id}`;
     expect([...stored]).toEqual([{ secret_ref: `secrets://env/${env_id}/smtp` }]);
   });
 
   test('have addresses that may be reached', async () => {
     const env_id = world.env();
-    const create = (gateway_url: string, more = {}) => world.host.by(world.admin(env_id)).createGateway({ targetEnvId: env_id, body: draft({ gateway_url, ...more }) });
-    for (const url of ['ftp://x.example', 'nonsense', 'http://relay.example/send', 'smtp://']) await expect(create(url)).rejects.toMatchObject({ status: 400, code: 'gateway_url_invalid' });
+    const create = (gateway_url: string, more = {}) =>
+      world.host.by(world.admin(env_id)).createGateway({ targetEnvId: env_id, body: draft({ gateway_url, ...more }) });
+    for (const url of ['ftp://x.example', 'nonsense', 'http://relay.example/send', 'smtp://'])
+      await expect(create(url)).rejects.toMatchObject({ status: 400, code: 'gateway_url_invalid' });
     await expect(create('smtp://mail.example', { channel: 'sms' })).rejects.toMatchObject({ status: 400, code: 'gateway_url_invalid' });
-    await expect(create('smtp://mail.example', { config: { from: 'a@b.example, c@d.example' } })).rejects.toMatchObject({ status: 400, code: 'gateway_invalid' });
-    for (const url of ['https://relay.example/send', 'smtp://mail.example:587', 'smtps://mail.example', 'http://127.0.0.1:9/send']) expect((await create(url)).gateway_url).toBe(url);
+    await expect(create('smtp://mail.example', { config: { from: 'a@b.example, c@d.example' } })).rejects.toMatchObject({
+      status: 400,
+      code: 'gateway_invalid',
+    });
+    for (const url of ['https://relay.example/send', 'smtp://mail.example:587', 'smtps://mail.example', 'http://127.0.0.1:9/send'])
+      expect((await create(url)).gateway_url).toBe(url);
   });
 
   test('NTF-051 of the platform and of organizations are changed by administrators of the platform alone', async () => {
@@ -50,7 +67,10 @@ describe('gateways', () => {
     world.orgs.set(env_id, org_id);
     const [admin, platform] = [world.host.by(world.admin(env_id)), world.host.by(world.platformAdmin())];
     for (const scope of ['sys', 'org'] as const) {
-      await expect(admin.createGateway({ targetEnvId: env_id, body: draft({ scope }) })).rejects.toMatchObject({ status: 403, code: 'platform_admin_required' });
+      await expect(admin.createGateway({ targetEnvId: env_id, body: draft({ scope }) })).rejects.toMatchObject({
+        status: 403,
+        code: 'platform_admin_required',
+      });
       const made = await platform.createGateway({ targetEnvId: env_id, body: draft({ scope, channel: 'sms' }) });
       expect([made.scope, made.org_id, made.env_id]).toEqual([scope, scope === 'org' ? org_id : null, null]);
       const at = { targetEnvId: env_id, params: { gateway_id: made.gateway_id } };
@@ -75,7 +95,9 @@ describe('gateways', () => {
       headers: { 'if-match': '"1"' },
     });
     expect(stale.status).toBe(412);
-    await expect(world.host.by(world.admin(elsewhere)).getGateway({ targetEnvId: elsewhere, params: at.params })).rejects.toMatchObject({ status: 404 });
+    await expect(world.host.by(world.admin(elsewhere)).getGateway({ targetEnvId: elsewhere, params: at.params })).rejects.toMatchObject({
+      status: 404,
+    });
     await admin.deleteGateway(at);
     await expect(admin.getGateway(at)).rejects.toMatchObject({ status: 404, code: 'gateway_not_found' });
   });
@@ -87,12 +109,24 @@ describe('gateways', () => {
     const tried = (body: object) => by.testGateway({ targetEnvId: env_id, body: { recipient: 'me@example.org', ...body } as never });
     expect(await tried({ gateway })).toMatchObject({ ok: true, adapter: 'smtp' });
     expect(mail.to('me@example.org')[0]?.mail.subject).toBe('Test');
-    const made = await by.createGateway({ targetEnvId: env_id, body: { ...gateway, config: { simulate_failure: { mode: 'always', error: 'as asked' } } } });
+    const made = await by.createGateway({
+      targetEnvId: env_id,
+      body: { ...gateway, config: { simulate_failure: { mode: 'always', error: 'as asked' } } },
+    });
     expect(await tried({ gateway_id: made.gateway_id })).toMatchObject({ ok: false, adapter: 'smtp', error: 'as asked' });
-    expect(await tried({ gateway: draft({ gateway_url: 'http://127.0.0.1:9/send' }) })).toMatchObject({ ok: false, adapter: 'http-relay', error: expect.stringContaining('could not be reached') });
-    expect(await by.tryGateway({ targetEnvId: env_id, params: { gateway_id: made.gateway_id }, body: { recipient: 'me@example.org' } })).toMatchObject({ ok: false });
+    expect(await tried({ gateway: draft({ gateway_url: 'http://127.0.0.1:9/send' }) })).toMatchObject({
+      ok: false,
+      adapter: 'http-relay',
+      error: expect.stringContaining('could not be reached'),
+    });
+    expect(
+      await by.tryGateway({ targetEnvId: env_id, params: { gateway_id: made.gateway_id }, body: { recipient: 'me@example.org' } }),
+    ).toMatchObject({ ok: false });
     await expect(tried({})).rejects.toMatchObject({ status: 400, code: 'gateway_invalid' });
-    await expect(tried({ gateway, recipient: 'a@b.example, c@d.example' })).rejects.toMatchObject({ status: 400, code: 'recipient_invalid' });
+    await expect(tried({ gateway, recipient: 'a@b.example, c@d.example' })).rejects.toMatchObject({
+      status: 400,
+      code: 'recipient_invalid',
+    });
   });
 });
 
@@ -134,27 +168,45 @@ describe('administration', () => {
   test('a message is explained: what each channel did, why, by which gateway and after which tries, with the correlation to the change', async () => {
     const env_id = world.env();
     const admin = world.host.by(world.admin(env_id));
-    await world.gateway(env_id, { channel: 'sms', name: 'Texts', config: { simulate_failure: { mode: 'first_n', n: 1, error: 'no signal' } } });
-    const id = await world.send({ env_id, recipient: { user_id: 'u', phone: '1' }, channels: ['sms', 'push'], correlation_id: 'change-1', template: { key: 'no.such' }, subject: 'S', body: 'b' });
+    await world.gateway(env_id, {
+      channel: 'sms',
+      name: 'Texts',
+      config: { simulate_failure: { mode: 'first_n', n: 1, error: 'no signal' } },
+    });
+    const id = await world.send({
+      env_id,
+      recipient: { user_id: 'u', phone: '1' },
+      channels: ['sms', 'push'],
+      correlation_id: 'change-1',
+      template: { key: 'no.such' },
+      subject: 'S',
+      body: 'b',
+    });
     await world.tried(id, 1, 'sms');
     await world.host.clock.advance('1s');
     await world.reaches(id, 'delivered', 'sms');
     await world.reaches(id, 'no_gateway', 'push');
     const explained = await admin.explainMessage({ targetEnvId: env_id, params: { notification_id: id } });
-    expect(explained).toMatchObject({ correlation_id: 'change-1', rendering: { template_key: 'no.such', rendered_from: 'literal', why: expect.stringContaining('no template no.such') } });
+    expect(explained).toMatchObject({
+      correlation_id: 'change-1',
+      rendering: { template_key: 'no.such', rendered_from: 'literal', why: expect.stringContaining('no template no.such') },
+    });
     expect(explained.channels).toMatchObject([
       { channel: 'view', state: 'delivered', why: 'the inbox always gets it' },
       { channel: 'push', state: 'no_gateway', why: expect.stringContaining('no gateway') },
       { channel: 'sms', state: 'delivered', gateway: 'Texts', why: 'taken by the gateway Texts', attempts: [{ reason: 'no signal' }] },
     ]);
-    const search = async (query: object) => (await admin.searchMessages({ targetEnvId: env_id, query })).items.map(({ notification_id }) => notification_id);
+    const search = async (query: object) =>
+      (await admin.searchMessages({ targetEnvId: env_id, query })).items.map(({ notification_id }) => notification_id);
     expect([
       await search({ correlation_id: 'change-1' }),
       await search({ channel: 'push', state: 'no_gateway' }),
       await search({ state: 'dead_lettered' }),
       await search({ user_id: 'nobody' }),
     ]).toEqual([[id], [id], [], []]);
-    await expect(world.host.by(world.admin(world.env())).explainMessage({ targetEnvId: world.env(), params: { notification_id: id } })).rejects.toMatchObject({ status: expect.any(Number) });
+    await expect(
+      world.host.by(world.admin(world.env())).explainMessage({ targetEnvId: world.env(), params: { notification_id: id } }),
+    ).rejects.toMatchObject({ status: expect.any(Number) });
   });
 
   test('NTF-061 NTF-064 KRN-011 its events are named with colons, carry everything, and its health says the build', async () => {
@@ -164,8 +216,20 @@ describe('administration', () => {
   });
 
   test('NTF-030 NTF-031 NTF-018 keeps messages and what they need alone: no policies, no changes of producers, no secrets', async () => {
-    const tables = await world.sql<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;
-    const kernels = ['audit_marks', 'consumer_leads', 'idempotent_answers', 'inbox', 'outbox', 'schema_migrations', 'service_keys', 'work_jobs', 'work_tasks'];
+    const tables = await world.sql<
+      { name: string }[]
+    >`select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`;
+    const kernels = [
+      'audit_marks',
+      'consumer_leads',
+      'idempotent_answers',
+      'inbox',
+      'outbox',
+      'schema_migrations',
+      'service_keys',
+      'work_jobs',
+      'work_tasks',
+    ];
     expect(tables.map(({ name }) => name).filter(name => !kernels.includes(name))).toEqual([
       'dead_letters',
       'deliveries',
@@ -176,7 +240,9 @@ describe('administration', () => {
       'suppressions',
       'templates',
     ]);
-    const columns = await world.sql<{ name: string }[]>`select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = 'gateways'`;
+    const columns = await world.sql<
+      { name: string }[]
+    >`select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = 'gateways'`;
     expect(columns.map(({ name }) => name).filter(name => /secret|password|token|credential/.test(name))).toEqual(['secret_ref']);
   });
 });
@@ -216,32 +282,50 @@ describe('a change of the key', () => {
   test('what messages say is read with the key of before, sealed anew within minutes, and then the new one stands alone', async () => {
     const env_id = world.env();
     const reader = as.userIn(env_id, 'post:read');
-    const first = await world.send({ env_id, recipient: { user_id: reader.id, email: 'sealed@example.org' }, channels: ['email'], body: 'Said before the change.' });
+    const first = await world.send({
+      env_id,
+      recipient: { user_id: reader.id, email: 'sealed@example.org' },
+      channels: ['email'],
+      body: 'Said before the change.',
+    });
     await world.reaches(first, 'delivered');
     await world.shown(first);
     // More than two batches, and one under somebody else's seal.
     const before = new SealedBox([Buffer.from(readFileSync(join(world.stores.dataDir, 'test.post.key'), 'utf8'), 'base64')]);
-    const many = Array.from({ length: 250 }, () => newId()).map((id, index) => ({ id, content: before.seal(index === 0 ? 'of somebody else' : contentPurpose(id), '{"recipient":{}}') }));
+    const many = Array.from({ length: 250 }, () => newId()).map((id, index) => ({
+      id,
+      content: before.seal(index === 0 ? 'of somebody else' : contentPurpose(id), '{"recipient":{}}'),
+    }));
     await world.sql`
       insert into messages (notification_id, env_id, user_id, stream_family, category, priority, content, channels, resource_refs, correlation_id, confidential, created_at, delivered_at)
       select row.id, env_id, user_id, stream_family, category, priority, row.content, '{}', '[]', correlation_id, false, created_at, now()
       from messages, jsonb_to_recordset(${world.sql.json(many as never)}) as row(id uuid, content jsonb) where notification_id = ${first}`;
     const under = async (kid: string) =>
-      (await world.sql<{ id: string }[]>`select notification_id as id from messages where content ->> 'kid' = ${kid} union all select mail_id from mailbox where mail ->> 'kid' = ${kid}`).map(
-        ({ id }) => id,
-      );
+      (
+        await world.sql<
+          { id: string }[]
+        >`select notification_id as id from messages where content ->> 'kid' = ${kid} union all select mail_id from mailbox where mail ->> 'kid' = ${kid}`
+      ).map(({ id }) => id);
     const path = join(world.stores.dataDir, 'next.post.key');
     writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600 });
     const next = { PLATFORM_POST_KEY_ENCRYPTION_REF: `file://${path}` };
     await expect(world.another(next)).rejects.toThrow('post failed to set up');
     const content = (host: World['host']) => host.by(reader).messageContent({ params: { notification_id: first } });
     {
-      await using both = await world.another({ ...next, PLATFORM_POST_KEY_ENCRYPTION_REF_PREVIOUS: `file://${join(world.stores.dataDir, 'test.post.key')}` });
+      await using both = await world.another({
+        ...next,
+        PLATFORM_POST_KEY_ENCRYPTION_REF_PREVIOUS: `file://${join(world.stores.dataDir, 'test.post.key')}`,
+      });
       expect((await content(both)).body).toContain('Said before the change.');
       await both.clock.advance('5m');
       await eventually(() => under(before.kid)).toEqual([many[0]?.id]);
       // A process of before may still run: only an hour later nothing is looked for any more.
-      const through = async () => (await world.sql<{ through: boolean }[]>`select resealed is not distinct from kid as through from service_keys where name = 'content'`)[0]?.through;
+      const through = async () =>
+        (
+          await world.sql<
+            { through: boolean }[]
+          >`select resealed is not distinct from kid as through from service_keys where name = 'content'`
+        )[0]?.through;
       expect(await through()).toBe(false);
       await world.sql`update service_keys set since = now() - interval '61 minutes'`;
       await both.clock.advance('5m');

@@ -26,13 +26,17 @@ afterAll(async () => {
 async function victim(): Promise<ChildProcess> {
   const { dataDir, stores } = world.stores;
   const input: CrashInput = { dataDir, database: stores.database, keyValueUrl: stores.keyValueUrl, environment: keyIn(dataDir) };
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, JSON.stringify(input)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, JSON.stringify(input)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.add(child);
   await once(child.stdout, 'data');
   return child;
 }
 
-test('NTF-008 processes that are killed in the middle of the work lose nothing and double nothing in the inbox; mail goes out at least once under one Message-ID', { timeout: 180_000 }, async () => {
+test('NTF-008 processes that are killed in the middle of the work lose nothing and double nothing in the inbox; mail goes out at least once under one Message-ID', {
+  timeout: 180_000,
+}, async () => {
   const env_id = world.env();
   await world.gateway(env_id, { gateway_url: `smtp://127.0.0.1:${mail.port}`, config: { from: 'shop@example.com' } });
   const sent: { id: string; to: string }[] = [];
@@ -41,7 +45,10 @@ test('NTF-008 processes that are killed in the middle of the work lose nothing a
       const to = `crash${n}@example.org`;
       sent.push({
         to,
-        id: await world.send({ env_id, recipient: { user_id: `reader${n % 7}`, email: to }, channels: ['email'], idempotency_key: `crash ${n}` }, world.producer(`crash${n % 3}-post`)),
+        id: await world.send(
+          { env_id, recipient: { user_id: `reader${n % 7}`, email: to }, channels: ['email'], idempotency_key: `crash ${n}` },
+          world.producer(`crash${n % 3}-post`),
+        ),
       });
     }
   };
@@ -55,7 +62,12 @@ test('NTF-008 processes that are killed in the middle of the work lose nothing a
     await Promise.all([work, once(child, 'exit')]);
   }
   await sentBy(KILLS * share, share);
-  const delivered = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from deliveries where env_id = ${env_id} and channel = 'email' and state = 'delivered'`)[0]?.n;
+  const delivered = async () =>
+    (
+      await world.sql<
+        { n: number }[]
+      >`select count(*)::int as n from deliveries where env_id = ${env_id} and channel = 'email' and state = 'delivered'`
+    )[0]?.n;
   // What a dead process had in its hands comes back when its lease has ended.
   await eventually(async () => {
     await world.host.clock.advance('5s');
@@ -68,7 +80,8 @@ test('NTF-008 processes that are killed in the middle of the work lose nothing a
     select count(*)::int as n, count(distinct payload->>'notification_id')::int as ids from outbox where env_id = ${env_id} and event_type = 'platform:notification:received'`;
   expect([[...views], [...told]]).toEqual([[{ n: MESSAGES, ids: MESSAGES }], [{ n: MESSAGES, ids: MESSAGES }]]);
   const ids = new Map<string, Set<string>>();
-  for (const { envelope, mail: got } of mail.received) for (const to of envelope.to) ids.set(to, (ids.get(to) ?? new Set()).add(String(got.messageId)));
+  for (const { envelope, mail: got } of mail.received)
+    for (const to of envelope.to) ids.set(to, (ids.get(to) ?? new Set()).add(String(got.messageId)));
   expect([ids.size, [...ids.values()].filter(({ size }) => size !== 1)]).toEqual([MESSAGES, []]);
   expect(mail.received.length).toBeLessThan(MESSAGES * 1.2);
 });

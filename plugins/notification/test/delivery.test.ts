@@ -24,9 +24,12 @@ afterAll(async () => {
 
 let people = 0;
 const somebody = () => `person${++people}@example.org`;
-const smtp = (envId: string, more = {}) => world.gateway(envId, { gateway_url: `smtp://127.0.0.1:${mail.port}`, config: { from: 'Shop <shop@example.com>' }, ...more });
-const viaRelay = (envId: string, more = {}) => world.gateway(envId, { gateway_url: relay.url, config: { from: 'shop@example.com' }, ...more });
-const mailTo = (env_id: string, email: string, more = {}) => world.send({ env_id, recipient: { user_id: 'somebody', email }, channels: ['email'], ...more });
+const smtp = (envId: string, more = {}) =>
+  world.gateway(envId, { gateway_url: `smtp://127.0.0.1:${mail.port}`, config: { from: 'Shop <shop@example.com>' }, ...more });
+const viaRelay = (envId: string, more = {}) =>
+  world.gateway(envId, { gateway_url: relay.url, config: { from: 'shop@example.com' }, ...more });
+const mailTo = (env_id: string, email: string, more = {}) =>
+  world.send({ env_id, recipient: { user_id: 'somebody', email }, channels: ['email'], ...more });
 const dead = async (envId: string) => (await world.host.by(world.admin(envId)).listDeadLetters({ targetEnvId: envId })).items;
 
 describe('e-mail by SMTP', () => {
@@ -34,7 +37,11 @@ describe('e-mail by SMTP', () => {
     const env_id = world.env();
     await smtp(env_id);
     const [to, correlation_id] = [somebody(), `c-${newId()}`];
-    const id = await mailTo(env_id, to, { subject: 'Räksmörgås\n& more', body: 'Look:\nhttps://shop.example/a?b=1&c=2\n<b>bold</b>', correlation_id });
+    const id = await mailTo(env_id, to, {
+      subject: 'Räksmörgås\n& more',
+      body: 'Look:\nhttps://shop.example/a?b=1&c=2\n<b>bold</b>',
+      correlation_id,
+    });
     const delivery = await world.reaches(id, 'delivered');
     const [got] = mail.to(to);
     expect(got?.envelope).toEqual({ from: 'shop@example.com', to: [to] });
@@ -66,7 +73,12 @@ describe('e-mail by SMTP', () => {
     const { attempts, history } = await world.reaches(id, 'dead_lettered');
     expect([attempts, history.length]).toEqual([4, 4]);
     const [letter] = await dead(env_id);
-    expect(letter).toMatchObject({ notification_id: id, channel: 'email', attempts: 4, error: expect.stringContaining('4.7.1 greylisted') });
+    expect(letter).toMatchObject({
+      notification_id: id,
+      channel: 'email',
+      attempts: 4,
+      error: expect.stringContaining('4.7.1 greylisted'),
+    });
     expect(letter?.history).toHaveLength(4);
     const told = await world.host.events('platform:post:deadletter:added');
     expect(told.some(({ payload }) => payload['notification_id'] === id)).toBe(true);
@@ -93,17 +105,28 @@ describe('e-mail by SMTP', () => {
     await world.reaches(id, 'delivered');
     await world.shown(id);
     expect(await dead(env_id)).toEqual([]);
-    expect(world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:notification:received' && payload['notification_id'] === id)).toHaveLength(1);
+    expect(
+      world.host.bus.filter(
+        ({ event_type, payload }) => event_type === 'platform:notification:received' && payload['notification_id'] === id,
+      ),
+    ).toHaveLength(1);
     const elsewhere = world.env();
-    await expect(world.host.by(world.admin(elsewhere)).replayDeadLetter({ ...at, targetEnvId: elsewhere })).rejects.toMatchObject({ status: 404 });
-    expect((await admin.getGateway({ targetEnvId: env_id, params: { gateway_id: gateway.gateway_id } })).config.simulate_failure).toEqual({ mode: 'first_n', n: 4, error: 'not now' });
+    await expect(world.host.by(world.admin(elsewhere)).replayDeadLetter({ ...at, targetEnvId: elsewhere })).rejects.toMatchObject({
+      status: 404,
+    });
+    expect((await admin.getGateway({ targetEnvId: env_id, params: { gateway_id: gateway.gateway_id } })).config.simulate_failure).toEqual({
+      mode: 'first_n',
+      n: 4,
+      error: 'not now',
+    });
   });
 
   test('NTF-050 all dead letters of a channel are replayed at once', async () => {
     const env_id = world.env();
     const admin = world.host.by(world.admin(env_id));
     // Nobody can be reached: no address for the channel.
-    for (const channel of ['sms', 'sms', 'mail'] as const) await world.reaches(await world.send({ env_id, channels: [channel], recipient: { user_id: 'u' } }), 'dead_lettered', channel);
+    for (const channel of ['sms', 'sms', 'mail'] as const)
+      await world.reaches(await world.send({ env_id, channels: [channel], recipient: { user_id: 'u' } }), 'dead_lettered', channel);
     expect((await dead(env_id)).length).toBe(3);
     expect((await admin.listDeadLetters({ targetEnvId: env_id, query: { channel: 'mail' } })).items.length).toBe(1);
     expect(await admin.replayMatching({ targetEnvId: env_id, body: { channel: 'sms' } })).toEqual({ replayed: 2, more: false });
@@ -140,7 +163,9 @@ describe('e-mail by SMTP', () => {
     expect(await relayed.reportBounce({ body: { message_id, kind: 'transient', reason: 'full' } })).toEqual({ suppressed: false });
     expect(await relayed.reportBounce({ body: { message_id, kind: 'permanent', reason: 'gone' } })).toEqual({ suppressed: true });
     expect((await world.reaches(await mailTo(env_id, to), 'suppressed')).why).toContain('gone');
-    await expect(relayed.reportBounce({ body: { message_id: `<${newId()}@x>`, kind: 'permanent' } })).rejects.toMatchObject({ status: 404 });
+    await expect(relayed.reportBounce({ body: { message_id: `<${newId()}@x>`, kind: 'permanent' } })).rejects.toMatchObject({
+      status: 404,
+    });
   });
 });
 
@@ -223,18 +248,29 @@ describe('channels', () => {
     ]);
     const id = await world.send({ env_id, recipient: { user_id }, channels: ['push', 'web_push'] });
     expect((await world.reaches(id, 'delivered', 'push')).why).toBe('taken by the gateway Pushes for devices: android 1, ios 2');
-    const { channels } = await world.host.by(world.admin(env_id)).explainMessage({ targetEnvId: env_id, params: { notification_id: (await world.reaches(id, 'suppressed', 'web_push'), id) } });
-    expect(channels.find(({ channel }) => channel === 'web_push')?.why).toBe('no device: the person has none for web_push in a session that lives');
+    const { channels } = await world.host
+      .by(world.admin(env_id))
+      .explainMessage({ targetEnvId: env_id, params: { notification_id: (await world.reaches(id, 'suppressed', 'web_push'), id) } });
+    expect(channels.find(({ channel }) => channel === 'web_push')?.why).toBe(
+      'no device: the person has none for web_push in a session that lives',
+    );
     for (const recipient of [{ user_id: nobody }, { user_id: 'email:invited@example.org' }])
-      expect((await world.reaches(await world.send({ env_id, recipient, channels: ['push'] }), 'suppressed', 'push')).why).toContain('no device');
+      expect((await world.reaches(await world.send({ env_id, recipient, channels: ['push'] }), 'suppressed', 'push')).why).toContain(
+        'no device',
+      );
     // While the gateway is away nobody knows whether there are devices: it is tried again.
     world.devices.away = true;
     const later = await world.send({ env_id, recipient: { user_id }, channels: ['push'] });
-    expect(await world.tried(later, 1, 'push')).toMatchObject({ state: 'pending', last_error: 'the devices of the person could not be asked for' });
+    expect(await world.tried(later, 1, 'push')).toMatchObject({
+      state: 'pending',
+      last_error: 'the devices of the person could not be asked for',
+    });
     world.devices.away = false;
     await world.host.clock.advance('1s');
     await world.reaches(later, 'delivered', 'push');
-    const [kept] = await world.sql<{ text: string }[]>`select (select jsonb_agg(d)::text from deliveries d) || (select jsonb_agg(m)::text from messages m) as text`;
+    const [kept] = await world.sql<
+      { text: string }[]
+    >`select (select jsonb_agg(d)::text from deliveries d) || (select jsonb_agg(m)::text from messages m) as text`;
     expect([kept?.text.includes('secret-'), kept?.text.includes(push.gateway_id)]).toEqual([false, true]);
     const logs = join(world.stores.dataDir, 'logs');
     for (const file of readdirSync(logs)) expect(readFileSync(join(logs, file), 'utf8')).not.toContain('secret-');
@@ -255,7 +291,9 @@ describe('channels', () => {
     const chosen = async () => {
       const id = await world.send({ env_id, recipient: { user_id: 'u', phone: '1' }, channels: ['sms'] });
       await world.reaches(id, 'delivered', 'sms');
-      return (await world.host.by(world.admin(env_id)).explainMessage({ targetEnvId: env_id, params: { notification_id: id } })).channels.find(({ channel }) => channel === 'sms')?.gateway;
+      return (
+        await world.host.by(world.admin(env_id)).explainMessage({ targetEnvId: env_id, params: { notification_id: id } })
+      ).channels.find(({ channel }) => channel === 'sms')?.gateway;
     };
     const platform = await world.gateway(env_id, { channel: 'sms', name: 'of the platform', scope: 'sys' });
     expect(await chosen()).toBe('of the platform');
@@ -263,7 +301,9 @@ describe('channels', () => {
     expect(await chosen()).toBe('of the organization');
     const own = await world.gateway(env_id, { channel: 'sms', name: 'of the environment' });
     expect(await chosen()).toBe('of the environment');
-    await world.host.by(world.admin(env_id)).updateGateway({ targetEnvId: env_id, params: { gateway_id: own.gateway_id }, body: { enabled: false } });
+    await world.host
+      .by(world.admin(env_id))
+      .updateGateway({ targetEnvId: env_id, params: { gateway_id: own.gateway_id }, body: { enabled: false } });
     expect(await chosen()).toBe('of the organization');
     await world.host.by(world.platformAdmin()).deleteGateway({ targetEnvId: env_id, params: { gateway_id: platform.gateway_id } });
   });
@@ -272,8 +312,10 @@ describe('channels', () => {
     const env_id = world.env();
     const user = as.userIn(env_id, 'post:read', 'post:write');
     await smtp(env_id);
-    const prefer = (body: object) => world.host.by(user).putPreferences({ body: { muted_categories: [], quiet_hours: [], ...body } as never });
-    const send = async (category: string) => world.send({ env_id, category, recipient: { user_id: user.id, email: somebody() }, channels: ['email'] });
+    const prefer = (body: object) =>
+      world.host.by(user).putPreferences({ body: { muted_categories: [], quiet_hours: [], ...body } as never });
+    const send = async (category: string) =>
+      world.send({ env_id, category, recipient: { user_id: user.id, email: somebody() }, channels: ['email'] });
     expect(await world.host.by(user).getPreferences()).toEqual({ muted_categories: [], quiet_hours: [], timezone: null });
     await prefer({ muted_categories: ['marketing'] });
     const muted = await send('marketing');
@@ -314,7 +356,11 @@ describe('marketing mail', () => {
     const shown = await world.host.fetch(link.pathname);
     expect([shown.status, shown.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect((await world.host.by(user).getPreferences()).muted_categories).toEqual([]);
-    const posted = await world.host.fetch(link.pathname, { method: 'POST', body: 'List-Unsubscribe=One-Click', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+    const posted = await world.host.fetch(link.pathname, {
+      method: 'POST',
+      body: 'List-Unsubscribe=One-Click',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
     expect(posted.status).toBe(200);
     expect((await world.host.by(user).getPreferences()).muted_categories).toEqual(['marketing']);
     await world.reaches(await send(), 'suppressed');
@@ -329,7 +375,14 @@ describe('development', () => {
     expect((await world.reaches(id, 'delivered')).why).toContain('mailbox');
     const by = world.host.by(as.user('post:mailbox:read'));
     const { items } = await by.listMailbox({ query: { to } });
-    expect(items).toMatchObject([{ to, subject: 'Hello', links: ['https://console.example/#/bootstrap?org=1&invitation=abc'], headers: { To: to, 'Message-ID': expect.any(String) } }]);
+    expect(items).toMatchObject([
+      {
+        to,
+        subject: 'Hello',
+        links: ['https://console.example/#/bootstrap?org=1&invitation=abc'],
+        headers: { To: to, 'Message-ID': expect.any(String) },
+      },
+    ]);
     expect(await by.getMail({ params: { mail_id: items[0]?.mail_id as string } })).toEqual(items[0]);
     await smtp(env_id);
     await world.reaches(await mailTo(env_id, to), 'delivered');
@@ -356,7 +409,10 @@ describe('a provider that hangs', () => {
     const stuck = [];
     for (let n = 0; n < 24; n++) stuck.push(await mailTo(hung, somebody()));
     await eventually(() => hanging.posted.length).toBeGreaterThan(0);
-    const [other, sms] = [await mailTo(fine, somebody()), await world.send({ env_id: hung, recipient: { user_id: 'u', phone: '1' }, channels: ['sms'] })];
+    const [other, sms] = [
+      await mailTo(fine, somebody()),
+      await world.send({ env_id: hung, recipient: { user_id: 'u', phone: '1' }, channels: ['sms'] }),
+    ];
     await world.reaches(other, 'delivered');
     await world.reaches(sms, 'delivered', 'sms');
     expect(hanging.posted.length).toBeLessThanOrEqual(8);

@@ -33,7 +33,14 @@ describe('sending', () => {
     const env_id = world.env();
     const user = as.userIn(env_id, 'post:read');
     const refs = [{ type: 'loan', id: '7', url: 'https://loans.example/7' }];
-    const id = await world.send({ env_id, recipient: { user_id: user.id }, priority: 'high', resource_refs: refs, stream_family: 'somebody-else', correlation_id: 'c-1' });
+    const id = await world.send({
+      env_id,
+      recipient: { user_id: user.id },
+      priority: 'high',
+      resource_refs: refs,
+      stream_family: 'somebody-else',
+      correlation_id: 'c-1',
+    });
     await world.shown(id);
     expect(await world.host.by(user).getMessage({ params: { notification_id: id } })).toMatchObject({
       category: 'transaction',
@@ -51,12 +58,23 @@ describe('sending', () => {
 
   test('a message without words, and an address that is a list of addresses, are refused', async () => {
     const env_id = world.env();
-    await expect(world.host.by(world.producer()).send({ body: { env_id, category: 'system', recipient: { user_id: 'u' }, subject: 'alone' } })).rejects.toMatchObject({
+    await expect(
+      world.host.by(world.producer()).send({ body: { env_id, category: 'system', recipient: { user_id: 'u' }, subject: 'alone' } }),
+    ).rejects.toMatchObject({
       status: 400,
       code: 'content_required',
     });
-    for (const email of ['a@b.example, c@d.example', '<a@b.example>\r\nRCPT TO:<e@x.example>', 'A <a@b.example>', 'a b@c.example', '@x.example'])
-      await expect(world.send({ env_id, recipient: { user_id: 'u', email } })).rejects.toMatchObject({ status: 400, code: 'recipient_invalid' });
+    for (const email of [
+      'a@b.example, c@d.example',
+      '<a@b.example>\r\nRCPT TO:<e@x.example>',
+      'A <a@b.example>',
+      'a b@c.example',
+      '@x.example',
+    ])
+      await expect(world.send({ env_id, recipient: { user_id: 'u', email } })).rejects.toMatchObject({
+        status: 400,
+        code: 'recipient_invalid',
+      });
   });
 
   test('the same key of one producer is one message; of another producer it is another', async () => {
@@ -77,7 +95,11 @@ describe('sending', () => {
       refused = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason as (typeof refused)[number]] : []));
     }
     expect(taken).toBeGreaterThanOrEqual(400);
-    expect(refused[0]).toMatchObject({ status: 429, code: 'rate_limited', headers: { 'retry-after': expect.stringMatching(/^[12]$/), 'ratelimit-policy': '"send";q=400;w=2' } });
+    expect(refused[0]).toMatchObject({
+      status: 429,
+      code: 'rate_limited',
+      headers: { 'retry-after': expect.stringMatching(/^[12]$/), 'ratelimit-policy': '"send";q=400;w=2' },
+    });
     await world.send({ env_id }, other);
     await eventually(() => send().catch(() => undefined)).toBeDefined();
   });
@@ -86,10 +108,18 @@ describe('sending', () => {
 describe('the inbox', () => {
   test('NTF-003 NTF-004 NTF-008 NTF-042 NTF-057 C4 has every message first, and the event tells its reader with the count of the unread', async () => {
     const env_id = world.env();
-    const ids = [await world.send({ env_id, recipient: { user_id: 'reader' } }), await world.send({ env_id, recipient: { user_id: 'reader' }, subject: 'Again' })];
+    const ids = [
+      await world.send({ env_id, recipient: { user_id: 'reader' } }),
+      await world.send({ env_id, recipient: { user_id: 'reader' }, subject: 'Again' }),
+    ];
     for (const id of ids) await world.shown(id);
     const told = (await world.host.events('platform:notification:received')).filter(event => event.env_id === env_id);
-    await expect.poll(() => world.host.bus.filter(({ event_type, env_id: of }) => of === env_id && event_type === 'platform:notification:received').length).toBe(2);
+    await expect
+      .poll(
+        () =>
+          world.host.bus.filter(({ event_type, env_id: of }) => of === env_id && event_type === 'platform:notification:received').length,
+      )
+      .toBe(2);
     expect(told[0]?.payload).toEqual({
       user_id: 'reader',
       notification_id: ids[0],
@@ -99,7 +129,9 @@ describe('the inbox', () => {
       resource_refs: [],
       unread_count: expect.any(Number),
     });
-    const counts = world.host.bus.filter(({ event_type, env_id: of }) => of === env_id && event_type === 'platform:notification:received').map(({ payload }) => payload['unread_count']);
+    const counts = world.host.bus
+      .filter(({ event_type, env_id: of }) => of === env_id && event_type === 'platform:notification:received')
+      .map(({ payload }) => payload['unread_count']);
     expect(counts).toEqual([1, 2]);
   });
 
@@ -118,12 +150,15 @@ describe('the inbox', () => {
     const user = as.userIn(env_id, 'post:read', 'post:write');
     const by = world.host.by(user);
     const ids = [];
-    for (const subject of ['One', 'Two', 'Three']) ids.push(await world.send({ env_id, recipient: { user_id: user.id }, subject, category: subject === 'Two' ? 'security' : 'system' }));
+    for (const subject of ['One', 'Two', 'Three'])
+      ids.push(await world.send({ env_id, recipient: { user_id: user.id }, subject, category: subject === 'Two' ? 'security' : 'system' }));
     for (const id of ids) await world.shown(id);
     expect((await by.listMessages({ query: { limit: 2 } })).items.map(({ title }) => title)).toEqual(['Three', 'Two']);
     expect((await by.listMessages({ query: { category: 'security' } })).items.map(({ title }) => title)).toEqual(['Two']);
     const first = await by.listMessages({ query: { limit: 2 } });
-    expect((await by.listMessages({ query: { limit: 2, cursor: first.next_cursor as string } })).items.map(({ title }) => title)).toEqual(['One']);
+    expect((await by.listMessages({ query: { limit: 2, cursor: first.next_cursor as string } })).items.map(({ title }) => title)).toEqual([
+      'One',
+    ]);
     expect(await by.unreadCount()).toEqual({ unread_count: 3 });
     expect(await by.messageContent({ params: { notification_id: ids[0] as string } })).toEqual({
       notification_id: ids[0],
@@ -137,8 +172,13 @@ describe('the inbox', () => {
     await world.host.clock.advance('1s');
     expect(await by.readMessage({ params: { notification_id: ids[0] as string } })).toEqual(read);
     expect(read.unread_count).toBe(2);
-    const told = () => world.sql<{ payload: object }[]>`select payload from outbox where event_type = 'platform:post:notification:read' and env_id = ${env_id} order by id`;
-    expect((await told()).map(({ payload }) => payload)).toEqual([{ user_id: user.id, notification_id: ids[0], read_at: read.read_at, unread_count: 2 }]);
+    const told = () =>
+      world.sql<
+        { payload: object }[]
+      >`select payload from outbox where event_type = 'platform:post:notification:read' and env_id = ${env_id} order by id`;
+    expect((await told()).map(({ payload }) => payload)).toEqual([
+      { user_id: user.id, notification_id: ids[0], read_at: read.read_at, unread_count: 2 },
+    ]);
     expect((await by.listMessages({ query: { unread: true } })).items.length).toBe(2);
     expect(await by.readAll()).toEqual({ updated: 2, unread_count: 0 });
     expect(await by.readAll()).toEqual({ updated: 0, unread_count: 0 });
@@ -172,7 +212,8 @@ describe('the inbox', () => {
       () => world.host.by(as.userIn(elsewhere, 'post:read')).getMessage(at),
     ])
       await expect(refused()).rejects.toMatchObject({ status: 404, code: 'message_not_found' });
-    const of = (persona: ReturnType<typeof as.user>, targetEnvId?: string) => world.host.by(persona).listMessages({ query: { user_id: owner.id }, ...(targetEnvId ? { targetEnvId } : {}) });
+    const of = (persona: ReturnType<typeof as.user>, targetEnvId?: string) =>
+      world.host.by(persona).listMessages({ query: { user_id: owner.id }, ...(targetEnvId ? { targetEnvId } : {}) });
     await expect(of(other, env_id)).rejects.toMatchObject({ status: 403, code: 'admin_required' });
     await expect(of(world.admin(env_id))).rejects.toMatchObject({ status: 403, code: 'admin_required' });
     await expect(of(world.admin(elsewhere), env_id)).rejects.toMatchObject({ status: 403 });
@@ -187,7 +228,10 @@ describe('the inbox', () => {
     const staff = as.delegated(env_id, 'post:read', 'post:admin');
     world.host.by(staff);
     const of = (token: string) => world.host.fetch(`/v1/messages?user_id=${owner.id}&target_env_id=${env_id}`, { token });
-    expect(await of(world.host.mint.token(staff, 'post', { scope: 'platform:post:read' }))).toMatchObject({ status: 403, json: { code: 'admin_required' } });
+    expect(await of(world.host.mint.token(staff, 'post', { scope: 'platform:post:read' }))).toMatchObject({
+      status: 403,
+      json: { code: 'admin_required' },
+    });
     expect(await of(world.host.mint.token(staff, 'post'))).toMatchObject({ status: 200, json: { items: [{ notification_id: id }] } });
   });
 
@@ -195,7 +239,8 @@ describe('the inbox', () => {
     const env_id = world.env();
     const id = await world.send({ env_id, recipient: { user_id: 'email:Ada@Example.org' } });
     await world.shown(id);
-    const list = async (persona: ReturnType<typeof as.user>) => (await world.host.by(persona).listMessages()).items.map(({ notification_id }) => notification_id);
+    const list = async (persona: ReturnType<typeof as.user>) =>
+      (await world.host.by(persona).listMessages()).items.map(({ notification_id }) => notification_id);
     expect(await list({ ...as.userIn(env_id, 'post:read'), email: 'eve@example.org' })).toEqual([]);
     const ada = as.userIn(env_id, 'post:read');
     expect(await list(ada)).toEqual([id]);
@@ -216,12 +261,24 @@ describe('the inbox', () => {
   test('what a confidential message says is for its channels: the inbox and the event have its subject, and it is sealed at rest', async () => {
     const env_id = world.env();
     const user = as.userIn(env_id, 'post:read');
-    const id = await world.send({ env_id, recipient: { user_id: user.id, email: 'secret-reader@example.org' }, subject: 'Reset', body: 'token-of-gold', confidential: true, channels: ['email'] });
+    const id = await world.send({
+      env_id,
+      recipient: { user_id: user.id, email: 'secret-reader@example.org' },
+      subject: 'Reset',
+      body: 'token-of-gold',
+      confidential: true,
+      channels: ['email'],
+    });
     await world.reaches(id, 'delivered');
     expect(await world.host.by(user).messageContent({ params: { notification_id: id } })).toMatchObject({ subject: 'Reset', body: '' });
     const [mail] = (await world.host.by(as.user('post:mailbox:read')).listMailbox({ query: { to: 'secret-reader@example.org' } })).items;
     expect(mail?.text).toContain('token-of-gold');
-    const rows = JSON.stringify([await world.sql`select * from messages`, await world.sql`select * from mailbox`, await world.sql`select * from outbox`, await world.sql`select * from deliveries`]);
+    const rows = JSON.stringify([
+      await world.sql`select * from messages`,
+      await world.sql`select * from mailbox`,
+      await world.sql`select * from outbox`,
+      await world.sql`select * from deliveries`,
+    ]);
     expect(rows).not.toContain('token-of-gold');
   });
 });

@@ -14,15 +14,18 @@ async function unheard(env_id: string, count: number): Promise<string[]> {
   await world.sql`create trigger keep_back before insert on messages for each row execute function keep_back()`;
   const ids = [];
   try {
-    for (let n = 0; n < count; n++) ids.push(await world.send({ env_id, idempotency_key: `${env_id} ${n}` }, world.producer(`p${n % 5}-post`)));
+    for (let n = 0; n < count; n++)
+      ids.push(await world.send({ env_id, idempotency_key: `${env_id} ${n}` }, world.producer(`p${n % 5}-post`)));
   } finally {
     await world.sql`drop trigger keep_back on messages`;
   }
-  for (const [n, id] of ids.entries()) await world.sql`update messages set created_at = ${new Date(Date.now() - (count - n) * 1_000).toISOString()} where notification_id = ${id}`;
+  for (const [n, id] of ids.entries())
+    await world.sql`update messages set created_at = ${new Date(Date.now() - (count - n) * 1_000).toISOString()} where notification_id = ${id}`;
   await world.sql`update messages set delivered_at = null where env_id = ${env_id}`;
   return ids;
 }
-const waiting = async (env_id: string) => (await world.sql<object[]>`select 1 from messages where env_id = ${env_id} and delivered_at is null`).length;
+const waiting = async (env_id: string) =>
+  (await world.sql<object[]>`select 1 from messages where env_id = ${env_id} and delivered_at is null`).length;
 
 describe('the relay', () => {
   test('NTF-009 wakes on the word of a commit: the clock stands still', async () => {
@@ -52,7 +55,12 @@ describe('the relay', () => {
     for (const id of [bad, good]) await world.shown(id);
     await world.sql`update messages set delivered_at = null, shown_at = null, content = jsonb_set(content, '{kid}', '"00000000"') where notification_id = ${bad}`;
     await world.sql`delete from deliveries where notification_id = ${bad}`;
-    const passes = async () => (await world.sql<{ failed_passes: number; last_error: string }[]>`select failed_passes, last_error from messages where notification_id = ${bad}`)[0];
+    const passes = async () =>
+      (
+        await world.sql<
+          { failed_passes: number; last_error: string }[]
+        >`select failed_passes, last_error from messages where notification_id = ${bad}`
+      )[0];
     for (let pass = 1; pass <= 11; pass++) {
       await world.host.clock.advance('5s');
       await eventually(async () => (await passes())?.failed_passes).toBeGreaterThanOrEqual(pass);

@@ -10,11 +10,31 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 let people = 0;
 /** Writes a template, sends a message by its key, and answers what the inbox shows. */
-async function rendered(env_id: string, { key, locale, vars = {}, ...literal }: { key: string; locale?: string; vars?: Record<string, string | number>; subject?: string; body?: string }) {
+async function rendered(
+  env_id: string,
+  {
+    key,
+    locale,
+    vars = {},
+    ...literal
+  }: { key: string; locale?: string; vars?: Record<string, string | number>; subject?: string; body?: string },
+) {
   const user = as.userIn(env_id, 'post:read');
-  const id = await world.send({ env_id, recipient: { user_id: user.id, email: `t${++people}@example.org` }, template: { key, vars, ...(locale ? { locale } : {}) }, channels: ['email'], ...literal });
+  const id = await world.send({
+    env_id,
+    recipient: { user_id: user.id, email: `t${++people}@example.org` },
+    template: { key, vars, ...(locale ? { locale } : {}) },
+    channels: ['email'],
+    ...literal,
+  });
   await world.shown(id);
-  const { subject, body, locale: language, content_type, rendered_from } = await world.host.by(user).messageContent({ params: { notification_id: id } });
+  const {
+    subject,
+    body,
+    locale: language,
+    content_type,
+    rendered_from,
+  } = await world.host.by(user).messageContent({ params: { notification_id: id } });
   return { subject, body, language, content_type, rendered_from, id, user_id: user.id };
 }
 const write = (envId: string, key: string, locale: string, subject: string, body: string) =>
@@ -30,21 +50,37 @@ describe('a template', () => {
       rendered_from: 'template',
       content_type: 'text/plain',
     });
-    expect(await rendered(other, { key: 'shop.paid', subject: 'Own words', body: 'Here' })).toMatchObject({ subject: 'Own words', rendered_from: 'literal' });
+    expect(await rendered(other, { key: 'shop.paid', subject: 'Own words', body: 'Here' })).toMatchObject({
+      subject: 'Own words',
+      rendered_from: 'literal',
+    });
   });
 
   test('is looked for in the exact language, then without its region, then in English', async () => {
     const env_id = world.env();
     for (const locale of ['en', 'de', 'de-AT']) await write(env_id, 'k', locale, locale, locale);
     const language = async (locale: string) => (await rendered(env_id, { key: 'k', locale })).language;
-    expect([await language('de-AT'), await language('de-CH'), await language('fr'), await language('DE_at')]).toEqual(['de-AT', 'de', 'en', 'de-AT']);
+    expect([await language('de-AT'), await language('de-CH'), await language('fr'), await language('DE_at')]).toEqual([
+      'de-AT',
+      'de',
+      'en',
+      'de-AT',
+    ]);
   });
 
   test('NTF-026 that is not there, or cannot be rendered, gives way to the words of the producer', async () => {
     const env_id = world.env();
-    expect(await rendered(env_id, { key: 'not.there', subject: 'Literal', body: 'words {{x}}' })).toMatchObject({ subject: 'Literal', body: 'words {{x}}', rendered_from: 'literal' });
+    expect(await rendered(env_id, { key: 'not.there', subject: 'Literal', body: 'words {{x}}' })).toMatchObject({
+      subject: 'Literal',
+      body: 'words {{x}}',
+      rendered_from: 'literal',
+    });
     await write(env_id, 'bomb', 'en', 's', '{% for a in (1..100000) %}{% for b in (1..100000) %}{{a}}{% endfor %}{% endfor %}');
-    expect(await rendered(env_id, { key: 'bomb', subject: 'Literal', body: 'words' })).toMatchObject({ subject: 'Literal', body: 'words', rendered_from: 'literal' });
+    expect(await rendered(env_id, { key: 'bomb', subject: 'Literal', body: 'words' })).toMatchObject({
+      subject: 'Literal',
+      body: 'words',
+      rendered_from: 'literal',
+    });
   });
 
   test('escapes every value in HTML, leaves plain text as it is, and keeps a subject on one line', async () => {
@@ -66,7 +102,10 @@ describe('a template', () => {
     const env_id = world.env();
     world.looks.set(env_id, { primary_color: '#a01020', logo_url: 'https://cdn.example/logo.svg' });
     await write(env_id, 'branded', 'en', 'S', '{{primary_color}} {{logo_url}} {{user_id}} {{env_id}} {{title}}');
-    const { body, id, user_id } = await rendered(env_id, { key: 'branded', vars: { primary_color: 'red', env_id: 'mine', title: 'theirs' } });
+    const { body, id, user_id } = await rendered(env_id, {
+      key: 'branded',
+      vars: { primary_color: 'red', env_id: 'mine', title: 'theirs' },
+    });
     expect(body).toBe(`#a01020 https://cdn.example/logo.svg ${user_id} ${env_id} S`);
     await world.reaches(id, 'delivered');
     const [mail] = (await world.host.by(as.user('post:mailbox:read')).listMailbox({ query: { limit: 1 } })).items;
@@ -78,7 +117,9 @@ describe('a template', () => {
     const env_id = world.env();
     const admin = world.host.by(world.admin(env_id));
     for (const body of ['{{{name}}}', '{% if %}', '{{ x | nofilter }}{% endfoo %}'])
-      await expect(admin.putTemplate({ targetEnvId: env_id, params: { key: 'bad' }, body: { locale: 'en', subject: 's', body } })).rejects.toMatchObject({ status: 400, code: 'template_invalid' });
+      await expect(
+        admin.putTemplate({ targetEnvId: env_id, params: { key: 'bad' }, body: { locale: 'en', subject: 's', body } }),
+      ).rejects.toMatchObject({ status: 400, code: 'template_invalid' });
     await write(env_id, 'file', 'en', 's', "{% include '/etc/passwd' %}{% render 'package.json' %}");
     expect(await rendered(env_id, { key: 'file', subject: 'L', body: 'l' })).toMatchObject({ rendered_from: 'literal' });
   });
@@ -108,17 +149,30 @@ describe('the templates of an environment', () => {
     expect(preview.html_light).not.toBe(preview.html_dark);
     expect(preview.text).toMatch(/there \(https:\/\/.+\)/);
     await expect(admin.previewTemplate({ targetEnvId: env_id, body: { key: 'no.such' } })).rejects.toMatchObject({ status: 404 });
-    expect(await admin.sendTemplate({ targetEnvId: env_id, params: { template_id: 'auth.reset_password:en' }, body: { recipient: 'me@example.org' } })).toMatchObject({ ok: true, adapter: 'mailbox' });
-    expect((await world.host.by(as.user('post:mailbox:read')).listMailbox({ query: { to: 'me@example.org' } })).items[0]?.subject).toBe('New password');
+    expect(
+      await admin.sendTemplate({
+        targetEnvId: env_id,
+        params: { template_id: 'auth.reset_password:en' },
+        body: { recipient: 'me@example.org' },
+      }),
+    ).toMatchObject({ ok: true, adapter: 'mailbox' });
+    expect((await world.host.by(as.user('post:mailbox:read')).listMailbox({ query: { to: 'me@example.org' } })).items[0]?.subject).toBe(
+      'New password',
+    );
     expect(await admin.dropTemplate({ targetEnvId: env_id, params: { template_id: 'auth.reset_password:en' } })).toEqual({ ok: true });
-    await expect(admin.deleteTemplate({ targetEnvId: env_id, params: { key: 'auth.reset_password' } })).rejects.toMatchObject({ status: 404, code: 'template_not_found' });
+    await expect(admin.deleteTemplate({ targetEnvId: env_id, params: { key: 'auth.reset_password' } })).rejects.toMatchObject({
+      status: 404,
+      code: 'template_not_found',
+    });
     expect((await rows()).map(({ origin }) => origin)).toEqual(['service', 'service', 'service']);
   });
 
   test('NTF-050 are written by administrators alone', async () => {
     const env_id = world.env();
     await expect(
-      world.host.by(as.userIn(env_id, 'post:read', 'post:write')).putTemplate({ targetEnvId: env_id, params: { key: 'k' }, body: { locale: 'en', subject: 's', body: 'b' } }),
+      world.host
+        .by(as.userIn(env_id, 'post:read', 'post:write'))
+        .putTemplate({ targetEnvId: env_id, params: { key: 'k' }, body: { locale: 'en', subject: 's', body: 'b' } }),
     ).rejects.toMatchObject({ status: 403 });
   });
 });

@@ -29,8 +29,13 @@ export const events = {
   'platform:sys:binding:created': event('An app was bound to an environment', bindingIds),
   'platform:sys:binding:deleted': event('An app was unbound from an environment', bindingIds),
   'platform:sys:service:updated': event('A service was enabled or disabled', Type.Object({ env_id: Id, service: Type.String() })),
-  'platform:sys:vertical:registered': event('A vertical registered its services', Type.Object({ vertical: Type.String(), version: Type.String() })),
+  'platform:sys:vertical:registered': event(
+    'A vertical registered its services',
+    Type.Object({ vertical: Type.String(), version: Type.String() }),
+  ),
   'platform:sys:audit:recorded': event('An audit event was stored', Audit, { family: 'audit' }),
-  'platform:sys:identity:updated': event('Access changed', Type.Object({ env_id: Id, subject_ids: Type.Array(Type.String()) }), { family: 'policy' }),
+  'platform:sys:identity:updated': event('Access changed', Type.Object({ env_id: Id, subject_ids: Type.Array(Type.String()) }), {
+    family: 'policy',
+  }),
   'platform:sys:policy:updated': event('A policy set changed', PolicyChange, { family: 'policy' }),
 };

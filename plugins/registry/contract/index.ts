@@ -25,7 +25,12 @@ export const registry = defineContract({
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value', 'policy-store', 'backends'],
   config: Type.Object({
-    auditRetentionDays: Type.Integer({ env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS', default: 400, minimum: 1, description: 'Days an audit event is kept' }),
+    auditRetentionDays: Type.Integer({
+      env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS',
+      default: 400,
+      minimum: 1,
+      description: 'Days an audit event is kept',
+    }),
     dnsServers: Type.String({
       env: 'PLATFORM_SYS_DNS_SERVERS',
       default: '',
@@ -35,7 +40,12 @@ export const registry = defineContract({
   }),
 
   keys: {
-    mail: { use: 'seal', documented: 'PLATFORM_SYS_KEY_ENCRYPTION_REF', description: 'Secret reference of the 32 bytes (base64) that seal queued mail', file: 'sys.key' },
+    mail: {
+      use: 'seal',
+      documented: 'PLATFORM_SYS_KEY_ENCRYPTION_REF',
+      description: 'Secret reference of the 32 bytes (base64) that seal queued mail',
+      file: 'sys.key',
+    },
     audit: {
       use: 'seeds',
       documented: 'PLATFORM_SYS_AUDIT_KEY_REF',
@@ -68,18 +78,38 @@ export const registry = defineContract({
 
   problems,
   events,
-  routes: { ...tenantRoutes, ...upkeepRoutes, ...serviceRoutes, ...appRoutes, ...memberRoutes, ...brandingRoutes, ...resolverRoutes, ...auditRoutes, ...policyRoutes },
+  routes: {
+    ...tenantRoutes,
+    ...upkeepRoutes,
+    ...serviceRoutes,
+    ...appRoutes,
+    ...memberRoutes,
+    ...brandingRoutes,
+    ...resolverRoutes,
+    ...auditRoutes,
+    ...policyRoutes,
+  },
 
   tasks: {
     // Registry rule 9: what the notification service does not take is tried for ever (C29), every ten seconds at first.
-    inviteByMail: task(Type.Object({ to: Type.String(), org_name: Type.String(), link: Type.String(), invitation_id: Id, ends_on: Type.String(), correlation_id: Type.String() }), {
-      summary: 'Hand the mail of an invitation to the notification service',
-      attempts: 'unlimited',
-      backoff: [10, 20, 40, 80, 160, 320, 600],
-      abreast: 1,
-      timeout: '15s',
-      sealed: 'mail',
-    }),
+    inviteByMail: task(
+      Type.Object({
+        to: Type.String(),
+        org_name: Type.String(),
+        link: Type.String(),
+        invitation_id: Id,
+        ends_on: Type.String(),
+        correlation_id: Type.String(),
+      }),
+      {
+        summary: 'Hand the mail of an invitation to the notification service',
+        attempts: 'unlimited',
+        backoff: [10, 20, 40, 80, 160, 320, 600],
+        abreast: 1,
+        timeout: '15s',
+        sealed: 'mail',
+      },
+    ),
     followTenant: task(FollowedTenant, {
       summary: 'Tell the identity service what became of a tenant, until it has followed',
       attempts: 'unlimited',

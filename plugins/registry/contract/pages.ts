@@ -69,7 +69,13 @@ export const pages = {
     source: 'whoCan',
     key: 'user_id',
     filters: ['action', 'resource'],
-    columns: [{ field: 'email', label: 'E-mail' }, { field: 'display_name', label: 'Name' }, { field: 'via', label: 'Through' }, decision, { field: 'why', label: 'Why' }],
+    columns: [
+      { field: 'email', label: 'E-mail' },
+      { field: 'display_name', label: 'Name' },
+      { field: 'via', label: 'Through' },
+      decision,
+      { field: 'why', label: 'Why' },
+    ],
     empty: 'Name an action, such as sys:env:admin. Nobody holds it, or none is named yet.',
   },
   'what-can': {
@@ -79,7 +85,13 @@ export const pages = {
     source: 'whatCan',
     key: 'action',
     filters: ['principal'],
-    columns: [{ field: 'action', label: 'Action', as: 'code' }, { field: 'title', label: 'What it is' }, { field: 'service', label: 'Service' }, decision, { field: 'why', label: 'Why' }],
+    columns: [
+      { field: 'action', label: 'Action', as: 'code' },
+      { field: 'title', label: 'What it is' },
+      { field: 'service', label: 'Service' },
+      decision,
+      { field: 'why', label: 'Why' },
+    ],
     empty: 'Name somebody: user:{id} or workload:{name}. They hold nothing here, or nobody is named yet.',
   },
   'audit-keys': {

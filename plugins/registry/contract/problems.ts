@@ -46,7 +46,12 @@ export const problems = {
   provisioning_failed: { status: 500, title: 'The access model could not be made; nothing was created', retry: 'later', log: 'error' },
   identity_unavailable: { status: 503, title: 'The identity service is away', retry: 'later' },
   /** The same code where a change needed the identity service and could not have it (C7). */
-  identity_failed: { status: 502, code: 'identity_unavailable', title: 'The identity service did not do its part; nothing was changed', retry: 'later' },
+  identity_failed: {
+    status: 502,
+    code: 'identity_unavailable',
+    title: 'The identity service did not do its part; nothing was changed',
+    retry: 'later',
+  },
   member_not_found: { status: 404, title: 'No such member', retry: 'never' },
   last_owner: { status: 409, title: 'An organization keeps at least one owner', retry: 'never' },
   owner_required: { status: 403, title: 'Only an owner may do this', retry: 'never' },

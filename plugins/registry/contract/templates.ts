@@ -4,7 +4,12 @@ import type { TemplateDecl } from '@platform/sdk/contract';
 export const templates = {
   invitation: {
     title: 'Somebody is invited to an organization',
-    sample: { org_name: 'Example Ltd', email: 'ada@example.org', link: 'https://console.example.org/#/bootstrap?org=1&invitation=abc', ends_on: '2027-01-31' },
+    sample: {
+      org_name: 'Example Ltd',
+      email: 'ada@example.org',
+      link: 'https://console.example.org/#/bootstrap?org=1&invitation=abc',
+      ends_on: '2027-01-31',
+    },
     words: {
       en: {
         subject: 'Invitation to {{org_name}}',

@@ -51,11 +51,18 @@ export class Branding {
   }
 
   async #read(kind: 'org' | 'env', id: string): Promise<Fields> {
-    const [row] = await this.#ctx.db.sql<{ fields: Fields }[]>`select fields from branding where subject_kind = ${kind} and subject_id = ${id}`;
+    const [row] = await this.#ctx.db.sql<
+      { fields: Fields }[]
+    >`select fields from branding where subject_kind = ${kind} and subject_id = ${id}`;
     return row?.fields ?? {};
   }
 
-  async #write(kind: 'org' | 'env', body: Fields, where: { org_id: string; env_id?: string }, hold: (sql: Sql) => Promise<unknown>): Promise<Fields> {
+  async #write(
+    kind: 'org' | 'env',
+    body: Fields,
+    where: { org_id: string; env_id?: string },
+    hold: (sql: Sql) => Promise<unknown>,
+  ): Promise<Fields> {
     const fields = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== '' && value !== null)) as Fields;
     await this.#ctx.db.tx(async ({ sql }) => {
       await hold(sql);

@@ -7,4 +7,7 @@ export type Contract = typeof registry;
 export type Ctx = Context<Contract, { identity: typeof identity; notification: typeof notification }>;
 export type RegistryTx = Tx<Contract>;
 /** Handlers of some of the routes. */
-export type Handlers<Names extends keyof Contract['routes']> = Pick<PluginBehaviour<Contract, { identity: typeof identity }>['routes'], Names>;
+export type Handlers<Names extends keyof Contract['routes']> = Pick<
+  PluginBehaviour<Contract, { identity: typeof identity }>['routes'],
+  Names
+>;

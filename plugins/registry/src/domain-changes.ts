@@ -8,10 +8,15 @@ export interface DomainChange {
   readonly hostnames?: readonly string[];
 }
 
-/** Names the state of everything a host name resolves by; never the same twice, so that a store that lost it cannot bring an old one back. */
+/**
+ * Names the state of everything a host name resolves by; never the same twice, so that a store that lost it cannot bring an old one back.
+ */
 export const DOMAINS_VERSION = 'sys:domains:version';
 
-/** Word to resolvers after a commit and before the answer: the registry's own read the version with every question (H-31), others hear the channel (G-K-13). */
+/**
+ * Word to resolvers after a commit and before the answer: the registry's own read the version with every question (H-31), others hear the
+ * channel (G-K-13).
+ */
 export class DomainChanges {
   readonly #ctx: Ctx;
 

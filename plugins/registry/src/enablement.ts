@@ -34,7 +34,9 @@ export class Enablement {
     const known = new Set(await verticals.serviceIds());
     const stranger = body.services.findIndex(({ service }) => !known.has(service));
     if (stranger >= 0)
-      throw this.#ctx.problem('unknown_service', { extra: { errors: [{ pointer: `/services/${stranger}/service`, code: 'unknown_service', message: 'is not a registered service' }] } });
+      throw this.#ctx.problem('unknown_service', {
+        extra: { errors: [{ pointer: `/services/${stranger}/service`, code: 'unknown_service', message: 'is not a registered service' }] },
+      });
     await this.#ctx.db.tx(async tx => {
       await holdMutable(this.#ctx, tx.sql, env);
       await this.#refuseEssential(body.services);
@@ -46,7 +48,13 @@ export class Enablement {
           returning 1`;
         if (changed.length === 0) continue;
         await tx.emit('platform:sys:service:updated', params.env_id, { env_id: params.env_id, service });
-        await audit.write(tx, { action: enabled ? 'service.enabled' : 'service.disabled', envId: params.env_id, caller, correlationId, resource: { type: 'service', id: service } });
+        await audit.write(tx, {
+          action: enabled ? 'service.enabled' : 'service.disabled',
+          envId: params.env_id,
+          caller,
+          correlationId,
+          resource: { type: 'service', id: service },
+        });
       }
     });
     await changes.publish({ scope: 'env', env_id: params.env_id, org_id: env.org_id });
@@ -60,7 +68,9 @@ export class Enablement {
     if (refused < 0) return;
     throw this.#ctx.problem('service_required', {
       detail: `${changes[refused]?.service} stays on in every environment: other services stop without it.`,
-      extra: { errors: [{ pointer: `/services/${refused}/enabled`, code: 'service_required', message: 'is needed by the platform itself' }] },
+      extra: {
+        errors: [{ pointer: `/services/${refused}/enabled`, code: 'service_required', message: 'is needed by the platform itself' }],
+      },
     });
   }
 
@@ -74,7 +84,9 @@ export class Enablement {
   }
 
   async isEnabled(envId: string, service: string): Promise<boolean> {
-    const [row] = await this.#ctx.db.sql<{ enabled: boolean }[]>`select enabled from service_enablement where env_id = ${envId} and service = ${service}`;
+    const [row] = await this.#ctx.db.sql<
+      { enabled: boolean }[]
+    >`select enabled from service_enablement where env_id = ${envId} and service = ${service}`;
     return (row?.enabled ?? true) || (await this.#parts.verticals.essential()).has(service);
   }
 

@@ -47,7 +47,10 @@ import { SlugAvailability } from './tenants/slug-availability.ts';
 import { Unfinished } from './tenants/endings/unfinished.ts';
 import { Verticals } from './verticals.ts';
 
-/** A witness that is made beside a signed trail is of a new machine, or in the place of one that somebody took away: nobody but the operator knows. */
+/**
+ * A witness that is made beside a signed trail is of a new machine, or in the place of one that somebody took away: nobody but the operator
+ * knows.
+ */
 async function sayWhatWitnessMissed(ctx: Ctx, witness: AuditWitness): Promise<void> {
   if (!witness.isNew) return;
   const [signed] = await ctx.db.sql<object[]>`select 1 from audit_anchors limit 1`;

@@ -22,16 +22,23 @@ export class Verticals {
 
   /** Replaces a vertical's entries; identical content is a no-op (G-SYS-12). Its grants reach the roles before the answer. */
   async register({ body, caller }: RequestOf<Contract, 'registerVertical'>) {
-    if (caller.vertical !== body.vertical) throw this.#ctx.problem('vertical_mismatch', { detail: `The identity speaks for ${caller.vertical ?? 'nobody'}, the body for ${body.vertical}.` });
+    if (caller.vertical !== body.vertical)
+      throw this.#ctx.problem('vertical_mismatch', {
+        detail: `The identity speaks for ${caller.vertical ?? 'nobody'}, the body for ${body.vertical}.`,
+      });
     const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex');
-    const grants = body.scopes.flatMap(({ scope, grants: level, machine_only: machineOnly }) => (level && !machineOnly ? [{ scope, grants: level }] : []));
-    if (body.vertical !== 'platform') await this.#ctx.services.identity.putGrants({ params: { vertical: body.vertical }, body: { scopes: grants } });
+    const grants = body.scopes.flatMap(({ scope, grants: level, machine_only: machineOnly }) =>
+      level && !machineOnly ? [{ scope, grants: level }] : [],
+    );
+    if (body.vertical !== 'platform')
+      await this.#ctx.services.identity.putGrants({ params: { vertical: body.vertical }, body: { scopes: grants } });
     const changed = await this.#ctx.db.tx(async tx => {
       const rows = await tx.sql<object[]>`
         insert into verticals (vertical, registration, services, digest) values (${body.vertical}, ${tx.sql.json(body)}, ${body.services.map(({ service }) => service)}, ${digest})
         on conflict (vertical) do update set registration = excluded.registration, services = excluded.services, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
         returning 1`;
-      if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical: body.vertical, version: body.version });
+      if (rows.length > 0)
+        await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical: body.vertical, version: body.version });
       return rows.length > 0;
     });
     if (changed) await this.#changes.relabel();
@@ -45,7 +52,9 @@ export class Verticals {
     const operator = caller.platformAdmin || caller.kind === 'machine';
     const rows = await this.#rows();
     const services = rows
-      .flatMap(({ vertical, registration }) => registration.services.map(service => ({ key: `${vertical}:${service.service}`, vertical, service, registration })))
+      .flatMap(({ vertical, registration }) =>
+        registration.services.map(service => ({ key: `${vertical}:${service.service}`, vertical, service, registration })),
+      )
       .filter(({ key }) => key > after)
       .sort((left, right) => (left.key < right.key ? -1 : 1));
     const shown = services.slice(0, limit);
@@ -79,7 +88,9 @@ export class Verticals {
   /** Services that count and delete what they hold of environments. */
   async purging(): Promise<{ service: string; label: string }[]> {
     const rows = await this.#rows();
-    return rows.flatMap(({ registration }) => registration.services.flatMap(({ service, label, purges_environments }) => (purges_environments ? [{ service, label }] : [])));
+    return rows.flatMap(({ registration }) =>
+      registration.services.flatMap(({ service, label, purges_environments }) => (purges_environments ? [{ service, label }] : [])),
+    );
   }
 
   async serviceIds(): Promise<string[]> {
@@ -98,9 +109,15 @@ export class Verticals {
 
   /** Scopes of everything registered, and of what runs in this process before it registered. */
   async scopes() {
-    const registered = (await this.#rows()).flatMap(({ vertical, registration }) => registration.scopes.map(({ scope, service, title, admin }) => ({ scope, service, vertical, title, admin })));
-    const own = this.#ctx.catalog.actions().map(({ scope, service, vertical, title, admin }) => ({ scope, service, vertical, title, admin }));
-    const scopes = [...new Map([...own, ...registered].map(entry => [entry.scope, entry])).values()].sort((left, right) => (left.scope < right.scope ? -1 : 1));
+    const registered = (await this.#rows()).flatMap(({ vertical, registration }) =>
+      registration.scopes.map(({ scope, service, title, admin }) => ({ scope, service, vertical, title, admin })),
+    );
+    const own = this.#ctx.catalog
+      .actions()
+      .map(({ scope, service, vertical, title, admin }) => ({ scope, service, vertical, title, admin }));
+    const scopes = [...new Map([...own, ...registered].map(entry => [entry.scope, entry])).values()].sort((left, right) =>
+      left.scope < right.scope ? -1 : 1,
+    );
     return { version: createHash('sha256').update(JSON.stringify(scopes)).digest('base64url').slice(0, 16), scopes };
   }
 

@@ -12,7 +12,8 @@ const NOWHERE = '018f0000-0000-7000-8000-00000000dead';
 const by = (persona: Persona) => world.host.by(persona);
 const at = (env: { env_id: string }, app: { app_instance_id: string }) => ({ env_id: env.env_id, app_instance_id: app.app_instance_id });
 const heard = async (event: string, envId: string) => (await world.written(event, envId)).map(({ payload }) => payload);
-const audited = async (envId: string) => (await world.sql<{ action: string }[]>`select action from audit where env_id = ${envId} order by audit_id`).map(({ action }) => action);
+const audited = async (envId: string) =>
+  (await world.sql<{ action: string }[]>`select action from audit where env_id = ${envId} order by audit_id`).map(({ action }) => action);
 
 describe('app instances', () => {
   test('REG-001 REG-049 REG-050 REG-084 REG-130 REG-143 one is made with everything a sign-in and a proxy need, and is told with ids only', async () => {
@@ -45,28 +46,43 @@ describe('app instances', () => {
       version: 1,
       ...settings,
     };
-    expect(answer).toMatchObject({ status: 201, json: made, headers: { location: `/v1/env/${env.env_id}/applications/${String(answer.json['app_instance_id'])}`, etag: '"1"' } });
+    expect(answer).toMatchObject({
+      status: 201,
+      json: made,
+      headers: { location: `/v1/env/${env.env_id}/applications/${String(answer.json['app_instance_id'])}`, etag: '"1"' },
+    });
     const app = answer.json as { app_instance_id: string };
     expect(Object.keys(app).toSorted()).toEqual(['app_instance_id', ...Object.keys(made)].toSorted());
     expect(await by(owner).getApplication({ params: at(env, app) })).toEqual(app);
-    expect(await heard('platform:sys:app:created', env.env_id)).toEqual([{ env_id: env.env_id, app_instance_id: app.app_instance_id, app_id: 'crm' }]);
+    expect(await heard('platform:sys:app:created', env.env_id)).toEqual([
+      { env_id: env.env_id, app_instance_id: app.app_instance_id, app_id: 'crm' },
+    ]);
     expect(await audited(env.env_id)).toContain('app.created');
   });
 
   test('REG-084 REG-131 REG-132 a change is told, a repeated archive is not, and a delete archives', async () => {
     const { owner, env } = await world.tenant();
     const [first, second] = [await world.app(owner, env.env_id), await world.app(owner, env.env_id)];
-    expect(await by(owner).updateApplication({ params: at(env, first), body: { name: 'Renamed', feature_flags: { dark: true } } })).toMatchObject({
+    expect(
+      await by(owner).updateApplication({ params: at(env, first), body: { name: 'Renamed', feature_flags: { dark: true } } }),
+    ).toMatchObject({
       name: 'Renamed',
       feature_flags: { dark: true },
       version: 2,
     });
     const ids = (app: typeof first) => ({ env_id: env.env_id, app_instance_id: app.app_instance_id, app_id: 'crm' });
     expect(await heard('platform:sys:app:updated', env.env_id)).toEqual([ids(first)]);
-    for (let turn = 0; turn < 2; turn++) expect(await by(owner).archiveApplication({ params: at(env, first) })).toMatchObject({ status: 'archived' });
-    expect((await world.host.fetch(`/v1/env/${env.env_id}/applications/${second.app_instance_id}`, { method: 'DELETE', persona: world.admin() })).status).toBe(204);
+    for (let turn = 0; turn < 2; turn++)
+      expect(await by(owner).archiveApplication({ params: at(env, first) })).toMatchObject({ status: 'archived' });
+    expect(
+      (await world.host.fetch(`/v1/env/${env.env_id}/applications/${second.app_instance_id}`, { method: 'DELETE', persona: world.admin() }))
+        .status,
+    ).toBe(204);
     expect(await heard('platform:sys:app:archived', env.env_id)).toEqual([ids(first), ids(second)]);
-    expect(await refusal(by(owner).updateApplication({ params: at(env, first), body: { name: 'Again' } }))).toEqual([409, 'record_archived']);
+    expect(await refusal(by(owner).updateApplication({ params: at(env, first), body: { name: 'Again' } }))).toEqual([
+      409,
+      'record_archived',
+    ]);
     expect(await refusal(world.resolve(first.hostname))).toEqual([404, 'hostname_unresolved']);
     expect(await audited(env.env_id)).toEqual(expect.arrayContaining(['app.updated', 'app.archived']));
   });
@@ -85,7 +101,10 @@ describe('app instances', () => {
       cursor = page.next_cursor;
     }
     expect(seen).toEqual(made);
-    expect(await refusal(by(owner).listApplications({ params: { env_id: env.env_id }, query: { cursor: '!' } }))).toEqual([400, 'invalid_cursor']);
+    expect(await refusal(by(owner).listApplications({ params: { env_id: env.env_id }, query: { cursor: '!' } }))).toEqual([
+      400,
+      'invalid_cursor',
+    ]);
   });
 
   test('REG-084 REG-085 REG-086 a stranger reaches none of it, and reading needs no more than sys:read', async () => {
@@ -116,14 +135,29 @@ describe('app instances', () => {
     const [{ owner, env }, other] = [await world.tenant(), await world.tenant()];
     const foreign = await world.app(other.owner, other.env.env_id);
     for (const id of [NOWHERE, foreign.app_instance_id, 'nonsense'])
-      expect(await refusal(by(owner).getApplication({ params: { env_id: env.env_id, app_instance_id: id } }))).toEqual([404, 'app_instance_not_found']);
+      expect(await refusal(by(owner).getApplication({ params: { env_id: env.env_id, app_instance_id: id } }))).toEqual([
+        404,
+        'app_instance_not_found',
+      ]);
     expect(await refusal(by(world.admin()).listApplications({ params: { env_id: 'nonsense' } }))).toEqual([404, 'env_not_found']);
   });
 
   test('F-28 H-09 scopes, services and flags that nobody knows are refused by place, and nothing is written', async () => {
     const { owner, env } = await world.tenant();
-    const body = { app_id: 'crm', slug: 'crm', name: 'X', auth_mode: 'open', scope_whitelist: ['sys:read', 'sys:raed'], service_whitelist: ['syss'], feature_flags: { 'Bad Flag': true } };
-    const answer = await world.host.fetch(`/v1/env/${env.env_id}/applications`, { method: 'POST', persona: world.admin(), body: JSON.stringify(body) });
+    const body = {
+      app_id: 'crm',
+      slug: 'crm',
+      name: 'X',
+      auth_mode: 'open',
+      scope_whitelist: ['sys:read', 'sys:raed'],
+      service_whitelist: ['syss'],
+      feature_flags: { 'Bad Flag': true },
+    };
+    const answer = await world.host.fetch(`/v1/env/${env.env_id}/applications`, {
+      method: 'POST',
+      persona: world.admin(),
+      body: JSON.stringify(body),
+    });
     expect(answer).toMatchObject({
       status: 400,
       json: {
@@ -137,14 +171,19 @@ describe('app instances', () => {
     });
     expect((await by(owner).listApplications({ params: { env_id: env.env_id } })).items).toEqual([]);
     const app = await world.app(owner, env.env_id);
-    expect(await refusal(by(owner).updateApplication({ params: at(env, app), body: { scope_whitelist: ['nope:read'] } }))).toEqual([400, 'whitelist_invalid']);
+    expect(await refusal(by(owner).updateApplication({ params: at(env, app), body: { scope_whitelist: ['nope:read'] } }))).toEqual([
+      400,
+      'whitelist_invalid',
+    ]);
   });
 
   test('REG-050 a gate names its group, a slug and an app do not change, an OAuth client serves one', async () => {
     const { org, owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id, { oauth_client_id: `c-${org.slug}` });
     const update = (body: object) => refusal(by(owner).updateApplication({ params: at(env, app), body }));
-    expect(await refusal(by(owner).createApplication({ params: { env_id: env.env_id }, body: { app_id: 'x', slug: 'gated', name: 'X' } }))).toEqual([400, 'auth_group_required']);
+    expect(
+      await refusal(by(owner).createApplication({ params: { env_id: env.env_id }, body: { app_id: 'x', slug: 'gated', name: 'X' } })),
+    ).toEqual([400, 'auth_group_required']);
     expect(await update({ auth_mode: 'group' })).toEqual([400, 'auth_group_required']);
     expect(await update({ slug: 'other' })).toEqual([400, 'immutable_field']);
     expect(await update({ app_id: 'other' })).toEqual([400, 'immutable_field']);
@@ -155,7 +194,12 @@ describe('app instances', () => {
     const { owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id);
     const put = (version: string, name: string) =>
-      world.host.fetch(`/v1/env/${env.env_id}/applications/${app.app_instance_id}`, { method: 'PUT', persona: world.admin(), headers: { 'if-match': version }, body: JSON.stringify({ name }) });
+      world.host.fetch(`/v1/env/${env.env_id}/applications/${app.app_instance_id}`, {
+        method: 'PUT',
+        persona: world.admin(),
+        headers: { 'if-match': version },
+        body: JSON.stringify({ name }),
+      });
     expect(await put('"7"', 'Wrong')).toMatchObject({ status: 412, json: { code: 'precondition_failed' } });
     expect(await put('"1"', 'Right')).toMatchObject({ status: 200, json: { name: 'Right', version: 2 } });
   });
@@ -190,12 +234,25 @@ describe('app instances', () => {
     const { owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id);
     const persona = world.admin();
-    const page = (path: string, method = 'GET') => world.host.fetch(`/v1/admin/applications${path}?target_env_id=${env.env_id}`, { persona, method });
+    const page = (path: string, method = 'GET') =>
+      world.host.fetch(`/v1/admin/applications${path}?target_env_id=${env.env_id}`, { persona, method });
     expect(await page('')).toMatchObject({ status: 200, json: { items: [{ app_instance_id: app.app_instance_id }] } });
-    expect(await world.host.fetch('/v1/admin/applications', { persona })).toMatchObject({ status: 400, json: { code: 'target_env_required' } });
-    expect(await world.host.fetch('/v1/admin/ui/applications', { persona })).toMatchObject({ status: 200, json: { page: 'applications', scope: 'env' } });
-    expect(await page(`/${app.app_instance_id}/verifyApplicationRow`, 'POST')).toMatchObject({ status: 404, json: { code: 'custom_domain_not_found' } });
-    expect(await page(`/${app.app_instance_id}/archiveApplicationRow`, 'POST')).toMatchObject({ status: 200, json: { status: 'archived' } });
+    expect(await world.host.fetch('/v1/admin/applications', { persona })).toMatchObject({
+      status: 400,
+      json: { code: 'target_env_required' },
+    });
+    expect(await world.host.fetch('/v1/admin/ui/applications', { persona })).toMatchObject({
+      status: 200,
+      json: { page: 'applications', scope: 'env' },
+    });
+    expect(await page(`/${app.app_instance_id}/verifyApplicationRow`, 'POST')).toMatchObject({
+      status: 404,
+      json: { code: 'custom_domain_not_found' },
+    });
+    expect(await page(`/${app.app_instance_id}/archiveApplicationRow`, 'POST')).toMatchObject({
+      status: 200,
+      json: { status: 'archived' },
+    });
   });
 });
 
@@ -209,13 +266,18 @@ describe('bindings', () => {
     expect(await by(owner).getBinding({ params: { ...params, binding_id: bound.binding_id } })).toEqual(bound);
     expect(await refusal(by(owner).createBinding({ params, body: { app_id: 'other', slug: 'front' } }))).toEqual([409, 'slug_taken']);
     const loose = await by(owner).createBinding({ params, body: { app_id: 'other', slug: 'back' } });
-    expect(await refusal(by(owner).updateBinding({ params: { ...params, binding_id: loose.binding_id }, body: { slug: 'front' } }))).toEqual([409, 'slug_taken']);
+    expect(
+      await refusal(by(owner).updateBinding({ params: { ...params, binding_id: loose.binding_id }, body: { slug: 'front' } })),
+    ).toEqual([409, 'slug_taken']);
     const moved = await by(owner).updateBinding({ params: { ...params, binding_id: bound.binding_id }, body: { slug: 'side' } });
     expect(moved).toMatchObject({ app_id: 'crm', app_instance_id: app.app_instance_id, slug: 'side' });
     expect(moved.binding_id).not.toBe(bound.binding_id);
     expect((await by(owner).listBindings({ params })).items.map(({ slug }) => slug)).toEqual(['side', 'back']);
     await by(owner).deleteBinding({ params: { ...params, binding_id: moved.binding_id } });
-    expect(await refusal(by(owner).deleteBinding({ params: { ...params, binding_id: moved.binding_id } }))).toEqual([404, 'binding_not_found']);
+    expect(await refusal(by(owner).deleteBinding({ params: { ...params, binding_id: moved.binding_id } }))).toEqual([
+      404,
+      'binding_not_found',
+    ]);
     const ids = (...bindings: (typeof bound)[]) => bindings.map(({ binding_id, app_id }) => ({ env_id: env.env_id, binding_id, app_id }));
     expect(await heard('platform:sys:binding:created', env.env_id)).toEqual(ids(bound, loose, moved));
     expect(await heard('platform:sys:binding:deleted', env.env_id)).toEqual(ids(bound, moved));
@@ -228,9 +290,13 @@ describe('bindings', () => {
     await by(owner).createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'front' } });
     await by(other.owner).createBinding({ params: { env_id: other.env.env_id }, body: { app_id: 'crm', slug: 'front' } });
     for (const instance of [foreign, own])
-      expect(await refusal(by(owner).createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'side', app_instance_id: instance.app_instance_id } }))).toEqual([
-        404,
-        'app_instance_not_found',
-      ]);
+      expect(
+        await refusal(
+          by(owner).createBinding({
+            params: { env_id: env.env_id },
+            body: { app_id: 'crm', slug: 'side', app_instance_id: instance.app_instance_id },
+          }),
+        ),
+      ).toEqual([404, 'app_instance_not_found']);
   });
 });

@@ -6,4 +6,7 @@ import registry from '../src/plugin.ts';
 import { Directory } from './fixtures/directory.ts';
 import { World } from './fixtures/world.ts';
 
-describeConformance(registry, { stubs: { identity: new Directory().identity }, environment: World.environment(mkdtempSync(join(tmpdir(), 'platform-registry-'))) });
+describeConformance(registry, {
+  stubs: { identity: new Directory().identity },
+  environment: World.environment(mkdtempSync(join(tmpdir(), 'platform-registry-'))),
+});

@@ -21,7 +21,14 @@ const registration = (vertical: string, services: readonly string[], version = '
   scopes: [
     { scope: `${vertical}:till:read`, service: services[0] as string, title: 'Read tills', admin: false, grants: 'read' as const },
     { scope: `${vertical}:till:admin`, service: services[0] as string, title: 'Administer tills', admin: true },
-    { scope: `${vertical}:till:sync`, service: services[0] as string, title: 'Sync tills', admin: false, machine_only: true, grants: 'write' as const },
+    {
+      scope: `${vertical}:till:sync`,
+      service: services[0] as string,
+      title: 'Sync tills',
+      admin: false,
+      machine_only: true,
+      grants: 'write' as const,
+    },
   ],
   error_codes: [{ service: services[0] as string, code: 'till_jammed', status: 409, title: 'The till is jammed' }],
   listings: [{ page: 'tills' }],
@@ -33,7 +40,9 @@ const tenant = async () => {
 
 describe('service enablement', () => {
   const shown = (answer: { services: { service: string; enabled: boolean; explicit: boolean }[] }) =>
-    answer.services.filter(({ service }) => ['till', 'shelf'].includes(service)).map(({ service, enabled, explicit }) => [service, enabled, explicit]);
+    answer.services
+      .filter(({ service }) => ['till', 'shelf'].includes(service))
+      .map(({ service, enabled, explicit }) => [service, enabled, explicit]);
 
   test('REG-052 REG-081 a missing row is enabled', async () => {
     const { env, owner } = await tenant();
@@ -46,7 +55,8 @@ describe('service enablement', () => {
 
   test('REG-082 REG-083 a change touches only what it names, and is told once per row that really changed', async () => {
     const { env, owner } = await tenant();
-    const put = (services: { service: string; enabled: boolean; config?: object }[]) => world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: services as never } });
+    const put = (services: { service: string; enabled: boolean; config?: object }[]) =>
+      world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: services as never } });
     expect(shown(await put([{ service: 'till', enabled: false, config: { drawer: 2 } }]))).toEqual([
       ['shelf', true, false],
       ['till', false, true],
@@ -70,7 +80,8 @@ describe('service enablement', () => {
   test('F-12 what the platform itself needs stays on: turning it off is 409, and a row that says off from before counts for nothing', async () => {
     const { env, owner } = await tenant();
     const by = world.host.by(owner);
-    const off = (service: string) => refusal(by.updateServices({ params: { env_id: env.env_id }, body: { services: [{ service, enabled: false }] } }));
+    const off = (service: string) =>
+      refusal(by.updateServices({ params: { env_id: env.env_id }, body: { services: [{ service, enabled: false }] } }));
     for (const service of ['sys', 'auth', 'bff', 'web']) expect(await off(service)).toEqual([409, 'service_required']);
     await world.sql`insert into service_enablement (env_id, service, enabled, config) values (${env.env_id}, 'sys', false, '{}')`;
     const { services } = await by.listServices({ params: { env_id: env.env_id } });
@@ -102,7 +113,9 @@ describe('service enablement', () => {
     const by = world.host.by(as.delegated(env.env_id, ...EVERYTHING));
     const before = await by.bootstrap({});
     expect(before.features).toMatchObject({ till: true, shelf: true });
-    await world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
+    await world.host
+      .by(owner)
+      .updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
     const after = await by.bootstrap({});
     expect(after.features).toMatchObject({ till: false, shelf: true });
     expect(after.feature_version).not.toBe(before.feature_version);
@@ -121,7 +134,16 @@ describe('hosts', () => {
     ['SYS.ops.sys.localhost:8443', 'sys', null],
     ['sys.ops.sys.localhost.', 'sys', null],
   ])('REG-003 REG-093 %s of the platform leads to %s', async (hostname, service, app) => {
-    expect(await resolve(hostname)).toMatchObject({ kind: 'platform', service, env_id: SYSTEM.envId, env_slug: 'ops', org_id: SYSTEM.orgId, app_instance_id: app, status: 'active', ttl_s: 30 });
+    expect(await resolve(hostname)).toMatchObject({
+      kind: 'platform',
+      service,
+      env_id: SYSTEM.envId,
+      env_slug: 'ops',
+      org_id: SYSTEM.orgId,
+      app_instance_id: app,
+      status: 'active',
+      ttl_s: 30,
+    });
   });
 
   test("REG-093 REG-045 a tenant's service, gateway twin and sign-in hosts", async () => {
@@ -134,13 +156,20 @@ describe('hosts', () => {
     expect(await resolve(`bff.sys.${base}`)).toMatchObject({ ...where, service: 'bff' });
     expect(await resolve(`auth.${base}`)).toMatchObject({ ...where, service: 'auth' });
     expect(await resolve(`login.${org.slug}.example`)).toMatchObject({ ...where, service: 'auth' });
-    expect(await proxy().authDomain({ params: { id: env.env_id } })).toEqual({ env_id: env.env_id, auth_domain: `login.${org.slug}.example`, auth_url: `https://login.${org.slug}.example:8443` });
+    expect(await proxy().authDomain({ params: { id: env.env_id } })).toEqual({
+      env_id: env.env_id,
+      auth_domain: `login.${org.slug}.example`,
+      auth_url: `https://login.${org.slug}.example:8443`,
+    });
     expect(world.directory.realms.get(`login.${org.slug}.example`)).toBe(env.env_id);
   });
 
-  test.each(['nobody.ops.sys.localhost', 'a.sys.ops.sys.localhost', 'sys.prod.unknown.localhost', 'example.org', 'localhost', ''])('REG-093 nobody answers on "%s"', async hostname => {
-    expect(await refusal(resolve(hostname))).toEqual([404, 'hostname_unresolved']);
-  });
+  test.each(['nobody.ops.sys.localhost', 'a.sys.ops.sys.localhost', 'sys.prod.unknown.localhost', 'example.org', 'localhost', ''])(
+    'REG-093 nobody answers on "%s"',
+    async hostname => {
+      expect(await refusal(resolve(hostname))).toEqual([404, 'hostname_unresolved']);
+    },
+  );
 
   test('G-SYS-02 a suspended tenant resolves as such, an archived one not at all', async () => {
     const { org, env, owner } = await tenant();
@@ -165,22 +194,42 @@ describe('hosts of others', () => {
     const by = world.host.by(owner);
     for (const orgDomain of [other.org_domain, 'sys.localhost', 'localhost', 'someday.localhost', `x.${other.org_domain}`]) {
       expect(await refusal(by.updateOrg({ params: { id: org.org_id }, body: { org_domain: orgDomain } }))).toEqual([409, 'hostname_taken']);
-      expect(await refusal(by.createOrg({ body: { slug: world.slug(), display_name: 'X', org_domain: orgDomain } }))).toEqual([409, 'hostname_taken']);
+      expect(await refusal(by.createOrg({ body: { slug: world.slug(), display_name: 'X', org_domain: orgDomain } }))).toEqual([
+        409,
+        'hostname_taken',
+      ]);
     }
-    expect(await by.updateOrg({ params: { id: org.org_id }, body: { org_domain: `${org.slug}.example` } })).toMatchObject({ org_domain: `${org.slug}.example` });
+    expect(await by.updateOrg({ params: { id: org.org_id }, body: { org_domain: `${org.slug}.example` } })).toMatchObject({
+      org_domain: `${org.slug}.example`,
+    });
   });
 
   test('G-SYS-08 people of an environment do not sign in on a host of another', async () => {
     const [first, { org, env, owner }] = [await tenant(), await tenant()];
     const mine = `login.${first.org.slug}.example`;
     await world.host.by(first.owner).updateEnv({ params: { env_id: first.env.env_id }, body: { auth_domain: mine } });
-    for (const authDomain of [mine, `auth.prod.${first.org.org_domain}`, `sys.prod.${first.org.org_domain}`, 'console.ops.sys.localhost', 'localhost']) {
-      expect(await refusal(world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: authDomain } }))).toEqual([409, 'hostname_taken']);
-      expect(await refusal(world.host.by(owner).createEnv({ body: { org_id: org.org_id, slug: world.slug(), display_name: 'X', auth_domain: authDomain } }))).toEqual([409, 'hostname_taken']);
+    for (const authDomain of [
+      mine,
+      `auth.prod.${first.org.org_domain}`,
+      `sys.prod.${first.org.org_domain}`,
+      'console.ops.sys.localhost',
+      'localhost',
+    ]) {
+      expect(await refusal(world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: authDomain } }))).toEqual([
+        409,
+        'hostname_taken',
+      ]);
+      expect(
+        await refusal(
+          world.host.by(owner).createEnv({ body: { org_id: org.org_id, slug: world.slug(), display_name: 'X', auth_domain: authDomain } }),
+        ),
+      ).toEqual([409, 'hostname_taken']);
     }
     expect(await world.host.by(owner).getEnv({ params: { env_id: env.env_id } })).toMatchObject({ auth_domain: null });
     expect(world.directory.realms.get(mine)).toBe(first.env.env_id);
-    expect(await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `id.${org.org_domain}` } })).toMatchObject({ auth_domain: `id.${org.org_domain}` });
+    expect(
+      await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `id.${org.org_domain}` } }),
+    ).toMatchObject({ auth_domain: `id.${org.org_domain}` });
   });
 });
 
@@ -200,13 +249,18 @@ describe('tenant snapshots', () => {
       status: 'active',
     });
     const path = `/v1/tenants/${env.env_id}`;
-    expect(await world.host.fetch(path, { persona: as.user('tenants:read', 'sys:sys:admin') })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
+    expect(await world.host.fetch(path, { persona: as.user('tenants:read', 'sys:sys:admin') })).toMatchObject({
+      status: 403,
+      json: { code: 'm2m_required' },
+    });
     expect(await world.host.fetch(path, { persona: func })).toMatchObject({ status: 403, json: { code: 'certificate_binding_required' } });
   });
 
   test("REG-105 only where the caller's own service is enabled", async () => {
     const { env, owner } = await tenant();
-    await world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
+    await world.host
+      .by(owner)
+      .updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: false }] } });
     const by = (name: string) => world.host.by(world.service(name, 'tenants:read'));
     expect(await refusal(by('till-sync').tenant({ params: { env_id: env.env_id } }))).toEqual([403, 'service_disabled']);
     expect(await refusal(by('shelf').tenant({ params: { env_id: env.env_id } }))).toEqual([200, 'answered']);
@@ -215,7 +269,11 @@ describe('tenant snapshots', () => {
   test('G-SYS-02 G-SYS-14 unknown and archived environments are 404', async () => {
     const { env, owner } = await tenant();
     await world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } });
-    for (const id of [NOWHERE, env.env_id]) expect(await refusal(world.host.by(world.service('func', 'tenants:read')).tenant({ params: { env_id: id } }))).toEqual([404, 'env_not_found']);
+    for (const id of [NOWHERE, env.env_id])
+      expect(await refusal(world.host.by(world.service('func', 'tenants:read')).tenant({ params: { env_id: id } }))).toEqual([
+        404,
+        'env_not_found',
+      ]);
   });
 });
 
@@ -233,8 +291,17 @@ describe('verticals', () => {
   });
 
   test('REG-007 a workload registers its own vertical only', async () => {
-    expect(await refusal(world.host.by(retail('till', 'other')).registerVertical({ body: registration('retail', ['till']) }))).toEqual([403, 'vertical_mismatch']);
-    expect(await world.host.fetch('/v1/verticals/register', { method: 'POST', persona: as.user('sys:verticals:write'), body: JSON.stringify(registration('platform', ['till'])) })).toMatchObject({
+    expect(await refusal(world.host.by(retail('till', 'other')).registerVertical({ body: registration('retail', ['till']) }))).toEqual([
+      403,
+      'vertical_mismatch',
+    ]);
+    expect(
+      await world.host.fetch('/v1/verticals/register', {
+        method: 'POST',
+        persona: as.user('sys:verticals:write'),
+        body: JSON.stringify(registration('platform', ['till'])),
+      }),
+    ).toMatchObject({
       status: 403,
       json: { code: 'm2m_required' },
     });
@@ -242,9 +309,13 @@ describe('verticals', () => {
 
   test('REG-007 the same again is a no-op, a change replaces and is told', async () => {
     const by = world.host.by(retail('lab', 'science'));
-    const put = async (services: string[], version: string) => (await by.registerVertical({ body: registration('science', services, version) })).changed;
+    const put = async (services: string[], version: string) =>
+      (await by.registerVertical({ body: registration('science', services, version) })).changed;
     expect([await put(['lab', 'bench'], '1'), await put(['lab', 'bench'], '1'), await put(['lab'], '2')]).toEqual([true, false, true]);
-    expect((await world.written('platform:sys:vertical:registered', 'science')).map(({ payload }) => payload['version'])).toEqual(['1', '2']);
+    expect((await world.written('platform:sys:vertical:registered', 'science')).map(({ payload }) => payload['version'])).toEqual([
+      '1',
+      '2',
+    ]);
     const { items } = await world.host.by(world.stranger()).listVerticals({});
     expect(items.filter(({ vertical }) => vertical === 'science').map(({ service }) => service)).toEqual(['lab']);
   });
@@ -255,11 +326,16 @@ describe('verticals', () => {
       { page: 'hosts', label: 'Hosts', scope: 'platform' },
     ];
     const paged = registration('paged', ['aone', 'btwo', 'cthree']);
-    await world.host.by(retail('aone', 'paged')).registerVertical({ body: { ...paged, services: paged.services.map(service => ({ ...service, nav })) } });
+    await world.host
+      .by(retail('aone', 'paged'))
+      .registerVertical({ body: { ...paged, services: paged.services.map(service => ({ ...service, nav })) } });
     const seen: string[] = [];
     const by = world.host.by(world.stranger());
     for (let cursor: string | null = ''; cursor !== null; ) {
-      const { items, next_cursor: next }: { items: { service: string; nav: { page: string }[]; vertical: string }[]; next_cursor: string | null } = await by.listVerticals({
+      const {
+        items,
+        next_cursor: next,
+      }: { items: { service: string; nav: { page: string }[]; vertical: string }[]; next_cursor: string | null } = await by.listVerticals({
         query: { limit: 2, ...(cursor ? { cursor } : {}) },
       });
       for (const { service, vertical, nav: offered } of items) {
@@ -277,16 +353,24 @@ describe('verticals', () => {
 
   test('REG-028 its grants reach identity before the answer, without those of machines; when identity is away nothing is registered', async () => {
     await world.host.by(retail('oven', 'bakery')).registerVertical({ body: registration('bakery', ['oven']) });
-    expect(world.directory.asked('putGrants').at(-1)?.input).toMatchObject({ params: { vertical: 'bakery' }, body: { scopes: [{ scope: 'bakery:till:read', grants: 'read' }] } });
+    expect(world.directory.asked('putGrants').at(-1)?.input).toMatchObject({
+      params: { vertical: 'bakery' },
+      body: { scopes: [{ scope: 'bakery:till:read', grants: 'read' }] },
+    });
     world.directory.down.add('putGrants');
-    expect((await refusal(world.host.by(retail('mill', 'grain')).registerVertical({ body: registration('grain', ['mill']) })))[0]).toBe(503);
+    expect((await refusal(world.host.by(retail('mill', 'grain')).registerVertical({ body: registration('grain', ['mill']) })))[0]).toBe(
+      503,
+    );
     const rows = await world.sql<object[]>`select 1 from verticals where vertical = 'grain'`;
     expect(rows).toHaveLength(0);
   });
 
   test('REG-099 REG-110 the scope catalog needs no token, and its ETag moves with what is registered', async () => {
     const first = await world.host.fetch('/v1/scopes/catalog');
-    expect(first).toMatchObject({ status: 200, headers: { 'cache-control': 'public, max-age=60', etag: `"${String(first.json['version'])}"` } });
+    expect(first).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'public, max-age=60', etag: `"${String(first.json['version'])}"` },
+    });
     expect(first.json['scopes']).toEqual(
       expect.arrayContaining([
         { scope: 'sys:org:admin', service: 'sys', vertical: 'platform', title: 'Create and change organizations', admin: true },

@@ -39,7 +39,9 @@ const publish = ({ domain }: Claim) => {
 const verify = ({ owner, params }: Claim) => world.host.by(owner).verifyCustomDomain({ params });
 const shown = ({ owner, params }: Claim) => world.host.by(owner).getCustomDomain({ params });
 const domainOf = async ({ params }: Claim) =>
-  world.host.by(world.service('proxy', 'sys:instances:read')).appCustomDomain({ params: { id: params.env_id }, query: { app_instance_id: params.app_instance_id } });
+  world.host
+    .by(world.service('proxy', 'sys:instances:read'))
+    .appCustomDomain({ params: { id: params.env_id }, query: { app_instance_id: params.app_instance_id } });
 
 describe('verification', () => {
   test('REG-049 REG-086 REG-093 REG-097 a domain takes effect when DNS has its records, and not before', async () => {
@@ -61,7 +63,10 @@ describe('verification', () => {
     expect(await world.resolve(domain.fqdn)).toMatchObject({ ...where, service: 'web' });
     expect(await world.resolve(`bff.${domain.fqdn}`)).toMatchObject({ ...where, service: 'bff' });
     expect(await domainOf(claimed)).toEqual({ ...params, fqdn: domain.fqdn, status: 'verified' });
-    expect(await world.host.by(claimed.owner).getApplication({ params })).toMatchObject({ custom_domain: { status: 'verified' }, version: 3 });
+    expect(await world.host.by(claimed.owner).getApplication({ params })).toMatchObject({
+      custom_domain: { status: 'verified' },
+      version: 3,
+    });
     const before = (await world.written('platform:sys:app:updated', params.env_id)).length;
     await verify(claimed);
     expect(await world.written('platform:sys:app:updated', params.env_id)).toHaveLength(before);
@@ -72,7 +77,11 @@ describe('verification', () => {
     const { domain, params } = claimed;
     names.set(domain.txt_name, { TXT: ['something else'] });
     names.set(domain.fqdn, { CNAME: ['elsewhere.example'] });
-    const ask = () => world.host.fetch(`/v1/env/${params.env_id}/applications/${params.app_instance_id}/custom-domain/verify`, { method: 'POST', persona: world.admin() });
+    const ask = () =>
+      world.host.fetch(`/v1/env/${params.env_id}/applications/${params.app_instance_id}/custom-domain/verify`, {
+        method: 'POST',
+        persona: world.admin(),
+      });
     expect(await ask()).toMatchObject({
       status: 409,
       json: {
@@ -87,7 +96,10 @@ describe('verification', () => {
     expect(await shown(claimed)).toMatchObject({ status: 'pending', last_error: expect.stringContaining(domain.txt_name) });
     // The right value alone is not enough: the domain must lead here, too.
     names.set(domain.txt_name, { TXT: [domain.txt_value] });
-    expect(await ask()).toMatchObject({ status: 409, json: { code: 'domain_not_verified', detail: expect.stringContaining(`does not lead to ${domain.cname_target}`) } });
+    expect(await ask()).toMatchObject({
+      status: 409,
+      json: { code: 'domain_not_verified', detail: expect.stringContaining(`does not lead to ${domain.cname_target}`) },
+    });
     names.set(domain.txt_name, {});
     names.set(domain.fqdn, { CNAME: [domain.cname_target] });
     expect(await ask()).toMatchObject({ status: 409, json: { found: { txt: [], cname: domain.cname_target } } });
@@ -166,14 +178,20 @@ describe('verification', () => {
     expect(await refusal(world.host.by(squatter.owner).verifyDomain(target))).toEqual([403, 'not_org_member']);
     names.set(listed?.txt_name as string, { TXT: [listed?.txt_value as string] });
     const rows = world.host.by(as.userIn(mine.env.env_id, 'sys:read', 'sys:org:admin', 'sys:sys:admin'));
-    expect(await rows.verifyDomainRow({ params: { domain }, targetEnvId: mine.env.env_id })).toMatchObject({ status: 'verified', last_error: null });
+    expect(await rows.verifyDomainRow({ params: { domain }, targetEnvId: mine.env.env_id })).toMatchObject({
+      status: 'verified',
+      last_error: null,
+    });
     expect((await rows.domainRows({ targetEnvId: mine.env.env_id })).items).toMatchObject([{ domain, status: 'verified' }]);
     for (const host of hosts.slice(0, 3)) expect(await world.resolve(host)).toMatchObject({ org_id: mine.org.org_id });
     // What somebody asked for below it stays unproven, and leads nowhere.
     expect(await refusal(world.resolve(`id.${domain}`))).toEqual([404, 'hostname_unresolved']);
     // The same domain, proven by one, is no other's any more.
     await world.sql`insert into domain_proofs (org_id, domain, txt_value) values (${squatter.org.org_id}, ${domain}, ${listed?.txt_value ?? ''})`;
-    expect(await refusal(world.host.by(squatter.owner).verifyDomain({ params: { id: squatter.org.org_id, domain } }))).toEqual([409, 'hostname_taken']);
+    expect(await refusal(world.host.by(squatter.owner).verifyDomain({ params: { id: squatter.org.org_id, domain } }))).toEqual([
+      409,
+      'hostname_taken',
+    ]);
   });
 
   test('G-SYS-08 names of the platform, of other organizations and of services are refused when asked for', async () => {
@@ -183,11 +201,18 @@ describe('verification', () => {
     const app = await world.app(mine.owner, mine.env.env_id);
     const params = { env_id: mine.env.env_id, app_instance_id: app.app_instance_id };
     const put = (fqdn: string) => refusal(world.host.by(mine.owner).putCustomDomain({ params, body: { fqdn } }));
-    const taken = ['console.ops.sys.localhost', `shop.${other.org_domain}`, `login.${other.slug}.example`, `auth.prod.${mine.org.slug}.example`, `bff.shop.${mine.org.slug}.example`];
+    const taken = [
+      'console.ops.sys.localhost',
+      `shop.${other.org_domain}`,
+      `login.${other.slug}.example`,
+      `auth.prod.${mine.org.slug}.example`,
+      `bff.shop.${mine.org.slug}.example`,
+    ];
     for (const fqdn of taken) expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 409, 'hostname_taken']);
     for (const fqdn of ['localhost', 'UPPER.example', '192.0.2.1', 'a..example', '-a.example', `${'a'.repeat(64)}.example`])
       expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 400, 'validation_failed']);
-    for (const fqdn of [`shop.${mine.org.slug}.example`, `www.shop.eu.${mine.org.slug}.example`]) expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 200, 'answered']);
+    for (const fqdn of [`shop.${mine.org.slug}.example`, `www.shop.eu.${mine.org.slug}.example`])
+      expect([fqdn, ...(await put(fqdn))]).toEqual([fqdn, 200, 'answered']);
   });
 
   test('REG-086 given up, a domain resolves no more and anybody may prove it; asking for another starts anew', async () => {
@@ -196,7 +221,10 @@ describe('verification', () => {
     publish(first);
     await verify(first);
     const by = world.host.by(first.owner);
-    expect(await by.putCustomDomain({ params: first.params, body: { fqdn } })).toMatchObject({ status: 'verified', txt_value: first.domain.txt_value });
+    expect(await by.putCustomDomain({ params: first.params, body: { fqdn } })).toMatchObject({
+      status: 'verified',
+      txt_value: first.domain.txt_value,
+    });
     const moved = await by.putCustomDomain({ params: first.params, body: { fqdn: freshName() } });
     expect(moved).toMatchObject({ status: 'pending', verified_at: null });
     expect(moved.txt_value).not.toBe(first.domain.txt_value);
@@ -242,8 +270,12 @@ describe('looking again', () => {
     await nextLook();
     expect(await shown(claimed)).toMatchObject({ status: 'failed', last_error: expect.stringContaining('does not lead') });
     expect(await refusal(world.resolve(claimed.domain.fqdn))).toEqual([404, 'hostname_unresolved']);
-    const audited = await world.sql<{ actor: object; details: object }[]>`select actor, details from audit where action = 'app.domain_failed' and env_id = ${claimed.params.env_id}`;
-    expect([...audited]).toEqual([{ actor: { kind: 'workload', id: 'sys' }, details: { fqdn: claimed.domain.fqdn, reason: expect.stringContaining('does not lead') } }]);
+    const audited = await world.sql<
+      { actor: object; details: object }[]
+    >`select actor, details from audit where action = 'app.domain_failed' and env_id = ${claimed.params.env_id}`;
+    expect([...audited]).toEqual([
+      { actor: { kind: 'workload', id: 'sys' }, details: { fqdn: claimed.domain.fqdn, reason: expect.stringContaining('does not lead') } },
+    ]);
     publish(claimed);
     expect(await verify(claimed)).toMatchObject({ status: 'verified' });
   });
@@ -268,7 +300,8 @@ describe('looking again', () => {
     await verify(claimed);
     names.silent = true;
     await nextLook();
-    const [row] = await world.sql`select status, failing_since, last_error from custom_domains where app_instance_id = ${claimed.params.app_instance_id}`;
+    const [row] =
+      await world.sql`select status, failing_since, last_error from custom_domains where app_instance_id = ${claimed.params.app_instance_id}`;
     expect(row).toEqual({ status: 'verified', failing_since: null, last_error: expect.stringContaining('did not answer') });
     expect(await refusal(verify(claimed))).toEqual([409, 'domain_not_verified']);
     expect(await world.resolve(claimed.domain.fqdn)).toMatchObject({ kind: 'custom' });

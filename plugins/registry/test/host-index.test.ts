@@ -12,7 +12,11 @@ let world: World;
 let other: BootedHost<typeof registry>;
 beforeAll(async () => {
   world = await World.start();
-  other = await boot(plugin, { stores: world.host.stores, environment: World.environment(world.host.stores.dataDir), stubs: { identity: world.directory.identity } });
+  other = await boot(plugin, {
+    stores: world.host.stores,
+    environment: World.environment(world.host.stores.dataDir),
+    stubs: { identity: world.directory.identity },
+  });
 });
 afterAll(async () => {
   await other[Symbol.asyncDispose]();
@@ -56,9 +60,9 @@ describe('the next question after a change', () => {
     expect(await nobodyAnywhere(service)).toEqual(UNRESOLVED);
     expect(await nobodyAnywhere(`kiosk.prod.${org.slug}.example`)).toEqual(UNRESOLVED);
     const registration = { service: 'kiosk', label: 'Kiosk', base_path: '/v1', nav: [], pages: [], actions: [], stream_families: [] };
-    await world.host
-      .by({ ...as.machine('kiosk', 'sys:verticals:write'), vertical: 'retail' })
-      .registerVertical({ body: { vertical: 'retail', version: '1', services: [registration], admin_scopes: [], scopes: [], error_codes: [], listings: [] } });
+    await world.host.by({ ...as.machine('kiosk', 'sys:verticals:write'), vertical: 'retail' }).registerVertical({
+      body: { vertical: 'retail', version: '1', services: [registration], admin_scopes: [], scopes: [], error_codes: [], listings: [] },
+    });
     expect((await everywhere(`kiosk.prod.${org.slug}.example`)).map(({ service: to }) => to)).toEqual(['kiosk', 'kiosk']);
     await world.host.by(owner).archiveOrg({ params: { id: org.org_id } });
     expect(await nobodyAnywhere(`kiosk.prod.${org.slug}.example`)).toEqual(UNRESOLVED);

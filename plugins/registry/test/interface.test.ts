@@ -83,7 +83,13 @@ test('REG-043 REG-072 REG-077 one organization and one environment, whole, to wh
     updated_at: expect.any(String),
     version: 1,
   });
-  expect(await by.getEnv({ params: { env_id: env.env_id } })).toMatchObject({ env_id: env.env_id, org_id: org.org_id, slug: env.slug, auth_domain: null, status: 'active' });
+  expect(await by.getEnv({ params: { env_id: env.env_id } })).toMatchObject({
+    env_id: env.env_id,
+    org_id: org.org_id,
+    slug: env.slug,
+    auth_domain: null,
+    status: 'active',
+  });
   const unscoped = world.host.by({ ...owner, scopes: owner.scopes.filter(scope => scope !== 'sys:read') });
   expect(await refusal(unscoped.getOrg({ params: { id: org.org_id } }))).toEqual([403, 'policy_denied']);
   expect(await refusal(unscoped.getEnv({ params: { env_id: env.env_id } }))).toEqual([403, 'policy_denied']);
@@ -105,14 +111,25 @@ test('REG-121 C8 with the bus away the change commits, the failure is logged and
   const { org, owner } = await world.org();
   world.host.busAway = true;
   try {
-    expect(await world.host.by(owner).updateOrg({ params: { id: org.org_id }, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other' });
+    expect(await world.host.by(owner).updateOrg({ params: { id: org.org_id }, body: { display_name: 'Other' } })).toMatchObject({
+      display_name: 'Other',
+    });
     await expect
-      .poll(async () => [...(await world.sql<object[]>`select distinct relayed, last_error is not null as logged from outbox where attempts > 0 and not relayed`)])
+      .poll(async () => [
+        ...(await world.sql<
+          object[]
+        >`select distinct relayed, last_error is not null as logged from outbox where attempts > 0 and not relayed`),
+      ])
       .toEqual([{ relayed: false, logged: true }]);
   } finally {
     world.host.busAway = false;
   }
-  await expect.poll(() => world.host.bus.some(({ event_type, payload }) => event_type === 'platform:sys:org:updated' && payload['org_id'] === org.org_id), { timeout: 20_000 }).toBe(true);
+  await expect
+    .poll(
+      () => world.host.bus.some(({ event_type, payload }) => event_type === 'platform:sys:org:updated' && payload['org_id'] === org.org_id),
+      { timeout: 20_000 },
+    )
+    .toBe(true);
 });
 
 test('REG-099 the scope catalog is public and cheap to ask again', async () => {
@@ -124,7 +141,9 @@ test('REG-099 the scope catalog is public and cheap to ask again', async () => {
 });
 
 test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and asks these services and no others', async () => {
-  const tables = await world.sql<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = current_schema() order by table_name`;
+  const tables = await world.sql<
+    { name: string }[]
+  >`select table_name as name from information_schema.tables where table_schema = current_schema() order by table_name`;
   // No people, credentials or tokens, no broker's streams, no records of a vertical, no workflow's steps.
   expect(tables.map(({ name }) => name)).toEqual([
     'acceptances',
@@ -160,5 +179,8 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'work_tasks',
   ]);
   const { uses, workloads } = world.host.manifest;
-  expect([...new Set([...Object.keys(uses), ...Object.values(workloads).flatMap(needs => Object.keys(needs))])].sort()).toEqual(['auth', 'post']);
+  expect([...new Set([...Object.keys(uses), ...Object.values(workloads).flatMap(needs => Object.keys(needs))])].sort()).toEqual([
+    'auth',
+    'post',
+  ]);
 });

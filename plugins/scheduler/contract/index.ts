@@ -40,7 +40,11 @@ export const scheduler = defineContract({
     listSchedules: get('/v1/schedules', {
       summary: 'Schedules by name; a workload sees its own',
       ...reads,
-      query: { service: Type.Optional(Type.String({ title: 'Service', maxLength: 31 })), status: Type.Optional(Schedule.properties.status), ...PageQuery },
+      query: {
+        service: Type.Optional(Type.String({ title: 'Service', maxLength: 31 })),
+        status: Type.Optional(Schedule.properties.status),
+        ...PageQuery,
+      },
       returns: Page(Schedule),
     }),
     getSchedule: get('/v1/schedules/{name}', { summary: 'One schedule', ...reads, returns: Schedule, problems: ['schedule_not_found'] }),
@@ -65,7 +69,14 @@ export const scheduler = defineContract({
   },
   onEnvironmentDeleted: { purge: { schedules: 'schedules' } },
   tasks: {
-    fire: task(Type.Object({ fire_id: Id }), { summary: 'Post a firing to its service', lane: 'env', attempts: 'unlimited', backoff: [1, 5, 30], timeout: '30s', slots: 16 }),
+    fire: task(Type.Object({ fire_id: Id }), {
+      summary: 'Post a firing to its service',
+      lane: 'env',
+      attempts: 'unlimited',
+      backoff: [1, 5, 30],
+      timeout: '30s',
+      slots: 16,
+    }),
   },
   jobs: {
     due: { summary: 'Find schedules that are due, in the process that leads', every: '2s', runs: 'process', timeout: '30s' },

@@ -2,7 +2,13 @@ import type { PageDecl } from '@platform/sdk/contract';
 
 const states = { active: 'ok', paused: 'warn' } as const;
 const outcomes = { waiting: 'info', done: 'ok', failed: 'bad' } as const;
-const pause = { route: 'pauseSchedule', label: 'Pause', tone: 'warn', confirm: '{name} does not run until somebody resumes it.', when: { field: 'status', is: 'active' } } as const;
+const pause = {
+  route: 'pauseSchedule',
+  label: 'Pause',
+  tone: 'warn',
+  confirm: '{name} does not run until somebody resumes it.',
+  when: { field: 'status', is: 'active' },
+} as const;
 const resume = { route: 'resumeSchedule', label: 'Resume', tone: 'ok', when: { field: 'status', is: 'paused' } } as const;
 const run = { route: 'runSchedule', label: 'Run now', confirm: 'Run {name} at once?' } as const;
 

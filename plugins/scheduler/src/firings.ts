@@ -76,7 +76,11 @@ export class Firings {
   async #fire(tx: SchedulerTx, row: DueRow, now: Date): Promise<void> {
     const times = this.#ctx.cron(row.cron, row.timezone);
     // Zones come and go with the build of Node: what cannot be read any more rests, and says so.
-    if (!times) this.#ctx.log.error({ schedule: row.name, code: 'schedule_unreadable' }, 'the times of a schedule cannot be read any more; it does not fire');
+    if (!times)
+      this.#ctx.log.error(
+        { schedule: row.name, code: 'schedule_unreadable' },
+        'the times of a schedule cannot be read any more; it does not fire',
+      );
     const last = times?.last(now)?.getTime() ?? 0;
     if (times) await this.#write(tx, row, { at: new Date(Math.max(last, Date.parse(row.next_at))), kind: 'due' });
     await tx.sql`update schedules set next_at = ${times?.next(now) ?? null} where name = ${row.name}`;
@@ -135,6 +139,10 @@ export class Firings {
     const fields = { schedule: row.name, fire_id: row.fire_id, attempt: row.attempts + 1, http_status, code };
     if (pause === undefined) return this.#ctx.log.warn(fields, 'a firing failed for good');
     this.#ctx.log.info({ ...fields, again_s: pause }, 'a firing failed and is tried again');
-    await tx.enqueue('fire', { fire_id: row.fire_id }, { key: row.fire_id, at: new Date(now.getTime() + pause * 1_000), envId: row.env_id });
+    await tx.enqueue(
+      'fire',
+      { fire_id: row.fire_id },
+      { key: row.fire_id, at: new Date(now.getTime() + pause * 1_000), envId: row.env_id },
+    );
   }
 }

@@ -18,14 +18,25 @@ export class Schedules {
   async put({ params: { name }, body, caller }: Of<'putSchedule'>): Promise<Schedule> {
     const { db, clock, problem } = this.#ctx;
     if (!NAME.test(name)) throw problem('name_invalid', { detail: 'Write 1 to 63 characters of a-z, 0-9 and hyphens, a letter first.' });
-    if (body.target.service !== caller.service) throw problem('target_foreign', { detail: `The caller is ${caller.service}; a schedule calls the service that made it.` });
+    if (body.target.service !== caller.service)
+      throw problem('target_foreign', { detail: `The caller is ${caller.service}; a schedule calls the service that made it.` });
     const now = clock.now();
     const next = this.#timesOf(body).next(now);
     if (!next) throw problem('cron_invalid', { detail: 'There is no such time ever again.' });
     const { cron, timezone, env_id, target } = body;
     await db.tx(async tx => {
       await this.#requireRoom(tx, caller.service, name);
-      const row = { name, service: caller.service, env_id, cron, timezone, path: target.path, next_at: next, created_at: now, updated_at: now };
+      const row = {
+        name,
+        service: caller.service,
+        env_id,
+        cron,
+        timezone,
+        path: target.path,
+        next_at: next,
+        created_at: now,
+        updated_at: now,
+      };
       await tx.sql`
         insert into schedules ${tx.sql.row(row)} on conflict (name) do update set
           env_id = excluded.env_id, cron = excluded.cron, timezone = excluded.timezone, path = excluded.path, updated_at = excluded.updated_at,
@@ -34,7 +45,8 @@ export class Schedules {
           is distinct from (excluded.env_id, excluded.cron, excluded.timezone, excluded.path)`;
     });
     const made = await this.#find(name);
-    if (made?.service !== caller.service) throw problem('schedule_taken', { detail: `${name} belongs to another service; begin the name with your own.` });
+    if (made?.service !== caller.service)
+      throw problem('schedule_taken', { detail: `${name} belongs to another service; begin the name with your own.` });
     return made;
   }
 
@@ -56,7 +68,8 @@ export class Schedules {
   async get(name: string, caller: Caller): Promise<Schedule> {
     const found = await this.#find(name);
     const own = ownerOf(caller);
-    if (!found || (own !== null && found.service !== own)) throw this.#ctx.problem('schedule_not_found', { detail: 'There is no schedule of this name.' });
+    if (!found || (own !== null && found.service !== own))
+      throw this.#ctx.problem('schedule_not_found', { detail: 'There is no schedule of this name.' });
     return found;
   }
 
@@ -84,9 +97,13 @@ export class Schedules {
   }
 
   #timesOf({ cron, timezone }: Pick<NewSchedule, 'cron' | 'timezone'>): CronTimes {
-    if (!isZone(timezone)) throw this.#ctx.problem('timezone_unknown', { detail: 'Name a zone of the IANA database, such as Europe/Berlin or UTC.' });
+    if (!isZone(timezone))
+      throw this.#ctx.problem('timezone_unknown', { detail: 'Name a zone of the IANA database, such as Europe/Berlin or UTC.' });
     const times = this.#ctx.cron(cron, timezone);
-    if (!times) throw this.#ctx.problem('cron_invalid', { detail: 'Write five fields: minute, hour, day of the month, month, day of the week, such as 5 0 * * *.' });
+    if (!times)
+      throw this.#ctx.problem('cron_invalid', {
+        detail: 'Write five fields: minute, hour, day of the month, month, day of the week, such as 5 0 * * *.',
+      });
     return times;
   }
 

@@ -23,14 +23,17 @@ beforeEach(() => Object.assign(desk, { fired: [], closed: false }));
 const SOON = { timeout: 20_000, interval: 10 };
 const billing = as.machine('billing', 'cron:schedules:write');
 const operator = as.user('cron:schedules:read', 'cron:schedules:admin');
-const put = (name: string, body: object = DAILY, persona = billing) => host.fetch(`/v1/schedules/${name}`, { method: 'PUT', persona, body: JSON.stringify(body) });
+const put = (name: string, body: object = DAILY, persona = billing) =>
+  host.fetch(`/v1/schedules/${name}`, { method: 'PUT', persona, body: JSON.stringify(body) });
 const act = (name: string, verb: string, persona = operator) => host.fetch(`/v1/schedules/${name}/${verb}`, { method: 'POST', persona });
 const show = (name: string) => host.by(operator).getSchedule({ params: { name } });
 const firings = async (name: string) => (await host.by(operator).listFirings({ params: { name } })).items;
 const of = (name: string) => desk.fired.filter(({ schedule }) => schedule === name);
 const both = (move: (each: Host) => Promise<void>) => Promise.all([host, second].map(move));
 /** Nothing is under way or due: what is moved on now takes no lease from a task that runs. */
-const busy = async () => (await (await host.sql())`select 1 from work_tasks where state = 'running' or (state = 'waiting' and due_at <= ${host.clock.now()})`).length > 0;
+const busy = async () =>
+  (await (await host.sql())`select 1 from work_tasks where state = 'running' or (state = 'waiting' and due_at <= ${host.clock.now()})`)
+    .length > 0;
 const quiet = () => expect.poll(busy, SOON).toBe(false);
 /** Time passes in steps, at the end of each of which what fell due is done. */
 const walk = async (steps: number, hosts: readonly Host[] = [host, second]) => {
@@ -67,9 +70,19 @@ describe('firings', () => {
       await walk(12);
       expect(desk.fired).toHaveLength(day);
     }
-    expect(desk.fired).toEqual(due.map(fire_at => ({ schedule: 'billing-daily', fire_id: expect.stringMatching(/^[0-9a-f-]{36}$/), fire_at, who: 'cron', bound: true })));
+    expect(desk.fired).toEqual(
+      due.map(fire_at => ({
+        schedule: 'billing-daily',
+        fire_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        fire_at,
+        who: 'cron',
+        bound: true,
+      })),
+    );
     expect(new Set(desk.fired.map(({ fire_id }) => fire_id)).size).toBe(3);
-    expect((await firings('billing-daily')).slice(0, 3)).toMatchObject(due.toReversed().map(fire_at => ({ fire_at, status: 'done', attempts: 1, http_status: 204, manual: false })));
+    expect((await firings('billing-daily')).slice(0, 3)).toMatchObject(
+      due.toReversed().map(fire_at => ({ fire_at, status: 'done', attempts: 1, http_status: 204, manual: false })),
+    );
     // A database that was put back to an earlier state fires the same time under the same id.
     const sql = await host.sql();
     await sql`delete from firings where name = 'billing-daily'`;
@@ -127,10 +140,14 @@ describe('firings', () => {
           return firing?.attempts;
         }, SOON)
         .toBe(tries + 1);
-      const [task] = await sql<{ pause: number }[]>`select round(extract(epoch from due_at - created_at))::int as pause from work_tasks where key = ${fireId} and state = 'waiting'`;
+      const [task] = await sql<
+        { pause: number }[]
+      >`select round(extract(epoch from due_at - created_at))::int as pause from work_tasks where key = ${fireId} and state = 'waiting'`;
       expect(task?.pause).toBe(pause);
     }
-    await expect.poll(async () => (await both(each => each.clock.advance('5s')), (await firings('refused'))[0]?.status), SOON).toBe('failed');
+    await expect
+      .poll(async () => (await both(each => each.clock.advance('5s')), (await firings('refused'))[0]?.status), SOON)
+      .toBe('failed');
     expect(await firings('refused')).toMatchObject([{ attempts: 4, http_status: 503, code: 'target_refused', manual: true }]);
     expect(of('refused').map(({ fire_id }) => fire_id)).toEqual([fireId, fireId, fireId, fireId]);
     expect(await show('refused')).toMatchObject({ last_status: 'failed' });
@@ -143,7 +160,9 @@ describe('firings', () => {
     await sql`create trigger lost before update on firings for each row execute function lost()`;
     await act('again', 'run');
     await expect.poll(() => of('again').length, SOON).toBe(1);
-    await expect.poll(async () => (await sql`select 1 from work_tasks where name = 'fire' and state = 'waiting' and attempts = 1`).length, SOON).toBe(1);
+    await expect
+      .poll(async () => (await sql`select 1 from work_tasks where name = 'fire' and state = 'waiting' and attempts = 1`).length, SOON)
+      .toBe(1);
     await sql`drop trigger lost on firings`;
     await expect.poll(async () => (await both(each => each.clock.advance('1s')), (await firings('again'))[0]?.status), SOON).toBe('done');
     const [{ fire_id }] = of('again') as [(typeof desk.fired)[number]];
@@ -177,7 +196,10 @@ describe('schedules', () => {
     expect((await put('mine', DAILY, as.machine('billing'))).status).toBe(403);
     expect((await put('mine', DAILY, as.user('cron:schedules:write') as never)).json['code']).toBe('m2m_required');
     const changed = await put('mine', { ...DAILY, cron: '30 2 * * 1-5', timezone: 'Europe/Berlin' });
-    expect([changed.json['cron'], Date.parse(changed.json['next_at'] as string) > host.clock.now().getTime()]).toEqual(['30 2 * * 1-5', true]);
+    expect([changed.json['cron'], Date.parse(changed.json['next_at'] as string) > host.clock.now().getTime()]).toEqual([
+      '30 2 * * 1-5',
+      true,
+    ]);
   });
 
   test('what cannot be read is a clear 4xx', async () => {
@@ -185,14 +207,25 @@ describe('schedules', () => {
       const { status, json } = await put(name, { ...DAILY, ...more });
       return [status, json['code']];
     };
-    for (const cron of ['every day at noon', '* * * * * *', '99 * * * *', '*/0 * * * *', '0 0 30 2 *', '2026-01-01T00:00:00', '@every 1m x y z'])
+    for (const cron of [
+      'every day at noon',
+      '* * * * * *',
+      '99 * * * *',
+      '*/0 * * * *',
+      '0 0 30 2 *',
+      '2026-01-01T00:00:00',
+      '@every 1m x y z',
+    ])
       expect([cron, ...(await code({ cron }))]).toEqual([cron, 400, 'cron_invalid']);
-    for (const timezone of ['Mars/Base', '+02:00', '../etc', 'a b']) expect([timezone, ...(await code({ timezone }))]).toEqual([timezone, 400, 'timezone_unknown']);
+    for (const timezone of ['Mars/Base', '+02:00', '../etc', 'a b'])
+      expect([timezone, ...(await code({ timezone }))]).toEqual([timezone, 400, 'timezone_unknown']);
     for (const path of ['/v1/invoices', '/v1/internal/../invoices', '/v1/internal/a?b', '//v1/internal/a'])
       expect(await code({ target: { service: 'billing', path } })).toEqual([400, 'validation_failed']);
-    for (const more of [{ cron: '5 0 * *\0 *' }, { timezone: 'UTC\0' }, { env_id: 'nowhere' }, { more: 1 }, { cron: '1'.repeat(200) }]) expect(await code(more)).toEqual([400, 'validation_failed']);
+    for (const more of [{ cron: '5 0 * *\0 *' }, { timezone: 'UTC\0' }, { env_id: 'nowhere' }, { more: 1 }, { cron: '1'.repeat(200) }])
+      expect(await code(more)).toEqual([400, 'validation_failed']);
     expect(await code({ timezone: 'x'.repeat(10_000) })).toEqual([413, 'body_too_large']);
-    for (const name of ['Odd', 'a_b', '1st', 'x'.repeat(64)]) expect([name, ...(await code({}, name))]).toEqual([name, 400, 'name_invalid']);
+    for (const name of ['Odd', 'a_b', '1st', 'x'.repeat(64)])
+      expect([name, ...(await code({}, name))]).toEqual([name, 400, 'name_invalid']);
     expect((await host.fetch('/v1/schedules/%00', { persona: operator })).status).toBe(400);
     expect((await host.fetch('/v1/schedules/odd', { persona: operator })).json['code']).toBe('schedule_not_found');
     const sql = await host.sql();
@@ -200,7 +233,10 @@ describe('schedules', () => {
     await sql`insert into schedules (name, service, env_id, cron, timezone, path, created_at, updated_at)
       select 'many-' || n, 'many', ${DAILY.env_id}, '5 0 * * *', 'UTC', '/v1/internal/a', ${now}, ${now} from generate_series(1, 200) n`;
     const many = as.machine('many', 'cron:schedules:write');
-    expect(await put('many-201', { ...DAILY, target: { service: 'many', path: '/v1/internal/a' } }, many)).toMatchObject({ status: 409, json: { code: 'too_many_schedules' } });
+    expect(await put('many-201', { ...DAILY, target: { service: 'many', path: '/v1/internal/a' } }, many)).toMatchObject({
+      status: 409,
+      json: { code: 'too_many_schedules' },
+    });
     await sql`delete from schedules where service = 'many'`;
   });
 
@@ -211,13 +247,21 @@ describe('schedules', () => {
     expect((await act('resting', 'pause', as.user('cron:schedules:read'))).status).toBe(403);
     expect(await act('resting', 'pause')).toMatchObject({ status: 200, json: { status: 'paused', next_at: null } });
     await walk(8);
-    expect(await act('resting', 'resume')).toMatchObject({ status: 200, json: { status: 'active', next_at: new Date(morning() + DAY).toISOString() } });
+    expect(await act('resting', 'resume')).toMatchObject({
+      status: 200,
+      json: { status: 'active', next_at: new Date(morning() + DAY).toISOString() },
+    });
     await walk(2);
     expect(of('resting')).toEqual([]);
-    const page = await host.fetch(`/v1/admin/schedules/resting/runSchedule?target_env_id=${DAILY.env_id}`, { method: 'POST', persona: operator });
+    const page = await host.fetch(`/v1/admin/schedules/resting/runSchedule?target_env_id=${DAILY.env_id}`, {
+      method: 'POST',
+      persona: operator,
+    });
     expect(page.status).toBe(200);
     await expect.poll(() => of('resting').length, SOON).toBe(1);
-    await expect.poll(() => host.audits.map(({ action }) => action), SOON).toEqual(expect.arrayContaining(['cron.schedule.paused', 'cron.schedule.resumed', 'cron.schedule.run']));
+    await expect
+      .poll(() => host.audits.map(({ action }) => action), SOON)
+      .toEqual(expect.arrayContaining(['cron.schedule.paused', 'cron.schedule.resumed', 'cron.schedule.run']));
     expect((await host.by(operator).listSchedules({ query: { service: 'billing', status: 'active', limit: 1 } })).items).toHaveLength(1);
     await host.by(billing).deleteSchedule({ params: { name: 'resting' } });
     expect((await host.fetch('/v1/schedules/resting', { persona: operator })).status).toBe(404);
@@ -227,7 +271,8 @@ describe('schedules', () => {
     const env_id = '01900000-0000-7000-8000-0000000000c1';
     await put('of-an-environment', { ...DAILY, env_id });
     const sys = await host.workload('sys');
-    const ask = (what: string) => host.fetch(`/v1/internal/environments/${what}`, { method: 'POST', as: sys, body: JSON.stringify({ env_ids: [env_id] }) });
+    const ask = (what: string) =>
+      host.fetch(`/v1/internal/environments/${what}`, { method: 'POST', as: sys, body: JSON.stringify({ env_ids: [env_id] }) });
     expect((await ask('counts')).json).toEqual({ counts: { schedules: 1 } });
     expect((await ask('purge')).json).toEqual({ counts: { schedules: 1 } });
     expect((await host.fetch('/v1/schedules/of-an-environment', { persona: operator })).status).toBe(404);

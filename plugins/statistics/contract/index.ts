@@ -2,7 +2,14 @@ import { defineContract, del, event, get, Id, Instant, Page, PageQuery, post, ty
 
 const Kind = Type.Union([Type.Literal('listing'), Type.Literal('instance')]);
 const Name = Type.String({ minLength: 1, maxLength: 200 });
-export const Property = Type.Object({ property_id: Id, env_id: Id, kind: Kind, ref_id: Type.String(), name: Type.String(), created_at: Type.String() });
+export const Property = Type.Object({
+  property_id: Id,
+  env_id: Id,
+  kind: Kind,
+  ref_id: Type.String(),
+  name: Type.String(),
+  created_at: Type.String(),
+});
 export type Property = Static<typeof Property>;
 const NewProperty = Type.Object({ env_id: Id, kind: Kind, ref_id: Name, name: Name });
 /** G-STAT-01. `at` is when it was measured; now when absent. */
@@ -15,9 +22,23 @@ const Measurement = Type.Object({
   idempotency_key: Type.Optional(Name),
 });
 export type Measurement = Static<typeof Measurement>;
-const Aggregate = Type.Object({ property_id: Id, minute: Type.String(), metric: Type.String(), value: Type.Number(), count: Type.Integer() });
+const Aggregate = Type.Object({
+  property_id: Id,
+  minute: Type.String(),
+  metric: Type.String(),
+  value: Type.Number(),
+  count: Type.Integer(),
+});
 export type Aggregate = Static<typeof Aggregate>;
-const Traffic = Type.Object({ at: Type.String(), service: Type.String(), requests: Type.Integer(), errors: Type.Integer(), p50_ms: Type.Number(), p95_ms: Type.Number(), p99_ms: Type.Number() });
+const Traffic = Type.Object({
+  at: Type.String(),
+  service: Type.String(),
+  requests: Type.Integer(),
+  errors: Type.Integer(),
+  p50_ms: Type.Number(),
+  p95_ms: Type.Number(),
+  p99_ms: Type.Number(),
+});
 export type Traffic = Static<typeof Traffic>;
 const Figures = Type.Object({
   rps: Type.Number(),
@@ -47,7 +68,11 @@ export const statistics = defineContract({
   events: {
     'platform:stat.aggregate.updated': event(
       'A minute of a property was summed up',
-      Type.Object({ property_id: Id, window: Type.Object({ from: Type.String(), to: Type.String() }), metrics: Type.Record(Type.String(), Type.Number()) }),
+      Type.Object({
+        property_id: Id,
+        window: Type.Object({ from: Type.String(), to: Type.String() }),
+        metrics: Type.Record(Type.String(), Type.Number()),
+      }),
     ),
     'platform:stat:traffic:snapshot': event(
       'A minute of the platform was summed up',
@@ -72,7 +97,10 @@ export const statistics = defineContract({
       status: 201,
       idempotency: 'own',
     }),
-    removeProperty: del('/v1/m/properties/{property_id}', { summary: 'Remove a property and what was measured of it', gate: 'stat:properties:write' }),
+    removeProperty: del('/v1/m/properties/{property_id}', {
+      summary: 'Remove a property and what was measured of it',
+      gate: 'stat:properties:write',
+    }),
     measure: post('/v1/m/metric', {
       summary: 'Record a measurement',
       gate: 'stat:measure',
@@ -82,8 +110,20 @@ export const statistics = defineContract({
       idempotency: 'own',
       problems: ['property_not_found', 'measured_in_future'],
     }),
-    listProperties: get('/v1/m/properties', { summary: 'What is measured in an environment', gate: 'stat:read', env: 'own', query: PageQuery, returns: Page(Property) }),
-    getProperty: get('/v1/m/properties/{property_id}', { summary: 'One property', gate: 'stat:read', env: 'own', returns: Property, problems: ['property_not_found'] }),
+    listProperties: get('/v1/m/properties', {
+      summary: 'What is measured in an environment',
+      gate: 'stat:read',
+      env: 'own',
+      query: PageQuery,
+      returns: Page(Property),
+    }),
+    getProperty: get('/v1/m/properties/{property_id}', {
+      summary: 'One property',
+      gate: 'stat:read',
+      env: 'own',
+      returns: Property,
+      problems: ['property_not_found'],
+    }),
     listAggregates: get('/v1/m/properties/{property_id}/aggregates', {
       summary: 'Sums of a property by minute, newest first',
       gate: 'stat:read',
@@ -93,7 +133,11 @@ export const statistics = defineContract({
       problems: ['property_not_found'],
     }),
     traffic: get('/v1/traffic', { summary: 'Requests of the last hour by minute', gate: 'stat:traffic:read', returns: Figures }),
-    trafficByService: get('/v1/traffic/services', { summary: 'The last minute of each service', gate: 'stat:traffic:read', returns: Type.Object({ items: Type.Array(Traffic) }) }),
+    trafficByService: get('/v1/traffic/services', {
+      summary: 'The last minute of each service',
+      gate: 'stat:traffic:read',
+      returns: Type.Object({ items: Type.Array(Traffic) }),
+    }),
   },
   jobs: {
     sumUp: { summary: 'Sum up measurements by minute', every: '10s', runs: 'fleet', timeout: '1m' },

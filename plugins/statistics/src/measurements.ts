@@ -29,7 +29,8 @@ export class Measurements {
     const { sql } = this.#ctx.db;
     const now = this.#ctx.clock.now().getTime();
     const measured = at === undefined ? now : Date.parse(at);
-    if (measured > now + FUTURE_MS || measured < now - PAST_MS) throw this.#ctx.problem('measured_in_future', { detail: 'at lies between seven days ago and five minutes from now.' });
+    if (measured > now + FUTURE_MS || measured < now - PAST_MS)
+      throw this.#ctx.problem('measured_in_future', { detail: 'at lies between seven days ago and five minutes from now.' });
     const [known] = await sql<object[]>`select 1 from properties where property_id = ${property_id}`;
     if (!known) throw this.#ctx.problem('property_not_found', { detail: 'Provision the property first.' });
     const row = {
@@ -78,7 +79,11 @@ export class Measurements {
         where (a.property_id, a.minute) in (select property_id, minute from jsonb_to_recordset(${tx.sql.json(taken)}) as row(property_id uuid, minute timestamptz)) group by 1, 2, 3`;
       for (const { property_id, env_id, minute, metrics } of windows) {
         const from = new Date(minute);
-        await tx.emit('platform:stat.aggregate.updated', env_id, { property_id, window: { from: from.toISOString(), to: new Date(from.getTime() + 60_000).toISOString() }, metrics });
+        await tx.emit('platform:stat.aggregate.updated', env_id, {
+          property_id,
+          window: { from: from.toISOString(), to: new Date(from.getTime() + 60_000).toISOString() },
+          metrics,
+        });
       }
       return taken.reduce((sum, { count }) => sum + count, 0);
     });

@@ -17,7 +17,9 @@ export class Properties {
       insert into properties ${sql.row({ property_id: this.#ctx.platform.newId(), env_id, kind, ref_id, name })} on conflict on constraint properties_once do nothing
       returning property_id, env_id, kind, ref_id, name, created_at`;
     if (made) return made;
-    const [known] = await sql<[Property]>`select property_id, env_id, kind, ref_id, name, created_at from properties where kind = ${kind} and ref_id = ${ref_id}`;
+    const [known] = await sql<
+      [Property]
+    >`select property_id, env_id, kind, ref_id, name, created_at from properties where kind = ${kind} and ref_id = ${ref_id}`;
     return reply(known, { status: 200 });
   }
 
@@ -30,12 +32,17 @@ export class Properties {
     return page(
       query,
       { list: `properties ${env}`, order: { property_id: 'id' } },
-      ({ where, order, limit }) => db.sql<Property[]>`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
+      ({ where, order, limit }) =>
+        db.sql<
+          Property[]
+        >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
     );
   }
 
   async get(env: string, propertyId: string): Promise<Property> {
-    const [found] = await this.#ctx.db.sql<Property[]>`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and property_id::text = ${propertyId}`;
+    const [found] = await this.#ctx.db.sql<
+      Property[]
+    >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and property_id::text = ${propertyId}`;
     if (!found) throw this.#ctx.problem('property_not_found', { detail: 'Nothing of that number is measured in this environment.' });
     return found;
   }

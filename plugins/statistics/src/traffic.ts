@@ -26,7 +26,8 @@ interface Sum {
 }
 
 /**
- * The traffic of the platform: every process hears what services flush and keeps the last minutes; of each minute that is over the first process
+ * The traffic of the platform: every process hears what services flush and keeps the last minutes; of each minute that is over the first
+ * process
  * writes the row and tells of it, so that it is told once.
  */
 export class Traffic {
@@ -48,7 +49,8 @@ export class Traffic {
     const flush = parsed(message);
     const minute = flush && Math.floor(Date.parse(flush.at) / MINUTE) * MINUTE;
     const now = this.#ctx.clock.now().getTime();
-    if (!flush || minute === undefined || Math.abs(now - minute) > KEPT_MINUTES * MINUTE) return this.#ctx.log.debug({ size: message.length }, 'a flush of figures was left out');
+    if (!flush || minute === undefined || Math.abs(now - minute) > KEPT_MINUTES * MINUTE)
+      return this.#ctx.log.debug({ size: message.length }, 'a flush of figures was left out');
     let services = this.#minutes.get(minute);
     if (!services) this.#minutes.set(minute, (services = new Map()));
     const known = services.get(flush.service);
@@ -115,7 +117,17 @@ export class Traffic {
   /** Once for each day, from its minutes. */
   async #writeDay(day: number): Promise<void> {
     const [from, to] = [new Date(day).toISOString(), new Date(day + DAY).toISOString()];
-    const rows = await this.#ctx.db.sql<{ service: string; requests: number; errors: number; statuses: Record<string, number>; p50_ms: number; p95_ms: number; p99_ms: number }[]>`
+    const rows = await this.#ctx.db.sql<
+      {
+        service: string;
+        requests: number;
+        errors: number;
+        statuses: Record<string, number>;
+        p50_ms: number;
+        p95_ms: number;
+        p99_ms: number;
+      }[]
+    >`
       insert into traffic (period, at, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms)
       select 'day', ${from}, service, sum(requests)::int, sum(errors)::int,
         (select jsonb_object_agg(key, total) from (select key, sum(value::int) as total from traffic inner_rows, jsonb_each_text(inner_rows.statuses)
@@ -126,17 +138,42 @@ export class Traffic {
     await this.#publish('stat:rollups:day', from, rows);
   }
 
-  async #publish(channel: string, at: string, rows: readonly { service: string; requests: number; statuses: Record<string, number>; p50_ms: number; p95_ms: number; p99_ms: number }[]): Promise<void> {
+  async #publish(
+    channel: string,
+    at: string,
+    rows: readonly {
+      service: string;
+      requests: number;
+      statuses: Record<string, number>;
+      p50_ms: number;
+      p95_ms: number;
+      p99_ms: number;
+    }[],
+  ): Promise<void> {
     for (const { service, requests, statuses, p50_ms, p95_ms, p99_ms } of rows)
-      await this.#ctx.kv.call('PUBLISH', channel, JSON.stringify({ at, service, counts: { requests }, statuses, latency_ms: { p50: p50_ms, p95: p95_ms, p99: p99_ms } }));
+      await this.#ctx.kv.call(
+        'PUBLISH',
+        channel,
+        JSON.stringify({ at, service, counts: { requests }, statuses, latency_ms: { p50: p50_ms, p95: p95_ms, p99: p99_ms } }),
+      );
   }
 }
 
 function parsed(message: string): Flush | undefined {
   try {
     const flush = JSON.parse(message) as Partial<Flush>;
-    const numbers = [...Object.values(flush.counts ?? {}), ...Object.values(flush.statuses ?? {}), flush.latency_ms?.p50, flush.latency_ms?.p95, flush.latency_ms?.p99];
-    const sound = typeof flush.service === 'string' && /^[a-z][a-z0-9-]{0,40}$/.test(flush.service) && typeof flush.at === 'string' && !Number.isNaN(Date.parse(flush.at));
+    const numbers = [
+      ...Object.values(flush.counts ?? {}),
+      ...Object.values(flush.statuses ?? {}),
+      flush.latency_ms?.p50,
+      flush.latency_ms?.p95,
+      flush.latency_ms?.p99,
+    ];
+    const sound =
+      typeof flush.service === 'string' &&
+      /^[a-z][a-z0-9-]{0,40}$/.test(flush.service) &&
+      typeof flush.at === 'string' &&
+      !Number.isNaN(Date.parse(flush.at));
     return sound && numbers.every(value => typeof value === 'number' && value >= 0 && value < 1e12) ? (flush as Flush) : undefined;
   } catch {
     return undefined;

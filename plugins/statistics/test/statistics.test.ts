@@ -15,8 +15,17 @@ const store = as.machine('app', 'stat:properties:write', 'stat:measure');
 const reader = as.user('stat:read', 'stat:traffic:read');
 let references = 0;
 const provision = (more: object = {}) =>
-  host.fetch('/v1/m/properties', { method: 'POST', persona: store, body: JSON.stringify({ env_id: ENV, kind: 'instance', ref_id: `ref-${++references}`, name: 'Shop', ...more }) });
-const measure = (property_id: string, more: object = {}) => host.fetch('/v1/m/metric', { method: 'POST', persona: store, body: JSON.stringify({ property_id, metric: 'orders', value: 2, ...more }) });
+  host.fetch('/v1/m/properties', {
+    method: 'POST',
+    persona: store,
+    body: JSON.stringify({ env_id: ENV, kind: 'instance', ref_id: `ref-${++references}`, name: 'Shop', ...more }),
+  });
+const measure = (property_id: string, more: object = {}) =>
+  host.fetch('/v1/m/metric', {
+    method: 'POST',
+    persona: store,
+    body: JSON.stringify({ property_id, metric: 'orders', value: 2, ...more }),
+  });
 const iso = (ms: number) => new Date(host.clock.now().getTime() + ms).toISOString();
 
 describe('properties', () => {
@@ -48,7 +57,8 @@ describe('measurements', () => {
     expect((await host.fetch('/v1/m/metric', { method: 'POST', persona: as.user('stat:measure'), body })).status).toBe(403);
     expect((await host.fetch('/v1/m/metric', { method: 'POST', persona: as.machine('app'), body })).status).toBe(403);
     expect(await measure('01900000-0000-7000-8000-0000000000ff')).toMatchObject({ status: 404, json: { code: 'property_not_found' } });
-    for (const at of [iso(10 * 60_000), iso(-8 * 24 * 3_600_000)]) expect(await measure(id, { at })).toMatchObject({ status: 400, json: { code: 'measured_in_future' } });
+    for (const at of [iso(10 * 60_000), iso(-8 * 24 * 3_600_000)])
+      expect(await measure(id, { at })).toMatchObject({ status: 400, json: { code: 'measured_in_future' } });
   });
 
   test('STA-002 a minute that is over is summed up once and told with its property; what comes late moves its sum', async () => {
@@ -62,7 +72,9 @@ describe('measurements', () => {
     await host.clock.advance('70s');
     const told = async (count: number) => {
       for (let wanted = count; ; ) {
-        const events = (await host.events('platform:stat.aggregate.updated', wanted)).filter(({ payload }) => payload['property_id'] === id);
+        const events = (await host.events('platform:stat.aggregate.updated', wanted)).filter(
+          ({ payload }) => payload['property_id'] === id,
+        );
         if (events.length >= count) return events;
         wanted = host.bus.filter(({ event_type }) => event_type === 'platform:stat.aggregate.updated').length + 1;
       }
@@ -72,16 +84,27 @@ describe('measurements', () => {
     await measure(id, { at: minute, value: 10 });
     await host.clock.advance('20s');
     expect((await told(2)).at(-1)?.payload['metrics']).toEqual({ orders: 15, visits: 7 });
-    const listed = (await host.fetch(`/v1/m/properties/${id}/aggregates?limit=1`, { persona: reader })).json as { items: object[]; next_cursor: string };
+    const listed = (await host.fetch(`/v1/m/properties/${id}/aggregates?limit=1`, { persona: reader })).json as {
+      items: object[];
+      next_cursor: string;
+    };
     expect(listed.items).toMatchObject([{ metric: 'visits', value: 7, count: 1 }]);
-    const next = (await host.fetch(`/v1/m/properties/${id}/aggregates?limit=1&cursor=${listed.next_cursor}`, { persona: reader })).json as { items: object[] };
+    const next = (await host.fetch(`/v1/m/properties/${id}/aggregates?limit=1&cursor=${listed.next_cursor}`, { persona: reader })).json as {
+      items: object[];
+    };
     expect(next.items).toMatchObject([{ metric: 'orders', value: 15, count: 3 }]);
   });
 });
 
 describe('traffic', () => {
   const flush = (service: string, requests: number, statuses: Record<string, number>, p50: number) =>
-    JSON.stringify({ service, at: host.clock.now().toISOString(), counts: { requests }, statuses, latency_ms: { p50, p95: p50 * 2, p99: p50 * 3 } });
+    JSON.stringify({
+      service,
+      at: host.clock.now().toISOString(),
+      counts: { requests },
+      statuses,
+      latency_ms: { p50, p95: p50 * 2, p99: p50 * 3 },
+    });
   /** What a channel carries of two services, in the order of its coming; this service tells of its own traffic beside them. */
   const heard = async (channel: string) => {
     const messages: Record<string, unknown>[] = [];
@@ -111,15 +134,34 @@ describe('traffic', () => {
         return rollups.messages.toSorted((left, right) => String(left['service']).localeCompare(String(right['service'])));
       })
       .toEqual([
-        { at: expect.any(String), service: 'proxy', counts: { requests: 60 }, statuses: { '2xx': 60 }, latency_ms: { p50: 4, p95: 8, p99: 12 } },
-        { at: expect.any(String), service: 'sys', counts: { requests: 40 }, statuses: { '2xx': 38, '5xx': 2 }, latency_ms: { p50: 20, p95: 100, p99: 150 } },
+        {
+          at: expect.any(String),
+          service: 'proxy',
+          counts: { requests: 60 },
+          statuses: { '2xx': 60 },
+          latency_ms: { p50: 4, p95: 8, p99: 12 },
+        },
+        {
+          at: expect.any(String),
+          service: 'sys',
+          counts: { requests: 40 },
+          statuses: { '2xx': 38, '5xx': 2 },
+          latency_ms: { p50: 20, p95: 100, p99: 150 },
+        },
       ]);
     const snapshots = await host.events('platform:stat:traffic:snapshot');
     const mine = snapshots.filter(({ payload }) => 'sys' in (payload['by_service'] as object));
-    expect(mine).toMatchObject([{ env_id: ENV, payload: { errors: 2, p95_ms: 100, by_service: { sys: { requests: 40, errors: 2 }, proxy: { requests: 60, errors: 0 } } } }]);
-    expect(((await host.fetch('/v1/traffic', { persona: reader })).json['items'] as { requests: number; errors: number }[]).filter(({ errors }) => errors > 0)).toEqual([
-      { at: expect.any(String), requests: expect.any(Number), errors: 2 },
+    expect(mine).toMatchObject([
+      {
+        env_id: ENV,
+        payload: { errors: 2, p95_ms: 100, by_service: { sys: { requests: 40, errors: 2 }, proxy: { requests: 60, errors: 0 } } },
+      },
     ]);
+    expect(
+      ((await host.fetch('/v1/traffic', { persona: reader })).json['items'] as { requests: number; errors: number }[]).filter(
+        ({ errors }) => errors > 0,
+      ),
+    ).toEqual([{ at: expect.any(String), requests: expect.any(Number), errors: 2 }]);
     const services = (await host.fetch('/v1/traffic/services', { persona: reader })).json['items'] as { service: string }[];
     expect(services.filter(({ service }) => service !== 'stat')).toMatchObject([
       { service: 'proxy', requests: 60, p50_ms: 4 },
@@ -135,7 +177,9 @@ describe('traffic', () => {
       .poll(
         async () => {
           await host.clock.advance('20s');
-          return days.messages.map(({ service, counts, statuses }) => ({ service, counts, statuses })).toSorted((left, right) => String(left.service).localeCompare(String(right.service)));
+          return days.messages
+            .map(({ service, counts, statuses }) => ({ service, counts, statuses }))
+            .toSorted((left, right) => String(left.service).localeCompare(String(right.service)));
         },
         { timeout: 20_000 },
       )

@@ -14,10 +14,16 @@ export const storage = defineContract({
     url: Type.Optional(
       Type.String({
         env: 'PLATFORM_STORAGE_URL',
-        description: 'S3 bucket for the bytes, such as https://s3.example.com/bucket/folder?region=eu-central-1; the data folder of this machine when unset',
+        description:
+          'S3 bucket for the bytes, such as https://s3.example.com/bucket/folder?region=eu-central-1; the data folder of this machine when unset',
       }),
     ),
-    credentials: Type.Optional(Type.String({ env: 'PLATFORM_STORAGE_CREDENTIALS_REF', description: 'Secret reference of the bucket’s access key: id and secret with a colon between them' })),
+    credentials: Type.Optional(
+      Type.String({
+        env: 'PLATFORM_STORAGE_CREDENTIALS_REF',
+        description: 'Secret reference of the bucket’s access key: id and secret with a colon between them',
+      }),
+    ),
   }),
   actions: {
     'storage:objects:read': { title: 'Read the own service’s objects', principals: ['machine'] },
@@ -27,7 +33,11 @@ export const storage = defineContract({
   problems,
   events: {},
   routes: {
-    objects: raw('/v1/objects/{*key}', { summary: 'Read, write or delete one object', gate: { any: ['storage:objects:read', 'storage:objects:write'] }, env: 'any' }),
+    objects: raw('/v1/objects/{*key}', {
+      summary: 'Read, write or delete one object',
+      gate: { any: ['storage:objects:read', 'storage:objects:write'] },
+      env: 'any',
+    }),
     listObjects: get('/v1/stored', {
       summary: 'Objects, by key',
       ...watched,
@@ -35,10 +45,18 @@ export const storage = defineContract({
       returns: Page(StoredObject),
     }),
     usage: get('/v1/usage', { summary: 'How much is stored, in all and by service', ...watched, returns: Usage }),
-    usageByService: get('/v1/usage/services', { summary: 'How much each service stores', ...watched, returns: Type.Object({ items: Usage.properties.services }), hidden: true }),
+    usageByService: get('/v1/usage/services', {
+      summary: 'How much each service stores',
+      ...watched,
+      returns: Type.Object({ items: Usage.properties.services }),
+      hidden: true,
+    }),
     verifyObjects: get('/v1/integrity', {
       summary: 'Read objects and compare them with what was stored',
-      gate: { workload: 'The command of this machine asks as the host; handlers admit workloads of the platform alone', or: ['storage:read'] },
+      gate: {
+        workload: 'The command of this machine asks as the host; handlers admit workloads of the platform alone',
+        or: ['storage:read'],
+      },
       env: 'any',
       query: { after: Type.Optional(Type.String({ maxLength: 1024 })) },
       returns: Integrity,

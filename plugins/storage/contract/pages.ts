@@ -24,7 +24,14 @@ export const pages = {
           { field: 'sweep_removed', label: 'Orphans it removed', as: 'number' },
         ],
       },
-      { title: 'By service', kind: 'chart', chart: 'bar', source: 'usageByService', x: 'owner', series: [{ field: 'bytes', label: 'Bytes' }] },
+      {
+        title: 'By service',
+        kind: 'chart',
+        chart: 'bar',
+        source: 'usageByService',
+        x: 'owner',
+        series: [{ field: 'bytes', label: 'Bytes' }],
+      },
       {
         title: 'Services',
         kind: 'table',

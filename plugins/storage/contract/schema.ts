@@ -29,7 +29,9 @@ export type Usage = Static<typeof Usage>;
 export const Integrity = Type.Object({
   checked: Type.Integer(),
   bytes: Type.Integer(),
-  faults: Type.Array(Type.Object({ key: Type.String(), fault: Type.Union([Type.Literal('missing'), Type.Literal('changed'), Type.Literal('unreadable')]) })),
+  faults: Type.Array(
+    Type.Object({ key: Type.String(), fault: Type.Union([Type.Literal('missing'), Type.Literal('changed'), Type.Literal('unreadable')]) }),
+  ),
   next: Type.Union([Type.String(), Type.Null()]),
 });
 export type Integrity = Static<typeof Integrity>;

@@ -25,7 +25,10 @@ function blobsOf(ctx: StorageContext): Blobs {
     return new FileBlobs(root);
   }
   const bucket = bucketOf(url, ctx.platform.production);
-  if (!bucket) throw new Error('PLATFORM_STORAGE_URL is no address of a bucket: write https://host/bucket?region=…, without a name or a password in it');
+  if (!bucket)
+    throw new Error(
+      'PLATFORM_STORAGE_URL is no address of a bucket: write https://host/bucket?region=…, without a name or a password in it',
+    );
   if (!credentials) throw new Error('PLATFORM_STORAGE_CREDENTIALS_REF is unset: a bucket needs an access key');
   const kept = ctx.cache<{ id: string; secret: string }>({ max: 1, ttl: 60_000 });
   const load = async () => {
@@ -33,7 +36,10 @@ function blobsOf(ctx: StorageContext): Blobs {
       .toString('utf8')
       .trim();
     const [, id, secret] = /^([^:\s]+):(\S+)$/.exec(text) ?? [];
-    if (!id || !secret) throw new Error('the secret that PLATFORM_STORAGE_CREDENTIALS_REF names is not there, or not an id and a secret with a colon between them');
+    if (!id || !secret)
+      throw new Error(
+        'the secret that PLATFORM_STORAGE_CREDENTIALS_REF names is not there, or not an id and a secret with a colon between them',
+      );
     return { id, secret };
   };
   return ctx.own(new S3Blobs(bucket, () => kept.get('key', load)));

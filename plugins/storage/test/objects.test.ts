@@ -27,7 +27,10 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
   beforeAll(async () => {
     bucket = await StrictBucket.start();
     process.env['STORAGE_TEST_KEY'] = `${KEY.id}:${KEY.secret}`;
-    const s3 = { PLATFORM_STORAGE_URL: `${bucket.origin}/things/kept/here?region=${REGION}`, PLATFORM_STORAGE_CREDENTIALS_REF: 'env://STORAGE_TEST_KEY' };
+    const s3 = {
+      PLATFORM_STORAGE_URL: `${bucket.origin}/things/kept/here?region=${REGION}`,
+      PLATFORM_STORAGE_CREDENTIALS_REF: 'env://STORAGE_TEST_KEY',
+    };
     host = await boot(plugin, { stores, environment: backend === 's3' ? s3 : {} });
   });
   afterAll(async () => {
@@ -35,21 +38,30 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     await bucket?.[Symbol.asyncDispose]();
   });
   const at = (name: string) => `/v1/objects/func/${backend}/${name}`;
-  const put = (path: string, body: Buffer, headers: Record<string, string> = {}, persona: Persona = func) => wire(host, 'PUT', path, { persona, body, headers });
-  const get = (path: string, headers: Record<string, string> = {}, persona: Persona = func) => wire(host, 'GET', path, { persona, headers });
+  const put = (path: string, body: Buffer, headers: Record<string, string> = {}, persona: Persona = func) =>
+    wire(host, 'PUT', path, { persona, body, headers });
+  const get = (path: string, headers: Record<string, string> = {}, persona: Persona = func) =>
+    wire(host, 'GET', path, { persona, headers });
 
   test('STO-002 a module is stored, served with its hash, and removed, by the function service’s own identity', async () => {
     const body = randomBytes(3_000_000);
-    const made = await put(at('01.wasm'), body, { 'x-content-sha256': sha(body), 'content-type': 'application/wasm', 'if-none-match': '*' });
-    expect([made.status, JSON.parse(made.body.toString())]).toEqual([201, { key: `func/${backend}/01.wasm`, size: body.length, sha256: sha(body) }]);
-    const read = await get(at('01.wasm'));
-    expect([read.status, read.body.equals(body), read.headers['content-type'], read.headers['x-content-sha256'], read.headers['etag']]).toEqual([
-      200,
-      true,
-      'application/wasm',
-      sha(body),
-      `"${sha(body)}"`,
+    const made = await put(at('01.wasm'), body, {
+      'x-content-sha256': sha(body),
+      'content-type': 'application/wasm',
+      'if-none-match': '*',
+    });
+    expect([made.status, JSON.parse(made.body.toString())]).toEqual([
+      201,
+      { key: `func/${backend}/01.wasm`, size: body.length, sha256: sha(body) },
     ]);
+    const read = await get(at('01.wasm'));
+    expect([
+      read.status,
+      read.body.equals(body),
+      read.headers['content-type'],
+      read.headers['x-content-sha256'],
+      read.headers['etag'],
+    ]).toEqual([200, true, 'application/wasm', sha(body), `"${sha(body)}"`]);
     const head = await wire(host, 'HEAD', at('01.wasm'), { persona: func });
     expect([head.status, head.headers['content-length'], head.body.length]).toEqual([200, '3000000', 0]);
     expect((await wire(host, 'DELETE', at('01.wasm'), { persona: func })).status).toBe(204);
@@ -62,7 +74,8 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     const path = `/v1/objects/app/${backend}-01900000/icon.png`;
     expect((await put(path, Buffer.from('png'), { 'content-type': 'image/png' }, app)).status).toBe(201);
     expect((await get(path, {}, app)).body.toString()).toBe('png');
-    for (const persona of [func, as.machine('appx', ...SCOPES), { ...as.machine('app', ...SCOPES), vertical: 'acme' }]) expect((await get(path, {}, persona)).code).toBe('key_denied');
+    for (const persona of [func, as.machine('appx', ...SCOPES), { ...as.machine('app', ...SCOPES), vertical: 'acme' }])
+      expect((await get(path, {}, persona)).code).toBe('key_denied');
     expect((await put(path, Buffer.from('evil'), {}, func)).code).toBe('key_denied');
     expect((await wire(host, 'DELETE', path, { persona: func })).code).toBe('key_denied');
     expect((await put(path, Buffer.from('no'), {}, as.machine('app', 'storage:objects:read'))).code).toBe('key_denied');
@@ -79,7 +92,9 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     const tag = String(one.headers['etag']);
     const races = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('if'), Buffer.from(`race ${n}`), { 'if-match': tag })));
     expect(races.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
-    const created = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('new'), Buffer.from(`race ${n}`), { 'if-none-match': '*' })));
+    const created = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => put(at('new'), Buffer.from(`race ${n}`), { 'if-none-match': '*' })),
+    );
     expect(created.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412, 412, 412, 412, 412]);
     const now = await get(at('if'));
     expect((await get(at('if'), { 'if-none-match': `"x", W/${String(now.headers['etag'])}` })).status).toBe(304);
@@ -105,10 +120,17 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
 
   test('bytes that are not those that were named, too many of them and keys that lead elsewhere are refused, and nothing is stored', async () => {
     expect((await put(at('bad'), Buffer.from('x'), { 'x-content-sha256': sha(Buffer.from('y')) })).code).toBe('sha256_mismatch');
-    expect((await wire(host, 'PUT', at('bad'), { persona: func, headers: { 'content-length': '104857601' } })).code).toBe('object_too_large');
-    await expect(wire(host, 'PUT', at('bad'), { persona: func, body: [Buffer.alloc(200_000)], headers: { 'content-length': '400000' }, cut: true })).rejects.toThrow();
+    expect((await wire(host, 'PUT', at('bad'), { persona: func, headers: { 'content-length': '104857601' } })).code).toBe(
+      'object_too_large',
+    );
+    await expect(
+      wire(host, 'PUT', at('bad'), { persona: func, body: [Buffer.alloc(200_000)], headers: { 'content-length': '400000' }, cut: true }),
+    ).rejects.toThrow();
     for (const key of ['func/../app/x', 'func/a//b', 'func/%2e%2e/x', 'func/', 'func/a%0ab', 'func/a%00']) {
-      expect([key, (await put(`/v1/objects/${key}`, Buffer.from('x'))).status]).toEqual([key, expect.toSatisfy(status => status === 400 || status === 403)]);
+      expect([key, (await put(`/v1/objects/${key}`, Buffer.from('x'))).status]).toEqual([
+        key,
+        expect.toSatisfy(status => status === 400 || status === 403),
+      ]);
     }
     expect((await get(at('bad'))).code).toBe('object_not_found');
     expect((await wire(host, 'POST', at('bad'), { persona: func })).code).toBe('method_refused');
@@ -120,7 +142,8 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     await put(at('damaged'), body);
     await put(at('missing'), body);
     const sql = await host.sql();
-    const idOf = async (name: string) => (await sql<{ blob_id: string }[]>`select blob_id from objects where key = ${`func/${backend}/${name}`}`)[0]?.blob_id ?? '';
+    const idOf = async (name: string) =>
+      (await sql<{ blob_id: string }[]>`select blob_id from objects where key = ${`func/${backend}/${name}`}`)[0]?.blob_id ?? '';
     const [damaged, missing] = [await idOf('damaged'), await idOf('missing')];
     const other = Buffer.from(body);
     other[599_999] = (other[599_999] ?? 0) ^ 1;
@@ -136,10 +159,25 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     expect((await get(at('missing'))).code).toBe('bytes_unreachable');
     const lines: string[] = [];
     const call = async <T>(_: string, method: string, path: string, input: { query?: Readonly<Record<string, unknown>> } = {}) =>
-      (await host.fetch(`${path}?${new URLSearchParams(input.query as Record<string, string>)}`, { method, persona: as.machine('captain') })).json as T;
-    expect(await command.run(['verify'], { call, print: line => void lines.push(line), progress: () => undefined, control: async () => Promise.reject(new Error('nobody asks the machine')) })).toBe(1);
+      (
+        await host.fetch(`${path}?${new URLSearchParams(input.query as Record<string, string>)}`, {
+          method,
+          persona: as.machine('captain'),
+        })
+      ).json as T;
+    expect(
+      await command.run(['verify'], {
+        call,
+        print: line => void lines.push(line),
+        progress: () => undefined,
+        control: async () => Promise.reject(new Error('nobody asks the machine')),
+      }),
+    ).toBe(1);
     // What the other back end keeps is not here; of what is, nothing else is at fault.
-    expect(lines.filter(line => line.includes(`/${backend}/`))).toEqual([`x func/${backend}/damaged is changed`, `x func/${backend}/missing is missing`]);
+    expect(lines.filter(line => line.includes(`/${backend}/`))).toEqual([
+      `x func/${backend}/damaged is changed`,
+      `x func/${backend}/missing is missing`,
+    ]);
     for (const name of ['damaged', 'missing']) await wire(host, 'DELETE', at(name), { persona: func });
   });
 
@@ -153,7 +191,10 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     const root = join(stores.dataDir, 'files', 'storage', 'blobs');
     const room = backend === 'files' ? (readdirSync(root)[0] as string) : 'a1';
     const [old, young] = [`01900000-0000-7000-8000-0000000001${room}`, `01900000-0000-7000-8000-0000000002${room}`];
-    const has = (id: string) => (backend === 's3' ? bucket.objects.has(`kept/here/${id}`) : readdirSync(root, { recursive: true }).some(path => String(path).endsWith(id)));
+    const has = (id: string) =>
+      backend === 's3'
+        ? bucket.objects.has(`kept/here/${id}`)
+        : readdirSync(root, { recursive: true }).some(path => String(path).endsWith(id));
     const lay = (id: string, hours: number) => {
       const when = new Date(Date.now() - hours * 3_600_000);
       if (backend === 's3') return void bucket.objects.set(`kept/here/${id}`, { body: Buffer.from('x'), at: when, etag: '"x"' });
@@ -162,7 +203,8 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     };
     lay(old, 2);
     lay(young, 0);
-    const run = (job: string) => host.fetch(`/v1/admin/work/jobs/${job}/run?target_env_id=${admin.envId}`, { method: 'POST', persona: as.user('storage:work:admin') });
+    const run = (job: string) =>
+      host.fetch(`/v1/admin/work/jobs/${job}/run?target_env_id=${admin.envId}`, { method: 'POST', persona: as.user('storage:work:admin') });
     expect((await run('reclaim')).status).toBe(202);
     expect((await run('sweep')).status).toBe(202);
     await vi.waitFor(async () => {
@@ -172,8 +214,14 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     expect(dropped.some(({ blob_id }) => has(blob_id))).toBe(false);
     expect(has(young)).toBe(true);
     const usage = await host.by(admin).usage();
-    expect(usage).toMatchObject({ backend, waiting_bytes: 0, services: expect.arrayContaining([expect.objectContaining({ owner: 'func' })]) });
-    expect((await host.by(admin).listObjects({ query: { prefix: 'app/' } })).items.map(({ key }) => key)).toContain(`app/${backend}-01900000/icon.png`);
+    expect(usage).toMatchObject({
+      backend,
+      waiting_bytes: 0,
+      services: expect.arrayContaining([expect.objectContaining({ owner: 'func' })]),
+    });
+    expect((await host.by(admin).listObjects({ query: { prefix: 'app/' } })).items.map(({ key }) => key)).toContain(
+      `app/${backend}-01900000/icon.png`,
+    );
   });
 
   test.runIf(backend === 's3')('a provider that fails for a moment is asked again, and one that stays away is an answer', async () => {

@@ -1,7 +1,16 @@
 import type { PageDecl } from '@platform/sdk/contract';
 
 const STATUS_TONES = { Active: 'ok', Starting: 'info', Inactive: 'warn', Stopping: 'warn', Stopped: 'muted', Killed: 'bad' } as const;
-const PHASE_TONES = { starting: 'info', spawned: 'info', active: 'info', stable: 'info', draining: 'warn', complete: 'ok', aborted: 'bad', rolled_back: 'bad' } as const;
+const PHASE_TONES = {
+  starting: 'info',
+  spawned: 'info',
+  active: 'info',
+  stable: 'info',
+  draining: 'warn',
+  complete: 'ok',
+  aborted: 'bad',
+  rolled_back: 'bad',
+} as const;
 
 /** What operators see of the fleet. */
 export const pages = {
@@ -56,7 +65,11 @@ export const pages = {
     ],
     rowActions: [
       { route: 'restart', label: 'Restart', confirm: 'Restart this instance? Requests under way are finished first.', tone: 'warn' },
-      { route: 'upgrade', label: 'Upgrade', confirm: 'Replace this instance by one of the code on disk? It goes on serving until the next one is stable.' },
+      {
+        route: 'upgrade',
+        label: 'Upgrade',
+        confirm: 'Replace this instance by one of the code on disk? It goes on serving until the next one is stable.',
+      },
       { route: 'abortUpgrade', label: 'Abort upgrade', confirm: 'Abort the upgrade? The old instance goes on serving.', tone: 'warn' },
       { route: 'rollback', label: 'Roll back', confirm: 'Go back to the instance before?', tone: 'warn' },
       { route: 'drain', label: 'Take out of turn', confirm: 'Send no more requests to this instance?', tone: 'warn' },

@@ -48,7 +48,11 @@ export class Supervisor {
     this.alerts = new AlertBook({ kv, sql: ctx.db.sql, machine, log });
     this.samples = new HostSamples(kv);
     this.today = new DayTraffic(log, now);
-    this.upgrades = new UpgradeWatch(new UpgradeLog(kv, log), { now, newId: () => ctx.platform.newId(), keyOf: slot => this.fleet.instances.get(slot)?.key(machine.ip) });
+    this.upgrades = new UpgradeWatch(new UpgradeLog(kv, log), {
+      now,
+      newId: () => ctx.platform.newId(),
+      keyOf: slot => this.fleet.instances.get(slot)?.key(machine.ip),
+    });
     this.#enrollment = new EnrollmentSecret(ctx.platform.dataDir, () => now().getTime());
     this.fleet = new Fleet({
       machine,
@@ -62,10 +66,20 @@ export class Supervisor {
       refusal: service => this.refusal(service, 'respawn'),
       tell: progress => this.upgrades.tell(progress),
       changed: (slot, instance) =>
-        this.startup.say('progress', { service_type: instance.service, instance_key: instance.key(machine.ip) ?? null, phase: slot?.life.phase ?? 'gone', alert: slot?.life.alert ?? null }),
+        this.startup.say('progress', {
+          service_type: instance.service,
+          instance_key: instance.key(machine.ip) ?? null,
+          phase: slot?.life.phase ?? 'gone',
+          alert: slot?.life.alert ?? null,
+        }),
       settings: {
         within: new Set(machine.runnable().flatMap(({ service_type, within }) => (within ? [service_type] : []))),
-        life: { ...LIFE_SETTINGS, maxRestarts: config.maxRestarts, lastResortMs: config.lastResortS * 1_000, graceMs: config.graceS * 1_000 },
+        life: {
+          ...LIFE_SETTINGS,
+          maxRestarts: config.maxRestarts,
+          lastResortMs: config.lastResortS * 1_000,
+          graceMs: config.graceS * 1_000,
+        },
         upgrade: { ...UPGRADE_SETTINGS, stableMs: config.upgradeWindowS * 1_000, drainMs: config.drainS * 1_000 },
       },
     });
@@ -85,7 +99,11 @@ export class Supervisor {
     const entry = this.catalog.entry(service);
     if (!entry) return undefined;
     const refusal = placementRefusal({ service: entry, ip: this.ctx.processes.ip, edgeIp: await this.edgeIp(), rows: await this.rows() });
-    if (refusal) this.ctx.log[refusal === 'pin_mismatch' && where === 'boot' ? 'info' : 'warn']({ alert: refusal, service_type: service, where }, 'a service may not start on this machine');
+    if (refusal)
+      this.ctx.log[refusal === 'pin_mismatch' && where === 'boot' ? 'info' : 'warn'](
+        { alert: refusal, service_type: service, where },
+        'a service may not start on this machine',
+      );
     return refusal;
   }
 
@@ -172,18 +190,25 @@ export class Supervisor {
   async #beAlone(): Promise<void> {
     const { processes: machine } = this.ctx;
     const others = (await machine.instances.rows(['captain'])).filter(
-      ({ ip, pid, last_health_at: seen }) => ip === machine.ip && pid !== process.pid && seen !== null && this.ctx.clock.now().getTime() - Date.parse(seen) < FRESH_MS,
+      ({ ip, pid, last_health_at: seen }) =>
+        ip === machine.ip && pid !== process.pid && seen !== null && this.ctx.clock.now().getTime() - Date.parse(seen) < FRESH_MS,
     );
     for (const { port, pid } of others) {
       const answer = await machine.health('captain', port, LOOK_MS);
-      if (answer.ok) throw new Error(`Another supervisor (process ${pid}) watches over ${machine.ip}. Stop it, or give this machine an address of its own by PLATFORM_CAPTAIN_IP.`);
+      if (answer.ok)
+        throw new Error(
+          `Another supervisor (process ${pid}) watches over ${machine.ip}. Stop it, or give this machine an address of its own by PLATFORM_CAPTAIN_IP.`,
+        );
     }
   }
 
   /** Further lines of the catalog, and the plugins they bring (SUP-011). One that is wrong is named and passed over. */
   async #loadCatalog(progress: (text: string) => void): Promise<void> {
     const { config, catalog, log, processes: machine } = this.ctx;
-    const entries = this.catalog.readFiles(config.catalogPaths.split(':').filter(Boolean), { check: catalog.checkOf(CatalogFileEntry), log });
+    const entries = this.catalog.readFiles(config.catalogPaths.split(':').filter(Boolean), {
+      check: catalog.checkOf(CatalogFileEntry),
+      log,
+    });
     for (const { service_type, entry, env_allow } of entries) {
       if (entry === undefined) continue;
       await machine.load(entry, env_allow).catch(error => {
@@ -224,7 +249,10 @@ export class Supervisor {
   /** Nobody waits for what was given up, nor for somebody else's code that failed once. */
   #isSettled(service: string): boolean {
     const builtin = this.catalog.isBuiltin(service);
-    return this.#isActive(service) || this.fleet.slotsOf(service).some(({ life }) => life.alert !== undefined || (!builtin && life.restarts + life.absences > 0));
+    return (
+      this.#isActive(service) ||
+      this.fleet.slotsOf(service).some(({ life }) => life.alert !== undefined || (!builtin && life.restarts + life.absences > 0))
+    );
   }
 
   /** Processes that outlived the supervisor before this one are kept; those that were told other things than hold now are ended. */
@@ -233,7 +261,8 @@ export class Supervisor {
     const found = machine.survivors();
     const keep = found.filter(({ outdated, service_type }) => !outdated && this.catalog.entry(service_type)?.within === false);
     const rows = await this.rows();
-    const rowOf = ({ service_type, port }: KnownProcess) => rows.find(row => row.service_type === service_type && row.ip === machine.ip && row.port === port);
+    const rowOf = ({ service_type, port }: KnownProcess) =>
+      rows.find(row => row.service_type === service_type && row.ip === machine.ip && row.port === port);
     for (const known of keep) {
       progress(`Keeping ${this.catalog.entry(known.service_type)?.title ?? known.service_type}, which runs`);
       this.fleet.adopt(known, rowOf(known));
@@ -250,13 +279,16 @@ export class Supervisor {
     const { processes: machine, log } = this.ctx;
     log.info({ service_type: known.service_type, pid: known.pid }, 'a process of an earlier supervisor is ended: it knows other addresses');
     machine.signal(known, 'SIGTERM');
-    for (let waited = 0; waited < ADOPT_STOP_MS && machine.isAlive(known); waited += 50) await new Promise(resolve => setTimeout(resolve, 50));
+    for (let waited = 0; waited < ADOPT_STOP_MS && machine.isAlive(known); waited += 50)
+      await new Promise(resolve => setTimeout(resolve, 50));
     machine.signal(known, 'SIGKILL');
   }
 
   async #startLate(service: string): Promise<void> {
     if (this.#stopping.signal.aborted || this.fleet.slotsOf(service).length > 0 || (await this.refusal(service, 'boot'))) return;
-    await this.fleet.begin(service).catch(error => this.ctx.log.error({ service_type: service, err: error }, 'a service that came later could not be started'));
+    await this.fleet
+      .begin(service)
+      .catch(error => this.ctx.log.error({ service_type: service, err: error }, 'a service that came later could not be started'));
   }
 
   /** Services in this very process are watched like all others, and never ended for what is seen (SUP-067). */
@@ -281,7 +313,13 @@ export class Supervisor {
     const usage = machine.machine(config.telemetry);
     const saturated = isSaturated(usage);
     const busiest = [...this.fleet.instances.values()].sort((left, right) => right.metrics.cpu_pct - left.metrics.cpu_pct)[0];
-    await this.samples.publish({ ip: machine.ip, ...usage, saturated, saturated_service: saturated ? (busiest?.service ?? null) : null, sampled_at: clock.now().toISOString() });
+    await this.samples.publish({
+      ip: machine.ip,
+      ...usage,
+      saturated,
+      saturated_service: saturated ? (busiest?.service ?? null) : null,
+      sampled_at: clock.now().toISOString(),
+    });
     this.#enrollment.refresh();
     await machine.publishEnrollment(
       this.catalog.entries().map(({ service_type }) => service_type),

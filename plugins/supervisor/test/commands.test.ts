@@ -40,7 +40,15 @@ async function run(command: PlatformCommand, ...args: string[]): Promise<{ code:
     call: async () => undefined as never,
     control: async <T>(method: 'GET' | 'POST', path: string, body?: unknown) => {
       const url = new URL(path, 'http://socket');
-      const answer = await world.box.handle({ method, path: url.pathname, query: Object.fromEntries(url.searchParams), body, uid: 0, ownUid: 0, signal: new AbortController().signal });
+      const answer = await world.box.handle({
+        method,
+        path: url.pathname,
+        query: Object.fromEntries(url.searchParams),
+        body,
+        uid: 0,
+        ownUid: 0,
+        signal: new AbortController().signal,
+      });
       if (answer.status >= 300) throw new Error(String((answer.body as { code: string }).code));
       return JSON.parse(JSON.stringify(answer.body)) as T;
     },
@@ -53,12 +61,22 @@ async function run(command: PlatformCommand, ...args: string[]): Promise<{ code:
 describe('commands of the fleet', () => {
   test('show services, machines and alerts, for people and for programs', async () => {
     const shown = await run(services);
-    expect([shown.code, shown.lines[0], shown.lines.some(line => /auth +Active/.test(line))]).toEqual([0, expect.stringContaining('SERVICE'), true]);
-    expect(JSON.parse((await run(services, '--json')).lines.join(''))).toContainEqual(expect.objectContaining({ service_type: 'auth', status: 'Active' }));
+    expect([shown.code, shown.lines[0], shown.lines.some(line => /auth +Active/.test(line))]).toEqual([
+      0,
+      expect.stringContaining('SERVICE'),
+      true,
+    ]);
+    expect(JSON.parse((await run(services, '--json')).lines.join(''))).toContainEqual(
+      expect.objectContaining({ service_type: 'auth', status: 'Active' }),
+    );
     await world.pass('3s');
     expect((await run(machines)).lines.join('\n')).toContain('127.0.0.1  first');
     expect(await run(alerts)).toEqual({ code: 0, lines: ['Every service runs.'] });
-    await world.kv.hset('captain:alerts', 'bus', JSON.stringify({ service_type: 'bus', restarts: 3, reason: 'ended (1)', log_path: '/l', at: '2026-01-01T00:00:00.000Z' }));
+    await world.kv.hset(
+      'captain:alerts',
+      'bus',
+      JSON.stringify({ service_type: 'bus', restarts: 3, reason: 'ended (1)', log_path: '/l', at: '2026-01-01T00:00:00.000Z' }),
+    );
     expect(await run(alerts)).toMatchObject({ code: 1, lines: [expect.stringContaining('bus  3 restarts  ended (1)')] });
     expect((await run(logs, 'auth', '--lines', '3')).lines).toEqual(['auth line 1', 'auth line 2', 'auth line 3']);
   });
@@ -80,14 +98,19 @@ describe('commands of the fleet', () => {
 
 test('a release is a whole of its own: code without tests, packages linked, the platform’s own leading into it, and never changed', () => {
   const root = `${join(scratch, 'tree')}/`;
-  for (const folder of ['kernel', 'plugins/a/src', 'plugins/a/test', 'node_modules/lib', 'node_modules/@platform']) mkdirSync(join(root, folder), { recursive: true });
+  for (const folder of ['kernel', 'plugins/a/src', 'plugins/a/test', 'node_modules/lib', 'node_modules/@platform'])
+    mkdirSync(join(root, folder), { recursive: true });
   writeFileSync(join(root, 'kernel', 'child.ts'), '1');
   writeFileSync(join(root, 'plugins/a/src/plugin.ts'), '2');
   writeFileSync(join(root, 'plugins/a/test/a.test.ts'), '3');
   writeFileSync(join(root, 'node_modules/lib/index.js'), '4');
   symlinkSync('../../plugins/a', join(root, 'node_modules/@platform/a'));
   const path = pack('2026.1', join(scratch, 'releases'), root);
-  expect(['kernel/child.ts', 'plugins/a/src/plugin.ts', 'plugins/a/test', 'node_modules/lib/index.js', 'RELEASE'].map(file => existsSync(join(path, file)))).toEqual([true, true, false, true, true]);
+  expect(
+    ['kernel/child.ts', 'plugins/a/src/plugin.ts', 'plugins/a/test', 'node_modules/lib/index.js', 'RELEASE'].map(file =>
+      existsSync(join(path, file)),
+    ),
+  ).toEqual([true, true, false, true, true]);
   expect(lstatSync(join(path, 'node_modules/lib/index.js')).ino).toBe(lstatSync(join(root, 'node_modules/lib/index.js')).ino);
   expect(readFileSync(join(path, 'node_modules/@platform/a/src/plugin.ts'), 'utf8')).toBe('2');
   writeFileSync(join(root, 'plugins/a/src/plugin.ts'), 'changed');
@@ -97,7 +120,14 @@ test('a release is a whole of its own: code without tests, packages linked, the 
 });
 
 test('a unit of systemd starts the supervisor alone again, and leaves what it watches over alive', async () => {
-  const unit = unitOf({ root: '/opt/platform/', node: '/opt/node', flags: ['--a=1'], user: 'platform', dataDir: '/var/lib/platform', distribution: 'single-host' });
+  const unit = unitOf({
+    root: '/opt/platform/',
+    node: '/opt/node',
+    flags: ['--a=1'],
+    user: 'platform',
+    dataDir: '/var/lib/platform',
+    distribution: 'single-host',
+  });
   for (const line of [
     'ExecStart=/opt/node --a=1 /opt/platform/kernel/main.ts run --distribution single-host',
     'KillMode=process',

@@ -20,9 +20,13 @@ afterAll(async () => {
 });
 
 const OWNER = 1_000;
-const knock = (method: string, path: string, { uid = OWNER, body, query = {} }: { uid?: number | undefined; body?: unknown; query?: Record<string, string> } = {}): Promise<ControlAnswer> =>
-  world.box.handle({ method, path, query, body, uid, ownUid: OWNER, signal: new AbortController().signal });
-const keyOf = async () => ((await world.by.services({ query: { service_type: 'auth' } })).items[0] as { instance_key: string }).instance_key;
+const knock = (
+  method: string,
+  path: string,
+  { uid = OWNER, body, query = {} }: { uid?: number | undefined; body?: unknown; query?: Record<string, string> } = {},
+): Promise<ControlAnswer> => world.box.handle({ method, path, query, body, uid, ownUid: OWNER, signal: new AbortController().signal });
+const keyOf = async () =>
+  ((await world.by.services({ query: { service_type: 'auth' } })).items[0] as { instance_key: string }).instance_key;
 const audits = async (action: string) => {
   await eventually(() => world.host.audits.some(entry => entry['action'] === action)).toBe(true);
   return world.host.audits.filter(entry => entry['action'] === action);
@@ -31,14 +35,30 @@ const audits = async (action: string) => {
 describe('the eight steps of the gate', () => {
   test('SUP-106 1 transport: a request whose sender nobody knows is refused, over the network and on the socket', async () => {
     expect((await world.host.fetch('/v1/captain/services')).status).toBe(401);
-    expect(await world.box.handle({ method: 'GET', path: '/v1/captain/services', query: {}, body: undefined, uid: undefined, ownUid: OWNER, signal: new AbortController().signal })).toMatchObject({
+    expect(
+      await world.box.handle({
+        method: 'GET',
+        path: '/v1/captain/services',
+        query: {},
+        body: undefined,
+        uid: undefined,
+        ownUid: OWNER,
+        signal: new AbortController().signal,
+      }),
+    ).toMatchObject({
       status: 403,
       body: { code: 'peer_not_admitted' },
     });
   });
 
   test('SUP-103 SUP-106 2 peer: the socket admits root and the owner, and nobody else', async () => {
-    expect([admitsUser(0, OWNER), admitsUser(OWNER, OWNER), admitsUser(OWNER + 1, OWNER), admitsUser(undefined, OWNER), admitsUser(-1, OWNER)]).toEqual([true, true, false, false, false]);
+    expect([
+      admitsUser(0, OWNER),
+      admitsUser(OWNER, OWNER),
+      admitsUser(OWNER + 1, OWNER),
+      admitsUser(undefined, OWNER),
+      admitsUser(-1, OWNER),
+    ]).toEqual([true, true, false, false, false]);
     expect((await knock('GET', '/v1/captain/services', { uid: 0 })).status).toBe(200);
     expect((await knock('GET', '/v1/captain/services', { uid: 65_534 })).status).toBe(403);
   });
@@ -50,30 +70,54 @@ describe('the eight steps of the gate', () => {
   test('SUP-105 SUP-106 4 channel: what starts instances does nothing else', async () => {
     const mighty = world.host.by(as.machine('captain-remote', 'captain:admin', 'captain:instances:write'));
     const instance_key = await keyOf();
-    for (const call of [() => mighty.restart({ params: { instance_key } }), () => mighty.startServices({ body: { service_types: ['stat'] } }), () => mighty.shutdown({ body: {} })])
+    for (const call of [
+      () => mighty.restart({ params: { instance_key } }),
+      () => mighty.startServices({ body: { service_types: ['stat'] } }),
+      () => mighty.shutdown({ body: {} }),
+    ])
       expect(await refusal(call())).toMatchObject({ status: 403, code: 'channel_restricted' });
     expect(await audits('captain:restart')).toMatchObject([{ outcome: 'denied' }]);
   });
 
   test('SUP-104 SUP-106 5 policy: who may not, may not', async () => {
     const somebody = world.host.by(as.user('sys:read'));
-    for (const call of [() => somebody.services(), () => somebody.machines(), () => somebody.alerts(), () => somebody.shutdown({ body: {} }), () => somebody.autoscaler()])
+    for (const call of [
+      () => somebody.services(),
+      () => somebody.machines(),
+      () => somebody.alerts(),
+      () => somebody.shutdown({ body: {} }),
+      () => somebody.autoscaler(),
+    ])
       expect(await refusal(call())).toMatchObject({ status: 403, code: 'policy_denied' });
   });
 
   test('SUP-066 SUP-106 6 target: the supervisor’s own row, over both ways', async () => {
     const [own] = (await world.by.services({ query: { service_type: 'captain' } })).items as { instance_key: string }[];
-    expect(await refusal(world.by.restart({ params: { instance_key: own!.instance_key } }))).toMatchObject({ status: 409, code: 'self_target' });
-    expect(await knock('POST', `/v1/captain/services/${encodeURIComponent(own!.instance_key)}/stop`, { body: { force: true } })).toMatchObject({ status: 409, body: { code: 'self_target' } });
+    expect(await refusal(world.by.restart({ params: { instance_key: own!.instance_key } }))).toMatchObject({
+      status: 409,
+      code: 'self_target',
+    });
+    expect(
+      await knock('POST', `/v1/captain/services/${encodeURIComponent(own!.instance_key)}/stop`, { body: { force: true } }),
+    ).toMatchObject({ status: 409, body: { code: 'self_target' } });
   });
 
   test('SUP-106 7 state: catalog and last instance are asked about on the socket too', async () => {
-    expect(await knock('POST', '/v1/captain/start-services', { body: { service_types: ['nothing'] } })).toMatchObject({ status: 400, body: { code: 'unknown_service_type' } });
-    expect(await knock('POST', `/v1/captain/services/${encodeURIComponent(await keyOf())}/stop`, { body: {} })).toMatchObject({ status: 409, body: { code: 'last_active_instance' } });
+    expect(await knock('POST', '/v1/captain/start-services', { body: { service_types: ['nothing'] } })).toMatchObject({
+      status: 400,
+      body: { code: 'unknown_service_type' },
+    });
+    expect(await knock('POST', `/v1/captain/services/${encodeURIComponent(await keyOf())}/stop`, { body: {} })).toMatchObject({
+      status: 409,
+      body: { code: 'last_active_instance' },
+    });
   });
 
   test('SUP-106 8 record: every action stands in the audit trail with who asked, by which way, and what became of it', async () => {
-    expect(await knock('POST', '/v1/captain/start-services', { body: { service_types: ['stat'] } })).toMatchObject({ status: 200, body: { started: [{ service_type: 'stat' }] } });
+    expect(await knock('POST', '/v1/captain/start-services', { body: { service_types: ['stat'] } })).toMatchObject({
+      status: 200,
+      body: { started: [{ service_type: 'stat' }] },
+    });
     await eventually(() => world.host.audits.filter(entry => entry['action'] === 'captain:start-services').at(-1)).toMatchObject({
       action: 'captain:start-services',
       outcome: 'success',
@@ -86,11 +130,21 @@ describe('the eight steps of the gate', () => {
 
 describe('the control socket', () => {
   test('SUP-102 serves the same routes without those of the admin pages and the autoscaler', async () => {
-    for (const path of ['/v1/captain/readiness', '/v1/captain/services', '/v1/captain/catalog', '/v1/captain/machines', '/v1/captain/alerts', '/v1/captain/upgrade-status', '/v1/captain/post-mortems'])
+    for (const path of [
+      '/v1/captain/readiness',
+      '/v1/captain/services',
+      '/v1/captain/catalog',
+      '/v1/captain/machines',
+      '/v1/captain/alerts',
+      '/v1/captain/upgrade-status',
+      '/v1/captain/post-mortems',
+    ])
       expect([path, (await knock('GET', path)).status]).toEqual([path, 200]);
     for (const path of ['/v1/captain/autoscaler', '/v1/captain/autoscaler/pending', '/v1/admin/ui/overview', '/v1/admin/services'])
       expect([path, (await knock('GET', path)).status]).toEqual([path, 404]);
-    expect((await knock('POST', '/v1/captain/autoscaler/approve', { body: { key: 'provision:next', decision: 'approve' } })).status).toBe(404);
+    expect((await knock('POST', '/v1/captain/autoscaler/approve', { body: { key: 'provision:next', decision: 'approve' } })).status).toBe(
+      404,
+    );
   });
 
   test('refuses what does not fit, with a pointer to each fault', async () => {
@@ -102,7 +156,11 @@ describe('the control socket', () => {
   });
 
   test('SUP-089 SUP-090 streams what goes on: the start with alerts first, upgrades, the shutdown', async () => {
-    await world.kv.hset('captain:alerts', 'bus', JSON.stringify({ service_type: 'bus', restarts: 3, reason: 'ended (1)', log_path: '/l', at: '2026-01-01T00:00:00.000Z' }));
+    await world.kv.hset(
+      'captain:alerts',
+      'bus',
+      JSON.stringify({ service_type: 'bus', restarts: 3, reason: 'ended (1)', log_path: '/l', at: '2026-01-01T00:00:00.000Z' }),
+    );
     const { items } = await knock('GET', '/v1/captain/startup-stream');
     const reader = (items as AsyncIterable<{ event?: string; data: unknown }>)[Symbol.asyncIterator]();
     expect((await reader.next()).value).toMatchObject({ event: 'alert', data: { service_type: 'bus', restarts: 3 } });

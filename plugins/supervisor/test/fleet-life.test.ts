@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { type FleetEffect, type FleetEvent, type FleetLife, type FleetSettings, NEW_FLEET, type Slot, stepFleet } from '../src/life/fleet-life.ts';
+import {
+  type FleetEffect,
+  type FleetEvent,
+  type FleetLife,
+  type FleetSettings,
+  NEW_FLEET,
+  type Slot,
+  stepFleet,
+} from '../src/life/fleet-life.ts';
 import { LIFE_SETTINGS, type LifeEvent } from '../src/life/instance-life.ts';
 import { NEW_UPGRADE, stepUpgrade, UPGRADE_SETTINGS, type UpgradeEvent } from '../src/life/upgrade-life.ts';
 import { Seeded } from '../../../kernel/test/seeded.ts';
@@ -56,9 +64,15 @@ class Machine {
     const { attempt, phase } = (this.fleet.slots[slot] as Slot).life;
     const can: LifeEvent[] = [];
     if (this.timers.has(slot)) can.push({ type: 'timer', attempt: this.timers.get(slot) as number });
-    if (phase === 'preparing' && this.preparing.has(slot)) can.push({ type: 'prepared', attempt }, { type: 'prepared', attempt }, { type: 'failed', attempt, reason: 'no', absent: dice < 0.5 });
+    if (phase === 'preparing' && this.preparing.has(slot))
+      can.push({ type: 'prepared', attempt }, { type: 'prepared', attempt }, { type: 'failed', attempt, reason: 'no', absent: dice < 0.5 });
     if (this.processes.has(slot)) {
-      can.push({ type: 'exited', attempt, reason: 'died' }, { type: 'healthy', attempt }, { type: 'healthy', attempt }, { type: 'healthy', attempt });
+      can.push(
+        { type: 'exited', attempt, reason: 'died' },
+        { type: 'healthy', attempt },
+        { type: 'healthy', attempt },
+        { type: 'healthy', attempt },
+      );
       can.push({ type: 'unhealthy', attempt, reason: 'answered 500', warming: dice < 0.3, age_ms: 130_000 });
     }
     if (can.length === 0) return;
@@ -187,8 +201,10 @@ describe('a rolling upgrade', () => {
     for (const type of types) machine.hear({ type: 'slot', slot: 'a#2', event: { type, attempt: 1 } });
   };
   const timer = (machine: Machine) => machine.hear({ type: 'run', service: 'a', event: { type: 'timer' } });
-  const phases = (effects: readonly FleetEffect[]) => effects.flatMap(effect => (effect.type === 'run' && effect.effect.do === 'tell' ? [effect.effect.phase] : []));
-  const arms = (effects: readonly FleetEffect[]) => effects.flatMap(effect => (effect.type === 'run' && effect.effect.do === 'arm' ? [effect.effect.ms] : []));
+  const phases = (effects: readonly FleetEffect[]) =>
+    effects.flatMap(effect => (effect.type === 'run' && effect.effect.do === 'tell' ? [effect.effect.phase] : []));
+  const arms = (effects: readonly FleetEffect[]) =>
+    effects.flatMap(effect => (effect.type === 'run' && effect.effect.do === 'arm' ? [effect.effect.ms] : []));
 
   test('SUP-005 SUP-039 SUP-040 SUP-041 SUP-042 SUP-079 goes through every phase with its windows, and the old instance ends after routers have left it', () => {
     expect(UPGRADE_SETTINGS).toMatchObject({ activeMs: 120_000, stableMs: 60_000, drainMs: 30_000 });
@@ -213,13 +229,18 @@ describe('a rolling upgrade', () => {
     const machine = begun();
     next(machine, 'prepared');
     expect(phases(timer(machine))).toEqual(['aborted']);
-    expect([machine.fleet.slots['a#1']?.life, machine.fleet.slots['a#2']?.life.phase]).toMatchObject([{ phase: 'running', held: false }, 'stopping']);
+    expect([machine.fleet.slots['a#1']?.life, machine.fleet.slots['a#2']?.life.phase]).toMatchObject([
+      { phase: 'running', held: false },
+      'stopping',
+    ]);
   });
 
   test('SUP-043 an abort stops the next instance and its row goes; the old one was never touched', () => {
     const machine = begun();
     next(machine, 'prepared', 'healthy');
-    expect(phases(machine.hear({ type: 'run', service: 'a', event: { type: 'abort', reason: 'an operator aborted it' } }))).toEqual(['aborted']);
+    expect(phases(machine.hear({ type: 'run', service: 'a', event: { type: 'abort', reason: 'an operator aborted it' } }))).toEqual([
+      'aborted',
+    ]);
     const ended = machine.hear({ type: 'slot', slot: 'a#2', event: { type: 'exited', attempt: 1, reason: 'ended (0)' } });
     expect(ended.filter(({ type }) => type === 'gone')).toEqual([{ type: 'gone', slot: 'a#2', service: 'a' }]);
     expect(machine.fleet.slots['a#1']?.life.phase).toBe('running');
@@ -242,7 +263,12 @@ describe('a rolling upgrade', () => {
     timer(machine);
     timer(machine);
     machine.hear({ type: 'slot', slot: 'a#1', event: { type: 'exited', attempt: 1, reason: 'ended (0)' } });
-    for (let times = 0; times < 3; times++) machine.hear({ type: 'slot', slot: 'a#2', event: { type: 'unhealthy', attempt: 1, reason: 'answered 500', warming: false, age_ms: 1 } });
+    for (let times = 0; times < 3; times++)
+      machine.hear({
+        type: 'slot',
+        slot: 'a#2',
+        event: { type: 'unhealthy', attempt: 1, reason: 'answered 500', warming: false, age_ms: 1 },
+      });
     expect(machine.fleet.slots['a#2']).toMatchObject({ release: '', life: { phase: 'ending', held: false } });
   });
 
@@ -256,8 +282,12 @@ describe('a rolling upgrade', () => {
 
   test('SUP-005 there is one at a time for a service, and none of the supervisor itself', () => {
     const machine = begun();
-    expect(machine.hear({ type: 'upgrade', old: 'a#1', next: 'a#9', release: '' })).toEqual([{ type: 'refused', code: 'upgrade_in_progress' }]);
-    expect(machine.hear({ type: 'add', slot: 'captain#1', service: 'captain', release: '' })).toEqual([{ type: 'refused', code: 'self_target' }]);
+    expect(machine.hear({ type: 'upgrade', old: 'a#1', next: 'a#9', release: '' })).toEqual([
+      { type: 'refused', code: 'upgrade_in_progress' },
+    ]);
+    expect(machine.hear({ type: 'add', slot: 'captain#1', service: 'captain', release: '' })).toEqual([
+      { type: 'refused', code: 'self_target' },
+    ]);
   });
 
   test('always ends, whatever is heard: every stage has a deadline that leads on', () => {

@@ -48,17 +48,31 @@ class World {
     if (random.next() < 0.02) events.push({ type: 'stop' });
     if (this.armed) events.push({ type: 'timer', attempt: this.armed.attempt }, { type: 'timer', attempt: this.armed.attempt });
     if (this.preparing !== undefined)
-      events.push({ type: 'prepared', attempt: this.preparing }, { type: 'prepared', attempt: this.preparing }, { type: 'failed', attempt: this.preparing, reason: 'no', absent });
+      events.push(
+        { type: 'prepared', attempt: this.preparing },
+        { type: 'prepared', attempt: this.preparing },
+        { type: 'failed', attempt: this.preparing, reason: 'no', absent },
+      );
     if (this.process !== undefined) {
-      for (let times = 0; times < 2; times++) events.push({ type: 'exited', attempt: this.process, reason: 'died' }, { type: 'healthy', attempt: this.process });
-      for (let times = 0; times < 2; times++) events.push({ type: 'unhealthy', attempt: this.process, reason: 'answered 500', warming: random.next() < 0.3, age_ms: random.between(0, 200_000) });
+      for (let times = 0; times < 2; times++)
+        events.push({ type: 'exited', attempt: this.process, reason: 'died' }, { type: 'healthy', attempt: this.process });
+      for (let times = 0; times < 2; times++)
+        events.push({
+          type: 'unhealthy',
+          attempt: this.process,
+          reason: 'answered 500',
+          warming: random.next() < 0.3,
+          age_ms: random.between(0, 200_000),
+        });
       events.push({ type: 'failed', attempt: this.process, reason: 'unwell', absent });
     }
     return random.pick(events);
   }
 
   get story(): string {
-    return this.heard.map(event => `${event.type}${'attempt' in event ? event.attempt : ''}${'absent' in event && event.absent ? '~' : ''}`).join(' ');
+    return this.heard
+      .map(event => `${event.type}${'attempt' in event ? event.attempt : ''}${'absent' in event && event.absent ? '~' : ''}`)
+      .join(' ');
   }
 
   #carryOut(effect: LifeEffect): void {
@@ -96,7 +110,8 @@ class World {
       expect(goesOn || (phase === 'given_up' && this.settings.lastResortMs === 0), this.story).toBe(true);
     }
     expect(restarts, this.story).toBeLessThanOrEqual(this.settings.maxRestarts);
-    if (event.type === 'failed' && event.absent && phase === 'waiting') expect([restarts, alert], this.story).toEqual([before.restarts, before.alert]);
+    if (event.type === 'failed' && event.absent && phase === 'waiting')
+      expect([restarts, alert], this.story).toEqual([before.restarts, before.alert]);
     if (phase === 'running') expect([alert, this.process], this.story).toEqual([undefined, this.life.attempt]);
     if (phase === 'stopped') expect([this.armed, this.ended], this.story).toEqual([undefined, 1]);
   }
@@ -269,7 +284,11 @@ describe('a service that dies', () => {
     world.hear({ type: 'timer', attempt: 1 });
     expect(world.life.phase).toBe('ending');
     world.hear({ type: 'exited', attempt: 1, reason: 'ended (SIGKILL)' });
-    expect([world.life.phase, world.life.restarts, world.said.at(-1)]).toMatchObject(['waiting', 1, { do: 'down', reason: 'did not get ready in 120 s' }]);
+    expect([world.life.phase, world.life.restarts, world.said.at(-1)]).toMatchObject([
+      'waiting',
+      1,
+      { do: 'down', reason: 'did not get ready in 120 s' },
+    ]);
   });
 });
 
@@ -281,7 +300,8 @@ describe('looks at its health', () => {
     world.hear({ type: 'healthy', attempt: 1 });
     return world;
   };
-  const unwell = (world: World, how: { warming: boolean; age_ms: number }) => world.hear({ type: 'unhealthy', attempt: world.life.attempt, reason: 'ECONNREFUSED', ...how });
+  const unwell = (world: World, how: { warming: boolean; age_ms: number }) =>
+    world.hear({ type: 'unhealthy', attempt: world.life.attempt, reason: 'ECONNREFUSED', ...how });
 
   test('SUP-080 the first healthy answer makes it Active, and a process that says it is ready is looked at at once', () => {
     const world = new World();

@@ -41,12 +41,20 @@ describe('over the wire', () => {
     for (const page of ['overview', 'machines', 'pending', 'services', 'alerts', 'upgrades', 'post-mortems']) {
       expect([page, (await world.host.fetch(`/v1/admin/ui/${page}`)).status]).toEqual([page, 401]);
       const read = await world.host.fetch(`/v1/admin/ui/${page}`, { persona: operator });
-      const sent = await world.host.fetch(`/v1/admin/ui/${page}`, { method: 'POST', persona: operator, body: JSON.stringify({ params: {} }) });
+      const sent = await world.host.fetch(`/v1/admin/ui/${page}`, {
+        method: 'POST',
+        persona: operator,
+        body: JSON.stringify({ params: {} }),
+      });
       expect([page, read.status, sent.status, sent.json]).toEqual([page, 200, 200, read.json]);
     }
-    expect((await world.host.fetch(`/v1/admin/services${target}`, { persona: operator })).json['items']).toContainEqual(expect.objectContaining({ service_type: 'auth', status: 'Active' }));
+    expect((await world.host.fetch(`/v1/admin/services${target}`, { persona: operator })).json['items']).toContainEqual(
+      expect.objectContaining({ service_type: 'auth', status: 'Active' }),
+    );
     expect((await world.host.fetch(`/v1/admin/pending${target}`, { persona: operator })).json).toEqual({ items: [] });
-    expect((await world.host.fetch(`/v1/admin/pending/provision%3Anext/approve${target}`, { method: 'POST', persona: operator })).status).toBe(404);
+    expect(
+      (await world.host.fetch(`/v1/admin/pending/provision%3Anext/approve${target}`, { method: 'POST', persona: operator })).status,
+    ).toBe(404);
     // What was restarted over the page is an event of the audit trail, and of no domain.
     expect(world.host.bus.filter(({ event_type }) => event_type.startsWith('platform:captain:'))).toEqual([]);
   });
@@ -59,7 +67,14 @@ describe('one supervisor', () => {
     await world.kv.hset(
       'captain:svc:captain',
       '127.0.0.1:21500',
-      JSON.stringify({ service_type: 'captain', ip: '127.0.0.1', port: 21_500, pid: other.pid, status: 'Active', last_health_at: world.host.clock.now().toISOString() }),
+      JSON.stringify({
+        service_type: 'captain',
+        ip: '127.0.0.1',
+        port: 21_500,
+        pid: other.pid,
+        status: 'Active',
+        last_health_at: world.host.clock.now().toISOString(),
+      }),
     );
     await expect(world.box.boot()).rejects.toThrow(`Another supervisor (process ${other.pid}) watches over 127.0.0.1`);
     other.alive = false;
@@ -92,7 +107,9 @@ describe('further lines of the catalog', () => {
       ]),
     );
     writeFileSync(second, JSON.stringify({ services: [entry('extra', { start_priority: 70 })] }));
-    world = await World.open(stores, [service('auth', 10)], { environment: { PLATFORM_CAPTAIN_CATALOG_PATHS: `${first}:${join(scratch, 'absent.json')}:${second}` } });
+    world = await World.open(stores, [service('auth', 10)], {
+      environment: { PLATFORM_CAPTAIN_CATALOG_PATHS: `${first}:${join(scratch, 'absent.json')}:${second}` },
+    });
     await world.box.boot();
     const items = (await world.by.catalog()).items;
     expect(items.map(({ service_type, start_priority }) => [service_type, start_priority])).toEqual([
@@ -100,7 +117,10 @@ describe('further lines of the catalog', () => {
       ['auth', 10],
       ['extra', 70],
     ]);
-    expect([world.box.loaded, items.find(({ service_type }) => service_type === 'auth')?.placement]).toEqual([[{ directory: '/plugins/extra', variables: ['EXTRA_REGION'] }], []]);
+    expect([world.box.loaded, items.find(({ service_type }) => service_type === 'auth')?.placement]).toEqual([
+      [{ directory: '/plugins/extra', variables: ['EXTRA_REGION'] }],
+      [],
+    ]);
     await eventually(() => logged().filter(({ alert }) => alert === 'captain.catalog.invalid').length).toBe(2);
   });
 });
@@ -118,8 +138,12 @@ describe('what is logged', () => {
     await refusal(world.by.startServices({ body: { service_types: ['cron'] } }));
     await refusal(world.by.instances({ body: { service_types: ['acme'] } }));
     const seen = () =>
-      logged().flatMap(({ alert, service_type, where }) => (['pin_mismatch', 'anti_violation', 'singleton_violation'].includes(String(alert)) ? [`${alert} ${service_type} ${where}`] : []));
-    await eventually(seen).toEqual(expect.arrayContaining(['anti_violation post boot', 'pin_mismatch cron start', 'singleton_violation acme remote']));
+      logged().flatMap(({ alert, service_type, where }) =>
+        ['pin_mismatch', 'anti_violation', 'singleton_violation'].includes(String(alert)) ? [`${alert} ${service_type} ${where}`] : [],
+      );
+    await eventually(seen).toEqual(
+      expect.arrayContaining(['anti_violation post boot', 'pin_mismatch cron start', 'singleton_violation acme remote']),
+    );
   });
 
   test('SUP-108 a service that was given up, and one that could not have its port, under the names alerts are made of', async () => {
@@ -129,6 +153,9 @@ describe('what is logged', () => {
     world.box.kill(world.box.of('auth')[0] as never, 'listen EADDRINUSE: address already in use');
     for (let turns = 0; turns < 40; turns++) await world.pass('250ms');
     const named = (alert: string) => logged().filter(line => line['alert'] === alert && line['service_type'] === 'auth');
-    await eventually(() => [named('captain.service.bind_failed').length > 0, named('captain.service.failed').length > 0]).toEqual([true, true]);
+    await eventually(() => [named('captain.service.bind_failed').length > 0, named('captain.service.failed').length > 0]).toEqual([
+      true,
+      true,
+    ]);
   });
 });

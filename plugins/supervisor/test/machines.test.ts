@@ -60,7 +60,10 @@ class FleetUnderTest {
   unable: string | undefined;
   readonly machines: Machines;
 
-  constructor(profile: string, { ip = '10.0.0.1', maxMachines = 3, clock = new ManualClock() }: { ip?: string; maxMachines?: number; clock?: ManualClock } = {}) {
+  constructor(
+    profile: string,
+    { ip = '10.0.0.1', maxMachines = 3, clock = new ManualClock() }: { ip?: string; maxMachines?: number; clock?: ManualClock } = {},
+  ) {
     this.clock = clock;
     const line = (fields: object) => {
       if ('alert' in fields) this.alerts.push(fields as never);
@@ -73,14 +76,26 @@ class FleetUnderTest {
       processes: { ip, instances: { rows: async () => this.#supervisors() } },
       backends: {
         fetch: async (name: string, path: string, init: { as?: string; at?: { ip: string }; body?: string }) => {
-          this.asked.push({ service: name, path, as: init.as, at: init.at, body: init.body === undefined ? undefined : JSON.parse(init.body) });
+          this.asked.push({
+            service: name,
+            path,
+            as: init.as,
+            at: init.at,
+            body: init.body === undefined ? undefined : JSON.parse(init.body),
+          });
           return new Response(null, { status: 202 });
         },
       },
       problem: (code: string) => Object.assign(new Error(code), { code }),
     } as unknown as SupervisorContext;
     const gate = { pass: async (_question: object, _steps: object, work: () => Promise<unknown>) => work() } as unknown as ControlGate;
-    const supervisor = { ctx, samples: this.samples, catalog: new Catalog({ runnable: () => this.services }), rows: async () => this.rows, edgeIp: async () => '10.0.0.1' } as unknown as Supervisor;
+    const supervisor = {
+      ctx,
+      samples: this.samples,
+      catalog: new Catalog({ runnable: () => this.services }),
+      rows: async () => this.rows,
+      edgeIp: async () => '10.0.0.1',
+    } as unknown as Supervisor;
     const provisioner: Provisioner = {
       kind: 'test',
       unable: () => this.unable,
@@ -111,7 +126,13 @@ class FleetUnderTest {
       await this.clock.advance('3s');
       for (const [ip, cpu_pct] of this.load) {
         const usage = { cpu_pct, mem_pct: 10, used_mb: 100 };
-        await this.samples.publish({ ip, ...usage, saturated: isSaturated(usage), saturated_service: isSaturated(usage) ? 'stat' : null, sampled_at: this.clock.now().toISOString() });
+        await this.samples.publish({
+          ip,
+          ...usage,
+          saturated: isSaturated(usage),
+          saturated_service: isSaturated(usage) ? 'stat' : null,
+          sampled_at: this.clock.now().toISOString(),
+        });
       }
       await this.machines.tick();
       await this.machines.settled();
@@ -131,11 +152,23 @@ describe('the machines of the fleet', () => {
     expect([fleet.made, await redis.lrange('captain:provision:order', 0, -1)]).toEqual([['platform-2'], ['10.0.0.1', '10.0.0.2']]);
     // Still saturated: the machine that is there now takes the service, over the channel that may do nothing else.
     await fleet.pass(363);
-    expect(fleet.asked).toEqual([{ service: 'captain', path: '/v1/captain/instances', as: 'remote', at: expect.objectContaining({ ip: '10.0.0.2' }), body: { service_types: ['stat'] } }]);
+    expect(fleet.asked).toEqual([
+      {
+        service: 'captain',
+        path: '/v1/captain/instances',
+        as: 'remote',
+        at: expect.objectContaining({ ip: '10.0.0.2' }),
+        body: { service_types: ['stat'] },
+      },
+    ]);
     fleet.load.set('10.0.0.1', 5);
     await fleet.pass(603);
     expect(fleet.asked.at(-1)).toMatchObject({ path: '/v1/captain/shutdown', at: { ip: '10.0.0.2' } });
-    expect([fleet.destroyed, await redis.lrange('captain:provision:order', 0, -1), await redis.exists('captain:host:10.0.0.2')]).toEqual([['10.0.0.2'], ['10.0.0.1'], 0]);
+    expect([fleet.destroyed, await redis.lrange('captain:provision:order', 0, -1), await redis.exists('captain:host:10.0.0.2')]).toEqual([
+      ['10.0.0.2'],
+      ['10.0.0.1'],
+      0,
+    ]);
     fleet.load.delete('10.0.0.2');
     await fleet.pass(1_300);
     expect(fleet.destroyed).toEqual(['10.0.0.2']);
@@ -147,7 +180,11 @@ describe('the machines of the fleet', () => {
     const second = new FleetUnderTest('auto', { ip: '10.0.0.2', clock });
     await first.machines.tick();
     await second.machines.tick();
-    expect([(await second.machines.state()).leader_ip, (await redis.ttl('captain:lock:machines')) > 25, (await redis.ttl('captain:lock:machines')) <= 30]).toEqual(['10.0.0.1', true, true]);
+    expect([
+      (await second.machines.state()).leader_ip,
+      (await redis.ttl('captain:lock:machines')) > 25,
+      (await redis.ttl('captain:lock:machines')) <= 30,
+    ]).toEqual(['10.0.0.1', true, true]);
     await first.machines.leave();
     await second.machines.tick();
     expect((await first.machines.state()).leader_ip).toBe('10.0.0.2');
@@ -156,7 +193,11 @@ describe('the machines of the fleet', () => {
   test('SUP-049 a lead that runs out just when it is renewed or given back stays with whoever takes it then', async () => {
     const key = 'captain:lock:machines';
     // Between any two of its commands the lock runs out and another machine takes it.
-    const slow = { ...kv, call: async (...command: Parameters<typeof kv.call>) => kv.call(...command).finally(() => command[0] === 'GET' && redis.set(key, '10.0.0.2', 'EX', 30)) };
+    const slow = {
+      ...kv,
+      call: async (...command: Parameters<typeof kv.call>) =>
+        kv.call(...command).finally(() => command[0] === 'GET' && redis.set(key, '10.0.0.2', 'EX', 30)),
+    };
     const lead = new Leadership(slow as never, '10.0.0.1');
     await redis.set(key, '10.0.0.1', 'EX', 30);
     expect([await lead.hold(), await redis.get(key)]).toEqual([true, '10.0.0.1']);
@@ -173,7 +214,11 @@ describe('the machines of the fleet', () => {
     expect(fleet.made).toEqual([]);
     expect(await redis.hkeys('captain:provision:pending')).toEqual(['provision:next']);
     const [pending] = (await fleet.machines.state()).pending;
-    expect(pending).toMatchObject({ key: 'provision:next', kind: 'provision', reason: expect.stringContaining('10.0.0.1 (stat) saturated') });
+    expect(pending).toMatchObject({
+      key: 'provision:next',
+      kind: 'provision',
+      reason: expect.stringContaining('10.0.0.1 (stat) saturated'),
+    });
     expect(Date.parse(pending!.expires_at) - Date.parse(pending!.created_at)).toBe(3_600_000);
     const asker = { channel: 'socket', uid: 0 } as const;
     expect(await fleet.machines.decide('provision:next', 'approve', asker)).toEqual({ key: 'provision:next', decision: 'approve' });
@@ -192,7 +237,8 @@ describe('the machines of the fleet', () => {
     const asker = { channel: 'socket', uid: 0 } as const;
     const grown = async () => {
       const before = fleet.made.length;
-      for (let minutes = 0; minutes < 30 && !(await redis.hexists('captain:provision:pending', 'provision:next')); minutes++) await fleet.pass(60);
+      for (let minutes = 0; minutes < 30 && !(await redis.hexists('captain:provision:pending', 'provision:next')); minutes++)
+        await fleet.pass(60);
       await fleet.machines.decide('provision:next', 'approve', asker);
       await fleet.pass(3);
       expect(fleet.made).toHaveLength(before + 1);
@@ -213,7 +259,11 @@ describe('the machines of the fleet', () => {
       const fleet = new FleetUnderTest(profile);
       await fleet.joins('10.0.0.1', 95);
       await fleet.pass(63);
-      expect([fleet.made, fleet.alerts.map(({ alert }) => alert), await redis.exists('captain:provision:pending')]).toEqual([[], ['captain.provision.dry_run'], 0]);
+      expect([fleet.made, fleet.alerts.map(({ alert }) => alert), await redis.exists('captain:provision:pending')]).toEqual([
+        [],
+        ['captain.provision.dry_run'],
+        0,
+      ]);
     }
   });
 
@@ -227,7 +277,10 @@ describe('the machines of the fleet', () => {
     without.unable = 'Neither tofu nor terraform is on PATH.';
     await without.joins('10.0.0.1', 95);
     await without.pass(63);
-    expect([without.made, without.alerts]).toMatchObject([[], [{ alert: 'captain.scale.capacity', reason: 'Neither tofu nor terraform is on PATH.' }]]);
+    expect([without.made, without.alerts]).toMatchObject([
+      [],
+      [{ alert: 'captain.scale.capacity', reason: 'Neither tofu nor terraform is on PATH.' }],
+    ]);
   });
 });
 
@@ -258,8 +311,11 @@ describe('a module kit', () => {
     expect(new ModuleKitProvisioner({ ...parts(join(kits, 'container'), join(scratch, 'a')), path: scratch }).unable()).toBe(
       'Neither tofu nor terraform is on PATH: install OpenTofu 1.6 or newer, or set PLATFORM_CAPTAIN_MACHINE_KIT=local.',
     );
-    expect(new ModuleKitProvisioner(parts('/nowhere', join(scratch, 'a'))).unable()).toContain('/nowhere is no kit and no folder with a main.tf');
-    for (const kit of ['container', 'cloud', 'hypervisor']) for (const file of ['main.tf', 'variables.tf']) expect(existsSync(join(kits, kit, file))).toBe(true);
+    expect(new ModuleKitProvisioner(parts('/nowhere', join(scratch, 'a'))).unable()).toContain(
+      '/nowhere is no kit and no folder with a main.tf',
+    );
+    for (const kit of ['container', 'cloud', 'hypervisor'])
+      for (const file of ['main.tf', 'variables.tf']) expect(existsSync(join(kits, kit, file))).toBe(true);
   });
 
   /** A program of the same words as OpenTofu, that notes what it is called with: where there is none, this is what shows what leaves us. */
@@ -286,17 +342,26 @@ echo "did $1"
     expect(readFileSync(join(bin, 'told'), 'utf8')).toContain(SECRET);
     expect(readFileSync(join(bin, 'inputs'), 'utf8').trim()).toBe('5');
     const kept = everything(dataDir);
-    expect([kept.includes('hunter2'), kept.includes('join-secret-text'), readFileSync(join(bin, 'args'), 'utf8').includes('hunter2')]).toEqual([false, false, false]);
+    expect([
+      kept.includes('hunter2'),
+      kept.includes('join-secret-text'),
+      readFileSync(join(bin, 'args'), 'utf8').includes('hunter2'),
+    ]).toEqual([false, false, false]);
     expect(statSync(join(dataDir, 'machines', 'platform-2', 'state.sealed')).mode & 0o777).toBe(0o600);
     await provisioner.destroy('10.0.0.2');
-    expect([existsSync(join(dataDir, 'machines', 'platform-2')), readdirSync(tmpdir()).filter(name => name.startsWith('platform-machine-'))]).toEqual([false, []]);
+    expect([
+      existsSync(join(dataDir, 'machines', 'platform-2')),
+      readdirSync(tmpdir()).filter(name => name.startsWith('platform-machine-')),
+    ]).toEqual([false, []]);
     expect(readFileSync(join(bin, 'args'), 'utf8')).not.toContain('-out');
   });
 
   test('SUP-059 what a program says of a failure repeats no secret', async () => {
     const bin = join(scratch, 'failing');
     mkdirSync(bin);
-    writeFileSync(join(bin, 'tofu'), `#!/bin/sh\n[ "$1" = init ] && exit 0\necho "could not: $TF_VAR_env_file" >&2\nexit 1\n`, { mode: 0o755 });
+    writeFileSync(join(bin, 'tofu'), `#!/bin/sh\n[ "$1" = init ] && exit 0\necho "could not: $TF_VAR_env_file" >&2\nexit 1\n`, {
+      mode: 0o755,
+    });
     const provisioner = new ModuleKitProvisioner({ ...parts(join(kits, 'cloud'), join(scratch, 'c')), path: bin });
     await expect(provisioner.create('platform-2')).rejects.toThrow(/could not: \[sensitive\]/);
   });
@@ -307,7 +372,9 @@ echo "did $1"
     writeFileSync(open.envFile, SECRET, { mode: 0o644 });
     rmSync(open.envFile);
     writeFileSync(open.envFile, SECRET, { mode: 0o644 });
-    await expect(new ModuleKitProvisioner({ ...open, path: join(scratch, 'bin') }).create('platform-2')).rejects.toThrow('can be read by others');
+    await expect(new ModuleKitProvisioner({ ...open, path: join(scratch, 'bin') }).create('platform-2')).rejects.toThrow(
+      'can be read by others',
+    );
   });
 });
 

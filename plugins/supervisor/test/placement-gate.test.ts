@@ -2,8 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { isPlacementKey, placementRefusal } from '../src/fleet/placement-gate.ts';
 import catalog from '../../../catalog/platform.json' with { type: 'json' };
 
-const asked = (placement: string[], more: { singleton?: boolean; rows?: { service_type: string; ip: string; status: 'Active' | 'Starting' | 'Killed' }[] } = {}) =>
-  placementRefusal({ service: { service_type: 'post', placement, singleton: more.singleton ?? false }, ip: '10.0.0.1', edgeIp: '10.0.0.9', rows: more.rows ?? [] });
+const asked = (
+  placement: string[],
+  more: { singleton?: boolean; rows?: { service_type: string; ip: string; status: 'Active' | 'Starting' | 'Killed' }[] } = {},
+) =>
+  placementRefusal({
+    service: { service_type: 'post', placement, singleton: more.singleton ?? false },
+    ip: '10.0.0.1',
+    edgeIp: '10.0.0.9',
+    rows: more.rows ?? [],
+  });
 
 describe('the placement gate', () => {
   test('SUP-013 SUP-018 a pin admits its machine and refuses every other', () => {
@@ -12,7 +20,14 @@ describe('the placement gate', () => {
 
   test('SUP-014 pin:edge is the machine the operator names', () => {
     expect(asked(['pin:edge'])).toBe('pin_mismatch');
-    expect(placementRefusal({ service: { service_type: 'proxy', placement: ['pin:edge'], singleton: true }, ip: '10.0.0.9', edgeIp: '10.0.0.9', rows: [] })).toBeUndefined();
+    expect(
+      placementRefusal({
+        service: { service_type: 'proxy', placement: ['pin:edge'], singleton: true },
+        ip: '10.0.0.9',
+        edgeIp: '10.0.0.9',
+        rows: [],
+      }),
+    ).toBeUndefined();
   });
 
   test('SUP-015 SUP-019 anti looks at this machine alone, and at what lives there', () => {
@@ -26,25 +41,23 @@ describe('the placement gate', () => {
 
   test('SUP-015 SUP-020 a singleton is refused while one is Active anywhere, and not for one that only was', () => {
     const rows = (status: 'Active' | 'Killed') => [{ service_type: 'post', ip: '10.0.0.7', status }];
-    expect([asked([], { singleton: true, rows: rows('Active') }), asked([], { singleton: true, rows: rows('Killed') }), asked([], { rows: rows('Active') })]).toEqual([
-      'singleton_violation',
-      undefined,
-      undefined,
-    ]);
+    expect([
+      asked([], { singleton: true, rows: rows('Active') }),
+      asked([], { singleton: true, rows: rows('Killed') }),
+      asked([], { rows: rows('Active') }),
+    ]).toEqual(['singleton_violation', undefined, undefined]);
   });
 
   test('SUP-021 H-09 a key that cannot be read constrains nothing, and is known for what it is', () => {
-    expect([asked(['pni:10.0.0.2']), asked(['pin:']), asked(['pin:everywhere']), asked(['anti'])]).toEqual([undefined, undefined, undefined, undefined]);
-    expect(['pin:edge', 'pin:10.0.0.1', 'pin:::1', 'anti:auth', 'pni:10.0.0.1', 'pin:everywhere', 'anti:', 'Pin:edge'].map(isPlacementKey)).toEqual([
-      true,
-      true,
-      true,
-      true,
-      false,
-      false,
-      false,
-      false,
+    expect([asked(['pni:10.0.0.2']), asked(['pin:']), asked(['pin:everywhere']), asked(['anti'])]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
     ]);
+    expect(
+      ['pin:edge', 'pin:10.0.0.1', 'pin:::1', 'anti:auth', 'pni:10.0.0.1', 'pin:everywhere', 'anti:', 'Pin:edge'].map(isPlacementKey),
+    ).toEqual([true, true, true, true, false, false, false, false]);
   });
 
   test('SUP-008 SUP-009 SUP-016 SUP-078 the catalog of the platform says where its services may run, and when they start', () => {

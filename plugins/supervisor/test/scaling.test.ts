@@ -4,7 +4,12 @@ import { isSaturated } from '../src/machines/host-samples.ts';
 import { type FleetSight, judgeFleet, NO_MEMORY, profileOf, SCALING, type ScalingMemory } from '../src/machines/scaling.ts';
 import { service } from './fixtures/machine-box.ts';
 
-const machine = (ip: string, cpu_pct: number, saturated_service: string | null = null) => ({ ip, cpu_pct, saturated: cpu_pct >= 85, saturated_service });
+const machine = (ip: string, cpu_pct: number, saturated_service: string | null = null) => ({
+  ip,
+  cpu_pct,
+  saturated: cpu_pct >= 85,
+  saturated_service,
+});
 /** A fleet that is looked at every three seconds. */
 class Leader {
   memory: ScalingMemory = NO_MEMORY;
@@ -14,7 +19,11 @@ class Leader {
 
   look(machines: FleetSight['machines'], seconds: number, more: Partial<FleetSight> = {}): this {
     for (const end = this.now + seconds * 1_000; this.now < end; this.now += 3_000) {
-      const { memory, decision } = judgeFleet(this.memory, { now: this.now, machines, count: machines.length, inMachine: false, admits: () => false, ...more }, this.settings);
+      const { memory, decision } = judgeFleet(
+        this.memory,
+        { now: this.now, machines, count: machines.length, inMachine: false, admits: () => false, ...more },
+        this.settings,
+      );
       this.memory = memory;
       if (decision.do !== 'nothing') this.decisions.push({ ...decision, at: this.now });
     }
@@ -60,7 +69,14 @@ describe('machines', () => {
   });
 
   test('SUP-051 SUP-052 profiles are auto, manual and never, and a word nobody knows adds nothing', () => {
-    expect(['auto', 'manual', 'never', 'Auto', '', 'always'].map(profileOf)).toEqual(['auto', 'manual', 'never', 'never', 'never', 'never']);
+    expect(['auto', 'manual', 'never', 'Auto', '', 'always'].map(profileOf)).toEqual([
+      'auto',
+      'manual',
+      'never',
+      'never',
+      'never',
+      'never',
+    ]);
   });
 
   test('SUP-047 SUP-048 inside a machine nothing scales: its thresholds are above every sample', () => {

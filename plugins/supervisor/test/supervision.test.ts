@@ -15,7 +15,8 @@ beforeAll(async () => {
 afterEach(() => world?.[Symbol.asyncDispose]());
 afterAll(() => stores?.[Symbol.asyncDispose]());
 
-const open = async (...args: Parameters<typeof World.open> extends [TestStores, ...infer R] ? R : never) => (world = await World.open(stores, ...args));
+const open = async (...args: Parameters<typeof World.open> extends [TestStores, ...infer R] ? R : never) =>
+  (world = await World.open(stores, ...args));
 const statuses = async (name: string) => (await world.rows(name)).map(({ status }) => status);
 const only = (name: string): BoxedProcess => world.box.of(name)[0] as BoxedProcess;
 const keyOf = (process: BoxedProcess) => `${world.box.ip}:${process.port}`;
@@ -27,14 +28,25 @@ describe('a start', () => {
     expect(world.box.processes.map(({ service: name }) => name)).toEqual(['acme', 'auth', 'sys', 'bus', 'proxy']);
     await eventually(() => statuses('proxy')).toEqual(['Active']);
     const [row] = await world.rows('sys');
-    expect(row).toMatchObject({ service_type: 'sys', ip: '127.0.0.1', port: only('sys').port, pid: only('sys').pid, version: '0.1.0.build-1', restarts: 0, log_path: '/logs/sys.log' });
+    expect(row).toMatchObject({
+      service_type: 'sys',
+      ip: '127.0.0.1',
+      port: only('sys').port,
+      pid: only('sys').pid,
+      version: '0.1.0.build-1',
+      restarts: 0,
+      log_path: '/logs/sys.log',
+    });
     expect(only('sys').port).toBeGreaterThanOrEqual(20_000);
     expect(only('sys').port).toBeLessThan(30_000);
   });
 
   test('SUP-086 is over when every service has the instances it needs; readiness says which ones have not', async () => {
     await open([service('auth', 10), service('stat', 30, { min_instances: 0 })]);
-    expect((await world.host.fetch('/v1/captain/readiness')).json).toEqual({ ready: false, missing: [{ service_type: 'auth', active: 0, needed: 1 }] });
+    expect((await world.host.fetch('/v1/captain/readiness')).json).toEqual({
+      ready: false,
+      missing: [{ service_type: 'auth', active: 0, needed: 1 }],
+    });
     await world.box.boot();
     await eventually(async () => (await world.host.fetch('/v1/captain/readiness')).status).toBe(200);
   });
@@ -58,7 +70,11 @@ describe('a start', () => {
   });
 
   test('SUP-022 SUP-023 passes over what is pinned elsewhere, and warns of what may not stand beside another', async () => {
-    await open([service('auth', 10), service('post', 30, { placement: ['anti:auth'] }), service('cron', 30, { placement: ['pin:10.0.0.9'] })]);
+    await open([
+      service('auth', 10),
+      service('post', 30, { placement: ['anti:auth'] }),
+      service('cron', 30, { placement: ['pin:10.0.0.9'] }),
+    ]);
     const lines = await world.box.boot();
     expect(world.box.processes.map(({ service: name }) => name)).toEqual(['auth']);
     expect(lines.filter(line => line.startsWith('!'))).toEqual(['! POST is not started here: anti_violation']);
@@ -99,7 +115,9 @@ describe('a service that goes down', () => {
     const { port } = only('auth');
     world.box.kill(only('auth'));
     for (let seconds = 0; seconds < 40; seconds++) await world.pass('250ms');
-    await eventually(async () => (await world.by.alerts()).items).toMatchObject([{ service_type: 'auth', restarts: 3, reason: 'ended (1)', log_path: '/logs/auth.log', at: expect.any(String) }]);
+    await eventually(async () => (await world.by.alerts()).items).toMatchObject([
+      { service_type: 'auth', restarts: 3, reason: 'ended (1)', log_path: '/logs/auth.log', at: expect.any(String) },
+    ]);
     expect(JSON.parse((await world.kv.hget('captain:alerts', 'auth')) as string)).toMatchObject({ service_type: 'auth', restarts: 3 });
     await eventually(() => world.rows('auth')).toEqual([]);
     await eventually(() => world.kv.exists(`captain:port:127.0.0.1:${port}`)).toBe(0);
@@ -114,7 +132,11 @@ describe('a service that goes down', () => {
     world.box.plan = ['dies', 'dies', 'dies'];
     world.box.kill(only('auth'));
     for (let turns = 0; turns < 40; turns++) await world.pass('250ms');
-    await world.kv.hset('captain:svc:sys', '127.0.0.1:1', JSON.stringify({ service_type: 'sys', ip: '127.0.0.1', port: 1, status: 'Active', pid: 1 }));
+    await world.kv.hset(
+      'captain:svc:sys',
+      '127.0.0.1:1',
+      JSON.stringify({ service_type: 'sys', ip: '127.0.0.1', port: 1, status: 'Active', pid: 1 }),
+    );
     world.box.found(service('sys', 15, { wanted: false }));
     await world.settle();
     const before = world.box.processes.filter(({ service: name }) => name === 'auth').length;
@@ -174,7 +196,9 @@ describe('every three seconds', () => {
     world.box.usage_ = { cpu_pct: 91, mem_pct: 30, used_mb: 2_000 };
     await world.pass('3s');
     await eventually(() => world.rows('auth')).toMatchObject([{ metrics: { mem_mb: 50, latency_ms: 1.5 } }]);
-    expect((await world.by.machines()).items).toMatchObject([{ ip: '127.0.0.1', cpu_pct: 91, mem_pct: 30, used_mb: 2_000, saturated: true, saturated_service: 'auth', base: true }]);
+    expect((await world.by.machines()).items).toMatchObject([
+      { ip: '127.0.0.1', cpu_pct: 91, mem_pct: 30, used_mb: 2_000, saturated: true, saturated_service: 'auth', base: true },
+    ]);
     expect(await world.kv.ttl('captain:host:127.0.0.1')).toBeGreaterThan(110);
     expect(await world.kv.lrange('captain:provision:order', 0, -1)).toEqual(['127.0.0.1']);
   });
@@ -224,10 +248,22 @@ describe('what others tell it', () => {
     await world.box.boot();
     const at = (hours: number) => new Date(world.host.clock.now().getTime() + hours * 3_600_000).toISOString();
     const flush = (requests: number, errors: number, when = at(0), name = 'auth') =>
-      JSON.stringify({ service: name, at: when, counts: { requests }, statuses: { '2xx': requests - errors, '5xx': errors }, latency_ms: { p50: 1, p95: 2, p99: 3 } });
+      JSON.stringify({
+        service: name,
+        at: when,
+        counts: { requests },
+        statuses: { '2xx': requests - errors, '5xx': errors },
+        latency_ms: { p50: 1, p95: 2, p99: 3 },
+      });
     const today = async () => (await world.by.services({ query: {} })).items.find(({ service_type }) => service_type === 'auth')?.today;
     await eventually(today).toEqual({ requests: 0, errors: 0 });
-    for (const nonsense of ['no flush', '{}', JSON.stringify({ service: 'auth', at: at(0), counts: { requests: -1 } }), flush(9, 9, at(100))]) await world.kv.publish('stat:metrics', nonsense);
+    for (const nonsense of [
+      'no flush',
+      '{}',
+      JSON.stringify({ service: 'auth', at: at(0), counts: { requests: -1 } }),
+      flush(9, 9, at(100)),
+    ])
+      await world.kv.publish('stat:metrics', nonsense);
     await world.kv.publish('stat:metrics', flush(10, 1));
     await world.kv.publish('stat:metrics:tls', flush(5, 2));
     await world.kv.publish('stat:metrics', flush(100, 0, at(0), 'sys'));
@@ -294,15 +330,30 @@ describe('operators', () => {
     await world.box.boot();
     const first = only('auth');
     await eventually(() => statuses('auth')).toEqual(['Active']);
-    expect((await world.by.services({ query: { service_type: 'auth' } })).items).toMatchObject([{ instance_key: keyOf(first), title: 'AUTH', status: 'Active' }]);
+    expect((await world.by.services({ query: { service_type: 'auth' } })).items).toMatchObject([
+      { instance_key: keyOf(first), title: 'AUTH', status: 'Active' },
+    ]);
     expect(await world.by.service({ params: { instance_key: keyOf(first) } })).toMatchObject({ service_type: 'auth' });
-    expect(await world.by.restart({ params: { instance_key: keyOf(first) } })).toMatchObject({ instance_key: keyOf(first), action: 'restart', operation_id: expect.any(String) });
+    expect(await world.by.restart({ params: { instance_key: keyOf(first) } })).toMatchObject({
+      instance_key: keyOf(first),
+      action: 'restart',
+      operation_id: expect.any(String),
+    });
     await eventually(() => first.alive).toBe(false);
     await world.pass('2s');
     await eventually(() => statuses('auth')).toEqual(['Active']);
-    expect(await refusal(world.by.restart({ params: { instance_key: '127.0.0.1:1' } }))).toMatchObject({ status: 404, code: 'instance_not_found' });
-    expect(await refusal(world.by.unknownAction({ params: { instance_key: keyOf(first), action: 'explode' } }))).toMatchObject({ status: 400, code: 'unknown_action' });
-    expect((await world.by.serviceLog({ params: { instance_key: keyOf(only('auth')) }, query: { lines: 2 } })).lines).toEqual(['auth line 1', 'auth line 2']);
+    expect(await refusal(world.by.restart({ params: { instance_key: '127.0.0.1:1' } }))).toMatchObject({
+      status: 404,
+      code: 'instance_not_found',
+    });
+    expect(await refusal(world.by.unknownAction({ params: { instance_key: keyOf(first), action: 'explode' } }))).toMatchObject({
+      status: 400,
+      code: 'unknown_action',
+    });
+    expect((await world.by.serviceLog({ params: { instance_key: keyOf(only('auth')) }, query: { lines: 2 } })).lines).toEqual([
+      'auth line 1',
+      'auth line 2',
+    ]);
   });
 
   test('SUP-066 SUP-067 never reach the supervisor’s own row', async () => {
@@ -310,8 +361,14 @@ describe('operators', () => {
     const [own] = await world.rows('captain');
     const key = `127.0.0.1:${String(own?.['port'])}`;
     for (const action of ['restart', 'stop', 'drain', 'upgrade', 'abortUpgrade', 'rollback'] as const)
-      expect([action, await refusal(world.by[action]({ params: { instance_key: key }, body: {} } as never))]).toMatchObject([action, { status: 409, code: 'self_target' }]);
-    expect(await refusal(world.by.startServices({ body: { service_types: ['captain'] } }))).toMatchObject({ status: 409, code: 'self_target' });
+      expect([action, await refusal(world.by[action]({ params: { instance_key: key }, body: {} } as never))]).toMatchObject([
+        action,
+        { status: 409, code: 'self_target' },
+      ]);
+    expect(await refusal(world.by.startServices({ body: { service_types: ['captain'] } }))).toMatchObject({
+      status: 409,
+      code: 'self_target',
+    });
   });
 
   test('G-CAP-03 stop the last active instance of a service only when they insist', async () => {
@@ -319,7 +376,10 @@ describe('operators', () => {
     await world.box.boot();
     const instance_key = keyOf(only('auth'));
     await eventually(() => statuses('auth')).toEqual(['Active']);
-    expect(await refusal(world.by.stop({ params: { instance_key }, body: {} }))).toMatchObject({ status: 409, code: 'last_active_instance' });
+    expect(await refusal(world.by.stop({ params: { instance_key }, body: {} }))).toMatchObject({
+      status: 409,
+      code: 'last_active_instance',
+    });
     await world.by.stop({ params: { instance_key }, body: { force: true } });
     await eventually(() => world.rows('auth')).toEqual([]);
     await world.pass('20s');
@@ -349,8 +409,14 @@ describe('operators', () => {
       },
     ]);
     const remote = world.host.by(as.machine('captain-remote', 'captain:instances:write'));
-    expect(await refusal(remote.instances({ body: { service_types: ['cron'] } }))).toMatchObject({ status: 409, extra: { reason: 'pin_mismatch' } });
-    expect(await refusal(world.by.startServices({ body: { service_types: ['nothing'] } }))).toMatchObject({ status: 400, code: 'unknown_service_type' });
+    expect(await refusal(remote.instances({ body: { service_types: ['cron'] } }))).toMatchObject({
+      status: 409,
+      extra: { reason: 'pin_mismatch' },
+    });
+    expect(await refusal(world.by.startServices({ body: { service_types: ['nothing'] } }))).toMatchObject({
+      status: 400,
+      code: 'unknown_service_type',
+    });
     expect(world.box.processes).toHaveLength(before);
   });
 
@@ -359,18 +425,27 @@ describe('operators', () => {
     await world.box.boot();
     const remote = world.host.by(as.machine('captain-remote', 'captain:instances:write'));
     expect((await remote.instances({ body: { service_types: ['stat'] } })).started).toHaveLength(1);
-    expect(await refusal(remote.instances({ body: { service_types: ['stat'], path: '/bin/sh' } } as never))).toMatchObject({ status: 400, code: 'validation_failed' });
+    expect(await refusal(remote.instances({ body: { service_types: ['stat'], path: '/bin/sh' } } as never))).toMatchObject({
+      status: 400,
+      code: 'validation_failed',
+    });
     expect(await refusal(remote.services())).toMatchObject({ status: 403 });
     // Even one that was given everything is held to its channel.
     const mighty = world.host.by(as.machine('captain-remote', 'captain:admin'));
-    expect(await refusal(mighty.startServices({ body: { service_types: ['stat'] } }))).toMatchObject({ status: 403, code: 'channel_restricted' });
+    expect(await refusal(mighty.startServices({ body: { service_types: ['stat'] } }))).toMatchObject({
+      status: 403,
+      code: 'channel_restricted',
+    });
     expect(await refusal(mighty.shutdown({ body: {} }))).toMatchObject({ status: 403, code: 'channel_restricted' });
   });
 
   test('SUP-111 a start that finds no port, or a registry that takes nothing, is an error of ours', async () => {
     await open([service('stat', 30, { wanted: false })]);
     world.box.isFree = async () => false;
-    expect(await refusal(world.by.startServices({ body: { service_types: ['stat'] } }))).toMatchObject({ status: 500, code: 'start_failed' });
+    expect(await refusal(world.by.startServices({ body: { service_types: ['stat'] } }))).toMatchObject({
+      status: 500,
+      code: 'start_failed',
+    });
   });
 
   test('SUP-099 end the machine; the last tier goes first, and every row with it', async () => {
@@ -397,8 +472,17 @@ describe('operators', () => {
       provision: { cpu_pct: 101, mem_pct: 101 },
     });
     expect(await world.by.mergeCatalog({ body: { entries: [entry('lending', ['pin:127.0.0.1'])] } })).toEqual({ added: 0, updated: 1 });
-    expect((await world.by.catalog()).items.find(({ service_type }) => service_type === 'lending')).toMatchObject({ placement: ['pin:127.0.0.1'], start_priority: 60 });
-    expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('auth', [])] } }))).toMatchObject({ status: 409, code: 'builtin_entry' });
-    expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('lending', ['pni:127.0.0.1'])] } }))).toMatchObject({ status: 422, code: 'invalid_placement' });
+    expect((await world.by.catalog()).items.find(({ service_type }) => service_type === 'lending')).toMatchObject({
+      placement: ['pin:127.0.0.1'],
+      start_priority: 60,
+    });
+    expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('auth', [])] } }))).toMatchObject({
+      status: 409,
+      code: 'builtin_entry',
+    });
+    expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('lending', ['pni:127.0.0.1'])] } }))).toMatchObject({
+      status: 422,
+      code: 'invalid_placement',
+    });
   });
 });

@@ -14,7 +14,8 @@ afterEach(() => world?.[Symbol.asyncDispose]());
 afterAll(() => stores?.[Symbol.asyncDispose]());
 
 const statuses = async (name: string) => Object.fromEntries((await world.rows(name)).map(({ port, status }) => [String(port), status]));
-const progress = async (instance_key: string): Promise<UpgradeProgress | undefined> => (await world.by.upgradeStatus({ query: { instance_key } })).items[0];
+const progress = async (instance_key: string): Promise<UpgradeProgress | undefined> =>
+  (await world.by.upgradeStatus({ query: { instance_key } })).items[0];
 
 /** A world whose service is being upgraded, up to its next instance. */
 async function begun(version?: string): Promise<{ old: BoxedProcess; next: BoxedProcess; oldKey: string; newKey: string }> {
@@ -38,7 +39,10 @@ describe('a rolling upgrade', () => {
     expect(await progress(oldKey)).toMatchObject({ phase: 'active', service_type: 'auth', old_key: oldKey, new_key: newKey, percent: 25 });
     expect(await world.kv.ttl(`captain:upgrade:${newKey}`)).toBeGreaterThan(590);
     expect(await world.kv.get(`captain:upgrade:${newKey}`)).toBe(await world.kv.get(`captain:upgrade:${oldKey}`));
-    expect(await refusal(world.by.upgrade({ params: { instance_key: oldKey }, body: {} }))).toMatchObject({ status: 409, code: 'upgrade_in_progress' });
+    expect(await refusal(world.by.upgrade({ params: { instance_key: oldKey }, body: {} }))).toMatchObject({
+      status: 409,
+      code: 'upgrade_in_progress',
+    });
     old.health = { ...HEALTHY, active_connections: 2 };
     await world.pass('60s');
     await eventually(() => statuses('auth')).toEqual({ [old.port]: 'Inactive', [next.port]: 'Active' });
@@ -110,7 +114,10 @@ describe('a rolling upgrade', () => {
     await world.pass('6s');
     const [only] = world.box.of('auth') as [BoxedProcess];
     const instance_key = `127.0.0.1:${only.port}`;
-    expect(await refusal(world.by.upgrade({ params: { instance_key }, body: { version: 'r9' } }))).toMatchObject({ status: 400, code: 'unknown_release' });
+    expect(await refusal(world.by.upgrade({ params: { instance_key }, body: { version: 'r9' } }))).toMatchObject({
+      status: 400,
+      code: 'unknown_release',
+    });
     await eventually(async () => (await progress(instance_key))?.phase).toBe('complete');
     await world.by.rollback({ params: { instance_key } });
     await eventually(() => world.box.of('auth').map(({ release }) => release)).toEqual(['r2', '']);

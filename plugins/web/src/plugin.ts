@@ -47,7 +47,8 @@ export default definePlugin(web, {
           system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
         }),
         asset: async ({ request, params }) => {
-          if (request.method !== 'GET' && request.method !== 'HEAD') throw ctx.problem('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
+          if (request.method !== 'GET' && request.method !== 'HEAD')
+            throw ctx.problem('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
           const path = `/${params['path'] ?? ''}`;
           const response = files.respond(path === '/' ? '/index.html' : path, request);
           if (!response) throw ctx.problem('not_found', { detail: 'The console has no such file.' });

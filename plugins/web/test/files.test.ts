@@ -21,7 +21,10 @@ const asset = async () => /(?:src|href)="\.?(\/?assets\/[^"]+)"/.exec((await hos
 describe("the console's host", () => {
   test('the page is the same under both its names, asked for anew each time', async () => {
     const [root, index] = [await host.fetch('/'), await host.fetch('/index.html')];
-    expect(root).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' } });
+    expect(root).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' },
+    });
     expect(root.text).toContain('<html');
     expect(index.text).toBe(root.text);
   });
@@ -34,16 +37,25 @@ describe("the console's host", () => {
     const { json, text: config } = await host.fetch('/console.json');
     // What differs between platforms comes by console.json when the page starts.
     const names = [json['gateway'] as string, 'ops.sys.', SYSTEM.orgId, SYSTEM.envId];
-    for (const name of names) expect([name, [text, ...parts.map(part => part.text)].some(part => part.includes(name))]).toEqual([name, false]);
+    for (const name of names)
+      expect([name, [text, ...parts.map(part => part.text)].some(part => part.includes(name))]).toEqual([name, false]);
     expect(names.filter(name => !config.includes(name))).toEqual([]);
     for (const name of ['console.ops.sys.localhost', 'web.ops.sys.localhost']) {
       const again = await host.fetch('/', { host: name, persona: as.user('sys:read') });
-      expect([name, again.text === text, again.headers['etag'] === headers['etag'], again.headers['vary']]).toEqual([name, true, true, headers['vary']]);
+      expect([name, again.text === text, again.headers['etag'] === headers['etag'], again.headers['vary']]).toEqual([
+        name,
+        true,
+        true,
+        headers['vary'],
+      ]);
     }
   });
 
   test('assets are immutable', async () => {
-    expect(await host.fetch(await asset())).toMatchObject({ status: 200, headers: { 'cache-control': 'public, max-age=31536000, immutable' } });
+    expect(await host.fetch(await asset())).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'public, max-age=31536000, immutable' },
+    });
   });
 
   test('GWY-001 the content policy lets the page talk to its gateway and nobody else, and nobody frame it', async () => {
@@ -66,7 +78,14 @@ describe("the console's host", () => {
 
   test('console.json says where the gateway is and what to listen to', async () => {
     const { status, json } = await host.fetch('/console.json');
-    expect([status, json]).toMatchObject([200, { gateway: GATEWAY, services: { registry: 'sys', identity: 'auth', app_store: 'app' }, system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId } }]);
+    expect([status, json]).toMatchObject([
+      200,
+      {
+        gateway: GATEWAY,
+        services: { registry: 'sys', identity: 'auth', app_store: 'app' },
+        system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
+      },
+    ]);
     expect(json['live_types']).toEqual(expect.arrayContaining(['platform:sys:org:created', 'platform:sys:env:archived']));
   });
 
@@ -102,22 +121,33 @@ describe('files of a bundle', () => {
   writeFileSync(join(directory, 'odd.bin'), 'x');
   const files = new StaticFiles(directory);
   afterAll(() => rmSync(directory, { recursive: true }));
-  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => files.respond(path, new Request('https://x/', { headers, method }));
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    files.respond(path, new Request('https://x/', { headers, method }));
 
   test('are compressed for whoever reads that', async () => {
     const compressed = get('/assets/a.1234.js', { 'accept-encoding': 'gzip, br' });
     expect([compressed?.headers.get('content-encoding'), compressed?.headers.get('vary')]).toEqual(['br', 'accept-encoding']);
     expect(brotliDecompressSync(Buffer.from((await compressed?.arrayBuffer()) as ArrayBuffer)).toString()).toBe('let a = 1;');
-    expect([await get('/assets/a.1234.js')?.text(), get('/assets/a.1234.js')?.headers.get('content-encoding')]).toEqual(['let a = 1;', null]);
+    expect([await get('/assets/a.1234.js')?.text(), get('/assets/a.1234.js')?.headers.get('content-encoding')]).toEqual([
+      'let a = 1;',
+      null,
+    ]);
   });
 
   test('are not sent again to whoever has them', () => {
     const etag = get('/index.html')?.headers.get('etag') as string;
-    expect([get('/index.html', { 'if-none-match': etag })?.status, get('/index.html', { 'if-none-match': '"other"' })?.status]).toEqual([304, 200]);
+    expect([get('/index.html', { 'if-none-match': etag })?.status, get('/index.html', { 'if-none-match': '"other"' })?.status]).toEqual([
+      304, 200,
+    ]);
   });
 
   test('have a type each, and none outside the bundle', () => {
     expect(files.size).toBe(3);
-    expect([get('/odd.bin')?.headers.get('content-type'), get('/../odd.bin'), get('/assets'), get('odd.bin')]).toEqual(['application/octet-stream', undefined, undefined, undefined]);
+    expect([get('/odd.bin')?.headers.get('content-type'), get('/../odd.bin'), get('/assets'), get('odd.bin')]).toEqual([
+      'application/octet-stream',
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 });

@@ -6,5 +6,8 @@ const ended = { run_id: Id, workflow: Type.String(), service: Type.String(), ide
 /** G-WFL-01: told in the transaction in which a run ends. */
 export const events = {
   'platform:workflow:run:completed': event('A workflow ran to its end', Type.Object(ended)),
-  'platform:workflow:run:failed': event('A workflow failed, expired, or was cancelled', Type.Object({ ...ended, code: Type.String(), step_id: Type.Optional(Id) })),
+  'platform:workflow:run:failed': event(
+    'A workflow failed, expired, or was cancelled',
+    Type.Object({ ...ended, code: Type.String(), step_id: Type.Optional(Id) }),
+  ),
 };

@@ -42,7 +42,14 @@ export const workflow = defineContract({
   },
   onEnvironmentDeleted: { purge: { runs: 'workflow runs' } },
   tasks: {
-    step: task(Type.Object({ step_id: Id }), { summary: 'Ask for a step of a run', lane: 'env', attempts: 'unlimited', backoff: [1, 5, 30], timeout: '30s', slots: 16 }),
+    step: task(Type.Object({ step_id: Id }), {
+      summary: 'Ask for a step of a run',
+      lane: 'env',
+      attempts: 'unlimited',
+      backoff: [1, 5, 30],
+      timeout: '30s',
+      slots: 16,
+    }),
   },
   jobs: {
     expire: { summary: 'Fail runs whose decision nobody made in time', every: '1m', runs: 'fleet', timeout: '5m' },

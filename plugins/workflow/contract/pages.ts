@@ -48,8 +48,20 @@ export const pages = {
       { field: 'run_id', label: 'Run', as: 'code' },
     ],
     actions: [
-      { route: 'cancelRun', label: 'Cancel', tone: 'bad', confirm: 'End this run of {workflow} for good?', when: { field: 'status', is: 'running' } },
-      { route: 'cancelRun', label: 'Cancel', tone: 'bad', confirm: 'End this run of {workflow} for good? The decision is not needed any more.', when: { field: 'status', is: 'paused' } },
+      {
+        route: 'cancelRun',
+        label: 'Cancel',
+        tone: 'bad',
+        confirm: 'End this run of {workflow} for good?',
+        when: { field: 'status', is: 'running' },
+      },
+      {
+        route: 'cancelRun',
+        label: 'Cancel',
+        tone: 'bad',
+        confirm: 'End this run of {workflow} for good? The decision is not needed any more.',
+        when: { field: 'status', is: 'paused' },
+      },
     ],
     tabs: [
       {

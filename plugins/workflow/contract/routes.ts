@@ -19,7 +19,12 @@ export const routes = {
     returns: StepHandler,
     problems: ['handler_denied', 'domain_taken'],
   }),
-  listHandlers: get('/v1/workflows/step-handlers', { summary: 'Who answers steps, by domain', gate: 'workflow:handlers:read', query: PageQuery, returns: Page(StepHandler) }),
+  listHandlers: get('/v1/workflows/step-handlers', {
+    summary: 'Who answers steps, by domain',
+    gate: 'workflow:handlers:read',
+    query: PageQuery,
+    returns: Page(StepHandler),
+  }),
   startRun: post('/v1/workflows/runs', {
     summary: 'Start a run, once under its key',
     gate: 'workflow:runs:write',
@@ -28,7 +33,16 @@ export const routes = {
     body: NewRun,
     returns: Type.Object({ run_id: Id }),
     status: 202,
-    problems: ['unknown_workflow', 'unknown_step_kind', 'input_refused', 'input_too_large', 'domain_unregistered', 'run_denied', 'key_reused', 'too_many_runs'],
+    problems: [
+      'unknown_workflow',
+      'unknown_step_kind',
+      'input_refused',
+      'input_too_large',
+      'domain_unregistered',
+      'run_denied',
+      'key_reused',
+      'too_many_runs',
+    ],
   }),
   listRuns: get('/v1/workflows/runs', {
     summary: 'Runs, newest first',
@@ -36,8 +50,19 @@ export const routes = {
     query: { status: Type.Optional(RunStatus), workflow: Type.Optional(Type.String({ title: 'Workflow', maxLength: 64 })), ...PageQuery },
     returns: Page(Run),
   }),
-  getRun: get('/v1/workflows/runs/{run_id}', { summary: 'One run with its steps', ...reads, returns: RunDetail, problems: ['run_not_found'] }),
-  listSteps: get('/v1/workflows/runs/{run_id}/steps', { summary: 'Steps of a run', ...reads, returns: Type.Object({ items: Type.Array(Step) }), problems: ['run_not_found'], hidden: true }),
+  getRun: get('/v1/workflows/runs/{run_id}', {
+    summary: 'One run with its steps',
+    ...reads,
+    returns: RunDetail,
+    problems: ['run_not_found'],
+  }),
+  listSteps: get('/v1/workflows/runs/{run_id}/steps', {
+    summary: 'Steps of a run',
+    ...reads,
+    returns: Type.Object({ items: Type.Array(Step) }),
+    problems: ['run_not_found'],
+    hidden: true,
+  }),
   cancelRun: post('/v1/workflows/runs/{run_id}/cancel', {
     summary: 'End a run that is under way; it fails with the code cancelled',
     gate: { any: ['workflow:runs:admin', 'workflow:runs:write'] },
@@ -46,7 +71,11 @@ export const routes = {
     problems: ['run_not_found', 'run_finished'],
     emits: ['platform:workflow:run:failed'],
   }),
-  decide: post('/v1/workflows/runs/{run_id}/steps/{step_id}/decision', { summary: 'Decide about a step that waits', body: NewDecision, ...decides }),
+  decide: post('/v1/workflows/runs/{run_id}/steps/{step_id}/decision', {
+    summary: 'Decide about a step that waits',
+    body: NewDecision,
+    ...decides,
+  }),
   listDecisions: get('/v1/workflows/decisions', {
     summary: 'Steps that wait for a decision: those of the caller’s groups, all of them for who may make any',
     gate: { any: ['workflow:decisions:write', 'workflow:decisions:take'] },
@@ -54,6 +83,16 @@ export const routes = {
     query: PageQuery,
     returns: Page(Waiting),
   }),
-  approveStep: post('/v1/workflows/decisions/{step_id}/approve', { summary: 'Approve a step that waits', body: Commented, ...decides, hidden: true }),
-  declineStep: post('/v1/workflows/decisions/{step_id}/decline', { summary: 'Decline a step that waits', body: Commented, ...decides, hidden: true }),
+  approveStep: post('/v1/workflows/decisions/{step_id}/approve', {
+    summary: 'Approve a step that waits',
+    body: Commented,
+    ...decides,
+    hidden: true,
+  }),
+  declineStep: post('/v1/workflows/decisions/{step_id}/decline', {
+    summary: 'Decline a step that waits',
+    body: Commented,
+    ...decides,
+    hidden: true,
+  }),
 } as const;

@@ -22,7 +22,9 @@ export const NewRun = Type.Object({
 });
 export type NewRun = Static<typeof NewRun>;
 
-export const RunStatus = Type.Union([Type.Literal('running'), Type.Literal('paused'), Type.Literal('completed'), Type.Literal('failed')], { title: 'State' });
+export const RunStatus = Type.Union([Type.Literal('running'), Type.Literal('paused'), Type.Literal('completed'), Type.Literal('failed')], {
+  title: 'State',
+});
 export type RunStatus = Static<typeof RunStatus>;
 export const Run = Type.Object({
   run_id: Id,
@@ -46,7 +48,13 @@ export const Step = Type.Object({
   run_id: Id,
   position: Type.Integer(),
   kind: Type.String(),
-  status: Type.Union([Type.Literal('waiting'), Type.Literal('running'), Type.Literal('paused'), Type.Literal('completed'), Type.Literal('failed')]),
+  status: Type.Union([
+    Type.Literal('waiting'),
+    Type.Literal('running'),
+    Type.Literal('paused'),
+    Type.Literal('completed'),
+    Type.Literal('failed'),
+  ]),
   attempts: Type.Integer(),
   output: Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()]),
   code: nullable,
@@ -74,7 +82,9 @@ export const Waiting = Type.Object({
 });
 export type Waiting = Static<typeof Waiting>;
 
-const Comment = Type.Optional(Type.String({ title: 'Comment', description: 'Goes to the step, and is kept with the decision', maxLength: 1_000 }));
+const Comment = Type.Optional(
+  Type.String({ title: 'Comment', description: 'Goes to the step, and is kept with the decision', maxLength: 1_000 }),
+);
 export const NewDecision = Type.Object({ outcome: Outcome, comment: Comment });
 export type NewDecision = Static<typeof NewDecision>;
 export const Commented = Type.Object({ comment: Comment });

@@ -1,7 +1,11 @@
 import { Id, Type, type Static } from '@platform/sdk/contract';
 
 /** Steps that an installed application asks of its tenant, in the order in which its listing names them. */
-export const InstallStepKind = Type.Union([Type.Literal('KYCCheckStep'), Type.Literal('ApprovalReviewStep'), Type.Literal('DocumentUploadStep')]);
+export const InstallStepKind = Type.Union([
+  Type.Literal('KYCCheckStep'),
+  Type.Literal('ApprovalReviewStep'),
+  Type.Literal('DocumentUploadStep'),
+]);
 export type InstallStepKind = Static<typeof InstallStepKind>;
 
 export const StepKind = Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$' });
@@ -10,12 +14,19 @@ export const Outcome = Type.Union([Type.Literal('approved', { title: 'Approved' 
 const open = () => Type.Object({}, { additionalProperties: true });
 
 /** What somebody decided about a step: `by` is the person's id. */
-export const StepDecision = Type.Object({ outcome: Outcome, by: Id, at: Type.String(), comment: Type.Optional(Type.String({ maxLength: 1_000 })) });
+export const StepDecision = Type.Object({
+  outcome: Outcome,
+  by: Id,
+  at: Type.String(),
+  comment: Type.Optional(Type.String({ maxLength: 1_000 })),
+});
 export type StepDecision = Static<typeof StepDecision>;
 
 /**
- * What the workflow service posts to the service that registered a domain (G-APP-06, WFL-004). `idempotency_key` names the step, and is the same on
- * every try and on the call that brings the decision: whoever keeps answers by it keeps them by (`idempotency_key`, with or without `decision`).
+ * What the workflow service posts to the service that registered a domain (G-APP-06, WFL-004). `idempotency_key` names the step, and is the
+ * same on
+ * every try and on the call that brings the decision: whoever keeps answers by it keeps them by (`idempotency_key`, with or without
+ * `decision`).
  */
 export const StepRequest = Type.Object({
   run_id: Id,
@@ -35,7 +46,13 @@ export type StepRequest = Static<typeof StepRequest>;
 export const StepResponse = Type.Object({
   status: Type.Union([Type.Literal('completed'), Type.Literal('paused'), Type.Literal('failed')]),
   output: Type.Optional(open()),
-  error: Type.Optional(Type.Object({ code: Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' }), message: Type.String({ maxLength: 1_000 }), retryable: Type.Boolean() })),
+  error: Type.Optional(
+    Type.Object({
+      code: Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' }),
+      message: Type.String({ maxLength: 1_000 }),
+      retryable: Type.Boolean(),
+    }),
+  ),
   delegate: Type.Optional(
     Type.Object({
       kind: Type.Literal('manual_decision'),
@@ -48,5 +65,8 @@ export const StepResponse = Type.Object({
 });
 export type StepResponse = Static<typeof StepResponse>;
 
-/** The action that a service which answers steps declares as `{service}:steps:execute`, and gates its path with: the workflow service is given it. */
+/**
+ * The action that a service which answers steps declares as `{service}:steps:execute`, and gates its path with: the workflow service is
+ * given it.
+ */
 export const executesSteps = { title: 'Execute steps of workflows', principals: ['machine'], bound: true, callers: ['workflow'] } as const;

@@ -15,7 +15,19 @@ export class Decisions {
   }
 
   /** The same decision again is answered as before; another one is refused. */
-  async decide({ env, stepId, runId, body, caller }: { env: string; stepId: string; runId?: string; body: NewDecision; caller: UserCaller }): Promise<RunDetail> {
+  async decide({
+    env,
+    stepId,
+    runId,
+    body,
+    caller,
+  }: {
+    env: string;
+    stepId: string;
+    runId?: string;
+    body: NewDecision;
+    caller: UserCaller;
+  }): Promise<RunDetail> {
     const { db, problem, clock } = this.#ctx;
     const [found] = await db.sql<{ step_id: string; run_id: string; assignee_group: string | null }[]>`
       select s.step_id, s.run_id, s.assignee_group from steps s join runs r using (run_id)
@@ -30,13 +42,21 @@ export class Decisions {
       if (step.decision) return this.#requireSame(step, body);
       const now = clock.now();
       if (step.status !== 'paused' || run.status !== 'paused' || now.getTime() >= Date.parse(step.expires_at ?? ''))
-        throw problem('step_not_waiting', { detail: step.status === 'paused' ? 'The time for a decision is over.' : `It is ${step.status}.` });
+        throw problem('step_not_waiting', {
+          detail: step.status === 'paused' ? 'The time for a decision is over.' : `It is ${step.status}.`,
+        });
       const decision = { ...body, by: caller.userId, at: now.toISOString() };
       await tx.sql`update steps set status = 'running', attempts = 0, decision = ${tx.sql.json(decision)} where step_id = ${step.step_id}`;
       await tx.sql`update runs set status = 'running', updated_at = ${now} where run_id = ${run.run_id}`;
       await this.#records.proceed(tx, run, step.step_id);
       const resource = { type: 'workflow_step', id: step.step_id };
-      await tx.audit({ action: 'workflow.step.decided', envId: env, caller, resource, details: { run_id: run.run_id, kind: step.kind, outcome: body.outcome } });
+      await tx.audit({
+        action: 'workflow.step.decided',
+        envId: env,
+        caller,
+        resource,
+        details: { run_id: run.run_id, kind: step.kind, outcome: body.outcome },
+      });
     });
     return this.#records.detail(env, found.run_id, caller);
   }
@@ -77,7 +97,9 @@ export class Decisions {
 
   #requireSame({ decision }: StepRow, { outcome, comment }: NewDecision): void {
     if (decision?.outcome === outcome && decision.comment === comment) return;
-    throw this.#ctx.problem('decided_otherwise', { detail: `It was decided before: ${decision?.outcome === 'approved' ? 'approved' : 'declined'}.` });
+    throw this.#ctx.problem('decided_otherwise', {
+      detail: `It was decided before: ${decision?.outcome === 'approved' ? 'approved' : 'declined'}.`,
+    });
   }
 
   async #mayDecide(caller: UserCaller, env: string, group: string | null): Promise<boolean> {

@@ -30,8 +30,10 @@ export default definePlugin(workflow, {
         cancelRun: request => runs.cancel(request),
         decide: ({ env, params, body, caller }) => decisions.decide({ env, runId: params.run_id, stepId: params.step_id, body, caller }),
         listDecisions: request => decisions.list(request),
-        approveStep: ({ env, params, body, caller }) => decisions.decide({ env, stepId: params.step_id, body: { outcome: 'approved', ...body }, caller }),
-        declineStep: ({ env, params, body, caller }) => decisions.decide({ env, stepId: params.step_id, body: { outcome: 'rejected', ...body }, caller }),
+        approveStep: ({ env, params, body, caller }) =>
+          decisions.decide({ env, stepId: params.step_id, body: { outcome: 'approved', ...body }, caller }),
+        declineStep: ({ env, params, body, caller }) =>
+          decisions.decide({ env, stepId: params.step_id, body: { outcome: 'rejected', ...body }, caller }),
       },
       tasks: { step: (payload, task) => engine.perform(payload, task) },
       jobs: {

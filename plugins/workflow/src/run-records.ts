@@ -43,7 +43,11 @@ export class RunRecords {
     ];
   }
 
-  list(env: string, { status, workflow, ...query }: { status?: string; workflow?: string; limit?: number; cursor?: string }, caller: Caller) {
+  list(
+    env: string,
+    { status, workflow, ...query }: { status?: string; workflow?: string; limit?: number; cursor?: string },
+    caller: Caller,
+  ) {
     const { db, page } = this.#ctx;
     const [s, w, own] = [status ?? null, workflow ?? null, startedBy(caller)];
     return page(

@@ -57,7 +57,8 @@ export class Runs {
   async #stepsOf(definition: Definition, { workflow, input }: NewRun, caller: MachineCaller): Promise<readonly string[]> {
     const { problem } = this.#ctx;
     const handler = await this.#handlers.of(definition.domain);
-    if (!handler) throw problem('domain_unregistered', { detail: `The service of the domain ${definition.domain} has not registered itself yet.` });
+    if (!handler)
+      throw problem('domain_unregistered', { detail: `The service of the domain ${definition.domain} has not registered itself yet.` });
     if (handler.service !== caller.service) throw problem('run_denied', { detail: `${workflow} is started by ${handler.service}.` });
     const steps = definition.stepsOf(input);
     if (!steps) throw problem('input_refused', { detail: 'input.steps names 1 to 32 kinds of steps, in order.' });
@@ -70,7 +71,8 @@ export class Runs {
     const [run] = await sql<{ run_id: string; same: boolean }[]>`
       select run_id, workflow = ${workflow} and input = ${sql.json(input)}::jsonb as same from runs
       where env_id = ${env_id} and service = ${service} and idempotency_key = ${idempotency_key}`;
-    if (run?.same === false) throw this.#ctx.problem('key_reused', { detail: 'The key was used with another workflow or input; take a new one.' });
+    if (run?.same === false)
+      throw this.#ctx.problem('key_reused', { detail: 'The key was used with another workflow or input; take a new one.' });
     return run?.run_id;
   }
 
@@ -81,7 +83,10 @@ export class Runs {
     if (count < most) return;
     this.#ctx.metrics.runs_refused.add(1);
     this.#ctx.log.warn({ env_id: envId, most }, 'too many workflow runs are under way');
-    throw this.#ctx.problem('too_many_runs', { detail: `At most ${most} runs are under way in an environment at once.`, headers: { 'retry-after': '60' } });
+    throw this.#ctx.problem('too_many_runs', {
+      detail: `At most ${most} runs are under way in an environment at once.`,
+      headers: { 'retry-after': '60' },
+    });
   }
 
   async #begin(tx: WorkflowTx, { body, caller, domain, steps }: Beginning): Promise<{ run_id: string }> {
@@ -97,7 +102,13 @@ export class Runs {
       await tx.sql`insert into steps ${tx.sql.row(step)}`;
     }
     await this.#records.proceed(tx, run, ids[0] as string);
-    await tx.audit({ action: 'workflow.run.started', envId: env_id, caller, resource: { type: 'workflow_run', id: run_id }, details: { workflow } });
+    await tx.audit({
+      action: 'workflow.run.started',
+      envId: env_id,
+      caller,
+      resource: { type: 'workflow_run', id: run_id },
+      details: { workflow },
+    });
     return { run_id };
   }
 }

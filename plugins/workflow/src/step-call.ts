@@ -37,7 +37,13 @@ export class StepCall {
     if (!handler) return this.#failed('step_unavailable', 'Nobody answers the steps of this domain.', true);
     try {
       const { status, bytes } = await callBack(this.#ctx, {
-        ...{ service: handler.service, path: handler.path, body: requestOf(run, step), envId: run.env_id, correlationId: task.correlationId },
+        ...{
+          service: handler.service,
+          path: handler.path,
+          body: requestOf(run, step),
+          envId: run.env_id,
+          correlationId: task.correlationId,
+        },
         ...{ timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal: task.signal },
       });
       if (status >= 500 || LATER.has(status)) return this.#failed('step_unavailable', `${handler.service} answered ${status}.`, true);
@@ -45,7 +51,11 @@ export class StepCall {
       return status === 200 ? this.#read(bytes, step) : this.#denied(bytes, status);
     } catch (error) {
       task.signal.throwIfAborted();
-      return this.#failed('step_unavailable', isProblem(error) ? (error.detail ?? error.title) : `${handler.service} did not answer in time.`, true);
+      return this.#failed(
+        'step_unavailable',
+        isProblem(error) ? (error.detail ?? error.title) : `${handler.service} did not answer in time.`,
+        true,
+      );
     }
   }
 
@@ -54,10 +64,13 @@ export class StepCall {
     if (isDeeperThan(MAX_DEPTH, answer)) return this.#refused('The answer is nested too deep.');
     if (this.#faults(answer).length > 0) return this.#refused('The answer does not have the shape of a step’s answer.');
     // Neither character can be kept; the parser makes them of these forms alone.
-    if (/\\u(?:0000|d[89a-f])/i.test(Buffer.from(bytes).toString('latin1')) && !isKeepable(answer)) return this.#refused('The answer has a character U+0000 or half of a surrogate pair.');
+    if (/\\u(?:0000|d[89a-f])/i.test(Buffer.from(bytes).toString('latin1')) && !isKeepable(answer))
+      return this.#refused('The answer has a character U+0000 or half of a surrogate pair.');
     if (answer.status === 'completed') return { kind: 'completed', output: answer.output ?? null };
-    if (answer.status === 'failed') return this.#failed(answer.error?.code ?? 'step_failed', answer.error?.message ?? null, answer.error?.retryable ?? false);
-    if (!answer.delegate || step.decision) return this.#refused(step.decision ? 'The step paused again after its decision.' : 'The step paused and says not for whom.');
+    if (answer.status === 'failed')
+      return this.#failed(answer.error?.code ?? 'step_failed', answer.error?.message ?? null, answer.error?.retryable ?? false);
+    if (!answer.delegate || step.decision)
+      return this.#refused(step.decision ? 'The step paused again after its decision.' : 'The step paused and says not for whom.');
     return { kind: 'paused', delegate: answer.delegate };
   }
 
@@ -81,7 +94,16 @@ export class StepCall {
 function requestOf({ run_id, domain, env_id, workflow, input }: RunRow, { step_id, kind, attempts, decision }: StepRow): StepRequest {
   const given = definitionOf(workflow)?.inputOf(input) ?? {};
   return {
-    ...{ run_id, step_id, domain, kind, env_id, attempt: attempts + 1, idempotency_key: `${run_id}:${step_id}`, input: given as StepRequest['input'] },
+    ...{
+      run_id,
+      step_id,
+      domain,
+      kind,
+      env_id,
+      attempt: attempts + 1,
+      idempotency_key: `${run_id}:${step_id}`,
+      input: given as StepRequest['input'],
+    },
     ...(decision === null ? {} : { decision: decision as StepDecision }),
   };
 }

@@ -16,9 +16,11 @@ export class StepHandlers {
   async register({ params: { domain }, body, caller }: Of<'registerHandler'>): Promise<StepHandler> {
     const { db, clock, problem, catalog } = this.#ctx;
     if (!DOMAIN.test(domain)) throw problem('handler_denied', { detail: 'A domain is written with a-z, 0-9 and hyphens, a letter first.' });
-    if (body.service !== caller.service) throw problem('handler_denied', { detail: `The caller is ${caller.service}; it registers itself alone.` });
+    if (body.service !== caller.service)
+      throw problem('handler_denied', { detail: `The caller is ${caller.service}; it registers itself alone.` });
     const named = isOfWorkflow(domain) || catalog.manifests().some(({ id }) => id === domain);
-    if (named && domain !== caller.service) throw problem('domain_taken', { detail: `The domain ${domain} belongs to the service of that name.` });
+    if (named && domain !== caller.service)
+      throw problem('domain_taken', { detail: `The domain ${domain} belongs to the service of that name.` });
     const now = clock.now();
     return db.tx(async tx => {
       const row = { domain, service: body.service, kinds: body.kinds, path: body.path, created_at: now, updated_at: now };
@@ -30,7 +32,8 @@ export class StepHandlers {
         returning *`;
       if (changed) return changed;
       const [known] = await tx.sql<StepHandler[]>`select * from step_handlers where domain = ${domain}`;
-      if (known?.service !== body.service) throw problem('domain_taken', { detail: `The steps of ${domain} are answered by another service.` });
+      if (known?.service !== body.service)
+        throw problem('domain_taken', { detail: `The steps of ${domain} are answered by another service.` });
       return known;
     });
   }

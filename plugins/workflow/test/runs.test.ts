@@ -3,7 +3,24 @@ import { SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { desk, KINDS } from './fixtures/app.ts';
-import { approval, asAppStore, decider, groups, type Host, newEnv, post, reader, request, runOf, RUNS_PER_ENV, SOON, started, store, until, world } from './fixtures/world.ts';
+import {
+  approval,
+  asAppStore,
+  decider,
+  groups,
+  type Host,
+  newEnv,
+  post,
+  reader,
+  request,
+  runOf,
+  RUNS_PER_ENV,
+  SOON,
+  started,
+  store,
+  until,
+  world,
+} from './fixtures/world.ts';
 
 let host: Host;
 beforeAll(async () => {
@@ -17,7 +34,8 @@ beforeEach(() => {
 
 /** What the bus was told of the end of a run, once it was told. */
 const told = async (name: string, run: string) => {
-  const events = () => host.bus.filter(({ event_type, payload }) => event_type === `platform:workflow:run:${name}` && payload['run_id'] === run);
+  const events = () =>
+    host.bus.filter(({ event_type, payload }) => event_type === `platform:workflow:run:${name}` && payload['run_id'] === run);
   await expect.poll(() => events().length, SOON).toBeGreaterThan(0);
   return events();
 };
@@ -28,12 +46,17 @@ describe('runs', () => {
   test('WFL-003 an installation runs KYCCheckStep, ApprovalReviewStep and DocumentUploadStep in the order of its listing, and its end is told once', async () => {
     const env = newEnv();
     const body = request(env, ['DocumentUploadStep', 'KYCCheckStep', 'ApprovalReviewStep']);
-    const [first, again] = await Promise.all([post(host, '/v1/workflows/runs', store, body), post(host, '/v1/workflows/runs', store, body)]);
+    const [first, again] = await Promise.all([
+      post(host, '/v1/workflows/runs', store, body),
+      post(host, '/v1/workflows/runs', store, body),
+    ]);
     expect([first.status, again.status, again.json]).toEqual([202, 202, first.json]);
     const run = first.json['run_id'] as string;
     const paused = await until(host, { env, run, status: 'paused' });
     expect(kinds()).toEqual(['DocumentUploadStep', 'KYCCheckStep', 'ApprovalReviewStep']);
-    await host.by(decider(env)).decide({ params: { run_id: run, step_id: paused.steps[2]?.step_id as string }, body: { outcome: 'approved' } });
+    await host
+      .by(decider(env))
+      .decide({ params: { run_id: run, step_id: paused.steps[2]?.step_id as string }, body: { outcome: 'approved' } });
     const done = await until(host, { env, run, status: 'completed' });
     expect(kinds()).toEqual(['DocumentUploadStep', 'KYCCheckStep', 'ApprovalReviewStep', 'ApprovalReviewStep']);
     expect(done.steps.map(({ kind, status, output }) => [kind, status, output])).toEqual([
@@ -41,8 +64,15 @@ describe('runs', () => {
       ['KYCCheckStep', 'completed', { stub: true }],
       ['ApprovalReviewStep', 'completed', { approved_by: expect.any(String) }],
     ]);
-    expect(await told('completed', run)).toMatchObject([{ env_id: env, payload: { run_id: run, workflow: 'app-install', service: 'app', idempotency_key: body.idempotency_key } }]);
-    await expect.poll(() => host.audits.filter(({ resource }) => (resource as { id?: string } | undefined)?.id === run).map(({ action }) => action), SOON).toEqual(['workflow.run.started']);
+    expect(await told('completed', run)).toMatchObject([
+      { env_id: env, payload: { run_id: run, workflow: 'app-install', service: 'app', idempotency_key: body.idempotency_key } },
+    ]);
+    await expect
+      .poll(
+        () => host.audits.filter(({ resource }) => (resource as { id?: string } | undefined)?.id === run).map(({ action }) => action),
+        SOON,
+      )
+      .toEqual(['workflow.run.started']);
   });
 
   test('WFL-004 what a step is asked has the one shared shape, and what does not answer in it fails its run', async () => {
@@ -55,7 +85,12 @@ describe('runs', () => {
       ...{ idempotency_key: `${run}:${body.step_id}`, input: { listing_id: 'shop' } },
     });
     const nested = (depth: number): object => (depth === 0 ? {} : { a: nested(depth - 1) });
-    const wrong = [{ status: 'completed', output: { text: 'x'.repeat(70_000) } }, { status: 'completed', output: { text: 'a\0b' } }, { status: 'completed', output: nested(40) }, { status: 'paused' }];
+    const wrong = [
+      { status: 'completed', output: { text: 'x'.repeat(70_000) } },
+      { status: 'completed', output: { text: 'a\0b' } },
+      { status: 'completed', output: nested(40) },
+      { status: 'paused' },
+    ];
     for (const answer of wrong) {
       desk.answer = () => answer as never;
       const refused = await started(host, newEnvOf(), ['KYCCheckStep']);
@@ -68,11 +103,15 @@ describe('runs', () => {
 
   test('a step that fails for a while is called after 1, 5 and 30 seconds under the same key, then its run fails and says so', async () => {
     const env = newEnv();
-    desk.answer = () => ({ status: 'failed', error: { code: 'registry_away', message: 'Ada Lovelace could not be looked up', retryable: true } });
+    desk.answer = () => ({
+      status: 'failed',
+      error: { code: 'registry_away', message: 'Ada Lovelace could not be looked up', retryable: true },
+    });
     const run = await started(host, env, ['KYCCheckStep']);
     const sql = await host.sql();
     // Time stands still while a call is under way.
-    const busy = async () => (await sql`select 1 from work_tasks where state = 'running' or (state = 'waiting' and due_at <= ${host.clock.now()})`).length > 0;
+    const busy = async () =>
+      (await sql`select 1 from work_tasks where state = 'running' or (state = 'waiting' and due_at <= ${host.clock.now()})`).length > 0;
     for (const [tries, pause] of [1, 5, 30].entries()) {
       await expect
         .poll(async () => {
@@ -82,13 +121,19 @@ describe('runs', () => {
           return step?.attempts;
         }, SOON)
         .toBe(tries + 1);
-      const [task] = await sql<{ pause: number }[]>`select extract(epoch from due_at - created_at)::int as pause from work_tasks where key = ${stepOf(run)} and state = 'waiting'`;
+      const [task] = await sql<
+        { pause: number }[]
+      >`select extract(epoch from due_at - created_at)::int as pause from work_tasks where key = ${stepOf(run)} and state = 'waiting'`;
       expect(task?.pause).toBe(pause);
     }
     const failed = await until(host, { env, run, status: 'failed', advance: '5s' });
     expect(failed).toMatchObject({ code: 'registry_away', steps: [{ attempts: 4, status: 'failed' }] });
-    expect(ofRun(run).map(({ body }) => [body.attempt, body.idempotency_key])).toEqual([1, 2, 3, 4].map(attempt => [attempt, `${run}:${stepOf(run)}`]));
-    expect(await told('failed', run)).toMatchObject([{ env_id: env, payload: { run_id: run, code: 'registry_away', step_id: stepOf(run) } }]);
+    expect(ofRun(run).map(({ body }) => [body.attempt, body.idempotency_key])).toEqual(
+      [1, 2, 3, 4].map(attempt => [attempt, `${run}:${stepOf(run)}`]),
+    );
+    expect(await told('failed', run)).toMatchObject([
+      { env_id: env, payload: { run_id: run, code: 'registry_away', step_id: stepOf(run) } },
+    ]);
   });
 
   test('a process that dies after a call and before its outcome was written calls again under the same key, and the outcome counts once', async () => {
@@ -98,7 +143,14 @@ describe('runs', () => {
     await sql`create trigger lost before update on steps for each row when (new.status = 'completed') execute function lost()`;
     const run = await started(host, env, ['KYCCheckStep', 'DocumentUploadStep']);
     await expect.poll(() => ofRun(run).length, SOON).toBe(1);
-    await expect.poll(async () => (await sql<{ attempts: number }[]>`select attempts from work_tasks where key = ${stepOf(run)} and state = 'waiting'`)[0]?.attempts, SOON).toBe(1);
+    await expect
+      .poll(
+        async () =>
+          (await sql<{ attempts: number }[]>`select attempts from work_tasks where key = ${stepOf(run)} and state = 'waiting'`)[0]
+            ?.attempts,
+        SOON,
+      )
+      .toBe(1);
     await sql`drop trigger lost on steps`;
     await until(host, { env, run, status: 'completed', advance: '1s' });
     expect(ofRun(run).map(({ body }) => [body.kind, body.attempt, body.idempotency_key])).toEqual([
@@ -166,13 +218,18 @@ describe('runs', () => {
     held.resolve();
     expect(await told('failed', run)).toMatchObject([{ payload: { code: 'cancelled' } }]);
     const sql = await host.sql();
-    await expect.poll(async () => (await sql`select 1 from work_tasks where key = ${stepOf(run)} and state in ('waiting', 'running')`).length, SOON).toBe(0);
+    await expect
+      .poll(async () => (await sql`select 1 from work_tasks where key = ${stepOf(run)} and state in ('waiting', 'running')`).length, SOON)
+      .toBe(0);
     expect(await runOf(host, env, run)).toMatchObject({ status: 'failed', steps: [{ status: 'failed' }, { status: 'waiting' }] });
     expect(kinds()).toEqual(['KYCCheckStep']);
     desk.answer = asAppStore;
     const done = await started(host, env, ['KYCCheckStep']);
     await until(host, { env, run: done, status: 'completed' });
-    expect(await post(host, `/v1/workflows/runs/${done}/cancel`, decider(env))).toMatchObject({ status: 409, json: { code: 'run_finished' } });
+    expect(await post(host, `/v1/workflows/runs/${done}/cancel`, decider(env))).toMatchObject({
+      status: 409,
+      json: { code: 'run_finished' },
+    });
   });
 
   test('runs that are under way are counted for each environment, and one more is refused until one ends', async () => {
@@ -191,25 +248,48 @@ describe('step handlers', () => {
   test('WFL-001 a service registers itself for a domain, which nobody takes from it, and is called back at its path by the workflow service alone', async () => {
     const credit = as.machine('credit', 'workflow:handlers:write');
     const own = { service: 'credit', kinds: ['Score'], path: '/v1/internal/steps/execute' };
-    const register = (more: object) => host.fetch('/v1/workflows/step-handlers/loans', { method: 'PUT', body: JSON.stringify(own), ...more });
+    const register = (more: object) =>
+      host.fetch('/v1/workflows/step-handlers/loans', { method: 'PUT', body: JSON.stringify(own), ...more });
     expect((await register({ persona: credit })).json['code']).toBe('certificate_binding_required');
     const bound = { as: await host.workload('credit') };
     const [first, again] = [await register(bound), await register(bound)];
     expect([first.status, again.status, again.json]).toEqual([200, 200, first.json]);
     const by = host.by(as.machine('shop', 'workflow:handlers:write'));
-    await expect(by.registerHandler({ params: { domain: 'loans' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({ status: 409, code: 'domain_taken' });
-    await expect(by.registerHandler({ params: { domain: 'loans' }, body: own })).rejects.toMatchObject({ status: 403, code: 'handler_denied' });
-    await expect(by.registerHandler({ params: { domain: 'app' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({ status: 409, code: 'domain_taken' });
-    await expect(by.registerHandler({ params: { domain: 'A B' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({ status: 403, code: 'handler_denied' });
+    await expect(by.registerHandler({ params: { domain: 'loans' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({
+      status: 409,
+      code: 'domain_taken',
+    });
+    await expect(by.registerHandler({ params: { domain: 'loans' }, body: own })).rejects.toMatchObject({
+      status: 403,
+      code: 'handler_denied',
+    });
+    await expect(by.registerHandler({ params: { domain: 'app' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({
+      status: 409,
+      code: 'domain_taken',
+    });
+    await expect(by.registerHandler({ params: { domain: 'A B' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({
+      status: 403,
+      code: 'handler_denied',
+    });
     for (const path of ['/v1/runs', '/v1/internal/../runs', '/v1/internal/a?b=c', 'https://elsewhere/v1/internal/a'])
-      await expect(by.registerHandler({ params: { domain: 'shop' }, body: { ...own, service: 'shop', path } })).rejects.toMatchObject({ status: 400, code: 'validation_failed' });
+      await expect(by.registerHandler({ params: { domain: 'shop' }, body: { ...own, service: 'shop', path } })).rejects.toMatchObject({
+        status: 400,
+        code: 'validation_failed',
+      });
 
     const env = newEnv();
     const run = await started(host, env, ['KYCCheckStep']);
     await until(host, { env, run, status: 'completed' });
     expect(ofRun(run)).toMatchObject([{ who: 'workflow', bound: true, body: { domain: 'app', kind: 'KYCCheckStep' } }]);
     const call = async (who: string) =>
-      (await host.fetch('/v1/internal/steps/execute', { method: 'POST', host: 'app.ops.sys.localhost', as: await host.workload(who), body: JSON.stringify(ofRun(run)[0]?.body) })).status;
+      (
+        await host.fetch('/v1/internal/steps/execute', {
+          method: 'POST',
+          host: 'app.ops.sys.localhost',
+          as: await host.workload(who),
+          body: JSON.stringify(ofRun(run)[0]?.body),
+        })
+      ).status;
     expect([await call('workflow'), await call('app'), await call('credit')]).toEqual([200, 403, 403]);
     const { items } = await host.by(as.user('workflow:handlers:read')).listHandlers();
     expect(items.map(({ domain, service, kinds: known }) => [domain, service, known])).toEqual([
@@ -231,13 +311,17 @@ describe('decisions', () => {
     const env = newEnv();
     const { run, step, path } = await waiting(env);
     await host.clock.advance('1h');
-    expect(await runOf(host, env, run)).toMatchObject({ status: 'paused', steps: [{ status: 'paused', title: 'Approve the shop' }, { status: 'waiting' }] });
+    expect(await runOf(host, env, run)).toMatchObject({
+      status: 'paused',
+      steps: [{ status: 'paused', title: 'Approve the shop' }, { status: 'waiting' }],
+    });
     expect(ofRun(run)).toHaveLength(1);
     const ada = decider(env);
     const approve = { outcome: 'approved', comment: 'looks fine' };
     const [first, again] = [await post(host, path, ada, approve), await post(host, path, decider(env), approve)];
     expect([first.status, again.status]).toEqual([200, 200]);
-    for (const other of [{ outcome: 'rejected' }, { outcome: 'approved' }]) expect(await post(host, path, ada, other)).toMatchObject({ status: 409, json: { code: 'decided_otherwise' } });
+    for (const other of [{ outcome: 'rejected' }, { outcome: 'approved' }])
+      expect(await post(host, path, ada, other)).toMatchObject({ status: 409, json: { code: 'decided_otherwise' } });
     const done = await until(host, { env, run, status: 'completed' });
     const decision = { outcome: 'approved', comment: 'looks fine', by: ada.id, at: expect.any(String) };
     expect(done.steps[0]?.decision).toEqual(decision);
@@ -247,7 +331,10 @@ describe('decisions', () => {
       ['KYCCheckStep', undefined, false],
     ]);
     await expect
-      .poll(() => host.audits.filter(({ action, resource }) => action === 'workflow.step.decided' && (resource as { id: string }).id === step), SOON)
+      .poll(
+        () => host.audits.filter(({ action, resource }) => action === 'workflow.step.decided' && (resource as { id: string }).id === step),
+        SOON,
+      )
       .toMatchObject([{ env_id: env, actor: { kind: 'user', id: ada.id }, details: { outcome: 'approved' } }]);
   });
 
@@ -255,7 +342,11 @@ describe('decisions', () => {
     const env = newEnv();
     const { run, path } = await waiting(env);
     await post(host, path, decider(env), { outcome: 'rejected', comment: 'no licence' });
-    expect(await until(host, { env, run, status: 'failed' })).toMatchObject({ code: 'rejected', detail: 'no licence', steps: [{ decision: { outcome: 'rejected' } }, { status: 'waiting' }] });
+    expect(await until(host, { env, run, status: 'failed' })).toMatchObject({
+      code: 'rejected',
+      detail: 'no licence',
+      steps: [{ decision: { outcome: 'rejected' } }, { status: 'waiting' }],
+    });
   });
 
   test('members of the group decide, and who may make any decision; nobody else, also not a group of that name elsewhere', async () => {
@@ -268,11 +359,19 @@ describe('decisions', () => {
     const body = { outcome: 'approved' };
     expect(await post(host, path, namesake, body)).toMatchObject({ status: 403, json: { code: 'decision_denied' } });
     expect(await post(host, path, stranger, body)).toMatchObject({ status: 404, json: { code: 'step_not_found' } });
-    expect(await post(host, `${path}?target_env_id=${env}`, stranger, body)).toMatchObject({ status: 403, json: { code: 'target_denied' } });
+    expect(await post(host, `${path}?target_env_id=${env}`, stranger, body)).toMatchObject({
+      status: 403,
+      json: { code: 'target_denied' },
+    });
     expect((await post(host, `${path}?target_env_id=${env}`, store, body)).status).toBe(403);
     expect((await post(host, path, as.userIn(env, 'workflow:runs:read'), body)).status).toBe(403);
     const listed = async (persona: typeof member) => (await host.by(persona).listDecisions()).items.map(({ step_id }) => step_id);
-    expect([await listed(member), await listed(namesake), await listed(decider(env)), await listed(stranger)]).toEqual([[step], [], [step], []]);
+    expect([await listed(member), await listed(namesake), await listed(decider(env)), await listed(stranger)]).toEqual([
+      [step],
+      [],
+      [step],
+      [],
+    ]);
     const page = `/v1/admin/waiting/${step}/approveStep?target_env_id=${env}`;
     expect(await post(host, page, member, { comment: 'by the page' })).toMatchObject({
       status: 200,
@@ -293,7 +392,10 @@ describe('decisions', () => {
     host.by(staff);
     expect(await decide(narrow)).toMatchObject({ status: 403, json: { code: 'decision_denied' } });
     expect((await host.fetch('/v1/workflows/decisions', { token: narrow })).json['items']).toEqual([]);
-    expect(await decide(host.mint.token(staff, 'workflow'))).toMatchObject({ status: 200, json: { steps: [{ decision: { by: staff.id } }, {}] } });
+    expect(await decide(host.mint.token(staff, 'workflow'))).toMatchObject({
+      status: 200,
+      json: { steps: [{ decision: { by: staff.id } }, {}] },
+    });
   });
 
   test('a decision that nobody makes in seven days fails its run', async () => {
@@ -303,7 +405,10 @@ describe('decisions', () => {
     expect((await runOf(host, env, run)).status).toBe('paused');
     const sql = await host.sql();
     await sql`update steps set expires_at = ${host.clock.now()} where step_id = ${stepOf(run)}`;
-    expect(await post(host, path, decider(env), { outcome: 'approved' })).toMatchObject({ status: 409, json: { code: 'step_not_waiting' } });
+    expect(await post(host, path, decider(env), { outcome: 'approved' })).toMatchObject({
+      status: 409,
+      json: { code: 'step_not_waiting' },
+    });
     const other = await waiting(env);
     await host.clock.leap('7d');
     for (const each of [run, other.run]) {
@@ -325,10 +430,14 @@ describe('hostile input', () => {
     const of = (more: object) => request(env, ['KYCCheckStep'], more);
     expect(await code(of({ input: { steps: ['PaymentStep'] } }))).toEqual([400, 'unknown_step_kind']);
     for (const workflow of ['other', '__proto__', 'constructor']) expect(await code(of({ workflow }))).toEqual([400, 'unknown_workflow']);
-    for (const steps of [undefined, [], 'KYCCheckStep', [1], Array.from({ length: 33 }, () => 'KYCCheckStep')]) expect(await code(of({ input: { steps } }))).toEqual([400, 'input_refused']);
+    for (const steps of [undefined, [], 'KYCCheckStep', [1], Array.from({ length: 33 }, () => 'KYCCheckStep')])
+      expect(await code(of({ input: { steps } }))).toEqual([400, 'input_refused']);
     expect(await code(of({ input: { steps: ['KYCCheckStep'], text: 'x'.repeat(65_536) } }))).toEqual([413, 'input_too_large']);
     expect(await code(of({ input: { steps: ['KYCCheckStep'], text: 'x'.repeat(100_000) } }))).toEqual([413, 'body_too_large']);
-    const deep = JSON.stringify(of({ input: { steps: ['KYCCheckStep'], deep: 0 } })).replace('"deep":0', `"deep":${'['.repeat(30_000)}${']'.repeat(30_000)}`);
+    const deep = JSON.stringify(of({ input: { steps: ['KYCCheckStep'], deep: 0 } })).replace(
+      '"deep":0',
+      `"deep":${'['.repeat(30_000)}${']'.repeat(30_000)}`,
+    );
     expect((await host.fetch('/v1/workflows/runs', { method: 'POST', persona: store, body: deep })).json['code']).toBe('input_refused');
     for (const more of [{ idempotency_key: 'a\0b' }, { input: { steps: ['KYCCheckStep'], 'a\0': 1 } }, { env_id: 'nowhere' }, { more: 1 }])
       expect(await code(of(more))).toEqual([400, 'validation_failed']);
@@ -349,10 +458,20 @@ describe('hostile input', () => {
     await until(host, { env, run, status: 'completed' });
     const status = async (path: string, persona = reader(env)) => (await host.fetch(path, { persona })).status;
     const path = `/v1/workflows/runs/${run}`;
-    expect([await status(path), await status(path, reader(newEnv())), await status(`${path}?target_env_id=${env}`, reader(newEnv()))]).toEqual([200, 404, 403]);
-    expect([await status(`${path}?target_env_id=${env}`, store), await status(`${path}?target_env_id=${env}`, as.machine('shop', 'workflow:runs:write'))]).toEqual([200, 404]);
-    for (const odd of ['x', '%00', "1' or '1'='1", run.toUpperCase()]) expect(await status(`/v1/workflows/runs/${encodeURIComponent(odd)}`)).not.toBe(500);
-    const { items, next_cursor } = await host.by(reader(env)).listRuns({ query: { status: 'completed', workflow: 'app-install', limit: 1 } });
+    expect([
+      await status(path),
+      await status(path, reader(newEnv())),
+      await status(`${path}?target_env_id=${env}`, reader(newEnv())),
+    ]).toEqual([200, 404, 403]);
+    expect([
+      await status(`${path}?target_env_id=${env}`, store),
+      await status(`${path}?target_env_id=${env}`, as.machine('shop', 'workflow:runs:write')),
+    ]).toEqual([200, 404]);
+    for (const odd of ['x', '%00', "1' or '1'='1", run.toUpperCase()])
+      expect(await status(`/v1/workflows/runs/${encodeURIComponent(odd)}`)).not.toBe(500);
+    const { items, next_cursor } = await host
+      .by(reader(env))
+      .listRuns({ query: { status: 'completed', workflow: 'app-install', limit: 1 } });
     expect([items.map(({ run_id }) => run_id), next_cursor]).toEqual([[run], null]);
     expect((await host.by(reader(env)).listRuns({ query: { status: 'failed' } })).items).toEqual([]);
   });
@@ -367,12 +486,15 @@ describe('hostile input', () => {
     const run = await started(host, env, ['KYCCheckStep']);
     await expect.poll(() => ofRun(run).length, SOON).toBe(1);
     const sys = await host.workload('sys');
-    const ask = (what: string) => host.fetch(`/v1/internal/environments/${what}`, { method: 'POST', as: sys, body: JSON.stringify({ env_ids: [env] }) });
+    const ask = (what: string) =>
+      host.fetch(`/v1/internal/environments/${what}`, { method: 'POST', as: sys, body: JSON.stringify({ env_ids: [env] }) });
     expect((await ask('counts')).json).toEqual({ counts: { 'workflow runs': 1 } });
     expect((await ask('purge')).json).toEqual({ counts: { 'workflow runs': 1 } });
     held.resolve();
     const sql = await host.sql();
-    await expect.poll(async () => (await sql`select 1 from work_tasks where key = ${ofRun(run)[0]?.body.step_id as string}`).length, SOON).toBe(0);
+    await expect
+      .poll(async () => (await sql`select 1 from work_tasks where key = ${ofRun(run)[0]?.body.step_id as string}`).length, SOON)
+      .toBe(0);
     expect((await sql`select 1 from steps where run_id = ${run}`).length).toBe(0);
     expect(host.bus.filter(({ payload }) => payload['run_id'] === run)).toEqual([]);
   });

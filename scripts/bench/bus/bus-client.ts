@@ -20,7 +20,11 @@ export class BusClient implements AsyncDisposable {
   /** Kept connections. */
   pool(connections: number): Pool {
     const { port, hostname, credentials } = this.address;
-    const pool = new Pool(`https://127.0.0.1:${port}`, { connections, bodyTimeout: 0, connect: { ...credentials, servername: hostname, minVersion: 'TLSv1.3' } });
+    const pool = new Pool(`https://127.0.0.1:${port}`, {
+      connections,
+      bodyTimeout: 0,
+      connect: { ...credentials, servername: hostname, minVersion: 'TLSv1.3' },
+    });
     this.#pools.push(pool);
     return pool;
   }

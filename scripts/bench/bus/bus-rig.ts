@@ -43,14 +43,31 @@ export class BusRig implements AsyncDisposable {
       const mint = new TokenMint();
       const ca = authority.pq.files.rootCertificate;
       const bus = new ServiceChild(
-        orderOf({ service: 'bus', dataDir, authority, database: stores.stores.database, keyValueUrl: stores.stores.keyValueUrl, contracts: [eventBus, bench], jwks: mint.jwks, alone: true }),
+        orderOf({
+          service: 'bus',
+          dataDir,
+          authority,
+          database: stores.stores.database,
+          keyValueUrl: stores.stores.keyValueUrl,
+          contracts: [eventBus, bench],
+          jwks: mint.jwks,
+          alone: true,
+        }),
         ca,
       );
       await bus.start();
       owned.defer(() => bus.stop());
-      const leaf = await authority.pq.issue({ commonName: 'm2m-bench', names: ['uri:urn:platform:workload:bench'], usages: ['client'], days: 1 });
+      const leaf = await authority.pq.issue({
+        commonName: 'm2m-bench',
+        names: ['uri:urn:platform:workload:bench'],
+        usages: ['client'],
+        days: 1,
+      });
       const thumbprint = createHash('sha256').update(new X509Certificate(leaf.chain).raw).digest('base64url');
-      const token = mint.token(as.machine('bench', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', { cnf: { 'x5t#S256': thumbprint }, exp: Math.floor(Date.now() / 1_000) + 7_200 });
+      const token = mint.token(as.machine('bench', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', {
+        cnf: { 'x5t#S256': thumbprint },
+        exp: Math.floor(Date.now() / 1_000) + 7_200,
+      });
       const credentials = { cert: leaf.chain, key: leaf.key as string, ca };
       const client = owned.own(new BusClient({ port: bus.port, hostname: bus.hostname, credentials, authorization: `Bearer ${token}` }));
       return new BusRig(owned, { bus, stores, client });

@@ -3,7 +3,12 @@ import type { BusClient } from './bus-client.ts';
 import { ENV } from './bench-event.ts';
 
 /** A client of server-sent events, open from the answer's head on: hears every event's payload once. */
-export async function eventStream(bus: BusClient, pool: Pool, family: string, heard: (payload: Record<string, unknown>) => void): Promise<AsyncDisposable> {
+export async function eventStream(
+  bus: BusClient,
+  pool: Pool,
+  family: string,
+  heard: (payload: Record<string, unknown>) => void,
+): Promise<AsyncDisposable> {
   const ended = new AbortController();
   const { statusCode, body } = await pool.request({
     method: 'GET',

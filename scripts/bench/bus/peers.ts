@@ -9,7 +9,8 @@ const PEERS = ['NATS JetStream, sync_interval always', 'RabbitMQ quorum queue, c
 export type PeerName = (typeof PEERS)[number];
 
 /**
- * One after the other, each in a process of its own: what a client leaves behind is no burden to what is measured next. One that is not to be
+ * One after the other, each in a process of its own: what a client leaves behind is no burden to what is measured next. One that is not to
+ * be
  * had on this machine is left out and said.
  */
 export async function peerFigures(): Promise<Partial<Record<PeerName, PeerFigures>>> {
@@ -26,7 +27,10 @@ export async function peerFigures(): Promise<Partial<Record<PeerName, PeerFigure
 async function measuredApart(name: PeerName): Promise<Measured> {
   const child = fork(PROCESS, [name]);
   const ended = once(child, 'exit');
-  const [measured] = (await Promise.race([once(child, 'message'), ended.then(([code]) => [{ missing: `its process ended with ${String(code)}` }])])) as [Measured];
+  const [measured] = (await Promise.race([
+    once(child, 'message'),
+    ended.then(([code]) => [{ missing: `its process ended with ${String(code)}` }]),
+  ])) as [Measured];
   await ended;
   return measured;
 }

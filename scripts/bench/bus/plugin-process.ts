@@ -14,7 +14,8 @@ import { type BusAddress, BusClient } from './bus-client.ts';
 import { eventStream } from './event-stream.ts';
 
 /*
- * The process of a plugin: told a {@link PluginOrder}, it tells {@link Latencies}. A steady pace; from the producer's call to an event-stream
+ * The process of a plugin: told a {@link PluginOrder}, it tells {@link Latencies}. A steady pace; from the producer's call to an
+ * event-stream
  * client, and from a commit to the stream and to such a client.
  */
 
@@ -38,7 +39,9 @@ async function latencies({ bus, keyValueUrl, database }: PluginOrder): Promise<L
   await using client = new BusClient(bus);
   const producers = client.pool(32);
   const produced = await paced(client, 'direct', n =>
-    client.post(producers, '/v1/produce', { event_type: EVENT_TYPE, env_id: ENV, stream_family: 'direct', payload: { ...PAYLOAD, n } }).then(() => undefined),
+    client
+      .post(producers, '/v1/produce', { event_type: EVENT_TYPE, env_id: ENV, stream_family: 'direct', payload: { ...PAYLOAD, n } })
+      .then(() => undefined),
   );
   await using outbox = await pluginOutbox(client, database);
   const committed = new Float64Array(PER_SECOND * SECONDS);
@@ -88,12 +91,20 @@ async function paced(client: BusClient, family: string, send: (n: number) => Pro
 async function untilAppended(keyValueUrl: string, family: string, since: Float64Array): Promise<number[]> {
   await using kv = await connectKeyValue(keyValueUrl);
   const entries = (await kv.client.call('XRANGE', streamKey({ env: ENV, family }), '-', '+')) as [string, string[]][];
-  const at = new Map(entries.map(([id, fields]) => [(JSON.parse(fields[fields.indexOf('payload') + 1] as string) as { n: number }).n, Number.parseInt(id, 10)]));
+  const at = new Map(
+    entries.map(([id, fields]) => [
+      (JSON.parse(fields[fields.indexOf('payload') + 1] as string) as { n: number }).n,
+      Number.parseInt(id, 10),
+    ]),
+  );
   return Array.from(since, (ms, n) => (at.get(n) ?? Number.NaN) + 1 - ms).slice(WARM_UP);
 }
 
 /** The outbox of a plugin with the kernel's relay; the bus is reached as from everywhere, over mutual TLS. */
-async function pluginOutbox(client: BusClient, database: PostgresPoolOptions): Promise<AsyncDisposable & { commit(n: number): Promise<number> }> {
+async function pluginOutbox(
+  client: BusClient,
+  database: PostgresPoolOptions,
+): Promise<AsyncDisposable & { commit(n: number): Promise<number> }> {
   const pool = new PostgresPool(database);
   await migrate({ sql: pool, service: 'bench', builtins: OUTBOX_MIGRATIONS });
   const calls = client.pool(4);

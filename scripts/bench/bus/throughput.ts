@@ -21,16 +21,36 @@ export function singles(rig: BusRig, size: Size, concurrency: number, inFlight =
 
 /** Events per second in batches of {@link BATCH}, so many of them under way on each connection. */
 export async function batches(rig: BusRig, size: Size, concurrency: number, inFlight = 1): Promise<Produced> {
-  const { perSecond, p99Ms } = await load(rig, size, '/v1/produce/batch', { events: Array.from({ length: BATCH }, () => event('batches')) }, concurrency, inFlight);
+  const { perSecond, p99Ms } = await load(
+    rig,
+    size,
+    '/v1/produce/batch',
+    { events: Array.from({ length: BATCH }, () => event('batches')) },
+    concurrency,
+    inFlight,
+  );
   return { perSecond: perSecond * BATCH, p99Ms };
 }
 
 function load({ client }: BusRig, size: Size, path: string, body: object, concurrency: number, inFlight = 1): Promise<Produced> {
   const { credentials, port, hostname, authorization } = client.address;
-  return loaded({ ...credentials, port, host: hostname, path, authorization, body: JSON.stringify(body), concurrency, inFlight, warmUpMs: WARM_UP_MS[size], ms: MS[size] });
+  return loaded({
+    ...credentials,
+    port,
+    host: hostname,
+    path,
+    authorization,
+    body: JSON.stringify(body),
+    concurrency,
+    inFlight,
+    warmUpMs: WARM_UP_MS[size],
+    ms: MS[size],
+  });
 }
 
-/** Events per second that workers of one group pull in batches and acknowledge, until the stream of {@link batches} is empty or time is up. */
+/**
+ * Events per second that workers of one group pull in batches and acknowledge, until the stream of {@link batches} is empty or time is up.
+ */
 export async function consumed({ client }: BusRig, size: Size, workers: number): Promise<{ perSecond: number; events: number }> {
   const pool = client.pool(workers);
   const group = { env_id: ENV, stream_family: 'batches', consumer_group: 'bench-pull' };
@@ -39,7 +59,11 @@ export async function consumed({ client }: BusRig, size: Size, workers: number):
   await Promise.all(
     Array.from({ length: workers }, async (_, worker) => {
       while (performance.now() - start < MS[size]) {
-        const { entries } = await client.post<{ entries: { message_id: string }[] }>(pool, '/v1/consume', { ...group, count: BATCH, consumer: `w${worker}` });
+        const { entries } = await client.post<{ entries: { message_id: string }[] }>(pool, '/v1/consume', {
+          ...group,
+          count: BATCH,
+          consumer: `w${worker}`,
+        });
         if (entries.length === 0) return;
         await client.post(pool, '/v1/ack', { ...group, message_ids: entries.map(({ message_id }) => message_id) });
         events += entries.length;

@@ -31,7 +31,9 @@ await using host = await boot(functions, {
 });
 const by = host.by(author);
 const wasm_base64 = Buffer.from(ECHO).toString('base64');
-const { module_id } = await by.uploadModule({ body: { domain: 'credit', product: 'echo', source_language: 'other', wasm_base64, hooks: ['hook'] } });
+const { module_id } = await by.uploadModule({
+  body: { domain: 'credit', product: 'echo', source_language: 'other', wasm_base64, hooks: ['hook'] },
+});
 await by.validateModule({ params: { module_id }, body: {} });
 await by.activateModule({ params: { module_id } });
 await by.executeProduct({ params: { product_id: 'echo' }, body: { hook: 'hook', context: {}, idempotency_key: 'first' } });
@@ -63,5 +65,9 @@ function usage(): ServerUsage {
 const { promise: over, resolve: end } = Promise.withResolvers<void>();
 process.on('message', () => process.send?.(usage()));
 process.once('disconnect', () => end());
-process.send?.({ port: host.process.port, ca: host.stores.authority.pq.files.rootCertificate, authorization: `Bearer ${host.mint.token(author, 'func')}` } satisfies FunctionServer);
+process.send?.({
+  port: host.process.port,
+  ca: host.stores.authority.pq.files.rootCertificate,
+  authorization: `Bearer ${host.mint.token(author, 'func')}`,
+} satisfies FunctionServer);
 await over;

@@ -15,7 +15,10 @@ const ROUNDS = 3;
 export async function* httpRows(): AsyncGenerator<Row> {
   const child = fork(fileURLToPath(new URL('./function-server.ts', import.meta.url)), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   try {
-    const [server] = (await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error('the server did not start')))])) as [FunctionServer];
+    const [server] = (await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(() => Promise.reject(new Error('the server did not start'))),
+    ])) as [FunctionServer];
     const rounds = await executions(child, server);
     yield {
       name: 'an execution over HTTP with policy, record and events: CPU of the service and its guests',
@@ -39,8 +42,14 @@ async function usage(child: ChildProcess): Promise<ServerUsage> {
   return ((await answer) as [ServerUsage])[0];
 }
 
-async function executions(child: ChildProcess, { port, ca, authorization }: FunctionServer): Promise<{ cpuUs: number; perSecond: number }[]> {
-  const pool = new Pool(`https://127.0.0.1:${port}`, { connections: CONNECTIONS, connect: { ca, servername: HOST, minVersion: 'TLSv1.3' } });
+async function executions(
+  child: ChildProcess,
+  { port, ca, authorization }: FunctionServer,
+): Promise<{ cpuUs: number; perSecond: number }[]> {
+  const pool = new Pool(`https://127.0.0.1:${port}`, {
+    connections: CONNECTIONS,
+    connect: { ca, servername: HOST, minVersion: 'TLSv1.3' },
+  });
   let number = 0;
   const one = async () => {
     const body = JSON.stringify({ hook: 'hook', context: { amount_minor: 250_000 }, idempotency_key: `bench${(number += 1)}` });
@@ -64,7 +73,8 @@ async function executions(child: ChildProcess, { port, ca, authorization }: Func
       await Promise.all(Array.from({ length: CONNECTIONS }, caller));
       const took = performance.now() - from;
       // The first one warms up.
-      if (round > 0) rounds.push({ cpuUs: (((await usage(child)).cpuMs - cpuMs) * 1_000) / REQUESTS, perSecond: (REQUESTS * 1_000) / took });
+      if (round > 0)
+        rounds.push({ cpuUs: (((await usage(child)).cpuMs - cpuMs) * 1_000) / REQUESTS, perSecond: (REQUESTS * 1_000) / took });
     }
   } finally {
     await pool.destroy();

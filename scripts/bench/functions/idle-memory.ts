@@ -10,7 +10,10 @@ const EXECUTIONS = 1_000;
 const MB = 1_000;
 const PAGES = 1_024;
 
-/** What the service's process holds as the supervisor starts it, and two processes for guests beside it after some executions, all of them idle. */
+/**
+ * What the service's process holds as the supervisor starts it, and two processes for guests beside it after some executions, all of them
+ * idle.
+ */
 export async function* memoryRows(): AsyncGenerator<Row> {
   await using platform = new Platform({ split: true, pluginDirs: '' });
   await platform.start();
@@ -27,7 +30,8 @@ export async function* memoryRows(): AsyncGenerator<Row> {
     maxCalls: 1,
     pages: PAGES,
   };
-  for (let left = EXECUTIONS; left > 0; left -= 10) await Promise.all(Array.from({ length: 10 }, () => pool.run({ ...execution, call: async () => ({ fuel: 0 }) })));
+  for (let left = EXECUTIONS; left > 0; left -= 10)
+    await Promise.all(Array.from({ length: 10 }, () => pool.run({ ...execution, call: async () => ({ fuel: 0 }) })));
   await delay(IDLE_MS);
   const processes = [serviceProcess(), ...pool.pids.map(String)].map(heldBy);
   const sum = (of: 'own' | 'shared') => processes.reduce((total, each) => total + each[of], 0);
@@ -47,7 +51,11 @@ interface Held {
 /** Kilobytes that only this process holds, and those that it shares with others. */
 function heldBy(pid: string): Held {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
-  const sum = (kind: string) => [...rollup.matchAll(new RegExp(`^${kind}_(?:Clean|Dirty):\\s+(\\d+)`, 'gm'))].reduce((total, [, kilobytes]) => total + Number(kilobytes), 0);
+  const sum = (kind: string) =>
+    [...rollup.matchAll(new RegExp(`^${kind}_(?:Clean|Dirty):\\s+(\\d+)`, 'gm'))].reduce(
+      (total, [, kilobytes]) => total + Number(kilobytes),
+      0,
+    );
   return { own: sum('Private'), shared: sum('Shared') };
 }
 

@@ -9,10 +9,15 @@ const FUEL = 10n ** 15n;
 
 /** What metering costs the kernels of facts on WebAssembly: the best of rounds in turn, plain and metered, in this process. */
 export async function* meteringRows(): AsyncGenerator<Row> {
-  const { binary, error, stderr } = await asc.compileString(readFileSync(new URL('./kernels.as.txt', import.meta.url), 'utf8'), { optimizeLevel: 3, noAssert: true, runtime: 'stub' });
+  const { binary, error, stderr } = await asc.compileString(readFileSync(new URL('./kernels.as.txt', import.meta.url), 'utf8'), {
+    optimizeLevel: 3,
+    noAssert: true,
+    runtime: 'stub',
+  });
   if (error || !binary) throw new Error(String(stderr));
   const bytes = Uint8Array.from(binary);
-  const run = (module: Uint8Array<ArrayBuffer>) => new WebAssembly.Instance(new WebAssembly.Module(module), { env: { abort: () => undefined } }).exports as Record<string, () => number>;
+  const run = (module: Uint8Array<ArrayBuffer>) =>
+    new WebAssembly.Instance(new WebAssembly.Module(module), { env: { abort: () => undefined } }).exports as Record<string, () => number>;
   const [plain, metered] = [run(bytes), run(meter(bytes, { fuel: FUEL }).bytes as Uint8Array<ArrayBuffer>)];
   (metered['$rt.start'] as (() => void) | undefined)?.();
   const kernels = Object.keys(plain).filter(name => typeof plain[name] === 'function');

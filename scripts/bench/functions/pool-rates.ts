@@ -43,7 +43,8 @@ async function* loopRows(pool: GuestPool, once: () => Promise<void>): AsyncGener
   };
   /** In turn, for the machine's hour changes; the middle round counts. */
   const rounds: Record<keyof typeof besides, number[]> = { quiet: [], usual: [], most: [], always: [] };
-  for (let round = 0; round < LOOP_ROUNDS; round++) for (const name of Object.keys(besides) as (keyof typeof besides)[]) rounds[name].push(await latencies(once, besides[name]));
+  for (let round = 0; round < LOOP_ROUNDS; round++)
+    for (const name of Object.keys(besides) as (keyof typeof besides)[]) rounds[name].push(await latencies(once, besides[name]));
   const [quiet, usual, most, always] = [median(rounds.quiet), median(rounds.usual), median(rounds.most), median(rounds.always)];
   const note = `${OTHERS} others at once, the middle of ${LOOP_ROUNDS} rounds; their p99 quiet ${quiet.toFixed(2)} ms`;
   const killed = pool.figures.respawned;
@@ -60,7 +61,17 @@ async function* loopRows(pool: GuestPool, once: () => Promise<void>): AsyncGener
 }
 
 const executionOf = (module: string, bytes: Uint8Array): Execution => ({
-  ...{ module, program: { kind: 'core', bytes }, hook: 'hook', input, fuel: 10_000_000, timeoutMs: 2_000, maxOutput: 262_144, maxCalls: 1, pages: 1_024 },
+  ...{
+    module,
+    program: { kind: 'core', bytes },
+    hook: 'hook',
+    input,
+    fuel: 10_000_000,
+    timeoutMs: 2_000,
+    maxOutput: 262_144,
+    maxCalls: 1,
+    pages: 1_024,
+  },
   call: async () => ({ fuel: 0 }),
 });
 
@@ -101,8 +112,16 @@ async function latencies(once: () => Promise<void>, beside: () => Promise<void>)
 }
 
 /** A plugin of the peer: takes its input and gives it back. */
-type Extism = { createPlugin(source: { wasm: { data: Uint8Array }[] }, options: object): Promise<{ call(name: string, input: Uint8Array): Promise<unknown>; close(): Promise<void> }> };
-const BARE = Uint8Array.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 2, 1, 0, 7, 8, 1, 4, 0x68, 0x6f, 0x6f, 0x6b, 0, 0, 10, 6, 1, 4, 0, 0x41, 0, 0x0b]);
+type Extism = {
+  createPlugin(
+    source: { wasm: { data: Uint8Array }[] },
+    options: object,
+  ): Promise<{ call(name: string, input: Uint8Array): Promise<unknown>; close(): Promise<void> }>;
+};
+const BARE = Uint8Array.from([
+  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 2, 1, 0, 7, 8, 1, 4, 0x68, 0x6f, 0x6f, 0x6b, 0, 0, 10, 6, 1, 4, 0, 0x41, 0,
+  0x0b,
+]);
 
 async function extismRate(): Promise<number> {
   const { createPlugin } = peerPackage('@extism/extism', EXTISM).load<Extism>();

@@ -29,7 +29,10 @@ const nonces: string[] = [];
 function send(method: string, url: string, body?: string): Promise<Answer> {
   const { pathname } = new URL(url);
   return new Promise((resolve, reject) => {
-    const headers = { host: load.host, ...(body === undefined ? {} : { 'content-type': 'application/jose+json', 'content-length': Buffer.byteLength(body) }) };
+    const headers = {
+      host: load.host,
+      ...(body === undefined ? {} : { 'content-type': 'application/jose+json', 'content-length': Buffer.byteLength(body) }),
+    };
     const asked = request({ host: '127.0.0.1', port: load.port, path: pathname, method, agent, headers }, answer => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -77,7 +80,12 @@ async function order(places: Record<string, string>, kid: string): Promise<void>
 }
 
 const places = JSON.parse((await send('GET', `https://${load.host}${load.directory}`)).text) as Record<string, string>;
-const account = await post(places, places['newAccount'] as string, { termsOfServiceAgreed: true }, { jwk: publicKey.export({ format: 'jwk' }) });
+const account = await post(
+  places,
+  places['newAccount'] as string,
+  { termsOfServiceAgreed: true },
+  { jwk: publicKey.export({ format: 'jwk' }) },
+);
 const kid = account.headers['location'] as string;
 const run = async (count: number) => {
   let left = count;

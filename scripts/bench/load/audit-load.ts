@@ -11,7 +11,10 @@ const DAYS = 300;
 export const envId = (index: number) => `018f0000-0000-7000-8000-${index.toString(16).padStart(12, '0')}`;
 export const serviceName = (index: number) => `service${index}`;
 
-/** Rows of a platform that is in use: half of all in one environment, actions that belong to a service, one that all share, one that was done long ago. */
+/**
+ * Rows of a platform that is in use: half of all in one environment, actions that belong to a service, one that all share, one that was
+ * done long ago.
+ */
 export async function loadTrail(sql: postgres.Sql, count: number): Promise<void> {
   const heads = new Map<string, { position: number; audit_id: string; ts: number; hash: string }>();
   const start = Date.now() - DAYS * 86_400_000;
@@ -62,7 +65,13 @@ export async function loadTrail(sql: postgres.Sql, count: number): Promise<void>
   );
   for (const { text } of indexes) await sql.unsafe(text);
   await sql`alter table audit enable trigger user`;
-  const rows = [...heads].map(([env_id, head]) => ({ env_id, position: head.position, audit_id: head.audit_id, ts: new Date(head.ts), hash: Buffer.from(head.hash, 'hex') }));
+  const rows = [...heads].map(([env_id, head]) => ({
+    env_id,
+    position: head.position,
+    audit_id: head.audit_id,
+    ts: new Date(head.ts),
+    hash: Buffer.from(head.hash, 'hex'),
+  }));
   await sql`insert into audit_heads ${sql(rows)} on conflict (env_id) do update set position = excluded.position, audit_id = excluded.audit_id, ts = excluded.ts, hash = excluded.hash`;
   await sql`vacuum analyze audit`;
 }

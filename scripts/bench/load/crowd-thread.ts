@@ -44,7 +44,9 @@ async function times(count: number, work: (index: number) => Promise<void>): Pro
 
 async function stream(): Promise<void> {
   const socket = await open();
-  socket.write(`GET /ws HTTP/1.1\r\nHost: ${gateway}\r\n${person}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
+  socket.write(
+    `GET /ws HTTP/1.1\r\nHost: ${gateway}\r\n${person}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  );
   const [head] = (await once(socket, 'data')) as [string];
   if (!head.startsWith('HTTP/1.1 101')) return;
   seen.streams += 1;
@@ -70,7 +72,10 @@ async function longPoll(index: number): Promise<void> {
   const socket = await open();
   seen.longPolls += 1;
   const body = JSON.stringify({ stream_family: 'bench', consumer_group: `doors-${index}`, count: 1, block_ms: 10_000, start: 'latest' });
-  const ask = () => socket.write(`POST /proxy/bus/v1/consume HTTP/1.1\r\nHost: ${gateway}\r\n${person}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  const ask = () =>
+    socket.write(
+      `POST /proxy/bus/v1/consume HTTP/1.1\r\nHost: ${gateway}\r\n${person}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
   // A poll that is refused is asked once: a client that hammers is another bench.
   socket.on('data', (chunk: string) => (chunk.startsWith('HTTP/1.1 200') ? ask() : undefined)).once('close', () => (seen.longPolls -= 1));
   ask();
@@ -92,7 +97,9 @@ await times(load.streams, stream);
 await times(load.slowBodies, slowBody);
 await times(load.longPolls, longPoll);
 const odd = Promise.all([
-  times(load.expecting, () => answered(`POST /audit HTTP/1.1\r\nHost: ${gateway}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`, 'expecting')),
+  times(load.expecting, () =>
+    answered(`POST /audit HTTP/1.1\r\nHost: ${gateway}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`, 'expecting'),
+  ),
   times(load.asterisks, () => answered(`OPTIONS * HTTP/1.1\r\nHost: ${gateway}\r\n\r\n`, 'asterisks')),
 ]);
 await odd;

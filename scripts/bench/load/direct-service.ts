@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Pool } from 'undici';
 
-/** A service at its own address, called as a workload with a certificate of this data directory: what the ingress and the gateway stand before. */
+/**
+ * A service at its own address, called as a workload with a certificate of this data directory: what the ingress and the gateway stand
+ * before.
+ */
 export class DirectService implements AsyncDisposable {
   readonly #pool: Pool;
   readonly #host: string;
@@ -22,7 +25,13 @@ export class DirectService implements AsyncDisposable {
     const instance = JSON.parse(row) as { ip: string; port: number };
     const host = `${service}.ops.sys.localhost`;
     const read = (...parts: string[]) => readFileSync(join(dataDir, ...parts));
-    const connect = { servername: host, ca: read('ca', 'root.crt'), cert: read('keys', 'web', 'client.crt'), key: read('keys', 'web', 'client.key'), minVersion: 'TLSv1.3' as const };
+    const connect = {
+      servername: host,
+      ca: read('ca', 'root.crt'),
+      cert: read('keys', 'web', 'client.crt'),
+      key: read('keys', 'web', 'client.key'),
+      minVersion: 'TLSv1.3' as const,
+    };
     return new DirectService(new Pool(`https://${instance.ip}:${instance.port}`, { connections: 1, connect }), host);
   }
 

@@ -1,6 +1,9 @@
 import { Agent, request } from 'node:https';
 
-/** Main of a process that asks a platform for something without a pause and never twice: `fleet-load.ts PORT HOST…`. It says what failed, and when, on SIGTERM. */
+/**
+ * Main of a process that asks a platform for something without a pause and never twice: `fleet-load.ts PORT HOST…`. It says what failed,
+ * and when, on SIGTERM.
+ */
 const [port = '0', ...hosts] = process.argv.slice(2);
 const PAUSE_MS = 10;
 const LATE_MS = 10_000;
@@ -10,11 +13,22 @@ let stopping = false;
 
 function ask(host: string, agent: Agent): Promise<string> {
   return new Promise(resolve => {
-    const outgoing = request({ host: '127.0.0.1', port: Number(port), path: '/v1/health', servername: host, headers: { host: `${host}:${port}` }, agent, rejectUnauthorized: false }, response => {
-      response.resume();
-      response.on('end', () => resolve(String(response.statusCode)));
-      response.on('error', error => resolve(error.message));
-    });
+    const outgoing = request(
+      {
+        host: '127.0.0.1',
+        port: Number(port),
+        path: '/v1/health',
+        servername: host,
+        headers: { host: `${host}:${port}` },
+        agent,
+        rejectUnauthorized: false,
+      },
+      response => {
+        response.resume();
+        response.on('end', () => resolve(String(response.statusCode)));
+        response.on('error', error => resolve(error.message));
+      },
+    );
     outgoing.on('error', error => resolve((error as NodeJS.ErrnoException).code ?? error.message));
     outgoing.setTimeout(LATE_MS, () => outgoing.destroy(new Error('late')));
     outgoing.end();

@@ -68,8 +68,15 @@ export class IdentityServer implements AsyncDisposable {
       await child.start();
       const { host, port: databasePort, database } = stores.stores.database;
       const leaf = await authority.classical.issue({ commonName: 'svc.auth', names: [], usages: ['client'], days: 1 });
-      const ssl = { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string, servername: 'postgres.platform.internal' };
-      const tables = owned.own(new PostgresPool({ host, port: databasePort, database, user: roleOf('auth'), schema: schemaOf('auth'), ssl }));
+      const ssl = {
+        ca: authority.classical.files.rootCertificate,
+        cert: leaf.chain,
+        key: leaf.key as string,
+        servername: 'postgres.platform.internal',
+      };
+      const tables = owned.own(
+        new PostgresPool({ host, port: databasePort, database, user: roleOf('auth'), schema: schemaOf('auth'), ssl }),
+      );
       const kv = owned.own(await connectKeyValue(stores.stores.keyValueUrl));
       const server = new IdentityServer({ owned, stores, child, kv, tables });
       await server.#allow();
@@ -81,7 +88,11 @@ export class IdentityServer implements AsyncDisposable {
   }
 
   /** As a workload, or as the ingress brings a browser to a host. */
-  async send(workload: string, path: string, init: { method?: 'GET' | 'POST'; body?: string; headers?: Record<string, string>; hostname?: string } = {}): Promise<Answer> {
+  async send(
+    workload: string,
+    path: string,
+    init: { method?: 'GET' | 'POST'; body?: string; headers?: Record<string, string>; hostname?: string } = {},
+  ): Promise<Answer> {
     const { method = 'POST', body, headers = {}, hostname } = init;
     const answer = await (await this.#poolOf(workload)).request({
       method,
@@ -93,7 +104,10 @@ export class IdentityServer implements AsyncDisposable {
   }
 
   form(workload: string, path: string, fields: Record<string, string>): Promise<Answer> {
-    return this.send(workload, path, { body: new URLSearchParams(fields).toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+    return this.send(workload, path, {
+      body: new URLSearchParams(fields).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
   }
 
   /** Microseconds of CPU of the serving process, all its threads and those of its pool, and its resident bytes. */
@@ -110,13 +124,22 @@ export class IdentityServer implements AsyncDisposable {
   #poolOf(workload: string): Promise<Pool> {
     const known = this.#pools.get(workload);
     if (known) return known;
-    const made = this.#stores.authority.pq.issue({ commonName: `m2m-${workload}`, names: [`uri:urn:platform:workload:${workload}`], usages: ['client'], days: 1 }).then(
-      ({ chain, key }) =>
-        new Pool(`https://127.0.0.1:${this.#child.port}`, {
-          connections: CONNECTIONS,
-          connect: { ca: this.#stores.authority.pq.files.rootCertificate, cert: chain, key: key as string, servername: this.host, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' },
-        }),
-    );
+    const made = this.#stores.authority.pq
+      .issue({ commonName: `m2m-${workload}`, names: [`uri:urn:platform:workload:${workload}`], usages: ['client'], days: 1 })
+      .then(
+        ({ chain, key }) =>
+          new Pool(`https://127.0.0.1:${this.#child.port}`, {
+            connections: CONNECTIONS,
+            connect: {
+              ca: this.#stores.authority.pq.files.rootCertificate,
+              cert: chain,
+              key: key as string,
+              servername: this.host,
+              minVersion: 'TLSv1.3',
+              ecdhCurve: 'X25519MLKEM768',
+            },
+          }),
+      );
     this.#pools.set(workload, made);
     return made;
   }
@@ -124,7 +147,10 @@ export class IdentityServer implements AsyncDisposable {
   async #allow(): Promise<void> {
     const minute = Math.floor(Date.now() / 60_000);
     for (let ahead = 0; ahead < 30; ahead++) {
-      for (const key of [...['bff', 'console'].map(client => `auth:token:${minute + ahead}:${SYSTEM.envId}:${client}`), `auth:try:${minute + ahead}:127.0.0.1`])
+      for (const key of [
+        ...['bff', 'console'].map(client => `auth:token:${minute + ahead}:${SYSTEM.envId}:${client}`),
+        `auth:try:${minute + ahead}:127.0.0.1`,
+      ])
         await this.#kv.client.call('SET', key, String(ALLOWANCE), 'EX', '3600');
     }
   }

@@ -18,13 +18,27 @@ export interface Server {
 export type Cpu = number;
 export type Asked = 'cpu' | { readonly lookups: number; readonly atOnce: number };
 
-const BODY = { hostname: '', kind: 'tenant', service: 'web', env_id: '', env_slug: 'prod', org_id: '', app_id: 'crm', app_instance_id: '', status: 'active', ttl_s: 30 };
+const BODY = {
+  hostname: '',
+  kind: 'tenant',
+  service: 'web',
+  env_id: '',
+  env_slug: 'prod',
+  org_id: '',
+  app_id: 'crm',
+  app_instance_id: '',
+  status: 'active',
+  ttl_s: 30,
+};
 const say = (message: unknown) => new Promise<void>(resolve => process.send?.(message, () => resolve()));
 
 const answers = {
   userGroups: async () => ({ user_id: '', groups: [], as_of: new Date(0).toISOString() }),
   provisionAccess: async () => ({ groups: [] }),
-  putRealm: async ({ params, body }: { params: { env_id: string }; body: { host: string } }) => ({ env_id: params.env_id, host: body.host }),
+  putRealm: async ({ params, body }: { params: { env_id: string }; body: { host: string } }) => ({
+    env_id: params.env_id,
+    host: body.host,
+  }),
 };
 
 /** The registry under the real kernel, with one app instance to resolve; beside it, on the same TLS, a server that only says a constant. */
@@ -37,19 +51,33 @@ const admin = host.by(as.user('sys:sys:admin', 'sys:org:admin', 'sys:env:admin',
 const proxy = host.by(as.machine('proxy', 'sys:instances:read'));
 const org = await admin.createOrg({ body: { slug: 'bench', display_name: 'Bench' } });
 const env = await admin.createEnv({ body: { org_id: org.org_id, slug: 'prod', display_name: 'Production' } });
-const { hostname } = await admin.createApplication({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'crm', name: 'Customers', auth_mode: 'open' } });
+const { hostname } = await admin.createApplication({
+  params: { env_id: env.env_id },
+  body: { app_id: 'crm', slug: 'crm', name: 'Customers', auth_mode: 'open' },
+});
 const resolved = await proxy.resolveHostname({ query: { hostname } });
-/** The index as the resolver has it, on the same store, with the database's answer given: a lookup never asks again while nothing changes. */
+/**
+ * The index as the resolver has it, on the same store, with the database's answer given: a lookup never asks again while nothing changes.
+ */
 const index = new HostIndex({ kv: host.process.kv, clock: host.clock }, { find: async () => resolved });
 
 const { pq } = host.stores.authority;
 const leaf = await pq.issue({ commonName: 'sys', names: ['dns:sys.ops.sys.localhost'], usages: ['server'], days: 1 });
-const tls = { key: leaf.key as string, cert: leaf.chain, ca: pq.files.rootCertificate, minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768' } as const;
+const tls = {
+  key: leaf.key as string,
+  cert: leaf.chain,
+  ca: pq.files.rootCertificate,
+  minVersion: 'TLSv1.3',
+  ecdhCurve: 'X25519MLKEM768',
+} as const;
 const context = createSecureContext(tls);
 const text = JSON.stringify(BODY);
-const bare = createServer({ ...tls, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) }, (_, res) => {
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length }).end(text);
-});
+const bare = createServer(
+  { ...tls, requestCert: true, rejectUnauthorized: true, SNICallback: (_, done) => done(null, context) },
+  (_, res) => {
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length }).end(text);
+  },
+);
 await new Promise<void>(resolve => bare.listen(0, '127.0.0.1', () => resolve()));
 
 const shared = { ca: pq.files.rootCertificate, ...(await host.workload('proxy')), hostname };
@@ -69,6 +97,7 @@ bare.closeAllConnections();
 async function answer(asked: Asked): Promise<void> {
   if (asked === 'cpu') return say(seconds());
   const before = seconds();
-  for (let done = 0; done < asked.lookups; done += asked.atOnce) await Promise.all(Array.from({ length: asked.atOnce }, () => index.find(hostname)));
+  for (let done = 0; done < asked.lookups; done += asked.atOnce)
+    await Promise.all(Array.from({ length: asked.atOnce }, () => index.find(hostname)));
   return say(seconds() - before);
 }

@@ -65,7 +65,8 @@ export class Batcher<I, O = void> {
   #take(): Waiting<I, O>[] {
     const { most, weight } = this.#options;
     let [end, heavy] = [this.#taken, 0];
-    for (; end < this.#queue.length && end - this.#taken < most && (!weight || heavy < weight.most); end++) heavy += (this.#queue[end] as Waiting<I, O>).weight;
+    for (; end < this.#queue.length && end - this.#taken < most && (!weight || heavy < weight.most); end++)
+      heavy += (this.#queue[end] as Waiting<I, O>).weight;
     const batch = this.#queue.slice(this.#taken, end);
     this.#taken = end;
     this.#weight -= heavy;

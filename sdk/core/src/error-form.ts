@@ -15,7 +15,12 @@ const object = (required: readonly string[], properties: object): object => ({ t
 const SCIM_ERROR = 'urn:ietf:params:scim:api:messages:2.0:Error';
 const ACME_ERROR = 'urn:ietf:params:acme:error:';
 const ACME_ERRORS: Readonly<Record<number, string>> = { 401: 'unauthorized', 403: 'unauthorized', 429: 'rateLimited', 503: 'rateLimited' };
-const OAUTH_ERRORS: Readonly<Record<number, string>> = { 401: 'invalid_client', 403: 'access_denied', 429: 'temporarily_unavailable', 503: 'temporarily_unavailable' };
+const OAUTH_ERRORS: Readonly<Record<number, string>> = {
+  401: 'invalid_client',
+  403: 'access_denied',
+  429: 'temporarily_unavailable',
+  503: 'temporarily_unavailable',
+};
 
 /** What each standard fixes: media type, members, and how a problem fills them. */
 export const ERROR_FORMS: Readonly<Record<ErrorForm, Form>> = {
@@ -23,7 +28,10 @@ export const ERROR_FORMS: Readonly<Record<ErrorForm, Form>> = {
   oauth: {
     type: 'application/json; charset=utf-8',
     schema: object(['error'], { error: text, error_description: text }),
-    body: ({ status, title, detail, extra }) => ({ error: extra['error'] ?? OAUTH_ERRORS[status] ?? (status < 500 ? 'invalid_request' : 'server_error'), error_description: detail ?? title }),
+    body: ({ status, title, detail, extra }) => ({
+      error: extra['error'] ?? OAUTH_ERRORS[status] ?? (status < 500 ? 'invalid_request' : 'server_error'),
+      error_description: detail ?? title,
+    }),
   },
   /** RFC 7644, 3.12. */
   scim: {

@@ -12,7 +12,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Whether a header belongs to its connection alone. `connection`: the value of that header, which may name further ones. Names in lower case. */
+/**
+ * Whether a header belongs to its connection alone. `connection`: the value of that header, which may name further ones. Names in lower
+ * case.
+ */
 export function isHopByHop(name: string, connection = ''): boolean {
   if (HOP_BY_HOP.has(name)) return true;
   return connection !== '' && connection.split(',').some(named => named.trim().toLowerCase() === name);

@@ -24,7 +24,10 @@ for (const [net, bits] of [
 ] as const)
   PRIVATE.addSubnet(net, bits, 'ipv6');
 
-/** Whether an address is one that nobody outside reaches: loopback, private, link-local, shared, and what maps onto them (RFC 6890). What is no address at all counts as one. */
+/**
+ * Whether an address is one that nobody outside reaches: loopback, private, link-local, shared, and what maps onto them (RFC 6890). What is
+ * no address at all counts as one.
+ */
 export function isPrivateAddress(address: string): boolean {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped) return isPrivateAddress(mapped);

@@ -7,7 +7,8 @@ const TAG_BYTES = 16;
 const TIME_BYTES = 8;
 
 /**
- * A file of mode 0600 whose content only this machine can read: AES-256-GCM under a key that is derived from the machine's own and from what the file
+ * A file of mode 0600 whose content only this machine can read: AES-256-GCM under a key that is derived from the machine's own and from
+ * what the file
  * is for. The moment of sealing is part of what is authenticated. A content is whole or not there: it is written beside and renamed.
  */
 export class SealedFile {
@@ -20,12 +21,16 @@ export class SealedFile {
     this.#made = made;
   }
 
-  /** What was sealed last and when (milliseconds); nothing when there is no file. Throws when the content was changed or sealed elsewhere. */
+  /**
+   * What was sealed last and when (milliseconds); nothing when there is no file. Throws when the content was changed or sealed elsewhere.
+   */
   read(): { readonly content: Buffer; readonly sealedAt: number } | undefined {
     if (!existsSync(this.#path)) return undefined;
     const text = readFileSync(this.#path);
     const head = text.subarray(0, TIME_BYTES);
-    const decipher = createDecipheriv('aes-256-gcm', this.#key(), text.subarray(TIME_BYTES, TIME_BYTES + IV_BYTES), { authTagLength: TAG_BYTES }).setAAD(head);
+    const decipher = createDecipheriv('aes-256-gcm', this.#key(), text.subarray(TIME_BYTES, TIME_BYTES + IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    }).setAAD(head);
     decipher.setAuthTag(text.subarray(TIME_BYTES + IV_BYTES, TIME_BYTES + IV_BYTES + TAG_BYTES));
     const content = Buffer.concat([decipher.update(text.subarray(TIME_BYTES + IV_BYTES + TAG_BYTES)), decipher.final()]);
     return { content, sealedAt: Number(head.readBigUInt64BE()) };

@@ -8,14 +8,24 @@ export class StoredObjects {
   readonly #backends: Backends;
   readonly #unreachable: (cause: Error) => Error;
 
-  /** `unreachable` makes the service's own problem of what went wrong. The service has the capability `backends` and uses the actions of storage. */
+  /**
+   * `unreachable` makes the service's own problem of what went wrong. The service has the capability `backends` and uses the actions of
+   * storage.
+   */
   constructor(backends: Backends, unreachable: (cause: Error) => Error) {
     [this.#backends, this.#unreachable] = [backends, unreachable];
   }
 
   async put(key: string, bytes: Uint8Array, { type, envId }: { readonly type: string; readonly envId: string }): Promise<void> {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    await this.#done(await this.#ask('PUT', key, { 'content-type': type, 'content-length': String(bytes.length), 'x-content-sha256': sha256, 'x-platform-target-env-id': envId }, bytes));
+    await this.#done(
+      await this.#ask(
+        'PUT',
+        key,
+        { 'content-type': type, 'content-length': String(bytes.length), 'x-content-sha256': sha256, 'x-platform-target-env-id': envId },
+        bytes,
+      ),
+    );
   }
 
   /** The answer with the bytes as its body; `undefined` where there are none. */
@@ -43,7 +53,13 @@ export class StoredObjects {
 
   #ask(method: string, key: string, headers: Record<string, string>, body?: Uint8Array): Promise<Response> {
     return this.#backends
-      .fetch('storage', `/v1/objects/${key}`, { method, headers, body: (body ?? null) as BodyInit | null, timeoutMs: TIMEOUT_MS, signal: AbortSignal.timeout(2 * TIMEOUT_MS) })
+      .fetch('storage', `/v1/objects/${key}`, {
+        method,
+        headers,
+        body: (body ?? null) as BodyInit | null,
+        timeoutMs: TIMEOUT_MS,
+        signal: AbortSignal.timeout(2 * TIMEOUT_MS),
+      })
       .catch(cause => {
         throw this.#unreachable(cause instanceof Error ? cause : new Error(String(cause)));
       });

@@ -1,6 +1,8 @@
 const SAMPLES = 1_000;
 
-/** What one service answered since the last look, as `stat:metrics` takes it (G-STAT-04): never a path, a name or a byte of what was said. */
+/**
+ * What one service answered since the last look, as `stat:metrics` takes it (G-STAT-04): never a path, a name or a byte of what was said.
+ */
 export interface Traffic {
   readonly service: string;
   readonly at: string;
@@ -32,7 +34,13 @@ export class TrafficWindow {
     if (this.#requests === 0) return undefined;
     const times = this.#times.sort((left, right) => left - right);
     const at = (share: number) => Math.round((times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0) * 100) / 100;
-    const traffic = { service: this.#service, at: now.toISOString(), counts: { requests: this.#requests }, statuses: this.#statuses, latency_ms: { p50: at(0.5), p95: at(0.95), p99: at(0.99) } };
+    const traffic = {
+      service: this.#service,
+      at: now.toISOString(),
+      counts: { requests: this.#requests },
+      statuses: this.#statuses,
+      latency_ms: { p50: at(0.5), p95: at(0.95), p99: at(0.99) },
+    };
     [this.#requests, this.#statuses, this.#times] = [0, {}, []];
     return traffic;
   }

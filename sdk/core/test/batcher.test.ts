@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 
 const made = (work: BatcherOptions<number, string>['work'], more: Partial<BatcherOptions<number, string>> = {}) =>
   new Batcher<number, string>({ most: 3, waiting: 5, deadlineMs: 10_000, full: () => new Error('full'), work, ...more });
-const settled = async (all: readonly Promise<string>[]) => (await Promise.allSettled(all)).map(each => (each.status === 'fulfilled' ? each.value : (each.reason as Error).message));
+const settled = async (all: readonly Promise<string>[]) =>
+  (await Promise.allSettled(all)).map(each => (each.status === 'fulfilled' ? each.value : (each.reason as Error).message));
 
 test('what comes together goes together, in its order and so many at once; what comes meanwhile rides the next', async () => {
   const batches: (readonly number[])[] = [];

@@ -2,7 +2,21 @@
  * What the types must refuse, for ever: each `@ts-expect-error` below is a law of the contract language, and this file stops compiling
  * when one of them no longer holds. Nothing here runs.
  */
-import { counter, defineContract, definePlugin, del, event, gauge, get, Page, PageQuery, post, reply, subscribe, Type } from '@platform/sdk';
+import {
+  counter,
+  defineContract,
+  definePlugin,
+  del,
+  event,
+  gauge,
+  get,
+  Page,
+  PageQuery,
+  post,
+  reply,
+  subscribe,
+  Type,
+} from '@platform/sdk';
 
 const Thing = Type.Object({ thing_id: Type.String(), name: Type.String() });
 
@@ -29,7 +43,12 @@ const things = defineContract({
       emits: ['platform:things:thing:made'],
     }),
     getThing: get('/v1/things/{thing_id}', { summary: 'One', gate: { any: ['things:read', 'things:own'] }, returns: Thing }),
-    listThings: get('/v1/things', { summary: 'All', gate: { public: 'Things are public knowledge' }, query: PageQuery, returns: Page(Thing) }),
+    listThings: get('/v1/things', {
+      summary: 'All',
+      gate: { public: 'Things are public knowledge' },
+      query: PageQuery,
+      returns: Page(Thing),
+    }),
     ingest: post('/v1/ingest', { summary: 'Ingest', gate: 'things:ingest', body: Thing }),
     dropThing: del('/v1/things/{thing_id}', { summary: 'Drop', gate: 'things:own' }),
   },

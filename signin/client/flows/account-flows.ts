@@ -5,7 +5,8 @@ import type { Page } from '../page.ts';
 /** Where an answer leads. The code for the second factor is only known to automation. */
 async function follow(page: Page, answer: SignInAnswer, code?: string): Promise<void> {
   const { status, mfa, next } = answer;
-  if (status === 'mfa_required' && mfa && code) return follow(page, await page.api.verifyMfa({ challenge_id: mfa.challenge_id, method: 'totp', code }));
+  if (status === 'mfa_required' && mfa && code)
+    return follow(page, await page.api.verifyMfa({ challenge_id: mfa.challenge_id, method: 'totp', code }));
   page.go(next);
 }
 
@@ -13,7 +14,10 @@ export async function signIn(page: Page, { email, password, code }: { email: str
   await follow(page, await page.api.signIn({ email: email.trim(), password, oauth: page.oauth }), code);
 }
 
-export async function signUp(page: Page, { email, password, display_name }: { email: string; password: string; display_name?: string }): Promise<void> {
+export async function signUp(
+  page: Page,
+  { email, password, display_name }: { email: string; password: string; display_name?: string },
+): Promise<void> {
   const name = display_name?.trim();
   await follow(page, await page.api.signUp({ email: email.trim(), password, ...(name ? { display_name: name } : {}), oauth: page.oauth }));
 }
@@ -40,7 +44,10 @@ export const attachSsoReturn: Attach = (page, form) => {
     const { state = '', code, error, iss } = page.query;
     history.replaceState(null, '', location.pathname);
     if (!state) throw incomplete(page);
-    await follow(page, await page.api.finishSso({ state, ...(code ? { code } : {}), ...(error ? { error } : {}), ...(iss ? { iss } : {}) }));
+    await follow(
+      page,
+      await page.api.finishSso({ state, ...(code ? { code } : {}), ...(error ? { error } : {}), ...(iss ? { iss } : {}) }),
+    );
   });
   void attached
     .submit()
@@ -49,7 +56,8 @@ export const attachSsoReturn: Attach = (page, form) => {
   return attached;
 };
 
-export const attachSignUp: Attach = (page, form) => new AttachedForm(form, page.m, ({ email = '', password = '', display_name = '' }) => signUp(page, { email, password, display_name }));
+export const attachSignUp: Attach = (page, form) =>
+  new AttachedForm(form, page.m, ({ email = '', password = '', display_name = '' }) => signUp(page, { email, password, display_name }));
 
 export const attachMfa: Attach = (page, form) => {
   let method: 'totp' | 'recovery_code' = 'totp';
@@ -76,7 +84,9 @@ export const attachMfa: Attach = (page, form) => {
       input.focus();
     });
   }
-  return new AttachedForm(form, page.m, async ({ code = '' }) => follow(page, await page.api.verifyMfa({ challenge_id: page.query['challenge_id'] ?? '', method, code: code.replace(/\s/g, '') })));
+  return new AttachedForm(form, page.m, async ({ code = '' }) =>
+    follow(page, await page.api.verifyMfa({ challenge_id: page.query['challenge_id'] ?? '', method, code: code.replace(/\s/g, '') })),
+  );
 };
 
 export const attachPasswordReset: Attach = (page, form) =>
@@ -100,7 +110,8 @@ export const attachPasswordResetConfirm: Attach = (page, form) => {
 /** Mail programs that break a line break the link. */
 export const incomplete = ({ m }: Page) => new ApiProblem(0, { code: 'missing_link', detail: m.missing_link }, '');
 
-export const attachPasswordChange: Attach = (page, form) => new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
+export const attachPasswordChange: Attach = (page, form) =>
+  new AttachedForm(form, page.m, async ({ password = '' }) => follow(page, await page.api.changePassword({ password, oauth: page.oauth })));
 
 export const attachVerifyEmail: Attach = (page, form) => {
   const { token } = page;

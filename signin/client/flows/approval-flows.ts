@@ -16,7 +16,9 @@ function element(tag: string, text: string, className = ''): HTMLElement {
 function showClient(m: Messages, root: HTMLElement, { client, scopes }: ConsentClient, sentence: string): void {
   const place = root.querySelector('[data-client]');
   if (place) place.textContent = filled(sentence, { name: client.name || m.consent_unknown });
-  root.querySelector('[data-scopes]')?.replaceChildren(...scopes.map(({ scope, title }) => element('li', m.scopes[scope] ?? (title || scope))));
+  root
+    .querySelector('[data-scopes]')
+    ?.replaceChildren(...scopes.map(({ scope, title }) => element('li', m.scopes[scope] ?? (title || scope))));
 }
 
 /** Whoever is not signed in does so first, and comes back to this very step. */
@@ -54,7 +56,10 @@ export function attachConsent(page: Page, element_: HTMLFormElement): AttachedFo
     page.leave(redirect_to);
   });
   void reveal(form, async () => {
-    const [consent, accounts] = await Promise.all([page.api.consent(page.oauth.client_id ?? '', page.oauth.scope ?? ''), flow ? page.api.consentAccounts(flow) : undefined]);
+    const [consent, accounts] = await Promise.all([
+      page.api.consent(page.oauth.client_id ?? '', page.oauth.scope ?? ''),
+      flow ? page.api.consentAccounts(flow) : undefined,
+    ]);
     showClient(page.m, element_, consent, page.m.consent_text);
     if (accounts) showAccounts(element_, accounts.accounts, accounts.message);
   });
@@ -99,7 +104,12 @@ export function attachDevice(page: Page, element_: HTMLFormElement): AttachedFor
   return new AttachedForm(element_, page.m, async ({ user_code = '' }) => {
     const letters = user_code.toUpperCase().replace(/[^A-Z0-9]/g, '');
     code = letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : letters;
-    showClient(page.m, second, await signedIn(page, `/device?${new URLSearchParams({ user_code: code })}`, () => page.api.device(code)), page.m.device_found);
+    showClient(
+      page.m,
+      second,
+      await signedIn(page, `/device?${new URLSearchParams({ user_code: code })}`, () => page.api.device(code)),
+      page.m.device_found,
+    );
     element_.hidden = true;
     second.hidden = false;
     second.querySelector<HTMLButtonElement>('[value=deny]')?.focus();
@@ -115,9 +125,17 @@ export function attachCiba(page: Page, element_: HTMLFormElement): AttachedForm 
     page.say(decision === 'approve' ? page.m.ciba_approved : page.m.ciba_denied);
   });
   void reveal(form, async () => {
-    const { client, actor_display, binding_message, expires_at } = await signedIn(page, `/ciba?${new URLSearchParams({ auth_req_id: id })}`, () => page.api.ciba(id));
+    const { client, actor_display, binding_message, expires_at } = await signedIn(
+      page,
+      `/ciba?${new URLSearchParams({ auth_req_id: id })}`,
+      () => page.api.ciba(id),
+    );
     const place = page.find('[data-client]');
-    if (place) place.textContent = filled(actor_display === client.name ? page.m.ciba_own : page.m.ciba_text, { actor: actor_display, name: client.name });
+    if (place)
+      place.textContent = filled(actor_display === client.name ? page.m.ciba_own : page.m.ciba_text, {
+        actor: actor_display,
+        name: client.name,
+      });
     const binding = page.find('[data-binding]');
     const text = page.find('[data-binding-text]');
     if (binding && text && binding_message) {

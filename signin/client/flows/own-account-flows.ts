@@ -43,7 +43,11 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
   };
   const devices = async () => {
     const { items } = await api.sessions();
-    page.find('[data-devices]')?.replaceChildren(...items.map(session => deviceRow(page, session, () => void api.endSession(session.session_id).then(devices).catch(refused))));
+    page
+      .find('[data-devices]')
+      ?.replaceChildren(
+        ...items.map(session => deviceRow(page, session, () => void api.endSession(session.session_id).then(devices).catch(refused))),
+      );
     const others = page.find<HTMLButtonElement>('[data-end-others]');
     if (others) others.hidden = others.disabled = items.every(({ current }) => current);
   };
@@ -56,7 +60,15 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
     showRecovery(page, own);
     if (!own.has_password) withoutPassword(page, '/account');
     put(page, '[data-email]', own.email);
-    put(page, '[data-factor]', own.mfa_enrolled ? filled(m.second_factor_on, { n: own.recovery_codes_left }) : own.has_password ? m.second_factor_off : m.second_factor_none);
+    put(
+      page,
+      '[data-factor]',
+      own.mfa_enrolled
+        ? filled(m.second_factor_on, { n: own.recovery_codes_left })
+        : own.has_password
+          ? m.second_factor_off
+          : m.second_factor_none,
+    );
     const username = page.find<HTMLInputElement>('[data-username]');
     if (username) username.value = own.email;
   });
@@ -68,8 +80,14 @@ export function attachAccount(page: Page, element: HTMLFormElement): AttachedFor
 
 function deviceRow({ m }: Page, { device, current, last_seen_at }: OwnSession, run: () => void): HTMLElement {
   const title = device || m.unknown_device;
-  const seen = current ? m.this_device : filled(m.last_seen, { time: new Date(last_seen_at).toLocaleString(document.documentElement.lang) });
-  return listRow({ title, lines: [seen], ...(current ? {} : { action: { label: m.end_device, spoken: `${m.end_device}: ${title}`, run } }) });
+  const seen = current
+    ? m.this_device
+    : filled(m.last_seen, { time: new Date(last_seen_at).toLocaleString(document.documentElement.lang) });
+  return listRow({
+    title,
+    lines: [seen],
+    ...(current ? {} : { action: { label: m.end_device, spoken: `${m.end_device}: ${title}`, run } }),
+  });
 }
 
 /** Wallets of the account, in a form of their own: its password is for adding one, and for removing any. @returns what shows them. */

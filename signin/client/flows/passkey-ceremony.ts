@@ -1,10 +1,20 @@
 import type { PasskeyChallenge, PasskeyCreation } from '../identity-api.ts';
 
-const text = (bytes: ArrayBuffer): string => btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/[+/=]/g, char => ({ '+': '-', '/': '_' })[char] ?? '');
-const bytes = (base64url: string): Uint8Array<ArrayBuffer> => Uint8Array.from(atob(base64url.replace(/[-_]/g, char => (char === '-' ? '+' : '/'))), char => char.charCodeAt(0));
+const text = (bytes: ArrayBuffer): string =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/[+/=]/g, char => ({ '+': '-', '/': '_' })[char] ?? '');
+const bytes = (base64url: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(base64url.replace(/[-_]/g, char => (char === '-' ? '+' : '/'))), char => char.charCodeAt(0));
 
 /** Has an authenticator make a passkey it can find again by itself, and recognise its owner by (WebAuthn 5.4). */
-export async function createPasskey({ challenge, rp_id: id, rp_name, timeout_ms: timeout, user, algorithms, exclude }: PasskeyCreation): Promise<object> {
+export async function createPasskey({
+  challenge,
+  rp_id: id,
+  rp_name,
+  timeout_ms: timeout,
+  user,
+  algorithms,
+  exclude,
+}: PasskeyCreation): Promise<object> {
   const made = (await navigator.credentials.create({
     publicKey: {
       challenge: bytes(challenge),
@@ -17,11 +27,20 @@ export async function createPasskey({ challenge, rp_id: id, rp_name, timeout_ms:
     },
   })) as PublicKeyCredential;
   const response = made.response as AuthenticatorAttestationResponse;
-  return { id: made.id, client_data: text(response.clientDataJSON), attestation_object: text(response.attestationObject), transports: response.getTransports() };
+  return {
+    id: made.id,
+    client_data: text(response.clientDataJSON),
+    attestation_object: text(response.attestationObject),
+    transports: response.getTransports(),
+  };
 }
 
 /** Asks for a passkey of this page: in a window of the browser, or, with `conditional`, among what it offers to fill in. */
-export async function askPasskey({ challenge, rp_id: rpId, timeout_ms: timeout }: PasskeyChallenge, signal: AbortSignal, conditional = false): Promise<object> {
+export async function askPasskey(
+  { challenge, rp_id: rpId, timeout_ms: timeout }: PasskeyChallenge,
+  signal: AbortSignal,
+  conditional = false,
+): Promise<object> {
   const used = (await navigator.credentials.get({
     publicKey: { challenge: bytes(challenge), rpId, userVerification: 'required', timeout },
     signal,

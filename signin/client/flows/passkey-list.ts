@@ -13,7 +13,9 @@ export class PasskeyList {
 
   constructor(page: Page, element: HTMLFormElement) {
     this.#page = page;
-    this.#form = new AttachedForm(element, page.m, ({ passkey_name: name = '', passkey_password: password = '' }) => this.#add(name, password));
+    this.#form = new AttachedForm(element, page.m, ({ passkey_name: name = '', passkey_password: password = '' }) =>
+      this.#add(name, password),
+    );
   }
 
   async show(): Promise<void> {
@@ -37,11 +39,17 @@ export class PasskeyList {
   #row(passkey: OwnPasskey): HTMLElement {
     const { m } = this.#page;
     const { name, suspended, last_used_at } = passkey;
-    const used = last_used_at ? filled(m.passkey_used, { time: new Date(last_used_at).toLocaleString(document.documentElement.lang) }) : m.passkey_unused;
+    const used = last_used_at
+      ? filled(m.passkey_used, { time: new Date(last_used_at).toLocaleString(document.documentElement.lang) })
+      : m.passkey_unused;
     return listRow({
       title: this.#nameField(passkey),
       lines: [suspended ? m.passkey_suspended : used],
-      action: { label: m.passkey_remove, spoken: filled(m.passkey_remove_named, { name }), run: () => void this.#remove(passkey).catch(error => this.#form.show(asProblem(error))) },
+      action: {
+        label: m.passkey_remove,
+        spoken: filled(m.passkey_remove_named, { name }),
+        run: () => void this.#remove(passkey).catch(error => this.#form.show(asProblem(error))),
+      },
     });
   }
 

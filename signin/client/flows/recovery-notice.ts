@@ -4,7 +4,11 @@ import type { Page } from '../page.ts';
 
 /** A recovery of the account that is under way, put before whoever is signed in, with the way to end it. */
 export function showRecovery(page: Page, { recovery }: OwnAccount): void {
-  const [section, text, button] = [page.find('[data-recovery]'), page.find('[data-recovery-text]'), page.find<HTMLButtonElement>('[data-recovery-end]')];
+  const [section, text, button] = [
+    page.find('[data-recovery]'),
+    page.find('[data-recovery-text]'),
+    page.find<HTMLButtonElement>('[data-recovery-end]'),
+  ];
   if (!section || !text || !button) return;
   section.hidden = recovery === null;
   button.addEventListener('click', async () => {

@@ -10,7 +10,10 @@ interface Challenge {
 }
 
 /** What the wallet of this browser (EIP-1193) answers to a challenge for its address. */
-export async function signedByWallet({ m }: Page, challengeFor: (address: string) => Promise<Challenge>): Promise<{ challenge_id: string; signature: string }> {
+export async function signedByWallet(
+  { m }: Page,
+  challengeFor: (address: string) => Promise<Challenge>,
+): Promise<{ challenge_id: string; signature: string }> {
   const provider = (window as { ethereum?: Provider }).ethereum;
   if (!provider) throw new ApiProblem(0, { code: 'no_wallet', detail: m.wallet_missing }, '');
   const asked = (method: string, params?: unknown[]) =>

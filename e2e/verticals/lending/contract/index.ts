@@ -1,4 +1,16 @@
-import { type ColumnDecl, counter, defineContract, event, get, Page, PageQuery, post, type Static, subscribe, Type } from '@platform/sdk/contract';
+import {
+  type ColumnDecl,
+  counter,
+  defineContract,
+  event,
+  get,
+  Page,
+  PageQuery,
+  post,
+  type Static,
+  subscribe,
+  Type,
+} from '@platform/sdk/contract';
 
 const Loan = Type.Object({
   loan_id: Type.String(),
@@ -28,7 +40,12 @@ export const lending = defineContract({
   // Of the registry it hears events alone, typed by its contract; the credit rule is a function that each environment uploads.
   uses: { sys: [], func: ['func:modules:execute'] },
   config: Type.Object({
-    largestLoan: Type.Integer({ env: 'ACME_LENDING_LARGEST_LOAN', default: 10_000_000, minimum: 1, description: 'Largest loan that can be applied for, in minor units' }),
+    largestLoan: Type.Integer({
+      env: 'ACME_LENDING_LARGEST_LOAN',
+      default: 10_000_000,
+      minimum: 1,
+      description: 'Largest loan that can be applied for, in minor units',
+    }),
   }),
   actions: {
     'lending:read': { title: 'See loans', grants: 'read' },
@@ -106,8 +123,23 @@ export const lending = defineContract({
             { field: 'lent_minor', label: 'Lent', as: 'number' },
           ],
         },
-        { title: 'Applications by day', kind: 'chart', chart: 'bar', source: 'figures', x: 'day', series: [{ field: 'count', label: 'Applications' }] },
-        { title: 'Latest', kind: 'table', source: 'listLoans', key: 'loan_id', open: 'loan', columns: COLUMNS, empty: 'Nobody has applied for a loan yet.' },
+        {
+          title: 'Applications by day',
+          kind: 'chart',
+          chart: 'bar',
+          source: 'figures',
+          x: 'day',
+          series: [{ field: 'count', label: 'Applications' }],
+        },
+        {
+          title: 'Latest',
+          kind: 'table',
+          source: 'listLoans',
+          key: 'loan_id',
+          open: 'loan',
+          columns: COLUMNS,
+          empty: 'Nobody has applied for a loan yet.',
+        },
       ],
     },
     loans: {
@@ -132,8 +164,22 @@ export const lending = defineContract({
       fields: [...COLUMNS, { field: 'reason', label: 'Declined because' }, { field: 'loan_id', label: 'Number', as: 'code' }],
       live: ['acme:lending:loan:decided'],
       actions: [
-        { route: 'decideLoan', label: 'Approve', body: { approve: true }, tone: 'ok', confirm: 'Approve the loan of {applicant}?', when: { field: 'state', is: 'applied' } },
-        { route: 'decideLoan', label: 'Decline', body: { approve: false }, tone: 'bad', confirm: 'Decline the loan of {applicant}?', when: { field: 'state', is: 'applied' } },
+        {
+          route: 'decideLoan',
+          label: 'Approve',
+          body: { approve: true },
+          tone: 'ok',
+          confirm: 'Approve the loan of {applicant}?',
+          when: { field: 'state', is: 'applied' },
+        },
+        {
+          route: 'decideLoan',
+          label: 'Decline',
+          body: { approve: false },
+          tone: 'bad',
+          confirm: 'Decline the loan of {applicant}?',
+          when: { field: 'state', is: 'applied' },
+        },
       ],
     },
   },

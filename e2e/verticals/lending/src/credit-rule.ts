@@ -30,7 +30,8 @@ export class CreditRule {
       });
       return decision === 'reject' ? (reason ?? 'The credit rule rejects it.') : undefined;
     } catch (err) {
-      if (!isProblem(err) || err.code !== 'no_active_version') this.#log.warn({ err, loan_id }, 'the credit rule did not answer; a person decides');
+      if (!isProblem(err) || err.code !== 'no_active_version')
+        this.#log.warn({ err, loan_id }, 'the credit rule did not answer; a person decides');
       return undefined;
     }
   }

@@ -18,7 +18,9 @@ export default definePlugin(lending, {
         ),
 
       getLoan: async ({ params, env }) => {
-        const [loan] = await db.sql<Loan[]>`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`;
+        const [loan] = await db.sql<
+          Loan[]
+        >`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`;
         if (!loan) throw problem('loan_not_found', { detail: 'This environment has no loan of that number.' });
         return loan;
       },
@@ -52,7 +54,13 @@ export default definePlugin(lending, {
             returning loan_id, applicant, amount_minor, state, reason, created_at`;
           if (!declined) return undefined;
           await tx.emit('acme:lending:loan:decided', envId, { loan_id: loan.loan_id, state: declined.state });
-          await tx.audit({ action: 'loan.decided', envId, caller, resource: { type: 'loan', id: loan.loan_id }, details: { state: declined.state, by: 'credit-rule' } });
+          await tx.audit({
+            action: 'loan.decided',
+            envId,
+            caller,
+            resource: { type: 'loan', id: loan.loan_id },
+            details: { state: declined.state, by: 'credit-rule' },
+          });
           return declined;
         });
         if (answer) metrics.decisions.add(1, { outcome: 'declined', by: 'credit-rule' });
@@ -68,7 +76,9 @@ export default definePlugin(lending, {
       decideLoan: async ({ params, body, caller, env: envId }) => {
         const state = body.approve ? ('approved' as const) : ('declined' as const);
         const decided = await db.tx(async tx => {
-          const [loan] = await tx.sql<Loan[]>`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
+          const [loan] = await tx.sql<
+            Loan[]
+          >`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
           if (!loan) throw problem('loan_not_found');
           if (loan.state !== 'applied') throw problem('already_decided');
           await tx.sql`update loans set state = ${state}, decided_by = ${caller.userId} where loan_id = ${loan.loan_id}`;

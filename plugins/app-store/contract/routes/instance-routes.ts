@@ -13,12 +13,27 @@ const installs = {
   returns: Installed,
   status: 201,
   problems: [
-    ...(['listing_ambiguous', 'listing_not_found', 'listing_not_installable', 'version_not_found', 'tenant_not_installable', 'auth_url_not_owned', 'redirect_uri_not_allowed'] as const),
+    ...([
+      'listing_ambiguous',
+      'listing_not_found',
+      'listing_not_installable',
+      'version_not_found',
+      'tenant_not_installable',
+      'auth_url_not_owned',
+      'redirect_uri_not_allowed',
+    ] as const),
     ...(['slug_invalid', 'slug_reserved', 'instance_slug_taken', 'fqdn_taken', 'provisioning_failed', 'neighbour_unavailable'] as const),
   ],
   emits: ['platform:app:instance:created', 'platform:app:instance:activated', 'platform:app:instance:failed', 'platform:app:domain:bound'],
 } as const;
-const binds = ['instance_not_found', 'instance_not_active', 'binding_not_found', 'domain_not_verified', 'fqdn_taken', 'neighbour_unavailable'] as const;
+const binds = [
+  'instance_not_found',
+  'instance_not_active',
+  'binding_not_found',
+  'domain_not_verified',
+  'fqdn_taken',
+  'neighbour_unavailable',
+] as const;
 
 /** Installed applications of an environment, which every call names (G-APP-03, G-APP-05, APP-057 to APP-059). */
 export const instanceRoutes = {
@@ -29,7 +44,13 @@ export const instanceRoutes = {
     query: { envId: Type.Optional(Id), status: Type.Optional(InstanceStatus), ...PageQuery },
     returns: Page(Instance),
   }),
-  getInstance: get(one, { summary: 'One installed application', ...reads, query: { envId: Type.Optional(Id) }, returns: Instance, problems: ['instance_not_found'] }),
+  getInstance: get(one, {
+    summary: 'One installed application',
+    ...reads,
+    query: { envId: Type.Optional(Id) },
+    returns: Instance,
+    problems: ['instance_not_found'],
+  }),
   deleteInstance: del(one, {
     summary: 'Uninstall it, with its client, groups, roles and domain',
     ...administers,
@@ -54,7 +75,12 @@ export const instanceRoutes = {
     problems: [...binds, 'binding_exists', 'redirect_uri_not_allowed'],
     emits: ['platform:app:domain:bound', 'platform:app:domain:verified', 'platform:app:instance:updated'],
   }),
-  getDomain: get(bind, { summary: 'Its domain, and what to publish in DNS', ...reads, returns: DomainBinding, problems: ['instance_not_found', 'binding_not_found'] }),
+  getDomain: get(bind, {
+    summary: 'Its domain, and what to publish in DNS',
+    ...reads,
+    returns: DomainBinding,
+    problems: ['instance_not_found', 'binding_not_found'],
+  }),
   unbindDomain: del(bind, {
     summary: 'Give its domain up',
     ...administers,
@@ -80,7 +106,9 @@ export const instanceRoutes = {
   instanceAccess: get(`${one}/access`, {
     summary: 'Its roles and groups at the identity service',
     ...reads,
-    returns: Type.Object({ items: Type.Array(Type.Object({ name: Type.String(), kind: Type.Union([Type.Literal('role'), Type.Literal('group')]) })) }),
+    returns: Type.Object({
+      items: Type.Array(Type.Object({ name: Type.String(), kind: Type.Union([Type.Literal('role'), Type.Literal('group')]) })),
+    }),
     problems: ['instance_not_found'],
     hidden: true,
   }),

@@ -3,7 +3,10 @@ import { Listing, ListingChange, Media, NewListing, NewMedia } from '../schema/l
 
 const all = '/v1/app/store/listings' as const;
 const one = `${all}/{listing_id}` as const;
-const seen = { gate: { authenticated: 'What a caller sees of the store depends on the listing, not on an action (G-APP-08)' }, env: 'any' } as const;
+const seen = {
+  gate: { authenticated: 'What a caller sees of the store depends on the listing, not on an action (G-APP-08)' },
+  env: 'any',
+} as const;
 const administers = { gate: 'app:listings:admin', env: 'own' } as const;
 const content = ['role_name_taken', 'role_scope_refused', 'signup_role_undeclared'] as const;
 const filters = {
@@ -35,7 +38,12 @@ export const listingRoutes = {
     problems: [...content, 'listing_not_found', 'listing_status_refused', 'immutable_field'],
     emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
   }),
-  deleteListing: del(one, { summary: 'Delete a listing with its images', ...administers, problems: ['listing_not_found', 'listing_installed'], emits: ['platform:app:listing:deleted'] }),
+  deleteListing: del(one, {
+    summary: 'Delete a listing with its images',
+    ...administers,
+    problems: ['listing_not_found', 'listing_installed'],
+    emits: ['platform:app:listing:deleted'],
+  }),
   addMedia: post(`${one}/media`, {
     summary: 'Give a listing an image; one of the same role makes way',
     ...administers,

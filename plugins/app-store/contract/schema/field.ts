@@ -1,7 +1,11 @@
 import { Type } from '@platform/sdk/contract';
 
 export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()]);
-export const AppSlug = Type.String({ title: 'Application', pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$', description: 'A short name that all its releases share, such as crm' });
+export const AppSlug = Type.String({
+  title: 'Application',
+  pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$',
+  description: 'A short name that all its releases share, such as crm',
+});
 export const Channel = Type.String({ title: 'Channel', pattern: '^[a-z][a-z0-9-]{0,31}$', default: 'stable' });
 export const Version = Type.String({
   title: 'Version',
@@ -9,4 +13,8 @@ export const Version = Type.String({
   description: 'For people to read, such as 1.4.0; the newest is the one that was published last',
 });
 /** At least two labels and no address; short enough for the name of its challenge. */
-export const Fqdn = Type.String({ title: 'Domain', maxLength: 190, pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$' });
+export const Fqdn = Type.String({
+  title: 'Domain',
+  maxLength: 190,
+  pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$',
+});

@@ -43,7 +43,10 @@ export const Instance = Type.Object({
 });
 export type Instance = Static<typeof Instance>;
 
-const Naming = { name: Type.String({ title: 'Name', minLength: 1, maxLength: 120 }), slug: Type.String({ title: 'Slug', maxLength: 64, description: 'The first part of its host name' }) };
+const Naming = {
+  name: Type.String({ title: 'Name', minLength: 1, maxLength: 120 }),
+  slug: Type.String({ title: 'Slug', maxLength: 64, description: 'The first part of its host name' }),
+};
 const release = {
   listing_id: Type.Optional(Id),
   app_slug: Type.Optional(Type.String({ title: 'Application', maxLength: 64 })),
@@ -64,9 +67,15 @@ export const Install = Type.Object({
   ...Naming,
   auth_url: Type.String({ title: 'Where people sign in', optionsFrom: 'authUrls', minLength: 8, maxLength: 300 }),
   public_signup: wish.public_signup,
-  custom_domain: Type.Optional(Type.String({ title: 'Domain of your own', maxLength: 190, description: 'The default host is used when left out' })),
+  custom_domain: Type.Optional(
+    Type.String({ title: 'Domain of your own', maxLength: 190, description: 'The default host is used when left out' }),
+  ),
 });
-export const OauthClient = Type.Object({ client_id: Type.String(), client_secret: Type.Optional(Type.String()), client_id_issued_at: Type.Integer() });
+export const OauthClient = Type.Object({
+  client_id: Type.String(),
+  client_secret: Type.Optional(Type.String()),
+  client_id_issued_at: Type.Integer(),
+});
 /** The only answer in which the client's secret stands (APP-041); while an install waits for its onboarding there is no client yet. */
 export const Installed = Type.Object({
   instance: Instance,

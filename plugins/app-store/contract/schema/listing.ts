@@ -3,13 +3,26 @@ import { InstallStepKind } from '@platform/workflow/contract';
 import { AppSlug, Channel, nullable, Version } from './field.ts';
 
 const Address = Type.String({ maxLength: 2_000, pattern: '^https?://[\\x21-\\x7e]+$' });
-export const Visibility = Type.Union([Type.Literal('usr', { title: 'Its owner' }), Type.Literal('env', { title: 'Its environment' }), Type.Literal('public', { title: 'Everybody' })], {
-  title: 'Who sees it',
-});
-export const ListingStatus = Type.Union([Type.Literal('draft'), Type.Literal('published'), Type.Literal('deprecated'), Type.Literal('archived')], { title: 'Status' });
+export const Visibility = Type.Union(
+  [
+    Type.Literal('usr', { title: 'Its owner' }),
+    Type.Literal('env', { title: 'Its environment' }),
+    Type.Literal('public', { title: 'Everybody' }),
+  ],
+  {
+    title: 'Who sees it',
+  },
+);
+export const ListingStatus = Type.Union(
+  [Type.Literal('draft'), Type.Literal('published'), Type.Literal('deprecated'), Type.Literal('archived')],
+  { title: 'Status' },
+);
 export type ListingStatus = Static<typeof ListingStatus>;
 
-const Role = Type.Object({ name: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,63}$' }), scopes: Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9:_.-]{0,199}$' }), { maxItems: 200 }) });
+const Role = Type.Object({
+  name: Type.String({ pattern: '^[a-z][a-z0-9_.-]{0,63}$' }),
+  scopes: Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9:_.-]{0,199}$' }), { maxItems: 200 }),
+});
 export type Role = Static<typeof Role>;
 export const OauthDefaults = Type.Object({
   redirect_uris: Type.Optional(Type.Array(Address, { maxItems: 20 })),
@@ -20,9 +33,16 @@ export const OauthDefaults = Type.Object({
 export const MediaRole = Type.Union([Type.Literal('icon'), Type.Literal('hero'), Type.Literal('screenshot')], { title: 'What it shows' });
 export const Media = Type.Object({ role: MediaRole, resolution: Type.String(), storage_key: Type.String() });
 export type Media = Static<typeof Media>;
-export const ContentType = Type.Union([Type.Literal('image/png', { title: 'PNG' }), Type.Literal('image/jpeg', { title: 'JPEG' }), Type.Literal('image/webp', { title: 'WebP' })], {
-  title: 'Kind of image',
-});
+export const ContentType = Type.Union(
+  [
+    Type.Literal('image/png', { title: 'PNG' }),
+    Type.Literal('image/jpeg', { title: 'JPEG' }),
+    Type.Literal('image/webp', { title: 'WebP' }),
+  ],
+  {
+    title: 'Kind of image',
+  },
+);
 export type ContentType = Static<typeof ContentType>;
 
 /** What its developer says of a listing and may say anew. */
@@ -31,7 +51,12 @@ const said = {
   summary: Type.String({ title: 'In a sentence', maxLength: 200, default: '' }),
   description: Type.String({ title: 'Description', maxLength: 10_000, default: '' }),
   categories: Type.Array(Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,39}$' }), { title: 'Categories', maxItems: 10, uniqueItems: true }),
-  backend_url: Type.String({ ...Address, title: 'Backend address', widget: 'text', description: 'Where the application runs; the platform does not run it' }),
+  backend_url: Type.String({
+    ...Address,
+    title: 'Backend address',
+    widget: 'text',
+    description: 'Where the application runs; the platform does not run it',
+  }),
   dcr_supported: Type.Boolean({ title: 'Registers clients itself', default: false }),
   oauth_defaults: Type.Object(OauthDefaults.properties, { title: 'OAuth defaults' }),
   visibility: Visibility,
@@ -71,7 +96,15 @@ const optional = {
   default_signup_role: Type.Optional(rest.default_signup_role),
   onboarding: Type.Optional(rest.onboarding),
 };
-export const NewListing = Type.Object({ app_slug: AppSlug, channel: Type.Optional(Channel), version: Version, name, backend_url, visibility, ...optional });
+export const NewListing = Type.Object({
+  app_slug: AppSlug,
+  channel: Type.Optional(Channel),
+  version: Version,
+  name,
+  backend_url,
+  visibility,
+  ...optional,
+});
 export type NewListing = Static<typeof NewListing>;
 
 /** Everything that may change, or `status` by itself: what is left out of a replacement is what it was by default. */
@@ -89,7 +122,15 @@ export type ListingChange = Static<typeof ListingChange>;
 
 export const NewMedia = Type.Object({
   role: MediaRole,
-  resolution: Type.Optional(Type.String({ title: 'Resolution', maxLength: 32, pattern: '^[0-9A-Za-z@x.]+$', description: 'Read from the image when left out' })),
+  resolution: Type.Optional(
+    Type.String({ title: 'Resolution', maxLength: 32, pattern: '^[0-9A-Za-z@x.]+$', description: 'Read from the image when left out' }),
+  ),
   content_type: ContentType,
-  data_base64: Type.String({ title: 'Image', widget: 'file', minLength: 8, maxLength: 7_200_000, description: 'PNG, JPEG or WebP, at most 5 MiB' }),
+  data_base64: Type.String({
+    title: 'Image',
+    widget: 'file',
+    minLength: 8,
+    maxLength: 7_200_000,
+    description: 'PNG, JPEG or WebP, at most 5 MiB',
+  }),
 });

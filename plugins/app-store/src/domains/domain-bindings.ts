@@ -19,9 +19,27 @@ interface Parts {
 }
 type Told = 'bound' | 'verified' | 'failed' | 'removed';
 
-export const bindingOf = ({ env_id: _env, org_id: _org, created_at: _created, ...row }: BindingRow & { updated_at?: string }): DomainBinding => {
+export const bindingOf = ({
+  env_id: _env,
+  org_id: _org,
+  created_at: _created,
+  ...row
+}: BindingRow & { updated_at?: string }): DomainBinding => {
   const { binding_id, instance_id, fqdn, method, txt_record, cname_token, cname_target, status, attempts, verified_at, last_error } = row;
-  return { binding_id, instance_id, fqdn, method, txt_name: txtName(fqdn), txt_record, cname_token, cname_target, status, attempts, verified_at, last_error };
+  return {
+    binding_id,
+    instance_id,
+    fqdn,
+    method,
+    txt_name: txtName(fqdn),
+    txt_record,
+    cname_token,
+    cname_target,
+    status,
+    attempts,
+    verified_at,
+    last_error,
+  };
 };
 
 /** Domains of applications (G-APP-05). Life: pending → verified → active, pending → failed, and removed from each of them. */
@@ -34,7 +52,10 @@ export class DomainBindings {
   }
 
   /** Asks for a domain, or has DNS looked at, by what the body holds. */
-  async bind({ params, env, body, caller }: Pick<Of<'bindDomain'>, 'params' | 'env' | 'body' | 'caller'>, requireCallback: (row: InstanceRow, fqdn: string) => void): Promise<Reply<DomainBinding>> {
+  async bind(
+    { params, env, body, caller }: Pick<Of<'bindDomain'>, 'params' | 'env' | 'body' | 'caller'>,
+    requireCallback: (row: InstanceRow, fqdn: string) => void,
+  ): Promise<Reply<DomainBinding>> {
     const instance = await this.#active(env, params.instance_id);
     const { fqdn, txt_record, cname_token, cname_target } = body;
     const alias = cname_token !== undefined && cname_target !== undefined;
@@ -47,7 +68,9 @@ export class DomainBindings {
     const known = await this.current(instance.instance_id);
     if (known?.fqdn !== fqdn) throw this.#absent();
     // Both given: the alias decides, and the text is not looked at (APP-054).
-    const shown = alias ? cname_token === known.cname_token && cname_target.toLowerCase().replace(/\.$/, '') === known.cname_target : txt_record === known.txt_record;
+    const shown = alias
+      ? cname_token === known.cname_token && cname_target.toLowerCase().replace(/\.$/, '') === known.cname_target
+      : txt_record === known.txt_record;
     if (!shown) throw this.#unproven(known, alias ? 'cname' : 'txt', 'These are not the values that were given for this domain.');
     return reply(await this.verify(instance, known, alias ? 'cname' : 'txt', caller), {});
   }
@@ -78,16 +101,28 @@ export class DomainBindings {
   async ask(tx: StoreTx, instance: InstanceRow, fqdn: string, caller: Caller | undefined): Promise<DomainBinding> {
     const { clock, platform } = this.#ctx;
     const { instance_id, env_id, org_id } = instance;
-    // A name is held by who has proven it; among the applications of one organization by who asked first. A stranger's wish holds nothing against its owner.
+    // A name is held by who has proven it; among the applications of one organization by who asked first. A stranger's wish holds nothing
+    // against its owner.
     await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`app:fqdn:${fqdn}`}, 0))`;
     const [held] = await tx.sql<object[]>`
       select 1 from domain_bindings where fqdn = ${fqdn} and instance_id <> ${instance_id} and (status in ('verified', 'active') or (status = 'pending' and org_id = ${org_id})) limit 1`;
     if (held) throw this.#taken(fqdn);
-    const [other] = await tx.sql<{ fqdn: string; status: string }[]>`select fqdn, status from domain_bindings where instance_id = ${instance_id} and status <> 'removed' for update`;
-    if (other && other.status !== 'failed') throw this.#ctx.problem('binding_exists', { detail: `It has ${other.fqdn}. Give that up first.` });
+    const [other] = await tx.sql<
+      { fqdn: string; status: string }[]
+    >`select fqdn, status from domain_bindings where instance_id = ${instance_id} and status <> 'removed' for update`;
+    if (other && other.status !== 'failed')
+      throw this.#ctx.problem('binding_exists', { detail: `It has ${other.fqdn}. Give that up first.` });
     await tx.sql`update domain_bindings set status = 'removed', updated_at = ${clock.now()} where instance_id = ${instance_id} and status = 'failed'`;
     const now = clock.now();
-    const row = { binding_id: platform.newId(), env_id, org_id, instance_id, ...newChallenge(instance_id, fqdn, platform.domain), created_at: now, updated_at: now };
+    const row = {
+      binding_id: platform.newId(),
+      env_id,
+      org_id,
+      instance_id,
+      ...newChallenge(instance_id, fqdn, platform.domain),
+      created_at: now,
+      updated_at: now,
+    };
     const [made] = await tx.sql<[BindingRow]>`insert into domain_bindings ${tx.sql.row(row)} returning *`;
     await this.tell(tx, made, 'bound', caller);
     return bindingOf(made);
@@ -133,13 +168,26 @@ export class DomainBindings {
 
   /** The domain of an instance, unless it was given up. */
   async current(instanceId: string): Promise<BindingRow | undefined> {
-    const [row] = await this.#ctx.db.sql<BindingRow[]>`select * from domain_bindings where instance_id = ${instanceId} and status <> 'removed'`;
+    const [row] = await this.#ctx.db.sql<
+      BindingRow[]
+    >`select * from domain_bindings where instance_id = ${instanceId} and status <> 'removed'`;
     return row;
   }
 
-  async tell(tx: StoreTx, { binding_id, instance_id, fqdn, env_id }: Pick<BindingRow, 'binding_id' | 'instance_id' | 'fqdn' | 'env_id'>, told: Told, caller?: Caller): Promise<void> {
+  async tell(
+    tx: StoreTx,
+    { binding_id, instance_id, fqdn, env_id }: Pick<BindingRow, 'binding_id' | 'instance_id' | 'fqdn' | 'env_id'>,
+    told: Told,
+    caller?: Caller,
+  ): Promise<void> {
     await tx.emit(`platform:app:domain:${told}`, env_id, { binding_id, instance_id, fqdn });
-    await tx.audit({ action: `domain.${told}`, envId: env_id, caller, resource: { type: 'domain_binding', id: binding_id }, details: { fqdn } });
+    await tx.audit({
+      action: `domain.${told}`,
+      envId: env_id,
+      caller,
+      resource: { type: 'domain_binding', id: binding_id },
+      details: { fqdn },
+    });
   }
 
   async #proven(known: BindingRow, method: Method, caller?: Caller): Promise<void> {
@@ -164,8 +212,13 @@ export class DomainBindings {
 
   #unproven(known: BindingRow, method: Method, reason: string) {
     const expected =
-      method === 'cname' ? [{ type: 'CNAME', name: `${known.cname_token}.${known.fqdn}`, value: known.cname_target }] : [{ type: 'TXT', name: txtName(known.fqdn), value: known.txt_record }];
-    return this.#ctx.problem('domain_not_verified', { detail: `${reason} Publish the record in "expected" and try again.`, extra: { expected } });
+      method === 'cname'
+        ? [{ type: 'CNAME', name: `${known.cname_token}.${known.fqdn}`, value: known.cname_target }]
+        : [{ type: 'TXT', name: txtName(known.fqdn), value: known.txt_record }];
+    return this.#ctx.problem('domain_not_verified', {
+      detail: `${reason} Publish the record in "expected" and try again.`,
+      extra: { expected },
+    });
   }
 
   #taken(fqdn: string) {

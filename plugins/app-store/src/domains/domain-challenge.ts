@@ -28,7 +28,12 @@ export const txtName = (fqdn: string): string => `_platform-challenge.${fqdn}`;
 export function newChallenge(instanceId: string, fqdn: string, platformDomain: string): Challenge {
   const secret = randomBytes(32).toString('base64url');
   const digest = (purpose: string) => createHash('sha256').update(`${instanceId}:${fqdn}:${secret}${purpose}`).digest('hex');
-  return { fqdn, txt_record: `platform-verify=${digest('')}`, cname_token: `platform-${digest(':token').slice(0, 24)}`, cname_target: `${digest(':target').slice(0, 32)}.domains.${platformDomain}` };
+  return {
+    fqdn,
+    txt_record: `platform-verify=${digest('')}`,
+    cname_token: `platform-${digest(':token').slice(0, 24)}`,
+    cname_target: `${digest(':target').slice(0, 32)}.domains.${platformDomain}`,
+  };
 }
 
 /** Asks DNS whether the owner of a domain has published a challenge. */
@@ -45,13 +50,26 @@ export class DomainChallenges {
     const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
     if (this.#servers.length > 0) resolver.setServers(this.#servers);
     AbortSignal.timeout(PROOF_MS).addEventListener('abort', () => resolver.cancel(), { once: true });
-    const [name, wanted] = method === 'txt' ? [txtName(challenge.fqdn), challenge.txt_record] : [`${challenge.cname_token}.${challenge.fqdn}`, challenge.cname_target];
+    const [name, wanted] =
+      method === 'txt'
+        ? [txtName(challenge.fqdn), challenge.txt_record]
+        : [`${challenge.cname_token}.${challenge.fqdn}`, challenge.cname_target];
     try {
-      const found = method === 'txt' ? (await resolver.resolveTxt(name)).map(parts => parts.join('')) : (await resolver.resolveCname(name)).map(alias => alias.toLowerCase().replace(/\.$/, ''));
-      return found.includes(wanted) ? { proven: true, reason: null } : { proven: false, reason: `${name} does not ${method === 'txt' ? 'hold' : 'lead to'} the expected value.` };
+      const found =
+        method === 'txt'
+          ? (await resolver.resolveTxt(name)).map(parts => parts.join(''))
+          : (await resolver.resolveCname(name)).map(alias => alias.toLowerCase().replace(/\.$/, ''));
+      return found.includes(wanted)
+        ? { proven: true, reason: null }
+        : { proven: false, reason: `${name} does not ${method === 'txt' ? 'hold' : 'lead to'} the expected value.` };
     } catch (error) {
       const { code = 'EFAILED' } = error as { code?: string };
-      return { proven: false, reason: ABSENT.has(code) ? `${name} has no ${method.toUpperCase()} record.` : `The name servers did not answer about ${name} (${code}).` };
+      return {
+        proven: false,
+        reason: ABSENT.has(code)
+          ? `${name} has no ${method.toUpperCase()} record.`
+          : `The name servers did not answer about ${name} (${code}).`,
+      };
     }
   }
 }

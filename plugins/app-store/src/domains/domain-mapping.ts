@@ -34,9 +34,14 @@ export class DomainMapping {
       await this.#allowReturn(instance, fqdn);
     } catch (cause) {
       if (!isProblem(cause)) throw cause;
-      if (cause.status >= 500) throw this.#ctx.problem('neighbour_unavailable', { detail: 'The domain is proven, and is mapped with the next look.', cause });
-      const reason = cause.code === 'domain_not_verified' ? `Let ${fqdn} lead to ${instance.default_domain} by a CNAME record.` : (cause.detail ?? cause.title);
-      await this.#ctx.db.sql`update domain_bindings set last_error = ${reason}, updated_at = ${this.#ctx.clock.now()} where binding_id = ${binding.binding_id} and status = 'verified'`;
+      if (cause.status >= 500)
+        throw this.#ctx.problem('neighbour_unavailable', { detail: 'The domain is proven, and is mapped with the next look.', cause });
+      const reason =
+        cause.code === 'domain_not_verified'
+          ? `Let ${fqdn} lead to ${instance.default_domain} by a CNAME record.`
+          : (cause.detail ?? cause.title);
+      await this.#ctx.db
+        .sql`update domain_bindings set last_error = ${reason}, updated_at = ${this.#ctx.clock.now()} where binding_id = ${binding.binding_id} and status = 'verified'`;
       return;
     }
     await this.#ctx.db.tx(async tx => {
@@ -44,7 +49,8 @@ export class DomainMapping {
       const rows = await tx.sql<
         object[]
       >`update domain_bindings set status = 'active', last_error = null, updated_at = ${now} where binding_id = ${binding.binding_id} and status = 'verified' returning 1`;
-      if (rows.length > 0) await this.#instances.change(tx, instance, { from: ['active', 'suspended'], set: { domain: fqdn }, told: 'updated' });
+      if (rows.length > 0)
+        await this.#instances.change(tx, instance, { from: ['active', 'suspended'], set: { domain: fqdn }, told: 'updated' });
     });
   }
 
@@ -65,12 +71,29 @@ export class DomainMapping {
     const own = callbacksOf(this.#ctx, fqdn);
     const client = await identity.getClient({ params: { client_id }, targetEnvId: env_id });
     if (own.every(uri => client.redirect_uris.includes(uri))) return;
-    const { client_name, grant_types, token_endpoint_auth_method, application_type, scope, first_party, id_token_signed_response_alg, logo_uri } = client;
+    const {
+      client_name,
+      grant_types,
+      token_endpoint_auth_method,
+      application_type,
+      scope,
+      first_party,
+      id_token_signed_response_alg,
+      logo_uri,
+    } = client;
     await identity.updateClient({
       params: { client_id },
       targetEnvId: env_id,
       body: {
-        ...({ client_name, grant_types, token_endpoint_auth_method, application_type, scope, first_party, id_token_signed_response_alg } as object),
+        ...({
+          client_name,
+          grant_types,
+          token_endpoint_auth_method,
+          application_type,
+          scope,
+          first_party,
+          id_token_signed_response_alg,
+        } as object),
         client_name,
         ...(logo_uri === null ? {} : { logo_uri }),
         redirect_uris: [...new Set([...client.redirect_uris, ...own])],

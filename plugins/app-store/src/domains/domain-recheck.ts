@@ -18,13 +18,17 @@ export class DomainRecheck {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const rows = await this.#ctx.db.sql<BindingRow[]>`select * from domain_bindings where status in ('pending', 'verified') order by updated_at limit ${PER_RUN}`;
+    const rows = await this.#ctx.db.sql<
+      BindingRow[]
+    >`select * from domain_bindings where status in ('pending', 'verified') order by updated_at limit ${PER_RUN}`;
     const queue = rows.values();
     await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
         for (const row of queue) {
           if (signal.aborted) return;
-          await this.#look(row).catch(err => this.#ctx.log.warn({ err, binding_id: row.binding_id }, 'a domain was not looked at; the next run tries'));
+          await this.#look(row).catch(err =>
+            this.#ctx.log.warn({ err, binding_id: row.binding_id }, 'a domain was not looked at; the next run tries'),
+          );
         }
       }),
     );
@@ -47,7 +51,9 @@ export class DomainRecheck {
 
   async #giveUp(row: BindingRow): Promise<void> {
     await this.#ctx.db.tx(async tx => {
-      const rows = await tx.sql<object[]>`update domain_bindings set status = 'failed', updated_at = ${this.#ctx.clock.now()} where binding_id = ${row.binding_id} and status = 'pending' returning 1`;
+      const rows = await tx.sql<
+        object[]
+      >`update domain_bindings set status = 'failed', updated_at = ${this.#ctx.clock.now()} where binding_id = ${row.binding_id} and status = 'pending' returning 1`;
       if (rows.length > 0) await this.#parts.bindings.tell(tx, row, 'failed');
     });
   }

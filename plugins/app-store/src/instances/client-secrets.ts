@@ -12,7 +12,11 @@ export class ClientSecrets {
     [this.#ctx, this.#instances] = [ctx, instances];
   }
 
-  async rotate({ params, env, caller }: Of<'rotateSecret'>): Promise<Reply<{ client_id: string; client_secret: string; client_id_issued_at: number }>> {
+  async rotate({
+    params,
+    env,
+    caller,
+  }: Of<'rotateSecret'>): Promise<Reply<{ client_id: string; client_secret: string; client_id_issued_at: number }>> {
     const row = await this.#instances.of(env, params.instance_id);
     const { instance_id, client_id } = row;
     if (row.status !== 'active' || client_id === null) throw this.#ctx.problem('instance_not_active', { detail: `It is ${row.status}.` });
@@ -21,15 +25,22 @@ export class ClientSecrets {
       const sealed = tx.sql.json(this.#ctx.keys.secrets.seal(secretPurpose(instance_id), client_secret));
       await this.#instances.change(tx, row, { from: ['active'], set: { client_secret: sealed }, told: 'updated', caller });
     });
-    return reply({ client_id, client_secret, client_id_issued_at: Number(row.client_id_issued_at) }, { headers: { 'cache-control': 'no-store' } });
+    return reply(
+      { client_id, client_secret, client_id_issued_at: Number(row.client_id_issued_at) },
+      { headers: { 'cache-control': 'no-store' } },
+    );
   }
 
   async #another(client_id: string, targetEnvId: string): Promise<{ client_secret: string }> {
     try {
       return await this.#ctx.services.identity.rotateClientSecret({ params: { client_id }, targetEnvId });
     } catch (cause) {
-      if (isRefusal(cause, 'client_without_secret')) throw this.#ctx.problem('client_without_secret', { detail: 'Its client is public: it proves itself by PKCE alone.', cause });
-      throw this.#ctx.problem('neighbour_unavailable', { detail: `The identity service did not change it${isProblem(cause) ? `: ${cause.code}` : ''}.`, cause });
+      if (isRefusal(cause, 'client_without_secret'))
+        throw this.#ctx.problem('client_without_secret', { detail: 'Its client is public: it proves itself by PKCE alone.', cause });
+      throw this.#ctx.problem('neighbour_unavailable', {
+        detail: `The identity service did not change it${isProblem(cause) ? `: ${cause.code}` : ''}.`,
+        cause,
+      });
     }
   }
 }

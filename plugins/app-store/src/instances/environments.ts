@@ -19,12 +19,15 @@ export class Environments {
     if (rows.length === 0) return;
     const status = (await this.#active(envId)) ? 'active' : 'suspended';
     await db.tx(async tx => {
-      for (const row of rows) if (row.status !== status) await this.#instances.change(tx, row, { from: [row.status], set: { status }, told: 'updated' });
+      for (const row of rows)
+        if (row.status !== status) await this.#instances.change(tx, row, { from: [row.status], set: { status }, told: 'updated' });
     });
   }
 
   async followOrganization(orgId: string): Promise<void> {
-    const envs = await this.#ctx.db.sql<Pick<InstanceRow, 'env_id'>[]>`select distinct env_id from instances where org_id = ${orgId} and status in ('active', 'suspended')`;
+    const envs = await this.#ctx.db.sql<
+      Pick<InstanceRow, 'env_id'>[]
+    >`select distinct env_id from instances where org_id = ${orgId} and status in ('active', 'suspended')`;
     for (const { env_id } of envs) await this.follow(env_id);
   }
 

@@ -29,7 +29,12 @@ export class Installs {
     try {
       const row = await provisioner.run(instanceId, AbortSignal.timeout(RUN_MS));
       return await this.#ctx.db.tx(async tx => {
-        await instances.change(tx, row, { from: ['provisioning'], set: { status: 'active', leased_until: null, last_error: null }, told: 'activated', caller });
+        await instances.change(tx, row, {
+          from: ['provisioning'],
+          set: { status: 'active', leased_until: null, last_error: null },
+          told: 'activated',
+          caller,
+        });
         await tx.cancel('settle', instanceId);
         return { ...row, status: 'active' as const };
       });
@@ -43,7 +48,11 @@ export class Installs {
   async settle({ instance_id }: { instance_id: string }): Promise<'start' | 'done'> {
     const { instances } = this.#parts;
     const before = await instances.find(instance_id);
-    const left = before?.open === true && (before.status === 'provisioning' || before.status === 'failed' || (before.status === 'onboarding' && before.workflow_run_id === null));
+    const left =
+      before?.open === true &&
+      (before.status === 'provisioning' ||
+        before.status === 'failed' ||
+        (before.status === 'onboarding' && before.workflow_run_id === null));
     if (!left) return 'done';
     if (!(await instances.lease(instance_id))) throw this.#ctx.problem('instance_busy', { detail: 'Another process is at it.' });
     if (before.status === 'onboarding') return 'start';
@@ -64,10 +73,14 @@ export class Installs {
   async uninstall(row: InstanceRow, caller?: Caller): Promise<void> {
     const { bindings, instances } = this.#parts;
     const { instance_id } = row;
-    if (!(await instances.lease(instance_id))) throw this.#ctx.problem('instance_busy', { detail: 'It is being installed or uninstalled. Try again in a while.' });
+    if (!(await instances.lease(instance_id)))
+      throw this.#ctx.problem('instance_busy', { detail: 'It is being installed or uninstalled. Try again in a while.' });
     try {
       await this.#ctx.db.tx(async tx => {
-        await instances.change(tx, row, { from: ['onboarding', 'active', 'suspended', 'failed', 'uninstalling'], set: { status: 'uninstalling' } });
+        await instances.change(tx, row, {
+          from: ['onboarding', 'active', 'suspended', 'failed', 'uninstalling'],
+          set: { status: 'uninstalling' },
+        });
         await tx.enqueue('uninstall', { instance_id }, { key: instance_id, at: instances.leaseEnd(), envId: row.env_id });
         await tx.cancel('settle', instance_id);
       });
@@ -85,7 +98,10 @@ export class Installs {
     } catch (cause) {
       await instances.release(instance_id).catch(() => undefined);
       if (isProblem(cause) && cause.service === 'app') throw cause;
-      throw this.#ctx.problem('deprovisioning_failed', { detail: 'A service did not answer. What is left goes in the background, or when you uninstall it again.', cause });
+      throw this.#ctx.problem('deprovisioning_failed', {
+        detail: 'A service did not answer. What is left goes in the background, or when you uninstall it again.',
+        cause,
+      });
     }
   }
 
@@ -94,7 +110,10 @@ export class Installs {
     const { instances } = this.#parts;
     const row = await instances.find(instanceId);
     if (!row) return;
-    const reason = (isProblem(cause) ? `${cause.service} refused: ${cause.detail ?? cause.title}` : 'A service did not answer.').slice(0, MOST_REASON);
+    const reason = (isProblem(cause) ? `${cause.service} refused: ${cause.detail ?? cause.title}` : 'A service did not answer.').slice(
+      0,
+      MOST_REASON,
+    );
     await this.#ctx.db.tx(async tx => {
       await instances.change(tx, row, { from: ['provisioning'], set: { status: 'failed', last_error: reason }, told: 'failed' });
       await tx.enqueue('settle', { instance_id: instanceId }, { key: instanceId, at: instances.leaseEnd(), envId: row.env_id });
@@ -127,8 +146,10 @@ export class Installs {
     if (isProblem(cause) && cause.service === 'app') return cause;
     if (isProblem(cause) && cause.service === 'sys' && ['slug_taken', 'hostname_taken'].includes(cause.code))
       return this.#ctx.problem('instance_slug_taken', { detail: 'The host name is in use. Choose another slug.', cause });
-    if (isProblem(cause) && cause.service === 'sys' && cause.code === 'slug_reserved') return this.#ctx.problem('slug_reserved', { detail: 'Choose another slug.', cause });
-    const why = isProblem(cause) && cause.status < 500 ? `${cause.service} refused: ${cause.detail ?? cause.title}` : 'A service did not answer.';
+    if (isProblem(cause) && cause.service === 'sys' && cause.code === 'slug_reserved')
+      return this.#ctx.problem('slug_reserved', { detail: 'Choose another slug.', cause });
+    const why =
+      isProblem(cause) && cause.status < 500 ? `${cause.service} refused: ${cause.detail ?? cause.title}` : 'A service did not answer.';
     return this.#ctx.problem('provisioning_failed', { detail: `${why} Nothing was installed.`, cause });
   }
 }

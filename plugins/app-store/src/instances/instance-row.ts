@@ -7,7 +7,12 @@ export interface InstallManifest {
   readonly name: string;
   readonly roles: readonly Role[];
   readonly default_signup_role: string | null;
-  readonly oauth_defaults: { readonly redirect_uris?: readonly string[]; readonly grant_types?: readonly string[]; readonly token_endpoint_auth_method?: string; readonly scopes?: readonly string[] };
+  readonly oauth_defaults: {
+    readonly redirect_uris?: readonly string[];
+    readonly grant_types?: readonly string[];
+    readonly token_endpoint_auth_method?: string;
+    readonly scopes?: readonly string[];
+  };
   readonly onboarding: readonly string[];
   readonly listing_env_id: string;
 }
@@ -30,16 +35,47 @@ export const selectInstances = (sql: Sql, tail: unknown): Promise<InstanceRow[]>
 
 /** As the wire shows it (G-APP-03): the gateway's name is derived, never stored or configured (APP-029). */
 export function instanceOf(row: InstanceRow): Instance {
-  const { instance_id, listing_id, app_slug, channel, version, org_id, env_id, name, slug, domain, app_instance_id, roles, groups, statistics_property_id } = row;
+  const {
+    instance_id,
+    listing_id,
+    app_slug,
+    channel,
+    version,
+    org_id,
+    env_id,
+    name,
+    slug,
+    domain,
+    app_instance_id,
+    roles,
+    groups,
+    statistics_property_id,
+  } = row;
   const { workflow_run_id, status, last_error, created_at, updated_at } = row;
   return {
-    ...{ instance_id, listing_id, app_slug, channel, version, org_id, env_id, name, slug, domain, gateway_domain: `bff.${domain}`, app_instance_id, roles, groups },
+    ...{
+      instance_id,
+      listing_id,
+      app_slug,
+      channel,
+      version,
+      org_id,
+      env_id,
+      name,
+      slug,
+      domain,
+      gateway_domain: `bff.${domain}`,
+      app_instance_id,
+      roles,
+      groups,
+    },
     oauth_client: row.client_id === null ? null : { client_id: row.client_id, client_id_issued_at: Number(row.client_id_issued_at) },
     ...{ statistics_property_id, workflow_run_id, status, last_error, created_at, updated_at },
   };
 }
 
-export const snippetOf = ({ domain, client_id }: Pick<InstanceRow, 'domain' | 'client_id'>): string => `<script type="module" src="https://bff.${domain}/sdk.js" data-client="${client_id}"></script>`;
+export const snippetOf = ({ domain, client_id }: Pick<InstanceRow, 'domain' | 'client_id'>): string =>
+  `<script type="module" src="https://bff.${domain}/sdk.js" data-client="${client_id}"></script>`;
 
 /** Under which purpose a client's secret is sealed. */
 export const secretPurpose = (instanceId: string): string => `app:client-secret:${instanceId}`;

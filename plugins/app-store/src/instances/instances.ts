@@ -22,11 +22,14 @@ export class Instances {
     const { db, page } = this.#ctx;
     const wanted = status ?? null;
     const query = { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) };
-    const { items, next_cursor } = await page(query, { list: `instances ${envId} ${wanted}`, order: { created_at: 'time', instance_id: 'id' } }, ({ where, order, limit: most }) =>
-      selectInstances(
-        db.sql,
-        db.sql`where env_id = ${envId} and case when ${wanted}::text is null then status <> 'uninstalled' else status = ${wanted} end and ${where} order by ${order} limit ${most}`,
-      ),
+    const { items, next_cursor } = await page(
+      query,
+      { list: `instances ${envId} ${wanted}`, order: { created_at: 'time', instance_id: 'id' } },
+      ({ where, order, limit: most }) =>
+        selectInstances(
+          db.sql,
+          db.sql`where env_id = ${envId} and case when ${wanted}::text is null then status <> 'uninstalled' else status = ${wanted} end and ${where} order by ${order} limit ${most}`,
+        ),
     );
     return { items: items.map(instanceOf), next_cursor };
   }
@@ -70,7 +73,10 @@ export class Instances {
     return new Date(this.#ctx.clock.now().getTime() + LEASE_MS + 1_000);
   }
 
-  /** A change of members with its event and audit entry in one transaction, where the status is still one of `from`. @returns whether it was made */
+  /**
+   * A change of members with its event and audit entry in one transaction, where the status is still one of `from`. @returns whether it was
+   * made
+   */
   async change(
     tx: StoreTx,
     row: Pick<InstanceRow, 'instance_id' | 'listing_id' | 'env_id'>,
@@ -82,8 +88,19 @@ export class Instances {
     return changed.length > 0;
   }
 
-  async tell(tx: StoreTx, { instance_id, listing_id, env_id }: Pick<InstanceRow, 'instance_id' | 'listing_id' | 'env_id'>, told: Told, caller?: Caller): Promise<void> {
+  async tell(
+    tx: StoreTx,
+    { instance_id, listing_id, env_id }: Pick<InstanceRow, 'instance_id' | 'listing_id' | 'env_id'>,
+    told: Told,
+    caller?: Caller,
+  ): Promise<void> {
     await tx.emit(`platform:app:instance:${told}`, env_id, { instance_id, listing_id, env_id });
-    await tx.audit({ action: `instance.${told}`, envId: env_id, caller, resource: { type: 'app_instance', id: instance_id }, details: { listing_id } });
+    await tx.audit({
+      action: `instance.${told}`,
+      envId: env_id,
+      caller,
+      resource: { type: 'app_instance', id: instance_id },
+      details: { listing_id },
+    });
   }
 }

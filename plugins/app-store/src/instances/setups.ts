@@ -39,7 +39,10 @@ export class Setups {
 
   async setup(body: Setup, { caller, env }: By): Promise<Reply<Installed>> {
     const { hosts, installs, onboarding, releases } = this.#parts;
-    if (env === SYSTEM.envId) throw this.#ctx.problem('tenant_not_installable', { detail: 'Applications are installed in environments of organizations, not in the platform’s own.' });
+    if (env === SYSTEM.envId)
+      throw this.#ctx.problem('tenant_not_installable', {
+        detail: 'Applications are installed in environments of organizations, not in the platform’s own.',
+      });
     this.#requireSlug(body.instance.slug);
     const listing = await releases.find(caller, env, body);
     const tenant = await hosts.of(env);
@@ -56,17 +59,29 @@ export class Setups {
       );
     }
     const installed = await installs.complete(row.instance_id, caller);
-    return reply({ ...this.#shown(installed), domain_binding: binding }, { status: 201, headers: { location: this.#location(row), 'cache-control': 'no-store' } });
+    return reply(
+      { ...this.#shown(installed), domain_binding: binding },
+      { status: 201, headers: { location: this.#location(row), 'cache-control': 'no-store' } },
+    );
   }
 
   /** The same for the form of a page. */
   async install({ body, caller, env }: Of<'install'>): Promise<Reply<ShownInstall>> {
     const { listing_id, name, slug, custom_domain, ...wish } = body;
-    const { value, ...answer } = await this.setup({ listing_id, instance: { name, slug }, ...wish, ...(custom_domain ? { custom_domain } : {}) }, { caller, env });
+    const { value, ...answer } = await this.setup(
+      { listing_id, instance: { name, slug }, ...wish, ...(custom_domain ? { custom_domain } : {}) },
+      { caller, env },
+    );
     const { instance, oauth_client, sdk_snippet } = value;
     const secret = oauth_client?.client_secret;
     return reply(
-      { ...(secret === undefined ? {} : { client_secret: secret }), client_id: oauth_client?.client_id ?? null, host: instance.domain, status: instance.status, sdk_snippet },
+      {
+        ...(secret === undefined ? {} : { client_secret: secret }),
+        client_id: oauth_client?.client_id ?? null,
+        host: instance.domain,
+        status: instance.status,
+        sdk_snippet,
+      },
       { ...answer },
     );
   }
@@ -81,22 +96,59 @@ export class Setups {
 
   #shown(row: InstanceRow): Omit<Installed, 'domain_binding'> {
     const secret = row.client_secret === null ? undefined : this.#ctx.keys.secrets.open(secretPurpose(row.instance_id), row.client_secret);
-    const oauth_client = { client_id: row.client_id as string, client_id_issued_at: Number(row.client_id_issued_at), ...(secret === undefined ? {} : { client_secret: secret }) };
+    const oauth_client = {
+      client_id: row.client_id as string,
+      client_id_issued_at: Number(row.client_id_issued_at),
+      ...(secret === undefined ? {} : { client_secret: secret }),
+    };
     return { instance: instanceOf(row), oauth_client, sdk_snippet: snippetOf(row) };
   }
 
   /** The record, its event and the task that settles what a crash leaves, in one transaction. */
-  async #begin({ body, listing, tenant, caller, domain, defaultDomain }: { body: Setup; listing: Listing; tenant: Tenant; caller: Caller; domain: string; defaultDomain: string }) {
+  async #begin({
+    body,
+    listing,
+    tenant,
+    caller,
+    domain,
+    defaultDomain,
+  }: {
+    body: Setup;
+    listing: Listing;
+    tenant: Tenant;
+    caller: Caller;
+    domain: string;
+    defaultDomain: string;
+  }) {
     const { instances, bindings } = this.#parts;
     const { clock, db, platform } = this.#ctx;
     const { listing_id, app_slug, channel, version, roles, default_signup_role, oauth_defaults, onboarding } = listing;
     const { name, slug } = body.instance;
-    const manifest: InstallManifest = { name: listing.name, roles, default_signup_role, oauth_defaults, onboarding, listing_env_id: listing.env_id };
+    const manifest: InstallManifest = {
+      name: listing.name,
+      roles,
+      default_signup_role,
+      oauth_defaults,
+      onboarding,
+      listing_env_id: listing.env_id,
+    };
     const now = clock.now();
     const instance_id = platform.newId();
     const named = { slug, manifest };
     const columns = {
-      ...{ instance_id, listing_id, app_slug, channel, version, org_id: tenant.org_id, env_id: tenant.env_id, name, slug, default_domain: defaultDomain, domain },
+      ...{
+        instance_id,
+        listing_id,
+        app_slug,
+        channel,
+        version,
+        org_id: tenant.org_id,
+        env_id: tenant.env_id,
+        name,
+        slug,
+        default_domain: defaultDomain,
+        domain,
+      },
       ...{ auth_url: body.auth_url, public_signup: body.public_signup, status: onboarding.length > 0 ? 'onboarding' : 'provisioning' },
       ...{ leased_until: instances.leaseEnd(), created_by: nameOf(caller), created_at: now, updated_at: now },
     };
@@ -109,7 +161,8 @@ export class Setups {
         const [row] = await tx.sql<[InstanceRow]>`insert into instances ${tx.sql.row({ ...columns, ...json })} returning *`;
         await instances.tell(tx, row, 'created', caller);
         await tx.enqueue('settle', { instance_id }, { key: instance_id, at: instances.leaseEnd(), envId: tenant.env_id });
-        const binding: DomainBinding | null = body.custom_domain === undefined ? null : await bindings.ask(tx, row, body.custom_domain, caller);
+        const binding: DomainBinding | null =
+          body.custom_domain === undefined ? null : await bindings.ask(tx, row, body.custom_domain, caller);
         return { row, binding };
       });
     } catch (cause) {
@@ -125,9 +178,13 @@ export class Setups {
 
   #requireSlug(slug: string): void {
     const fault = (code: 'slug_invalid' | 'slug_reserved', detail: string) =>
-      this.#ctx.problem(code, { detail, extra: { errors: [{ pointer: '/instance/slug', code: code.slice(5), message: `is ${code.slice(5)}` }] } });
+      this.#ctx.problem(code, {
+        detail,
+        extra: { errors: [{ pointer: '/instance/slug', code: code.slice(5), message: `is ${code.slice(5)}` }] },
+      });
     if (!SLUG.test(slug)) throw fault('slug_invalid', 'A slug has 3 to 40 characters of a-z, 0-9 and hyphens, a letter first.');
-    if (RESERVED.includes(slug) || this.#ctx.catalog.manifests().some(({ id, vertical }) => vertical === 'platform' && id === slug)) throw fault('slug_reserved', `"${slug}" is the platform's own.`);
+    if (RESERVED.includes(slug) || this.#ctx.catalog.manifests().some(({ id, vertical }) => vertical === 'platform' && id === slug))
+      throw fault('slug_reserved', `"${slug}" is the platform's own.`);
   }
 
   #location({ instance_id, env_id }: InstanceRow): string {

@@ -16,9 +16,12 @@ export class Uninstalls {
     const { installs, instances, onboarding } = this.#parts;
     const row = await instances.of(env, params.instance_id);
     if (!row.open) throw this.#ctx.problem('instance_not_found', { detail: `It is ${row.status}.` });
-    if (row.status === 'provisioning') throw this.#ctx.problem('instance_busy', { detail: 'It is being installed. Try again when that has ended.' });
+    if (row.status === 'provisioning')
+      throw this.#ctx.problem('instance_busy', { detail: 'It is being installed. Try again when that has ended.' });
     await installs.uninstall(row, caller);
-    await onboarding.cancel(row).catch(err => this.#ctx.log.warn({ err, instance_id: row.instance_id }, 'the run of an install that is over stays open'));
+    await onboarding
+      .cancel(row)
+      .catch(err => this.#ctx.log.warn({ err, instance_id: row.instance_id }, 'the run of an install that is over stays open'));
   }
 
   /** A task: the rest of an uninstall that was not finished. */

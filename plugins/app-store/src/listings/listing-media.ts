@@ -39,7 +39,13 @@ export class ListingMedia {
     await this.#objects.put(storage_key, bytes, { type: body.content_type, envId: env_id });
     await this.#listings.change(listing_id, { caller, env, ifMatch }, async tx => {
       await this.#makeWay(tx, listing_id, body.role, storage_key);
-      const row = { listing_id, ...entry, content_type: body.content_type, sha256: createHash('sha256').update(bytes).digest('hex'), created_at: this.#ctx.clock.now() };
+      const row = {
+        listing_id,
+        ...entry,
+        content_type: body.content_type,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+        created_at: this.#ctx.clock.now(),
+      };
       await tx.sql`insert into listing_media ${tx.sql.row(row)}`;
       return 'updated';
     });
@@ -55,10 +61,13 @@ export class ListingMedia {
 
   /** The bytes, for who sees the listing. A browser takes them for nothing but an image (nosniff), and runs nothing in them. */
   async read({ request, params, caller, targetEnvId }: RawExchange): Promise<Response> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw this.#ctx.problem('method_refused', { headers: { allow: 'GET, HEAD' } });
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      throw this.#ctx.problem('method_refused', { headers: { allow: 'GET, HEAD' } });
     if (!caller) throw this.#absent();
     const { listing_id } = await this.#listings.seen(viewerOf(caller, targetEnvId), params['listing_id'] ?? '');
-    const [row] = await this.#ctx.db.sql<Row[]>`select * from listing_media where listing_id = ${listing_id} and role = ${params['role'] ?? ''}`;
+    const [row] = await this.#ctx.db.sql<
+      Row[]
+    >`select * from listing_media where listing_id = ${listing_id} and role = ${params['role'] ?? ''}`;
     if (!row) throw this.#absent();
     const headers = {
       'content-type': row.content_type,
@@ -80,7 +89,8 @@ export class ListingMedia {
   }
 
   #image(base64: string, claimed: ContentType) {
-    const refuse = (detail: string) => this.#ctx.problem('media_invalid', { detail, extra: { errors: [{ pointer: '/data_base64', code: 'invalid', message: detail }] } });
+    const refuse = (detail: string) =>
+      this.#ctx.problem('media_invalid', { detail, extra: { errors: [{ pointer: '/data_base64', code: 'invalid', message: detail }] } });
     if (!BASE64.test(base64)) throw refuse('The bytes are not in base64.');
     const bytes = Buffer.from(base64, 'base64');
     if (bytes.length > MOST_BYTES) throw this.#ctx.problem('media_too_large', { detail: `An image has at most ${MOST_BYTES} bytes.` });
@@ -89,7 +99,8 @@ export class ListingMedia {
     if (size.type !== claimed) throw refuse(`The bytes are ${size.type}, not ${claimed}.`);
     const { width, height } = size;
     if (width < 1 || height < 1) throw refuse('The image has no pixels.');
-    if (width > MOST_SIDE || height > MOST_SIDE || width * height > MOST_PIXELS) throw refuse(`${width}x${height} is too large: a side has at most ${MOST_SIDE} pixels, the image ${MOST_PIXELS}.`);
+    if (width > MOST_SIDE || height > MOST_SIDE || width * height > MOST_PIXELS)
+      throw refuse(`${width}x${height} is too large: a side has at most ${MOST_SIDE} pixels, the image ${MOST_PIXELS}.`);
     return { bytes, size };
   }
 

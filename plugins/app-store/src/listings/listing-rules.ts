@@ -2,7 +2,12 @@ import type { ListingStatus, Role } from '../../contract/schema/listing.ts';
 import type { Ctx, StoreTx } from '../context.ts';
 
 /** Where a listing may go from where it is (G-APP-02). */
-const WAYS: Readonly<Record<ListingStatus, readonly ListingStatus[]>> = { draft: ['published', 'archived'], published: ['deprecated'], deprecated: ['archived'], archived: [] };
+const WAYS: Readonly<Record<ListingStatus, readonly ListingStatus[]>> = {
+  draft: ['published', 'archived'],
+  published: ['deprecated'],
+  deprecated: ['archived'],
+  archived: [],
+};
 
 interface Content {
   readonly roles: readonly Role[];
@@ -30,11 +35,17 @@ export class ListingRules {
   }
 
   requireWay(from: ListingStatus, to: ListingStatus): void {
-    if (!WAYS[from].includes(to)) throw this.#ctx.problem('listing_status_refused', { detail: `It is ${from}; from there it goes to ${WAYS[from].join(' or ') || 'nothing else'}.` });
+    if (!WAYS[from].includes(to))
+      throw this.#ctx.problem('listing_status_refused', {
+        detail: `It is ${from}; from there it goes to ${WAYS[from].join(' or ') || 'nothing else'}.`,
+      });
   }
 
   /** Of two applications in one environment each has its role names to itself; releases of one application share theirs (APP-063). */
-  async requireFreeRoles(tx: StoreTx, { env_id, org_id, app_slug, roles }: { env_id: string; org_id: string; app_slug: string; roles: readonly Role[] }): Promise<void> {
+  async requireFreeRoles(
+    tx: StoreTx,
+    { env_id, org_id, app_slug, roles }: { env_id: string; org_id: string; app_slug: string; roles: readonly Role[] },
+  ): Promise<void> {
     await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`app:roles:${env_id}`}, 0))`;
     const [clash] = await tx.sql<{ name: string; app_slug: string }[]>`
       select role ->> 'name' as name, app_slug from listings, jsonb_array_elements(roles) as role
@@ -48,7 +59,9 @@ export class ListingRules {
     for (const [index, { name, scopes }] of roles.entries()) {
       for (const scope of scopes) {
         const action = known.get(scope) ?? known.get(scope.replace(/^platform:/, ''));
-        const reserved = action !== undefined && (action.machineOnly || (action.vertical === 'platform' && action.admin && (action.grants === undefined || name === signup)));
+        const reserved =
+          action !== undefined &&
+          (action.machineOnly || (action.vertical === 'platform' && action.admin && (action.grants === undefined || name === signup)));
         if (reserved)
           throw this.#ctx.problem('role_scope_refused', {
             detail: `${scope} is ${action.machineOnly ? 'for services alone' : 'administration of the platform'}; leave it out of the role "${name}".`,

@@ -29,12 +29,15 @@ export class Listings {
     const viewer = viewerOf(caller, envId);
     const words = q === undefined ? null : `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`;
     const [c, a, ch] = [category ?? null, app_slug ?? null, channel ?? null];
-    return page(query, { list: `listings ${viewer.name} ${viewer.envId} ${c} ${a} ${ch} ${words}`, order: { created_at: 'time', listing_id: 'id' } }, ({ where, order, limit }) =>
-      selectListings(
-        db.sql,
-        db.sql`where ${seenBy(db.sql, viewer)} and (${c}::text is null or categories ? ${c}::text) and (${a}::text is null or app_slug = ${a}) and (${ch}::text is null or channel = ${ch})
+    return page(
+      query,
+      { list: `listings ${viewer.name} ${viewer.envId} ${c} ${a} ${ch} ${words}`, order: { created_at: 'time', listing_id: 'id' } },
+      ({ where, order, limit }) =>
+        selectListings(
+          db.sql,
+          db.sql`where ${seenBy(db.sql, viewer)} and (${c}::text is null or categories ? ${c}::text) and (${a}::text is null or app_slug = ${a}) and (${ch}::text is null or channel = ${ch})
           and (${words}::text is null or name ilike ${words} or summary ilike ${words} or app_slug ilike ${words}) and ${where} order by ${order} limit ${limit}`,
-      ),
+        ),
     );
   }
 
@@ -80,19 +83,33 @@ export class Listings {
     const { org_id } = await this.#tenant(env);
     const now = clock.now();
     const { app_slug, version, channel = 'stable' } = body;
-    const row = { listing_id: platform.newId(), org_id, env_id: env, owner_user_id: nameOf(caller), app_slug, channel, version, created_at: now, updated_at: now };
+    const row = {
+      listing_id: platform.newId(),
+      org_id,
+      env_id: env,
+      owner_user_id: nameOf(caller),
+      app_slug,
+      channel,
+      version,
+      created_at: now,
+      updated_at: now,
+    };
     try {
       await db.tx(async tx => {
         await tx.sql`insert into app_slugs ${tx.sql.row({ app_slug, org_id })} on conflict do nothing`;
         const [owner] = await tx.sql<{ org_id: string }[]>`select org_id from app_slugs where app_slug = ${app_slug}`;
-        if (owner?.org_id !== org_id) throw this.#ctx.problem('app_slug_taken', { detail: `Another organization lists "${app_slug}". Choose another slug.` });
+        if (owner?.org_id !== org_id)
+          throw this.#ctx.problem('app_slug_taken', { detail: `Another organization lists "${app_slug}". Choose another slug.` });
         await this.#rules.requireFreeRoles(tx, { ...row, roles: content.roles });
         await tx.sql`insert into listings ${tx.sql.row({ ...row, ...columnsOf(tx, content) })}`;
         await this.#told(tx, 'created', row, caller);
       });
     } catch (cause) {
       if (brokenConstraint(cause) === 'listings_release')
-        throw this.#ctx.problem('listing_exists', { detail: `${app_slug} ${version} is listed on the channel ${channel}. Choose another version.`, cause });
+        throw this.#ctx.problem('listing_exists', {
+          detail: `${app_slug} ${version} is listed on the channel ${channel}. Choose another version.`,
+          cause,
+        });
       throw cause;
     }
     const listing = await this.#row(row.listing_id);
@@ -131,7 +148,11 @@ export class Listings {
   }
 
   /** A change under the row's lock, with its version, its event and its audit entry in one transaction. */
-  async change(listingId: string, { caller, env, ifMatch }: Changing, work: (tx: StoreTx, before: Listing) => Promise<Change>): Promise<Reply<Listing>> {
+  async change(
+    listingId: string,
+    { caller, env, ifMatch }: Changing,
+    work: (tx: StoreTx, before: Listing) => Promise<Change>,
+  ): Promise<Reply<Listing>> {
     await this.#ctx.db.tx(async tx => {
       const before = await this.#locked(tx, listingId, viewerOf(caller, env));
       this.#ctx.requireVersion(ifMatch, before.row_version);
@@ -148,7 +169,10 @@ export class Listings {
       const before = await this.#locked(tx, params.listing_id, viewerOf(caller, env));
       this.#ctx.requireVersion(ifMatch, before.row_version);
       const [installed] = await tx.sql<object[]>`select 1 from instances where listing_id = ${before.listing_id} and open limit 1`;
-      if (installed) throw this.#ctx.problem('listing_installed', { detail: 'Uninstall it everywhere first, or archive it: then nobody installs it any more.' });
+      if (installed)
+        throw this.#ctx.problem('listing_installed', {
+          detail: 'Uninstall it everywhere first, or archive it: then nobody installs it any more.',
+        });
       await tx.sql`delete from listings where listing_id = ${before.listing_id}`;
       for (const { storage_key } of before.media) await tx.enqueue('discard', { storage_key });
       if (before.statistics_property_id) await tx.enqueue('forgetProperty', { property_id: before.statistics_property_id });
@@ -165,7 +189,12 @@ export class Listings {
 
   /** Whoever administers an environment changes its listings; those of others, which may be seen, are not there to be changed. */
   async #locked(tx: StoreTx, listingId: string, viewer: Viewer): Promise<Listing> {
-    const [listing] = isId(listingId) ? await selectListings(tx.sql, tx.sql`where listing_id = ${listingId} and env_id = ${viewer.envId ?? null} and ${seenBy(tx.sql, viewer)} for update`) : [];
+    const [listing] = isId(listingId)
+      ? await selectListings(
+          tx.sql,
+          tx.sql`where listing_id = ${listingId} and env_id = ${viewer.envId ?? null} and ${seenBy(tx.sql, viewer)} for update`,
+        )
+      : [];
     if (!listing) throw this.#absent();
     return listing;
   }
@@ -202,7 +231,13 @@ export class Listings {
     caller: Caller,
   ): Promise<void> {
     await tx.emit(`platform:app:listing:${change}`, env_id, { listing_id, app_slug, channel, version });
-    await tx.audit({ action: `listing.${change}`, envId: env_id, caller, resource: { type: 'listing', id: listing_id }, details: { app_slug, channel, version } });
+    await tx.audit({
+      action: `listing.${change}`,
+      envId: env_id,
+      caller,
+      resource: { type: 'listing', id: listing_id },
+      details: { app_slug, channel, version },
+    });
   }
 
   #absent() {
@@ -227,5 +262,11 @@ const contentOf = (body: Pick<NewListing, 'name' | 'backend_url' | 'visibility'>
 
 function columnsOf({ sql }: StoreTx, content: ReturnType<typeof contentOf>): object {
   const { categories, oauth_defaults, roles, onboarding } = content;
-  return { ...content, categories: sql.json(categories), oauth_defaults: sql.json(oauth_defaults), roles: sql.json(roles), onboarding: sql.json(onboarding) };
+  return {
+    ...content,
+    categories: sql.json(categories),
+    oauth_defaults: sql.json(oauth_defaults),
+    roles: sql.json(roles),
+    onboarding: sql.json(onboarding),
+  };
 }

@@ -10,4 +10,7 @@ export const usersGroup = ({ slug }: Pick<Named, 'slug'>): string => `app:${slug
 export const roleGroup = ({ slug }: Pick<Named, 'slug'>, role: string): string => `app:${slug}:${role}:members`;
 
 export const rolesOf = (instance: Named): string[] => instance.manifest.roles.map(({ name }) => roleName(instance, name));
-export const groupsOf = (instance: Named): string[] => [usersGroup(instance), ...instance.manifest.roles.map(({ name }) => roleGroup(instance, name))];
+export const groupsOf = (instance: Named): string[] => [
+  usersGroup(instance),
+  ...instance.manifest.roles.map(({ name }) => roleGroup(instance, name)),
+];

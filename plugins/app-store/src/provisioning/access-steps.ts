@@ -2,7 +2,10 @@ import type { Ctx } from '../context.ts';
 import { groupsOf, roleGroup, roleName, rolesOf, usersGroup } from './access-names.ts';
 import type { ProvisioningStep } from './provisioning-step.ts';
 
-/** What an install makes at the identity service, by its verbs alone (APP-010, APP-011): roles, groups, group roles, what who signs up is given. */
+/**
+ * What an install makes at the identity service, by its verbs alone (APP-010, APP-011): roles, groups, group roles, what who signs up is
+ * given.
+ */
 export function accessSteps({ services: { identity } }: Ctx): ProvisioningStep[] {
   return [
     {
@@ -24,7 +27,13 @@ export function accessSteps({ services: { identity } }: Ctx): ProvisioningStep[]
     {
       name: 'groups',
       async do(instance, signal) {
-        for (const group of groupsOf(instance)) await identity.putGroup({ params: { group }, body: { description: `People of ${instance.name}`.slice(0, 500) }, targetEnvId: instance.env_id, signal });
+        for (const group of groupsOf(instance))
+          await identity.putGroup({
+            params: { group },
+            body: { description: `People of ${instance.name}`.slice(0, 500) },
+            targetEnvId: instance.env_id,
+            signal,
+          });
         return undefined;
       },
       async undo(instance, signal) {
@@ -35,7 +44,11 @@ export function accessSteps({ services: { identity } }: Ctx): ProvisioningStep[]
       name: 'group_roles',
       async do(instance, signal) {
         for (const { name } of instance.manifest.roles)
-          await identity.putGroupRole({ params: { group: roleGroup(instance, name), role: roleName(instance, name) }, targetEnvId: instance.env_id, signal });
+          await identity.putGroupRole({
+            params: { group: roleGroup(instance, name), role: roleName(instance, name) },
+            targetEnvId: instance.env_id,
+            signal,
+          });
         return undefined;
       },
       // They go with the groups and the roles.
@@ -45,12 +58,22 @@ export function accessSteps({ services: { identity } }: Ctx): ProvisioningStep[]
       name: 'signup_wiring',
       async do(instance, signal) {
         const { default_signup_role: role } = instance.manifest;
-        if (role !== null) await identity.putSignUpRole({ params: { group: usersGroup(instance), role: roleName(instance, role) }, targetEnvId: instance.env_id, signal });
+        if (role !== null)
+          await identity.putSignUpRole({
+            params: { group: usersGroup(instance), role: roleName(instance, role) },
+            targetEnvId: instance.env_id,
+            signal,
+          });
         return undefined;
       },
       async undo(instance, signal) {
         const { default_signup_role: role } = instance.manifest;
-        if (role !== null) await identity.deleteSignUpRole({ params: { group: usersGroup(instance), role: roleName(instance, role) }, targetEnvId: instance.env_id, signal });
+        if (role !== null)
+          await identity.deleteSignUpRole({
+            params: { group: usersGroup(instance), role: roleName(instance, role) },
+            targetEnvId: instance.env_id,
+            signal,
+          });
       },
     },
   ];

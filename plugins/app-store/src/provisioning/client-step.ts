@@ -5,7 +5,12 @@ import { callbacksOf } from './tenant-hosts.ts';
 
 /** What an application's client asks for (RFC 7591): what its listing says, and the gateway of its own hosts to come back to. */
 export function metadataOf(ctx: Ctx, { instance_id, name, manifest, default_domain, domain }: InstanceRow): Record<string, unknown> {
-  const { redirect_uris: allowed, grant_types = ['authorization_code', 'refresh_token'], token_endpoint_auth_method: method = 'client_secret_basic', scopes } = manifest.oauth_defaults;
+  const {
+    redirect_uris: allowed,
+    grant_types = ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_method: method = 'client_secret_basic',
+    scopes,
+  } = manifest.oauth_defaults;
   const own = [...new Set([default_domain, domain])].flatMap(host => callbacksOf(ctx, host));
   return {
     client_name: name,
@@ -31,13 +36,15 @@ export function clientStep(ctx: Ctx): ProvisioningStep {
         client_id_issued_at: number;
         client_secret?: string;
       };
-      const sealed = client.client_secret === undefined ? null : ctx.keys.secrets.seal(secretPurpose(instance.instance_id), client.client_secret);
+      const sealed =
+        client.client_secret === undefined ? null : ctx.keys.secrets.seal(secretPurpose(instance.instance_id), client.client_secret);
       return { client_id: client.client_id, client_id_issued_at: client.client_id_issued_at, client_secret: sealed };
     },
     async undo(instance, signal) {
       await identity.deleteClientsOf({ params: { software_id: instance.instance_id }, targetEnvId: instance.env_id, signal });
       // Whoever administers the environment may have changed it since, and its name for us with it.
-      if (instance.client_id !== null) await identity.deleteClient({ params: { client_id: instance.client_id }, targetEnvId: instance.env_id, signal });
+      if (instance.client_id !== null)
+        await identity.deleteClient({ params: { client_id: instance.client_id }, targetEnvId: instance.env_id, signal });
     },
   };
 }

@@ -28,7 +28,15 @@ export function hostStep({ services: { registry } }: Ctx): ProvisioningStep {
       try {
         const { app_instance_id } = await registry.createApplication({
           params: { env_id },
-          body: { app_id: app_slug, slug, name, oauth_client_id: client_id, auth_mode: 'self_service', auth_group: usersGroup(instance), allow_signup: public_signup },
+          body: {
+            app_id: app_slug,
+            slug,
+            name,
+            oauth_client_id: client_id,
+            auth_mode: 'self_service',
+            auth_group: usersGroup(instance),
+            allow_signup: public_signup,
+          },
           signal,
         });
         return { app_instance_id };

@@ -39,7 +39,8 @@ export class TenantHosts {
       const page: Awaited<ReturnType<Ctx['services']['registry']['listEnvs']>> = await this.#ask(() =>
         this.#ctx.services.registry.listEnvs({ query: { org_id, limit: 200, ...(cursor === null ? {} : { cursor }) } }),
       );
-      for (const { status, slug, auth_domain } of page.items) if (status === 'active') urls.push(this.#ctx.platform.publicOrigin(auth_domain ?? `auth.${slug}.${org_domain}`));
+      for (const { status, slug, auth_domain } of page.items)
+        if (status === 'active') urls.push(this.#ctx.platform.publicOrigin(auth_domain ?? `auth.${slug}.${org_domain}`));
       cursor = page.next_cursor;
       if (cursor === null) break;
     }
@@ -49,16 +50,26 @@ export class TenantHosts {
   /** Throws `auth_url_not_owned` (G-APP-03). */
   async requireAuthUrl(tenant: Tenant, authUrl: string): Promise<void> {
     const asked = URL.parse(authUrl);
-    const plain = asked?.protocol === 'https:' && (asked.pathname === '/' || asked.pathname === '') && asked.search === '' && asked.hash === '' && asked.username === '' && asked.password === '';
+    const plain =
+      asked?.protocol === 'https:' &&
+      (asked.pathname === '/' || asked.pathname === '') &&
+      asked.search === '' &&
+      asked.hash === '' &&
+      asked.username === '' &&
+      asked.password === '';
     const owned = plain && (await this.authUrls(tenant)).some(url => [url, withoutPort(url)].includes(asked.origin));
-    if (!owned) throw this.#ctx.problem('auth_url_not_owned', { detail: 'Choose where people of this organization sign in, such as https://auth.{environment}.{domain}.' });
+    if (!owned)
+      throw this.#ctx.problem('auth_url_not_owned', {
+        detail: 'Choose where people of this organization sign in, such as https://auth.{environment}.{domain}.',
+      });
   }
 
   async #ask<T>(question: () => Promise<T>): Promise<T> {
     try {
       return await question();
     } catch (cause) {
-      if (isProblem(cause) && cause.status < 500) throw this.#ctx.problem('tenant_not_installable', { detail: `The registry refused: ${cause.code}.`, cause });
+      if (isProblem(cause) && cause.status < 500)
+        throw this.#ctx.problem('tenant_not_installable', { detail: `The registry refused: ${cause.code}.`, cause });
       throw this.#ctx.problem('neighbour_unavailable', { detail: 'The registry did not answer. Try again.', cause });
     }
   }

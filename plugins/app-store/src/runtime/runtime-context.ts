@@ -27,7 +27,10 @@ export class RuntimeContexts {
     if (!HOST.test(host) || host.length > 253) throw this.#unmapped(host);
     const found = await this.#known.get(host, () => this.#lookUp(host, ip));
     // What the ingress injected must be about the same application.
-    const other = found && ((tenant.appInstanceId !== undefined && tenant.appInstanceId !== found.app_instance_id) || (tenant.envId !== undefined && tenant.envId !== found.env_id));
+    const other =
+      found &&
+      ((tenant.appInstanceId !== undefined && tenant.appInstanceId !== found.app_instance_id) ||
+        (tenant.envId !== undefined && tenant.envId !== found.env_id));
     if (!found || other) throw this.#unmapped(host);
     return reply(found, { headers: { 'cache-control': 'no-store' } });
   }
@@ -49,7 +52,9 @@ export class RuntimeContexts {
       const [app, { sources: _sources, custom_css: _css, ...branding }, [installed]] = await Promise.all([
         registry.getApplication({ params: { env_id, app_instance_id } }),
         registry.mergedBranding({ params: { id: env_id } }),
-        this.#ctx.db.sql<{ app_slug: string; version: string }[]>`select app_slug, version from instances where app_instance_id = ${app_instance_id} and open`,
+        this.#ctx.db.sql<
+          { app_slug: string; version: string }[]
+        >`select app_slug, version from instances where app_instance_id = ${app_instance_id} and open`,
       ]);
       return {
         ...{ app_instance_id, app_slug: installed?.app_slug ?? app.app_id, version: installed?.version ?? null, env_id, org_id },

@@ -12,7 +12,8 @@ interface Counted {
 }
 
 /**
- * How much there is in each environment, once a day (G-APP-08): `instances.count` and `listings.count` as they are, `installs.daily` of the day
+ * How much there is in each environment, once a day (G-APP-08): `instances.count` and `listings.count` as they are, `installs.daily` of the
+ * day
  * before. Each counts once for its environment and day, whoever asks how often.
  */
 export class DailyCounters {
@@ -48,8 +49,14 @@ export class DailyCounters {
 
   async #record({ env_id, instances, listings, installs }: Counted, day: string, at: string, signal: AbortSignal): Promise<void> {
     const { statistics } = this.#ctx.services;
-    const { property_id } = await statistics.provision({ body: { env_id, kind: 'instance', ref_id: `app-store:${env_id}`, name: 'App store' }, signal });
+    const { property_id } = await statistics.provision({
+      body: { env_id, kind: 'instance', ref_id: `app-store:${env_id}`, name: 'App store' },
+      signal,
+    });
     for (const [metric, value] of Object.entries({ 'instances.count': instances, 'listings.count': listings, 'installs.daily': installs }))
-      await statistics.measure({ body: { property_id, metric, value, at, dimensions: { env: env_id }, idempotency_key: `${metric}:${env_id}:${day}` }, signal });
+      await statistics.measure({
+        body: { property_id, metric, value, at, dimensions: { env: env_id }, idempotency_key: `${metric}:${env_id}:${day}` },
+        signal,
+      });
   }
 }

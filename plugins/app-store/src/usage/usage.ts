@@ -26,7 +26,8 @@ interface Place {
  * What is measured of listings, taken over as their usage (G-APP-08, APP-018 to APP-024).
  *
  * An event tells the sums of a minute so far, all of them, whenever one of them has moved; what is recorded here moves one too. So only the
- * difference to what was taken over before is recorded: an event that brings nothing new ends the circle, and a late measurement counts once.
+ * difference to what was taken over before is recorded: an event that brings nothing new ends the circle, and a late measurement counts
+ * once.
  * The difference is written down with its key before it is sent, so that a crash between the two sends the same again.
  */
 export class Usage {
@@ -41,12 +42,17 @@ export class Usage {
     // Nobody gives a token for a service that this installation leaves out (APP-024).
     if (!this.#ctx.catalog.manifests().some(manifest => manifest.id === 'stat')) return;
     const { property_id, window } = payload;
-    const [listing] = await this.#ctx.db.sql<{ listing_id: string }[]>`select listing_id from listings where statistics_property_id::text = ${property_id}`;
+    const [listing] = await this.#ctx.db.sql<
+      { listing_id: string }[]
+    >`select listing_id from listings where statistics_property_id::text = ${property_id}`;
     if (!listing) return this.#ctx.log.debug({ property_id }, 'a sum that is of no listing is nobody’s usage');
     for (const [name, value] of Object.entries(payload.metrics)) {
       const metric = `${OWN}${name}`;
       if (name.startsWith(OWN) || metric.length > METRIC_LENGTH) continue;
-      await this.#settle({ property_id, minute: window.from, metric }, value, { key: `${id}:${name}`.slice(0, 200), listingId: listing.listing_id });
+      await this.#settle({ property_id, minute: window.from, metric }, value, {
+        key: `${id}:${name}`.slice(0, 200),
+        listingId: listing.listing_id,
+      });
     }
   }
 
@@ -58,7 +64,8 @@ export class Usage {
   async #settle(place: Place, value: number, { key, listingId }: { key: string; listingId: string }): Promise<void> {
     const before = await this.#read(place);
     // A difference that an earlier event left on its way goes first, under its own key.
-    if (before.under_way !== null && before.key !== null && before.key !== key) await this.#send(place, before.under_way, before.key, listingId);
+    if (before.under_way !== null && before.key !== null && before.key !== key)
+      await this.#send(place, before.under_way, before.key, listingId);
     const { taken } = await this.#read(place);
     const difference = before.key === key && before.under_way !== null ? before.under_way : value - taken;
     if (difference === 0) return;
@@ -73,7 +80,9 @@ export class Usage {
 
   async #send({ property_id, minute, metric }: Place, value: number, key: string, listingId: string): Promise<void> {
     try {
-      await this.#ctx.services.statistics.measure({ body: { property_id, metric, value, at: minute, dimensions: { listing: listingId }, idempotency_key: key } });
+      await this.#ctx.services.statistics.measure({
+        body: { property_id, metric, value, at: minute, dimensions: { listing: listingId }, idempotency_key: key },
+      });
     } catch (error) {
       // What the statistics service refuses for good is refused the next time too (G-APP-08).
       if (!isProblem(error) || error.status >= 500 || error.retry === 'later') throw error;
@@ -85,7 +94,9 @@ export class Usage {
   }
 
   async #read({ property_id, minute, metric }: Place): Promise<Taken> {
-    const [row] = await this.#ctx.db.sql<Taken[]>`select taken, under_way, key from usage_taken where property_id = ${property_id} and minute = ${minute} and metric = ${metric}`;
+    const [row] = await this.#ctx.db.sql<
+      Taken[]
+    >`select taken, under_way, key from usage_taken where property_id = ${property_id} and minute = ${minute} and metric = ${metric}`;
     return row ?? { taken: 0, under_way: null, key: null };
   }
 }

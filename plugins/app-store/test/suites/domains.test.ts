@@ -26,7 +26,8 @@ export function describeDomains(given: () => World): void {
     const by = (tenant = acme) => world.host.by(tenant.admin);
     const ask = (instance: Instance, fqdn: string, more: object = {}) => by().bindDomain({ ...at(instance), body: { fqdn, ...more } });
     const publishText = ({ txt_name, txt_record }: DomainBinding) => world.names.set(txt_name, { TXT: ['v=spf1 -all', txt_record] });
-    const publishAlias = ({ cname_token, cname_target, fqdn }: DomainBinding) => world.names.set(`${cname_token}.${fqdn}`, { CNAME: [cname_target] });
+    const publishAlias = ({ cname_token, cname_target, fqdn }: DomainBinding) =>
+      world.names.set(`${cname_token}.${fqdn}`, { CNAME: [cname_target] });
     const lead = (instance: Instance, fqdn: string) => world.names.set(fqdn, { CNAME: [instance.domain] });
     const leads = (hostname: string) => refusal(world.at(registry, resolver).resolveHostname({ query: { hostname } }));
 
@@ -35,15 +36,32 @@ export function describeDomains(given: () => World): void {
       const fqdn = fresh();
       const binding = await ask(instance, fqdn);
       expect(binding).toMatchObject({
-        ...{ instance_id: instance.instance_id, fqdn, method: null, txt_name: `_platform-challenge.${fqdn}`, status: 'pending', attempts: 0, verified_at: null },
-        ...{ txt_record: expect.stringMatching(/^platform-verify=[0-9a-f]{64}$/), cname_token: expect.stringMatching(/^[a-z0-9-]{1,63}$/), cname_target: expect.stringContaining('.') },
+        ...{
+          instance_id: instance.instance_id,
+          fqdn,
+          method: null,
+          txt_name: `_platform-challenge.${fqdn}`,
+          status: 'pending',
+          attempts: 0,
+          verified_at: null,
+        },
+        ...{
+          txt_record: expect.stringMatching(/^platform-verify=[0-9a-f]{64}$/),
+          cname_token: expect.stringMatching(/^[a-z0-9-]{1,63}$/),
+          cname_target: expect.stringContaining('.'),
+        },
       });
       expect(await ask(instance, fqdn)).toEqual(binding);
       const proof = { txt_record: binding.txt_record };
       expect(await refusal(ask(instance, fqdn, proof))).toEqual([409, 'domain_not_verified']);
       publishText(binding);
       // Proven, but it leads elsewhere: nothing is routed there.
-      expect(await ask(instance, fqdn, proof)).toMatchObject({ status: 'verified', method: 'txt', verified_at: expect.any(String), last_error: expect.stringContaining(instance.domain) });
+      expect(await ask(instance, fqdn, proof)).toMatchObject({
+        status: 'verified',
+        method: 'txt',
+        verified_at: expect.any(String),
+        last_error: expect.stringContaining(instance.domain),
+      });
       expect(await leads(fqdn)).toEqual([404, 'hostname_unresolved']);
       lead(instance, fqdn);
       expect(await ask(instance, fqdn, proof)).toMatchObject({ status: 'active', last_error: null });
@@ -52,7 +70,9 @@ export function describeDomains(given: () => World): void {
       const [client] = await (await world.sql('auth'))<
         { uris: string[] }[]
       >`select metadata -> 'redirect_uris' as uris from oauth_clients where client_id = ${instance.oauth_client?.client_id as string}`;
-      expect(client?.uris).toEqual(expect.arrayContaining([`https://bff.${fqdn}/auth/callback`, `https://bff.${instance.domain}/auth/callback`]));
+      expect(client?.uris).toEqual(
+        expect.arrayContaining([`https://bff.${fqdn}/auth/callback`, `https://bff.${instance.domain}/auth/callback`]),
+      );
       expect(await world.told(binding.binding_id)).toEqual(['platform:app:domain:bound', 'platform:app:domain:verified']);
       await by().unbindDomain(at(instance));
       expect([await leads(fqdn), await refusal(by().getDomain(at(instance))), (await by().getInstance(at(instance))).domain]).toEqual([
@@ -66,8 +86,12 @@ export function describeDomains(given: () => World): void {
     test('APP-061 a change of a domain whose event cannot be written is not made', async () => {
       const instance = await installed();
       const sql = await world.sql('app');
-      await sql.unsafe(`create function no_event() returns trigger language plpgsql as $$ begin raise exception 'the outbox is full'; end $$`);
-      await sql.unsafe(`create trigger no_event before insert on outbox for each row when (new.event_type = 'platform:app:domain:bound') execute function no_event()`);
+      await sql.unsafe(
+        `create function no_event() returns trigger language plpgsql as $$ begin raise exception 'the outbox is full'; end $$`,
+      );
+      await sql.unsafe(
+        `create trigger no_event before insert on outbox for each row when (new.event_type = 'platform:app:domain:bound') execute function no_event()`,
+      );
       try {
         await expect(ask(instance, fresh())).rejects.toThrow();
       } finally {
@@ -86,7 +110,10 @@ export function describeDomains(given: () => World): void {
       // The text alone would do; the alias is not there.
       expect(await refusal(ask(instance, fqdn, { txt_record, cname_token, cname_target }))).toEqual([409, 'domain_not_verified']);
       publishAlias(binding);
-      expect(await ask(instance, fqdn, { txt_record: 'nonsense', cname_token, cname_target })).toMatchObject({ status: 'active', method: 'cname' });
+      expect(await ask(instance, fqdn, { txt_record: 'nonsense', cname_token, cname_target })).toMatchObject({
+        status: 'active',
+        method: 'cname',
+      });
       expect(await leads(fqdn)).toBe('none');
     });
 
@@ -97,7 +124,9 @@ export function describeDomains(given: () => World): void {
       expect(await leads(fqdn)).toEqual([404, 'hostname_unresolved']);
       publishText(domain_binding as DomainBinding);
       world.names.set(fqdn, { CNAME: [`${instance.slug}.${acme.env_slug}.${acme.org_domain}`] });
-      await expect.poll(async () => (await world.clock('5m'), (await by().getDomain(at(instance))).status), { timeout: 20_000 }).toBe('active');
+      await expect
+        .poll(async () => (await world.clock('5m'), (await by().getDomain(at(instance))).status), { timeout: 20_000 })
+        .toBe('active');
       expect(await leads(fqdn)).toBe('none');
     });
 
@@ -105,10 +134,14 @@ export function describeDomains(given: () => World): void {
       const instance = await installed();
       const fqdn = fresh();
       const binding = await ask(instance, fqdn);
-      await expect.poll(async () => (await world.clock('5m'), (await by().getDomain(at(instance))).attempts), { timeout: 20_000 }).toBeGreaterThan(0);
+      await expect
+        .poll(async () => (await world.clock('5m'), (await by().getDomain(at(instance))).attempts), { timeout: 20_000 })
+        .toBeGreaterThan(0);
       const sql = await world.sql('app');
       await sql`update domain_bindings set created_at = created_at - interval '73 hours' where binding_id = ${binding.binding_id}`;
-      await expect.poll(async () => (await world.clock('5m'), (await by().getDomain(at(instance))).status), { timeout: 20_000 }).toBe('failed');
+      await expect
+        .poll(async () => (await world.clock('5m'), (await by().getDomain(at(instance))).status), { timeout: 20_000 })
+        .toBe('failed');
       expect(await world.told(binding.binding_id)).toEqual(['platform:app:domain:bound', 'platform:app:domain:failed']);
       const again = await ask(instance, fqdn);
       expect([again.status, again.txt_record === binding.txt_record]).toEqual(['pending', false]);
@@ -125,12 +158,15 @@ export function describeDomains(given: () => World): void {
       const own = await by(stranger).bindDomain({ ...at(theirs), body: { fqdn } });
       publishText(own);
       lead(theirs, fqdn);
-      expect(await by(stranger).bindDomain({ ...at(theirs), body: { fqdn, txt_record: own.txt_record } })).toMatchObject({ status: 'active' });
+      expect(await by(stranger).bindDomain({ ...at(theirs), body: { fqdn, txt_record: own.txt_record } })).toMatchObject({
+        status: 'active',
+      });
       world.names.set(wish.txt_name, { TXT: [wish.txt_record] });
       expect(await refusal(ask(first, fqdn, { txt_record: wish.txt_record }))).toEqual([409, 'fqdn_taken']);
       // Values that were given to somebody else prove nothing.
       expect(await refusal(ask(first, fqdn, { txt_record: own.txt_record }))).toEqual([409, 'domain_not_verified']);
-      for (const bad of ['localhost', '10.0.0.1', 'UPPER.example', `${'a'.repeat(200)}.example`, 'a..b']) expect([bad, await refusal(ask(second, bad))]).toEqual([bad, [400, 'validation_failed']]);
+      for (const bad of ['localhost', '10.0.0.1', 'UPPER.example', `${'a'.repeat(200)}.example`, 'a..b'])
+        expect([bad, await refusal(ask(second, bad))]).toEqual([bad, [400, 'validation_failed']]);
     });
   });
 }

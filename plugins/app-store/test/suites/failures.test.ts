@@ -61,18 +61,25 @@ export function describeFailures(given: () => World): void {
       const sql = await world.sql('app');
       // From the registration of the client on, nothing that is written comes to stand: as when the process had ended there.
       await sql.unsafe(`create function dies() returns trigger language plpgsql as $$ begin raise exception 'the process is gone'; end $$`);
-      await sql.unsafe(`create trigger dies before update on provisioning_steps for each row when (old.step = 'client') execute function dies()`);
+      await sql.unsafe(
+        `create trigger dies before update on provisioning_steps for each row when (old.step = 'client') execute function dies()`,
+      );
       await sql.unsafe(`create trigger dies before update of status on instances for each row execute function dies()`);
       await expect(install(naming(slug))).rejects.toThrow();
       await sql.unsafe(`drop trigger dies on provisioning_steps; drop trigger dies on instances; drop function dies()`);
-      const [left] = (await store().listInstances({ targetEnvId: acme.env_id, query: { status: 'provisioning' } })).items.filter(item => item.slug === slug);
+      const [left] = (await store().listInstances({ targetEnvId: acme.env_id, query: { status: 'provisioning' } })).items.filter(
+        item => item.slug === slug,
+      );
       expect([left?.oauth_client, (await access(slug)).clients.length]).toEqual([null, 1]);
       const done = async () => {
         await world.clock('1m');
         return (await store().getInstance({ params: { instance_id: left?.instance_id as string }, targetEnvId: acme.env_id })).status;
       };
       await expect.poll(done, { timeout: 20_000 }).toBe('active');
-      const { oauth_client } = await store().getInstance({ params: { instance_id: left?.instance_id as string }, targetEnvId: acme.env_id });
+      const { oauth_client } = await store().getInstance({
+        params: { instance_id: left?.instance_id as string },
+        targetEnvId: acme.env_id,
+      });
       expect((await access(slug)).clients).toEqual([oauth_client?.client_id]);
     });
   });

@@ -37,7 +37,8 @@ export function describeOnboarding(given: () => World): void {
       const step = await waiting(runId);
       await world.at(workflow, decider).decide({ params: { run_id: runId, step_id: step?.step_id as string }, body: { outcome } });
     };
-    const becomes = (instanceId: string, status: string) => expect.poll(async () => (await world.clock('2s'), (await shown(instanceId)).status), { timeout: 20_000 }).toBe(status);
+    const becomes = (instanceId: string, status: string) =>
+      expect.poll(async () => (await world.clock('2s'), (await shown(instanceId)).status), { timeout: 20_000 }).toBe(status);
 
     test('APP-012 APP-013 APP-014 APP-017 WFL-003 runs in the workflow service, which calls each step back here, and goes on when somebody has approved', async () => {
       const [handler] = await (await world.sql('workflow'))<object[]>`select * from step_handlers where domain = 'app'`;
@@ -46,7 +47,9 @@ export function describeOnboarding(given: () => World): void {
       const run_id = begun.workflow_run_id as string;
       expect(begun).toMatchObject({ status: 'onboarding', workflow_run_id: expect.any(String), oauth_client: null, app_instance_id: null });
       // Nothing is made before somebody has said yes.
-      await expect.poll(() => waiting(run_id), { timeout: 15_000 }).toMatchObject({ kind: 'ApprovalReviewStep', status: 'paused', assignee_group: `platform:env:${acme.env_id}:admins` });
+      await expect
+        .poll(() => waiting(run_id), { timeout: 15_000 })
+        .toMatchObject({ kind: 'ApprovalReviewStep', status: 'paused', assignee_group: `platform:env:${acme.env_id}:admins` });
       expect(await accessOf(world, acme.env_id, begun.slug)).toEqual({ roles: [], groups: [], clients: [], signup: [], apps: [] });
       await decide(run_id, 'approved');
       await becomes(begun.instance_id, 'active');
@@ -63,7 +66,9 @@ export function describeOnboarding(given: () => World): void {
       expect((await accessOf(world, acme.env_id, begun.slug)).clients).toHaveLength(1);
       const sql = await world.sql('app');
       // No engine here: no table of this service has steps of a run, or their states.
-      const tables = await sql<{ name: string }[]>`select table_name as name from information_schema.tables where table_schema = current_schema() and table_name ~ 'run|workflow'`;
+      const tables = await sql<
+        { name: string }[]
+      >`select table_name as name from information_schema.tables where table_schema = current_schema() and table_name ~ 'run|workflow'`;
       expect(tables).toEqual([]);
     });
 
@@ -72,7 +77,9 @@ export function describeOnboarding(given: () => World): void {
       await decide(begun.workflow_run_id as string, 'rejected');
       await becomes(begun.instance_id, 'rejected');
       expect(await world.told(begun.instance_id)).toEqual(['platform:app:instance:created', 'platform:app:instance:failed']);
-      expect(await world.setup(acme, { listing_id: listing.listing_id, instance: { name: 'again', slug: begun.slug } })).toMatchObject({ instance: { status: 'onboarding' } });
+      expect(await world.setup(acme, { listing_id: listing.listing_id, instance: { name: 'again', slug: begun.slug } })).toMatchObject({
+        instance: { status: 'onboarding' },
+      });
     });
 
     test('an install whose workflow service is away begins its onboarding later; one that is uninstalled meanwhile ends its run', async () => {
@@ -83,30 +90,58 @@ export function describeOnboarding(given: () => World): void {
         expect(begun).toMatchObject({ status: 'onboarding', workflow_run_id: null });
         id = begun.instance_id;
       }
-      await expect.poll(async () => (await world.clock('1m'), (await shown(id)).workflow_run_id), { timeout: 20_000 }).toEqual(expect.any(String));
+      await expect
+        .poll(async () => (await world.clock('1m'), (await shown(id)).workflow_run_id), { timeout: 20_000 })
+        .toEqual(expect.any(String));
       await world.host.by(acme.admin).deleteInstance({ params: { instance_id: id }, targetEnvId: acme.env_id });
       const run = await world.at(workflow, decider).getRun({ params: { run_id: (await shown(id)).workflow_run_id as string } });
       expect([run.status, (await shown(id)).status]).toEqual(['failed', 'uninstalled']);
     });
 
     test('APP-014 APP-015 APP-016 APP-017 each kind of step is answered as the contract says, to the workflow service alone', async () => {
-      const step = (kind: string, more: object = {}) => ({ run_id: ID, step_id: ID, domain: 'app', kind, env_id: acme.env_id, attempt: 1, idempotency_key: 'k', input: { name: 'Book' }, ...more });
+      const step = (kind: string, more: object = {}) => ({
+        run_id: ID,
+        step_id: ID,
+        domain: 'app',
+        kind,
+        env_id: acme.env_id,
+        attempt: 1,
+        idempotency_key: 'k',
+        input: { name: 'Book' },
+        ...more,
+      });
       const caller = world.host.by(as.machine('workflow', 'app:steps:execute'));
-      for (const kind of ['KYCCheckStep', 'DocumentUploadStep']) expect(await caller.executeStep({ body: step(kind) })).toEqual({ status: 'completed', output: { stub: true } });
+      for (const kind of ['KYCCheckStep', 'DocumentUploadStep'])
+        expect(await caller.executeStep({ body: step(kind) })).toEqual({ status: 'completed', output: { stub: true } });
       expect(await caller.executeStep({ body: step('ApprovalReviewStep') })).toEqual({
         status: 'paused',
-        delegate: { kind: 'manual_decision', title: 'Install Book?', assignee_group: `platform:env:${acme.env_id}:admins`, expires_s: 604_800 },
+        delegate: {
+          kind: 'manual_decision',
+          title: 'Install Book?',
+          assignee_group: `platform:env:${acme.env_id}:admins`,
+          expires_s: 604_800,
+        },
       });
       const decision = { by: ID, at: '2026-01-01T00:00:00.000Z' };
-      expect(await caller.executeStep({ body: step('ApprovalReviewStep', { decision: { outcome: 'approved', ...decision } }) })).toMatchObject({ status: 'completed' });
-      expect(await caller.executeStep({ body: step('ApprovalReviewStep', { decision: { outcome: 'rejected', comment: 'no', ...decision } }) })).toEqual({
+      expect(
+        await caller.executeStep({ body: step('ApprovalReviewStep', { decision: { outcome: 'approved', ...decision } }) }),
+      ).toMatchObject({ status: 'completed' });
+      expect(
+        await caller.executeStep({ body: step('ApprovalReviewStep', { decision: { outcome: 'rejected', comment: 'no', ...decision } }) }),
+      ).toEqual({
         status: 'failed',
         error: { code: 'rejected', message: 'no', retryable: false },
       });
       expect(await refusal(caller.executeStep({ body: step('FireworkStep') }))).toEqual([400, 'unknown_step_kind']);
-      expect(await refusal(world.host.by(as.user('app:steps:execute')).executeStep({ body: step('KYCCheckStep') }))).toEqual([403, 'm2m_required']);
+      expect(await refusal(world.host.by(as.user('app:steps:execute')).executeStep({ body: step('KYCCheckStep') }))).toEqual([
+        403,
+        'm2m_required',
+      ]);
       expect((await world.host.fetch('/v1/internal/steps/execute', { method: 'POST', body: '{}' })).status).toBe(401);
-      expect((await world.host.fetch('/v1/internal/steps/execute', { method: 'POST', body: '{}', as: await world.host.workload('captain') })).status).toBe(403);
+      expect(
+        (await world.host.fetch('/v1/internal/steps/execute', { method: 'POST', body: '{}', as: await world.host.workload('captain') }))
+          .status,
+      ).toBe(403);
     });
   });
 }

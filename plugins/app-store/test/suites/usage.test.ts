@@ -23,10 +23,13 @@ export function describeUsage(given: () => World): void {
       listing = await world.listing(acme);
       ({ instance } = await world.setup(acme, { listing_id: listing.listing_id }));
     });
-    const measure = (property_id: string, value: number, metric = 'visits', at?: string) => world.at(statistics, meter).measure({ body: { property_id, metric, value, ...(at ? { at } : {}) } });
+    const measure = (property_id: string, value: number, metric = 'visits', at?: string) =>
+      world.at(statistics, meter).measure({ body: { property_id, metric, value, ...(at ? { at } : {}) } });
     const sums = async (propertyId: string) => {
       await world.clock('20s');
-      const rows = await (await world.sql('stat'))<{ metric: string; value: number }[]>`select metric, sum(value) as value from aggregates where property_id = ${propertyId} group by 1 order by 1`;
+      const rows = await (await world.sql('stat'))<
+        { metric: string; value: number }[]
+      >`select metric, sum(value) as value from aggregates where property_id = ${propertyId} group by 1 order by 1`;
       return Object.fromEntries(rows.map(({ metric, value }) => [metric, value]));
     };
     const measured = async (propertyId: string) => {
@@ -49,9 +52,13 @@ export function describeUsage(given: () => World): void {
       // Round and round: usage itself is summed up and told, for as many turns as one likes.
       for (let turn = 0; turn < 6; turn++) await world.clock('30s');
       expect(await measured(property)).toEqual(['usage.orders=2 in 1', 'usage.visits=17 in 2']);
-      await expect.poll(() => sums(property), { timeout: 20_000 }).toEqual({ orders: 2, visits: 17, 'usage.orders': 2, 'usage.visits': 17 });
+      await expect
+        .poll(() => sums(property), { timeout: 20_000 })
+        .toEqual({ orders: 2, visits: 17, 'usage.orders': 2, 'usage.visits': 17 });
       // Usage is counted, and nothing has a price (APP-030).
-      const columns = await (await world.sql('app'))<object[]>`select 1 from information_schema.columns where table_schema = current_schema() and column_name ~ 'price|amount|bill|invoice|currency'`;
+      const columns = await (await world.sql('app'))<
+        object[]
+      >`select 1 from information_schema.columns where table_schema = current_schema() and column_name ~ 'price|amount|bill|invoice|currency'`;
       expect(columns).toEqual([]);
     });
 
@@ -77,18 +84,28 @@ export function describeUsage(given: () => World): void {
     let armed = false;
 
     test('APP-020 a sum of a property that is of no listing is acknowledged and left alone', async () => {
-      const { property_id } = await world.at(statistics, meter).provision({ body: { env_id: acme.env_id, kind: 'instance', ref_id: world.slug(), name: 'Somebody else’s' } });
+      const { property_id } = await world
+        .at(statistics, meter)
+        .provision({ body: { env_id: acme.env_id, kind: 'instance', ref_id: world.slug(), name: 'Somebody else’s' } });
       await measure(property_id, 1);
       await expect.poll(() => sums(property_id), { timeout: 20_000 }).toEqual({ visits: 1 });
       for (let turn = 0; turn < 3; turn++) await world.clock('30s');
       expect(await measured(property_id)).toEqual([]);
-      const [pending] = await (await world.sql('app'))<{ count: number }[]>`select count(*)::int as count from usage_taken where property_id = ${property_id}`;
+      const [pending] = await (await world.sql('app'))<
+        { count: number }[]
+      >`select count(*)::int as count from usage_taken where property_id = ${property_id}`;
       expect(pending?.count).toBe(0);
     });
 
     test('APP-025 APP-026 APP-027 SCH-001 the scheduler asks for the counters of a day, which count once however often it asks, and fail alone', async () => {
-      const [schedule] = (await world.at(scheduler, as.machine('app', 'cron:schedules:write')).listSchedules({})).items.filter(({ name }) => name === 'app-daily-counters');
-      expect(schedule).toMatchObject({ cron: '5 0 * * *', timezone: 'UTC', target: { service: 'app', path: '/v1/internal/jobs/daily-counters' } });
+      const [schedule] = (await world.at(scheduler, as.machine('app', 'cron:schedules:write')).listSchedules({})).items.filter(
+        ({ name }) => name === 'app-daily-counters',
+      );
+      expect(schedule).toMatchObject({
+        cron: '5 0 * * *',
+        timezone: 'UTC',
+        target: { service: 'app', path: '/v1/internal/jobs/daily-counters' },
+      });
       const counted = async () => {
         await world.clock('10s');
         return (await world.sql('stat'))<{ metric: string; value: number; key: string; dimensions: object }[]>`
@@ -107,7 +124,11 @@ export function describeUsage(given: () => World): void {
       ]);
       await world.setup(acme, { listing_id: listing.listing_id });
       const caller = world.host.by(as.machine('cron', 'app:jobs:run'));
-      const firing = { schedule: 'app-daily-counters', fire_id: '01900000-0000-7000-8000-0000000000f1', fire_at: world.host.clock.now().toISOString() };
+      const firing = {
+        schedule: 'app-daily-counters',
+        fire_id: '01900000-0000-7000-8000-0000000000f1',
+        fire_at: world.host.clock.now().toISOString(),
+      };
       await caller.dailyCounters({ body: firing });
       for (let turn = 0; turn < 3; turn++) await world.clock('10s');
       expect((await counted()).find(({ metric }) => metric === 'instances.count')).toMatchObject({ value: 2 });
@@ -127,10 +148,19 @@ export function describeUsage(given: () => World): void {
       const seen = new Set<string>();
       const read = async () => {
         await world.clock('2s');
-        const { entries } = await world
-          .at(eventBus, reader)
-          .consume({ body: { env_id: acme.env_id, stream_family: 'app', consumer_group: group, consumer: 'one', count: 100, block_ms: 0, start: 'earliest' } } as never);
-        for (const { event_type, payload } of entries as { event_type: string; payload: Record<string, string> }[]) if (payload['instance_id'] === instance.instance_id) seen.add(event_type);
+        const { entries } = await world.at(eventBus, reader).consume({
+          body: {
+            env_id: acme.env_id,
+            stream_family: 'app',
+            consumer_group: group,
+            consumer: 'one',
+            count: 100,
+            block_ms: 0,
+            start: 'earliest',
+          },
+        } as never);
+        for (const { event_type, payload } of entries as { event_type: string; payload: Record<string, string> }[])
+          if (payload['instance_id'] === instance.instance_id) seen.add(event_type);
         return [...seen];
       };
       await expect.poll(read, { timeout: 20_000 }).toEqual(['platform:app:instance:created', 'platform:app:instance:activated']);

@@ -30,7 +30,8 @@ export class AccountHandlers {
     return this.#turns.take(key.thumbprint, async () => {
       const known = await accounts.byKey(key.thumbprint);
       if (known) {
-        if (known.status !== 'valid') throw this.#ctx.problem('account_inactive', { detail: `The account of this key is ${known.status}.` });
+        if (known.status !== 'valid')
+          throw this.#ctx.problem('account_inactive', { detail: `The account of this key is ${known.status}.` });
         return { status: 200, headers: { location: urlOf(known, origin) }, body: this.#shown(known, origin) };
       }
       if (payload['onlyReturnExisting'] === true) throw this.#ctx.problem('account_does_not_exist', { detail: 'No account has this key.' });
@@ -45,7 +46,9 @@ export class AccountHandlers {
         ip,
       };
       await accounts.put(account);
-      announcer.tell('platform:acme:account:created', tx => tx.emit('platform:acme:account:created', SYSTEM.envId, { account_id: account.account_id }));
+      announcer.tell('platform:acme:account:created', tx =>
+        tx.emit('platform:acme:account:created', SYSTEM.envId, { account_id: account.account_id }),
+      );
       return { status: 201, headers: { location: urlOf(account, origin) }, body: this.#shown(account, origin) };
     });
   }
@@ -56,7 +59,8 @@ export class AccountHandlers {
     const account = this.#own(request);
     if (payload === undefined) return { body: this.#shown(account, origin) };
     const { status } = payload;
-    if (status !== undefined && status !== 'deactivated' && status !== account.status) throw new BadJws('malformed_request', 'An account can be set to deactivated, and to nothing else.');
+    if (status !== undefined && status !== 'deactivated' && status !== account.status)
+      throw new BadJws('malformed_request', 'An account can be set to deactivated, and to nothing else.');
     const contact = this.#contact(payload['contact']);
     const changed: Account = { ...account, ...(contact ? { contact } : {}), ...(status === 'deactivated' ? { status } : {}) };
     await this.#turns.take(account.thumbprint, () => this.#parts.accounts.put(changed));
@@ -70,7 +74,8 @@ export class AccountHandlers {
     if (cursor !== undefined && !ID.test(cursor)) throw new BadJws('malformed_request', 'cursor is not one of ours.');
     const found = await this.#parts.orders.ofAccount(id, PAGE + 1, cursor);
     const items = found.slice(0, PAGE).filter(({ status }) => status !== 'invalid');
-    const next = found.length > PAGE ? { link: `<${request.origin}/acme/account/${id}/orders?cursor=${found[PAGE - 1]?.order_id}>;rel="next"` } : {};
+    const next =
+      found.length > PAGE ? { link: `<${request.origin}/acme/account/${id}/orders?cursor=${found[PAGE - 1]?.order_id}>;rel="next"` } : {};
     return { headers: next, body: { orders: items.map(({ order_id: order }) => `${request.origin}/acme/order/${order}`) } };
   }
 
@@ -84,10 +89,12 @@ export class AccountHandlers {
     const next = await readKey(header.jwk);
     const said = readPayload(await verifyJws(inner, next.key));
     if (said['account'] !== urlOf(account, origin)) throw new BadJws('malformed_request', 'The inner JWS names another account.');
-    if ((await readKey(said['oldKey'])).thumbprint !== account.thumbprint) throw new BadJws('malformed_request', 'oldKey is not the key of the account.');
+    if ((await readKey(said['oldKey'])).thumbprint !== account.thumbprint)
+      throw new BadJws('malformed_request', 'oldKey is not the key of the account.');
     return this.#turns.take(next.thumbprint, async () => {
       const holder = await this.#parts.accounts.byKey(next.thumbprint);
-      if (holder) throw this.#ctx.problem('key_in_use', { detail: 'Another account has this key.', headers: { location: urlOf(holder, origin) } });
+      if (holder)
+        throw this.#ctx.problem('key_in_use', { detail: 'Another account has this key.', headers: { location: urlOf(holder, origin) } });
       const changed: Account = { ...account, jwk: next.jwk, thumbprint: next.thumbprint };
       await this.#parts.accounts.put(changed);
       return { headers: { location: urlOf(changed, origin) }, body: this.#shown(changed, origin) };
@@ -104,8 +111,10 @@ export class AccountHandlers {
     if (!Array.isArray(given) || given.length > MOST_CONTACTS || !given.every(contact => typeof contact === 'string'))
       throw this.#ctx.problem('invalid_contact', { detail: `contact is a list of at most ${MOST_CONTACTS} URLs.` });
     const contacts = given as string[];
-    if (contacts.some(contact => !contact.startsWith('mailto:'))) throw this.#ctx.problem('unsupported_contact', { detail: 'Contacts are mailto URLs.' });
-    if (contacts.some(contact => !CONTACT.test(contact))) throw this.#ctx.problem('invalid_contact', { detail: 'A contact is mailto: and one address, without header fields.' });
+    if (contacts.some(contact => !contact.startsWith('mailto:')))
+      throw this.#ctx.problem('unsupported_contact', { detail: 'Contacts are mailto URLs.' });
+    if (contacts.some(contact => !CONTACT.test(contact)))
+      throw this.#ctx.problem('invalid_contact', { detail: 'A contact is mailto: and one address, without header fields.' });
     return contacts;
   }
 

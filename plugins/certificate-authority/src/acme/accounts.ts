@@ -68,7 +68,13 @@ export class Accounts {
 }
 
 /** Records by their ids, newest first, from before an id on. */
-export async function newestOf<T extends object>(ids: readonly string[], folder: RecordFolder<T>, limit: number, before: string | undefined, fits: (record: T) => boolean = () => true): Promise<T[]> {
+export async function newestOf<T extends object>(
+  ids: readonly string[],
+  folder: RecordFolder<T>,
+  limit: number,
+  before: string | undefined,
+  fits: (record: T) => boolean = () => true,
+): Promise<T[]> {
   const found: T[] = [];
   for (let index = ids.length - 1; index >= 0 && found.length < limit; index -= 1) {
     const id = ids[index] as string;

@@ -52,10 +52,14 @@ export class AcmeDoor {
   }
 
   /** A resource: asked for by a signed request of any account, or plainly (C20). */
-  resource(handlers: { readonly get?: Handler<AcmeRequest>; readonly post?: Handler<OfAccount> }): (exchange: RawExchange) => Promise<Response> {
+  resource(handlers: {
+    readonly get?: Handler<AcmeRequest>;
+    readonly post?: Handler<OfAccount>;
+  }): (exchange: RawExchange) => Promise<Response> {
     return this.#entered(exchange => {
       const { method } = exchange.request;
-      if (method === 'POST' && handlers.post) return this.#signed(exchange, request => (handlers.post as Handler<OfAccount>)(this.#requireAccount(request)));
+      if (method === 'POST' && handlers.post)
+        return this.#signed(exchange, request => (handlers.post as Handler<OfAccount>)(this.#requireAccount(request)));
       if ((method === 'GET' || method === 'HEAD') && handlers.get) return handlers.get(this.#plain(exchange));
       throw this.#wrongMethod([...(handlers.get ? ['GET', 'HEAD'] : []), ...(handlers.post ? ['POST'] : [])]);
     });
@@ -100,7 +104,12 @@ export class AcmeDoor {
   }
 
   #refusal(error: unknown, headers: Record<string, string>): unknown {
-    if (error instanceof BadJws) return this.#ctx.problem(error.fault, { detail: error.message, headers, ...(error.fault === 'bad_signature_algorithm' ? { extra: { algorithms: ALGORITHMS } } : {}) });
+    if (error instanceof BadJws)
+      return this.#ctx.problem(error.fault, {
+        detail: error.message,
+        headers,
+        ...(error.fault === 'bad_signature_algorithm' ? { extra: { algorithms: ALGORITHMS } } : {}),
+      });
     if (!isProblem(error)) return this.#ctx.problem('server_internal', { cause: error, headers });
     const { service, code, status, retry, title, type, detail, cause, extra, level } = error;
     const link = error.headers['link'];
@@ -144,11 +153,18 @@ export class AcmeDoor {
   }
 
   #plain(exchange: RawExchange): AcmeRequest {
-    return { params: exchange.params, origin: originOf(exchange), query: new URL(exchange.request.url).searchParams, ip: exchange.ip, peer: exchange.peer };
+    return {
+      params: exchange.params,
+      origin: originOf(exchange),
+      query: new URL(exchange.request.url).searchParams,
+      ip: exchange.ip,
+      peer: exchange.peer,
+    };
   }
 
   async #body(request: globalThis.Request): Promise<unknown> {
-    if (!/^application\/jose\+json\s*(?:;|$)/i.test(request.headers.get('content-type') ?? '')) throw this.#ctx.problem('not_jose', { detail: 'Send application/jose+json.' });
+    if (!/^application\/jose\+json\s*(?:;|$)/i.test(request.headers.get('content-type') ?? ''))
+      throw this.#ctx.problem('not_jose', { detail: 'Send application/jose+json.' });
     const text = await this.#text(request);
     try {
       return JSON.parse(text);
@@ -168,7 +184,8 @@ export class AcmeDoor {
         const { done, value } = await reader.read();
         if (done) return Buffer.concat(chunks).toString('utf8');
         size += (value as Uint8Array).length;
-        if (size > MAX_BODY) throw this.#ctx.problem('request_too_large', { detail: `At most ${MAX_BODY} bytes.`, headers: { connection: 'close' } });
+        if (size > MAX_BODY)
+          throw this.#ctx.problem('request_too_large', { detail: `At most ${MAX_BODY} bytes.`, headers: { connection: 'close' } });
         chunks.push(value as Uint8Array);
       }
     } finally {
@@ -181,7 +198,9 @@ export class AcmeDoor {
   }
 }
 
-/** As the client said it: the ingress tells in `X-Forwarded-Host`, everybody else in `Host`; both only for the host this request came to. */
+/**
+ * As the client said it: the ingress tells in `X-Forwarded-Host`, everybody else in `Host`; both only for the host this request came to.
+ */
 function originOf({ request, hostname }: RawExchange): string {
   const named = [request.headers.get('x-forwarded-host'), request.headers.get('host')].find(
     host => host !== null && HOST.test(host) && host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '') === hostname,
@@ -193,7 +212,13 @@ function originOf({ request, hostname }: RawExchange): string {
 export function isPrivateSource(ip: string): boolean {
   if (isIPv4(ip)) {
     const [first = 0, second = 0] = ip.split('.').map(Number);
-    return first === 127 || first === 10 || (first === 192 && second === 168) || (first === 172 && second >= 16 && second <= 31) || (first === 169 && second === 254);
+    return (
+      first === 127 ||
+      first === 10 ||
+      (first === 192 && second === 168) ||
+      (first === 172 && second >= 16 && second <= 31) ||
+      (first === 169 && second === 254)
+    );
   }
   return isIP(ip) === 6 && (ip === '::1' || /^f[cd][0-9a-f]{2}:/i.test(ip) || /^fe[89ab][0-9a-f]:/i.test(ip));
 }

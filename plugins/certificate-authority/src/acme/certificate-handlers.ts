@@ -40,7 +40,9 @@ export class CertificateHandlers {
     if (!meta) throw this.#ctx.problem('certificate_not_found', { detail: 'This authority has not issued such a certificate.' });
     if (account ? meta.account_id !== account.account_id : !(await isKeyOf(certificate, key)))
       throw new BadJws('not_authorized', 'A certificate is revoked by the account it was issued to, or by its own key.');
-    const done = await this.#revocation.revoke(meta.certificate_id, reason as number, { by: account ? `account:${account.account_id}` : 'certificate key' });
+    const done = await this.#revocation.revoke(meta.certificate_id, reason as number, {
+      by: account ? `account:${account.account_id}` : 'certificate key',
+    });
     if (!done?.changed) throw this.#ctx.problem('already_revoked');
     return { status: 200 };
   }

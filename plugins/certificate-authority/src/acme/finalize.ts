@@ -20,7 +20,10 @@ export interface FinalizeParts {
   readonly suffixes: readonly string[];
 }
 
-/** The last step of an order: what it asks for is classified again, the request must name exactly that, and then it is signed, or fetched from upstream. */
+/**
+ * The last step of an order: what it asks for is classified again, the request must name exactly that, and then it is signed, or fetched
+ * from upstream.
+ */
 export class Finalize {
   readonly #ctx: Ctx;
   readonly #parts: FinalizeParts;
@@ -35,7 +38,10 @@ export class Finalize {
     // C46: of an external order a repeat goes on, with the same request.
     const proving = order.status === 'pending' && order.authorizations.every(({ challenge }) => challenge.status !== 'pending');
     const goesOn = order.classification === 'external' && (proving || (order.status === 'processing' && order.csr_sha256 === csrHash));
-    if (order.status !== 'ready' && !goesOn) throw this.#ctx.problem('order_not_ready', { detail: `The order is ${order.status}${order.status === 'processing' ? ', with another request' : ''}.` });
+    if (order.status !== 'ready' && !goesOn)
+      throw this.#ctx.problem('order_not_ready', {
+        detail: `The order is ${order.status}${order.status === 'processing' ? ', with another request' : ''}.`,
+      });
     await this.#requireSameClass(order);
     const read = await this.#readCsr(csr, order, account);
     // What waits for the upstream holds no place of those who only want a signature (H-04).
@@ -61,9 +67,13 @@ export class Finalize {
     if ('refused' in read) throw this.#ctx.problem('bad_csr', { detail: read.refused });
     const wanted = new Set(order.identifiers.map(({ type, value }) => `${type}:${value}`));
     const named = new Set(read.names.map(spelt));
-    const common = read.commonName === undefined || read.commonName === '' ? undefined : classify([{ type: 'dns', value: read.commonName }], this.#parts.suffixes);
+    const common =
+      read.commonName === undefined || read.commonName === ''
+        ? undefined
+        : classify([{ type: 'dns', value: read.commonName }], this.#parts.suffixes);
     if (common) named.add('refused' in common ? 'refused' : `${common.identifiers[0]?.type}:${common.identifiers[0]?.value}`);
-    if (named.size !== wanted.size || ![...named].every(name => wanted.has(name))) throw this.#ctx.problem('bad_csr', { detail: 'The request names other identifiers than the order.' });
+    if (named.size !== wanted.size || ![...named].every(name => wanted.has(name)))
+      throw this.#ctx.problem('bad_csr', { detail: 'The request names other identifiers than the order.' });
     const keyOf = (key: ReturnType<typeof createPublicKey>) => key.export({ type: 'spki', format: 'der' }).toString('base64');
     if (keyOf(createPublicKey(read.publicKeyPem)) === keyOf(this.#parts.accounts.keyOf(account)))
       throw this.#ctx.problem('bad_csr', { detail: 'The key of the request is that of the account. Take another one.' });
@@ -107,7 +117,13 @@ export class Finalize {
     const ended: Order = { ...order, status: 'valid', certificate_id, csr_sha256: csrHash };
     await this.#parts.orders.put(ended);
     this.#parts.announcer.tell('platform:acme:order:finalized', tx =>
-      tx.emit('platform:acme:order:finalized', SYSTEM.envId, { order_id: order.order_id, certificate_id, serial, domain: order.identifier.value, not_after }),
+      tx.emit('platform:acme:order:finalized', SYSTEM.envId, {
+        order_id: order.order_id,
+        certificate_id,
+        serial,
+        domain: order.identifier.value,
+        not_after,
+      }),
     );
     return ended;
   }

@@ -28,7 +28,10 @@ export interface OrderParts {
   readonly suffixes: readonly string[];
 }
 
-/** Orders, authorizations and challenges (RFC 8555, 7.4 and 7.5). Whoever holds an order's account changes it; who knows its address may look (C20). */
+/**
+ * Orders, authorizations and challenges (RFC 8555, 7.4 and 7.5). Whoever holds an order's account changes it; who knows its address may
+ * look (C20).
+ */
 export class OrderHandlers {
   readonly #ctx: Ctx;
   readonly #parts: OrderParts;
@@ -47,7 +50,10 @@ export class OrderHandlers {
     if ('refused' in read) throw this.#ctx.problem(read.refused, { detail: read.detail });
     const { classification, identifiers } = read;
     if (classification === 'local') await this.#requireEntitled(request, identifiers);
-    else if (!this.#parts.relay) throw this.#ctx.problem('rejected_identifier', { detail: `${identifiers[0]?.value} is not a name this authority signs, and no upstream authority is set.` });
+    else if (!this.#parts.relay)
+      throw this.#ctx.problem('rejected_identifier', {
+        detail: `${identifiers[0]?.value} is not a name this authority signs, and no upstream authority is set.`,
+      });
     const validity = this.#validity(payload);
     const replaces = this.#replaces(payload['replaces'], account.account_id);
     return this.#parts.issuance.admitted('/acme/new-order', async () => {
@@ -65,11 +71,17 @@ export class OrderHandlers {
         certificate_id: null,
       };
       const { relay, orders } = this.#parts;
-      const order: Order = classification === 'external' && relay ? await relay.open(base) : { ...base, authorizations: identifiers.map(localAuthorization) };
+      const order: Order =
+        classification === 'external' && relay ? await relay.open(base) : { ...base, authorizations: identifiers.map(localAuthorization) };
       await orders.put(order);
       if (replaces) this.#parts.store.setReplaced(replaces.id);
       this.#parts.announcer.tell('platform:acme:order:created', tx =>
-        tx.emit('platform:acme:order:created', SYSTEM.envId, { order_id: order.order_id, account_id: account.account_id, classification, domain: order.identifier.value }),
+        tx.emit('platform:acme:order:created', SYSTEM.envId, {
+          order_id: order.order_id,
+          account_id: account.account_id,
+          classification,
+          domain: order.identifier.value,
+        }),
       );
       return { status: 201, headers: { location: orderUrl(order, origin) }, body: orderBody(order, origin) };
     });
@@ -101,11 +113,14 @@ export class OrderHandlers {
     const { params, payload, origin } = request;
     this.#requireOwn(request, (await this.#placed(params['id'] as string)).order);
     if (payload === undefined || Object.keys(payload).length === 0) return this.authorization(request);
-    if (payload['status'] !== 'deactivated') throw new BadJws('malformed_request', 'An authorization can be set to deactivated, and to nothing else.');
+    if (payload['status'] !== 'deactivated')
+      throw new BadJws('malformed_request', 'An authorization can be set to deactivated, and to nothing else.');
     return this.#changed(params['id'] as string, async (order, index) => {
       const { status } = order.authorizations[index] as Authorization;
       if (status !== 'pending' && status !== 'valid') throw new BadJws('malformed_request', `The authorization is ${status}.`);
-      const next = withAuthorization({ ...order, status: order.status === 'valid' ? 'valid' : 'invalid' }, index, { status: 'deactivated' });
+      const next = withAuthorization({ ...order, status: order.status === 'valid' ? 'valid' : 'invalid' }, index, {
+        status: 'deactivated',
+      });
       await this.#parts.orders.put(next);
       return { body: authorizationBody(next, index, origin) };
     });
@@ -116,7 +131,10 @@ export class OrderHandlers {
     const { params, payload, origin } = request;
     this.#requireOwn(request, (await this.#placed(params['id'] as string)).order);
     return this.#changed(params['id'] as string, async (order, index) => {
-      const shown = (now: Order): Answer => ({ headers: { link: challengeUp(now, index, origin) }, body: challengeBody(now, index, origin) });
+      const shown = (now: Order): Answer => ({
+        headers: { link: challengeUp(now, index, origin) },
+        body: challengeBody(now, index, origin),
+      });
       const { challenge } = order.authorizations[index] as Authorization;
       // A client that only asks (POST-as-GET) sets nothing in motion.
       if (payload === undefined || challenge.status !== 'pending' || order.status !== 'pending') return shown(order);
@@ -127,7 +145,10 @@ export class OrderHandlers {
         await orders.put(next);
         return shown(next);
       }
-      const valid = withAuthorization(order, index, { status: 'valid', challenge: { ...challenge, status: 'valid', validated: this.#ctx.clock.now().toISOString() } });
+      const valid = withAuthorization(order, index, {
+        status: 'valid',
+        challenge: { ...challenge, status: 'valid', validated: this.#ctx.clock.now().toISOString() },
+      });
       const next: Order = { ...valid, status: valid.authorizations.every(({ status }) => status === 'valid') ? 'ready' : 'pending' };
       await orders.put(next);
       return shown(next);
@@ -142,16 +163,27 @@ export class OrderHandlers {
     const csr = readBytes(payload?.['csr'], 'csr');
     return this.#turns.take(id, async () => {
       const order = await this.#parts.finalize.run(await this.#order(id), csr, account);
-      return { headers: { location: orderUrl(order, origin), ...(order.status === 'processing' ? { 'retry-after': '5' } : {}) }, body: orderBody(order, origin) };
+      return {
+        headers: { location: orderUrl(order, origin), ...(order.status === 'processing' ? { 'retry-after': '5' } : {}) },
+        body: orderBody(order, origin),
+      };
     });
   }
 
   /** Local names are for private sources and workloads, platform names for the workload that owns them (H-01, G-ACME-06). */
   async #requireEntitled({ peer, ip }: AcmeRequest, identifiers: readonly Identifier[]): Promise<void> {
     if (peer) await this.#ctx.auth.verify({ headers: {}, peer });
-    if (!peer && !isPrivateSource(ip)) throw this.#ctx.problem('not_authorized', { detail: 'Local names are signed for private networks and workloads of the platform only.' });
-    const taken = identifiers.find(({ type, value }) => type === 'dns' && this.#parts.names.isReserved(value) && !(peer && this.#parts.names.owns(peer.workload, value)));
-    if (taken) throw this.#ctx.problem('not_authorized', { detail: `${taken.value} belongs to the platform: only the workload that answers on it gets a certificate for it.` });
+    if (!peer && !isPrivateSource(ip))
+      throw this.#ctx.problem('not_authorized', {
+        detail: 'Local names are signed for private networks and workloads of the platform only.',
+      });
+    const taken = identifiers.find(
+      ({ type, value }) => type === 'dns' && this.#parts.names.isReserved(value) && !(peer && this.#parts.names.owns(peer.workload, value)),
+    );
+    if (taken)
+      throw this.#ctx.problem('not_authorized', {
+        detail: `${taken.value} belongs to the platform: only the workload that answers on it gets a certificate for it.`,
+      });
   }
 
   #validity(payload: Readonly<Record<string, unknown>>): { not_before?: string; not_after?: string } {
@@ -164,9 +196,15 @@ export class OrderHandlers {
     };
     const [from, until, now] = [read('notBefore'), read('notAfter'), this.#ctx.clock.now().getTime()];
     const latest = now + this.#ctx.config.leafDays * DAY_MS;
-    if ((until && until.getTime() <= Math.max(now, from?.getTime() ?? 0)) || (from && (from.getTime() < now - DAY_MS || from.getTime() > latest)))
+    if (
+      (until && until.getTime() <= Math.max(now, from?.getTime() ?? 0)) ||
+      (from && (from.getTime() < now - DAY_MS || from.getTime() > latest))
+    )
       throw new BadJws('malformed_request', 'notBefore and notAfter name a time that is over, too far away or no time at all.');
-    return { ...(from ? { not_before: from.toISOString() } : {}), ...(until ? { not_after: new Date(Math.min(until.getTime(), latest)).toISOString() } : {}) };
+    return {
+      ...(from ? { not_before: from.toISOString() } : {}),
+      ...(until ? { not_after: new Date(Math.min(until.getTime(), latest)).toISOString() } : {}),
+    };
   }
 
   /** The certificate this order comes after (RFC 9773, 5). */
@@ -174,7 +212,8 @@ export class OrderHandlers {
     if (certid === undefined) return undefined;
     const meta = typeof certid === 'string' ? renewalCertificate(this.#parts.store, certid) : undefined;
     if (!meta || meta.account_id !== accountId) throw new BadJws('malformed_request', 'replaces names no certificate of this account.');
-    if (this.#parts.store.isReplaced(meta.certificate_id)) throw this.#ctx.problem('already_replaced', { detail: 'Another order already replaces this certificate.' });
+    if (this.#parts.store.isReplaced(meta.certificate_id))
+      throw this.#ctx.problem('already_replaced', { detail: 'Another order already replaces this certificate.' });
     return { id: meta.certificate_id, certid: certid as string };
   }
 
@@ -203,7 +242,8 @@ export class OrderHandlers {
   async #current(id: string): Promise<Order | undefined> {
     const { orders, relay } = this.#parts;
     const order = await orders.get(id);
-    if (!relay || order?.status !== 'pending' || !order.authorizations.some(({ challenge }) => challenge.status === 'processing')) return order;
+    if (!relay || order?.status !== 'pending' || !order.authorizations.some(({ challenge }) => challenge.status === 'processing'))
+      return order;
     const now = await relay.refresh(order).catch(() => order);
     // A finalize may have come meanwhile.
     if (now !== order && (await orders.get(id))?.status === 'pending') await orders.put(now);
@@ -216,13 +256,24 @@ export class OrderHandlers {
 }
 
 export function withAuthorization(order: Order, index: number, change: Partial<Authorization>): Order {
-  return { ...order, authorizations: order.authorizations.map((authorization, at) => (at === index ? { ...authorization, ...change } : authorization)) };
+  return {
+    ...order,
+    authorizations: order.authorizations.map((authorization, at) => (at === index ? { ...authorization, ...change } : authorization)),
+  };
 }
 
-const localAuthorization = (identifier: Identifier): Authorization => ({ identifier, wildcard: isWildcard(identifier), status: 'pending', challenge: { token: Orders.token(), status: 'pending' } });
+const localAuthorization = (identifier: Identifier): Authorization => ({
+  identifier,
+  wildcard: isWildcard(identifier),
+  status: 'pending',
+  challenge: { token: Orders.token(), status: 'pending' },
+});
 
 function identifiersOf(given: unknown): { type: string; value: string }[] {
-  if (!Array.isArray(given) || !given.every(each => typeof each === 'object' && each !== null && typeof each.type === 'string' && typeof each.value === 'string'))
+  if (
+    !Array.isArray(given) ||
+    !given.every(each => typeof each === 'object' && each !== null && typeof each.type === 'string' && typeof each.value === 'string')
+  )
     throw new BadJws('malformed_request', 'identifiers is a list of objects with type and value.');
   return given as { type: string; value: string }[];
 }

@@ -36,7 +36,14 @@ export function authorizationBody(order: Order, index: number, origin: string): 
 /** HTTP-01 is the one there is (CA-030). */
 export function challengeBody(order: Order, index: number, origin: string): object {
   const { token, status, validated, error } = (order.authorizations[index] as Authorization).challenge;
-  return { type: 'http-01', url: `${origin}/acme/challenge/${order.order_id}.${index}`, token, status, ...(validated ? { validated } : {}), ...(error ? { error } : {}) };
+  return {
+    type: 'http-01',
+    url: `${origin}/acme/challenge/${order.order_id}.${index}`,
+    token,
+    status,
+    ...(validated ? { validated } : {}),
+    ...(error ? { error } : {}),
+  };
 }
 
 export const challengeUp = (order: Order, index: number, origin: string): string => `<${authorizationUrl(order, index, origin)}>;rel="up"`;

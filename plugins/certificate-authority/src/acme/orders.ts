@@ -161,7 +161,9 @@ export class Orders {
       status: 'invalid',
       error: { type: 'urn:ietf:params:acme:error:malformed', detail: 'The order has expired. Make a new one.' },
       authorizations: order.authorizations.map(authorization =>
-        authorization.status === 'valid' ? { ...authorization, status: 'expired' as const } : { ...authorization, status: 'invalid' as const },
+        authorization.status === 'valid'
+          ? { ...authorization, status: 'expired' as const }
+          : { ...authorization, status: 'invalid' as const },
       ),
     };
   }

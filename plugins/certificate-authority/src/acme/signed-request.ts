@@ -35,15 +35,19 @@ export interface ReadJws {
 
 /** Reads a flattened JWS (RFC 7515 7.2.2, RFC 8555 6.2) without trusting any of it. Throws {@link BadJws}. */
 export function readJws(value: unknown): ReadJws {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new BadJws('malformed_request', 'The body is a flattened JWS.');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BadJws('malformed_request', 'The body is a flattened JWS.');
   const members = value as Record<string, unknown>;
   if (Object.keys(members).length !== MEMBERS.length || !MEMBERS.every(name => typeof members[name] === 'string'))
     throw new BadJws('malformed_request', 'A flattened JWS has the members protected, payload and signature, and no others.');
   const input = members as unknown as { protected: string; payload: string; signature: string };
-  if (!MEMBERS.every(name => isBase64url(members[name] as string))) throw new BadJws('malformed_request', 'The members of the JWS are base64url without padding.');
+  if (!MEMBERS.every(name => isBase64url(members[name] as string)))
+    throw new BadJws('malformed_request', 'The members of the JWS are base64url without padding.');
   const header = readObject(input.protected, 'The protected header');
-  if ('crit' in header || 'b64' in header) throw new BadJws('malformed_request', 'The protected header asks for what is not understood here.');
-  if (typeof header['alg'] !== 'string' || !ALGORITHMS.includes(header['alg'])) throw new BadJws('bad_signature_algorithm', `Sign with one of ${ALGORITHMS.join(', ')}.`);
+  if ('crit' in header || 'b64' in header)
+    throw new BadJws('malformed_request', 'The protected header asks for what is not understood here.');
+  if (typeof header['alg'] !== 'string' || !ALGORITHMS.includes(header['alg']))
+    throw new BadJws('bad_signature_algorithm', `Sign with one of ${ALGORITHMS.join(', ')}.`);
   if ('jwk' in header === 'kid' in header) throw new BadJws('malformed_request', 'The protected header has jwk or kid, and not both.');
   return { input, header: header as ReadJws['header'] };
 }
@@ -55,26 +59,31 @@ export async function verifyJws({ input }: ReadJws, key: KeyObject): Promise<Uin
   } catch (error) {
     if (error instanceof errors.JWSSignatureVerificationFailed) throw new BadJws('malformed_request', 'The signature of the JWS is false.');
     // A key of another kind than the algorithm's is a TypeError there.
-    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException) throw new BadJws('malformed_request', 'The JWS cannot be verified with its key.');
+    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
+      throw new BadJws('malformed_request', 'The JWS cannot be verified with its key.');
     throw error;
   }
 }
 
 /** A payload that must be a JSON object. */
-export const readPayload = (payload: Uint8Array): Record<string, unknown> => readObject(Buffer.from(payload).toString('base64url'), 'The payload');
+export const readPayload = (payload: Uint8Array): Record<string, unknown> =>
+  readObject(Buffer.from(payload).toString('base64url'), 'The payload');
 
 /** A public key as a client sent it: only the members that make it, its thumbprint (RFC 7638), and itself. Throws {@link BadJws}. */
 export async function readKey(given: unknown): Promise<{ jwk: JWK; thumbprint: string; key: KeyObject }> {
   if (typeof given !== 'object' || given === null) throw new BadJws('bad_public_key', 'jwk is a JSON Web Key.');
   const sent = given as Record<string, unknown>;
-  if (PRIVATE.some(member => member in sent)) throw new BadJws('bad_public_key', 'jwk is a public key. Yours had private members: take another one.');
+  if (PRIVATE.some(member => member in sent))
+    throw new BadJws('bad_public_key', 'jwk is a public key. Yours had private members: take another one.');
   const wanted = KINDS.get(sent['kty']);
-  if (!wanted || !wanted.every(member => typeof sent[member] === 'string' && (sent[member] as string).length <= LONGEST)) throw new BadJws('bad_public_key', 'jwk is no key of a known kind.');
+  if (!wanted || !wanted.every(member => typeof sent[member] === 'string' && (sent[member] as string).length <= LONGEST))
+    throw new BadJws('bad_public_key', 'jwk is no key of a known kind.');
   const jwk = Object.fromEntries(['kty', ...wanted].map(member => [member, sent[member]])) as JWK;
   try {
     const key = createPublicKey({ key: jwk as never, format: 'jwk' });
     const bits = key.asymmetricKeyDetails?.modulusLength;
-    if (bits !== undefined && (bits < RSA_BITS.least || bits > RSA_BITS.most)) throw new BadJws('bad_public_key', `RSA keys have ${RSA_BITS.least} to ${RSA_BITS.most} bits.`);
+    if (bits !== undefined && (bits < RSA_BITS.least || bits > RSA_BITS.most))
+      throw new BadJws('bad_public_key', `RSA keys have ${RSA_BITS.least} to ${RSA_BITS.most} bits.`);
     return { jwk, thumbprint: await calculateJwkThumbprint(jwk), key };
   } catch (error) {
     if (error instanceof BadJws) throw error;
@@ -84,7 +93,8 @@ export async function readKey(given: unknown): Promise<{ jwk: JWK; thumbprint: s
 
 /** Bytes that a client sent as base64url. Throws {@link BadJws}. */
 export function readBytes(given: unknown, name: string): Buffer {
-  if (typeof given !== 'string' || given === '' || given.length > LONGEST || !isBase64url(given)) throw new BadJws('malformed_request', `${name} is base64url without padding.`);
+  if (typeof given !== 'string' || given === '' || given.length > LONGEST || !isBase64url(given))
+    throw new BadJws('malformed_request', `${name} is base64url without padding.`);
   return Buffer.from(given, 'base64url');
 }
 
@@ -95,7 +105,8 @@ function readObject(text: string, what: string): Record<string, unknown> {
   } catch {
     value = undefined;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new BadJws('malformed_request', `${what} is a JSON object in base64url.`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BadJws('malformed_request', `${what} is a JSON object in base64url.`);
   return value as Record<string, unknown>;
 }
 

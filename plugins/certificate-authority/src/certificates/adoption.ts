@@ -7,7 +7,10 @@ import type { CertificateMeta, CertificateStore } from './certificate-store.ts';
 
 const FILES = ['client', 'database', 'listener'];
 
-/** Takes over what the kernel signed beside this service (day-one 2): what it noted, and what lies in its folders, so that nothing in use is unknown. */
+/**
+ * Takes over what the kernel signed beside this service (day-one 2): what it noted, and what lies in its folders, so that nothing in use is
+ * unknown.
+ */
 export class Adoption {
   readonly #ctx: Ctx;
   readonly #store: CertificateStore;
@@ -48,7 +51,9 @@ export class Adoption {
   async #kept(): Promise<string[]> {
     const home = join(this.#ctx.platform.dataDir, 'keys');
     const workloads = (await readdir(home, { withFileTypes: true }).catch(() => [])).filter(entry => entry.isDirectory());
-    const read = await Promise.all(workloads.flatMap(({ name }) => FILES.map(kind => readFile(join(home, name, `${kind}.crt`), 'utf8').catch(() => ''))));
+    const read = await Promise.all(
+      workloads.flatMap(({ name }) => FILES.map(kind => readFile(join(home, name, `${kind}.crt`), 'utf8').catch(() => ''))),
+    );
     return read.filter(chain => chain !== '');
   }
 

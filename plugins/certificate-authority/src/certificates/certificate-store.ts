@@ -43,7 +43,8 @@ export class CertificateStore {
   async load(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const ids = (await readdir(this.#directory)).sort();
-    for (let index = 0; index < ids.length; index += AT_ONCE) await Promise.all(ids.slice(index, index + AT_ONCE).map(id => this.#loadOne(id)));
+    for (let index = 0; index < ids.length; index += AT_ONCE)
+      await Promise.all(ids.slice(index, index + AT_ONCE).map(id => this.#loadOne(id)));
     this.#ids.sort();
   }
 
@@ -116,7 +117,13 @@ export class CertificateStore {
   upstreamFor(domain: string, now: Date): CertificateMeta | undefined {
     for (let index = this.#ids.length - 1; index >= 0; index -= 1) {
       const meta = this.#index.get(this.#ids[index] as string) as CertificateMeta;
-      if (meta.source === 'upstream' && !meta.revoked && meta.names?.includes(`dns:${domain}`) && Date.parse(meta.not_after) > now.getTime()) return meta;
+      if (
+        meta.source === 'upstream' &&
+        !meta.revoked &&
+        meta.names?.includes(`dns:${domain}`) &&
+        Date.parse(meta.not_after) > now.getTime()
+      )
+        return meta;
     }
     return undefined;
   }

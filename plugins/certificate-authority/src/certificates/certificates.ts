@@ -26,9 +26,14 @@ export class Certificates {
       (kind === undefined || meta.kind === kind) &&
       (source === undefined || meta.source === source) &&
       (state === undefined || this.#stateOf(meta) === state) &&
-      (!wanted || [meta.domain, meta.serial, meta.thumbprint.toLowerCase(), meta.certificate_id, ...(meta.names ?? [])].some(text => text.includes(wanted)));
-    const { items, next_cursor } = await this.#ctx.page(query, { list: 'certificates', order: { certificate_id: 'id' } }, async ({ after, limit }) =>
-      this.#store.newest(limit, after?.[0] as string | undefined, fits),
+      (!wanted ||
+        [meta.domain, meta.serial, meta.thumbprint.toLowerCase(), meta.certificate_id, ...(meta.names ?? [])].some(text =>
+          text.includes(wanted),
+        ));
+    const { items, next_cursor } = await this.#ctx.page(
+      query,
+      { list: 'certificates', order: { certificate_id: 'id' } },
+      async ({ after, limit }) => this.#store.newest(limit, after?.[0] as string | undefined, fits),
     );
     const uses = await this.#revocation.uses(items);
     return { items: items.map(meta => this.#row(meta, uses)), next_cursor };
@@ -51,7 +56,12 @@ export class Certificates {
   async download({ params }: RequestOf<Contract, 'downloadCertificate'>) {
     const chain = await this.#store.chain(params.certificate_id);
     if (chain === undefined) throw this.#ctx.problem('certificate_not_found');
-    return reply(chain, { headers: { 'content-type': 'application/pem-certificate-chain', 'content-disposition': `attachment; filename="${params.certificate_id}.pem"` } }) as never;
+    return reply(chain, {
+      headers: {
+        'content-type': 'application/pem-certificate-chain',
+        'content-disposition': `attachment; filename="${params.certificate_id}.pem"`,
+      },
+    }) as never;
   }
 
   #stateOf({ revoked, not_after }: CertificateMeta): State {
@@ -60,7 +70,20 @@ export class Certificates {
   }
 
   #row(meta: CertificateMeta, uses: ReadonlyMap<string, { readonly count: number; readonly last: string }>) {
-    const { certificate_id, serial, domain, names = [], kind, not_before, not_after, thumbprint, revoked, revoked_at, reason, source } = meta;
+    const {
+      certificate_id,
+      serial,
+      domain,
+      names = [],
+      kind,
+      not_before,
+      not_after,
+      thumbprint,
+      revoked,
+      revoked_at,
+      reason,
+      source,
+    } = meta;
     const used = uses.get(thumbprint);
     return {
       certificate_id,

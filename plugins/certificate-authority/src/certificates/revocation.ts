@@ -20,7 +20,11 @@ export class Revocation {
   }
 
   /** @returns the certificate as it is now, and whether this changed it: a repeat does nothing. */
-  revoke(id: string, reason: number, who: { readonly caller?: Caller; readonly by: string }): Promise<{ meta: CertificateMeta; changed: boolean } | undefined> {
+  revoke(
+    id: string,
+    reason: number,
+    who: { readonly caller?: Caller; readonly by: string },
+  ): Promise<{ meta: CertificateMeta; changed: boolean } | undefined> {
     return this.#turns.take(id, async () => {
       const { store, issuance, announcer } = this.#parts;
       const meta = store.get(id);
@@ -47,7 +51,8 @@ export class Revocation {
   }
 
   /**
-   * Marks and the list of them are written again and again: a store that came back empty must not forgive a revoked certificate. Processes read the
+   * Marks and the list of them are written again and again: a store that came back empty must not forgive a revoked certificate. Processes
+   * read the
    * list when its stamp is another one.
    */
   async publish(): Promise<void> {
@@ -79,6 +84,14 @@ export class Revocation {
   async #mark(certificates: readonly CertificateMeta[]): Promise<void> {
     if (certificates.length === 0) return;
     const now = this.#ctx.clock.now().getTime();
-    await this.#ctx.kv.pipeline(certificates.map(({ thumbprint, not_after }) => ['SET', `revoked:cert:${thumbprint}`, '1', 'EX', Math.max(1, Math.ceil((Date.parse(not_after) - now) / 1_000))]));
+    await this.#ctx.kv.pipeline(
+      certificates.map(({ thumbprint, not_after }) => [
+        'SET',
+        `revoked:cert:${thumbprint}`,
+        '1',
+        'EX',
+        Math.max(1, Math.ceil((Date.parse(not_after) - now) / 1_000)),
+      ]),
+    );
   }
 }

@@ -42,7 +42,11 @@ export const clientCert = commandOf<Asked>({
 
   async run(asked, operator) {
     const csr = asked.csr === undefined ? undefined : await readFile(asked.csr, 'utf8');
-    const body = { service_name: asked.name, ...(asked.days === undefined ? {} : { validity_days: asked.days }), ...(csr === undefined ? {} : { csr }) };
+    const body = {
+      service_name: asked.name,
+      ...(asked.days === undefined ? {} : { validity_days: asked.days }),
+      ...(csr === undefined ? {} : { csr }),
+    };
     const { pem, cn, serial, not_after: until, thumbprint } = await operator.call<Minted>('acme', 'POST', '/v1/client-cert', { body });
     const key = KEY.exec(pem)?.[0];
     const path = (ending: string) => join(asked.out, `${asked.name}.${ending}`);

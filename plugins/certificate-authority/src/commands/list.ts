@@ -26,14 +26,20 @@ export const list = commandOf<{ query: Record<string, string>; most: number }>({
   read(args) {
     const { options, rest } = readArguments(args, [...FILTERS, 'most']);
     if (rest.length > 0 || (options.most !== undefined && !/^[1-9]\d{0,5}$/.test(options.most))) return undefined;
-    return { query: Object.fromEntries(FILTERS.flatMap(name => (options[name] === undefined ? [] : [[name, options[name]]]))), most: Number(options.most ?? 100) };
+    return {
+      query: Object.fromEntries(FILTERS.flatMap(name => (options[name] === undefined ? [] : [[name, options[name]]]))),
+      most: Number(options.most ?? 100),
+    };
   },
 
   async run({ query, most }, operator) {
     let shown = 0;
     for (let cursor: string | null = null; shown < most; ) {
-      const page: Page = await operator.call('acme', 'GET', '/v1/admin/certificates', { query: { ...query, limit: Math.min(100, most - shown), ...(cursor ? { cursor } : {}) } });
-      for (const { certificate_id: id, state, kind, not_after: until, domain } of page.items) operator.print(`${id}  ${state.padEnd(7)}  ${kind.padEnd(6)}  ${until.slice(0, 10)}  ${domain}`);
+      const page: Page = await operator.call('acme', 'GET', '/v1/admin/certificates', {
+        query: { ...query, limit: Math.min(100, most - shown), ...(cursor ? { cursor } : {}) },
+      });
+      for (const { certificate_id: id, state, kind, not_after: until, domain } of page.items)
+        operator.print(`${id}  ${state.padEnd(7)}  ${kind.padEnd(6)}  ${until.slice(0, 10)}  ${domain}`);
       shown += page.items.length;
       if (page.next_cursor === null) break;
       cursor = page.next_cursor;

@@ -18,7 +18,13 @@ export const revoke = commandOf<{ id: string; reason: number }>({
   },
 
   async run({ id, reason }, operator) {
-    const { domain, serial, revoked_at: at } = await operator.call<{ domain: string; serial: string; revoked_at: string }>('acme', 'POST', `/v1/admin/certificates/${id}/revoke`, { body: { reason } });
+    const {
+      domain,
+      serial,
+      revoked_at: at,
+    } = await operator.call<{ domain: string; serial: string; revoked_at: string }>('acme', 'POST', `/v1/admin/certificates/${id}/revoke`, {
+      body: { reason },
+    });
     operator.print(`${domain} (serial ${serial}) is revoked since ${at}`);
     return 0;
   },

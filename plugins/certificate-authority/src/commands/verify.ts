@@ -32,13 +32,21 @@ export const verify = commandOf<{ files: readonly string[] }>({
       const { items } =
         thumbprint === undefined
           ? { items: [] }
-          : await operator.call<{ items: readonly { domain: string; thumbprint: string }[] }>('acme', 'GET', '/v1/admin/certificates', { query: { q: thumbprint } });
+          : await operator.call<{ items: readonly { domain: string; thumbprint: string }[] }>('acme', 'GET', '/v1/admin/certificates', {
+              query: { q: thumbprint },
+            });
       const found = items.find(item => item.thumbprint === thumbprint);
       if (!found) unknown += 1;
-      operator.print(found ? `  ${file}  ${found.domain}, in the log` : `x ${file}  ${thumbprint === undefined ? 'holds no certificate' : 'was never logged'}`);
+      operator.print(
+        found
+          ? `  ${file}  ${found.domain}, in the log`
+          : `x ${file}  ${thumbprint === undefined ? 'holds no certificate' : 'was never logged'}`,
+      );
     }
     operator.print(`head ${head} signed by key ${key}`);
-    operator.print(`${entries} lines, ${certificates} certificates, ${faults.length === 0 ? 'nothing was changed' : `${faults.length} faults`}`);
+    operator.print(
+      `${entries} lines, ${certificates} certificates, ${faults.length === 0 ? 'nothing was changed' : `${faults.length} faults`}`,
+    );
     return faults.length + unknown === 0 ? 0 : 1;
   },
 });

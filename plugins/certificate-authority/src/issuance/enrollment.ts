@@ -21,7 +21,9 @@ function matches(text: string | null | undefined, given: Buffer, fits: (record: 
   return wanted.length === given.length && timingSafeEqual(given, wanted) && record !== undefined && fits(record);
 }
 
-/** The bootstrap secret of one workload on one machine, checked against what this machine sealed and the live records of the fleet (H-03). */
+/**
+ * The bootstrap secret of one workload on one machine, checked against what this machine sealed and the live records of the fleet (H-03).
+ */
 export class Enrollment {
   readonly #ctx: Ctx;
 
@@ -35,8 +37,14 @@ export class Enrollment {
     // The file of this machine first: it needs no store, which may be what is being started (CA-044).
     const by = this.#isOfThisMachine(given, workload, ip) ? 'file' : (await this.#isOfFleet(given, workload, ip)) ? 'record' : undefined;
     const { log } = this.#ctx;
-    log[by ? 'info' : 'warn']({ channel: 'enrollment', service_name: workload, peer: ip, admitted: by !== undefined, by }, 'enrollment secret used');
-    if (by) await this.#count(workload, ip).catch(error => log.warn({ err: error, service_name: workload }, 'the use of an enrollment secret could not be counted'));
+    log[by ? 'info' : 'warn'](
+      { channel: 'enrollment', service_name: workload, peer: ip, admitted: by !== undefined, by },
+      'enrollment secret used',
+    );
+    if (by)
+      await this.#count(workload, ip).catch(error =>
+        log.warn({ err: error, service_name: workload }, 'the use of an enrollment secret could not be counted'),
+      );
     return by !== undefined;
   }
 
@@ -56,10 +64,17 @@ export class Enrollment {
 
   async #isOfFleet(given: Buffer, workload: string, ip: string): Promise<boolean> {
     const { kv } = this.#ctx;
-    const [own, machine] = (await Promise.all([kv.call('GET', `captain:enrollment:${ip}:${workload}`), kv.call('GET', `captain:enrollment:${ip}`)])) as (string | null)[];
+    const [own, machine] = (await Promise.all([
+      kv.call('GET', `captain:enrollment:${ip}:${workload}`),
+      kv.call('GET', `captain:enrollment:${ip}`),
+    ])) as (string | null)[];
     // A machine's own secret stands for the services that its record names, at its address, and for nothing else.
     const ofWorkload = matches(own, given, record => record.workload === workload);
-    const ofMachine = matches(machine, given, record => record.ip === ip && (record.services?.includes(workload.split('-')[0] as string) ?? false));
+    const ofMachine = matches(
+      machine,
+      given,
+      record => record.ip === ip && (record.services?.includes(workload.split('-')[0] as string) ?? false),
+    );
     return ofWorkload || ofMachine;
   }
 
@@ -70,6 +85,9 @@ export class Enrollment {
       ['EXPIRE', key, USES_S],
     ]);
     if (Number(uses) > EXPECTED_USES)
-      this.#ctx.log.error({ alert: 'acme.enrollment.overused', service_name: workload, peer: ip, uses: Number(uses) }, 'enrollment secret used more often than a start needs');
+      this.#ctx.log.error(
+        { alert: 'acme.enrollment.overused', service_name: workload, peer: ip, uses: Number(uses) },
+        'enrollment secret used more often than a start needs',
+      );
   }
 }

@@ -22,10 +22,14 @@ const MOST = 100;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * What an order asks for, by rule and never by lookup (doc3, certificate authority 3; G-ACME-02): normal names without copies and the one class they
+ * What an order asks for, by rule and never by lookup (doc3, certificate authority 3; G-ACME-02): normal names without copies and the one
+ * class they
  * share. The answer depends on nothing but its input, so that finalize can ask again (CA-020).
  */
-export function classify(asked: readonly { readonly type: string; readonly value: string }[], suffixes: readonly string[]): Orderable | Unorderable {
+export function classify(
+  asked: readonly { readonly type: string; readonly value: string }[],
+  suffixes: readonly string[],
+): Orderable | Unorderable {
   if (asked.length < 1 || asked.length > MOST) return { refused: 'malformed_request', detail: `An order names 1 to ${MOST} identifiers.` };
   const identifiers = new Map<string, Identifier>();
   const classes = new Set<Classification>();
@@ -35,11 +39,16 @@ export function classify(asked: readonly { readonly type: string; readonly value
     identifiers.set(`${read.type}:${read.value}`, read);
     classes.add(isLocalName(read.value, suffixes) ? 'local' : 'external');
   }
-  if (classes.size > 1) return { refused: 'malformed_request', detail: 'An order has local names or external ones, never both. Make two orders.' };
+  if (classes.size > 1)
+    return { refused: 'malformed_request', detail: 'An order has local names or external ones, never both. Make two orders.' };
   const [classification = 'external'] = classes;
   if (classification === 'external') {
     const odd = [...identifiers.values()].find(({ type, value }) => type === 'ip' || value.startsWith('*.'));
-    if (odd) return { refused: 'rejected_identifier', detail: `${odd.value} is external: only host names without a wildcard can be proven there (HTTP-01).` };
+    if (odd)
+      return {
+        refused: 'rejected_identifier',
+        detail: `${odd.value} is external: only host names without a wildcard can be proven there (HTTP-01).`,
+      };
   }
   return { classification, identifiers: [...identifiers.values()] };
 }
@@ -54,7 +63,12 @@ function readIdentifier(type: string, given: string): Identifier | Unorderable {
   // A client of the field sends IP literals as names; they are addresses all the same.
   const literal = addressOf(value);
   if (literal !== undefined) return { type: 'ip', value: literal };
-  return isHostName(value) ? { type, value } : { refused: 'rejected_identifier', detail: `${shown(given)} is no host name in ASCII (A-labels), with at most one wildcard as its first label.` };
+  return isHostName(value)
+    ? { type, value }
+    : {
+        refused: 'rejected_identifier',
+        detail: `${shown(given)} is no host name in ASCII (A-labels), with at most one wildcard as its first label.`,
+      };
 }
 
 function isHostName(name: string): boolean {

@@ -88,7 +88,11 @@ export class Issuance {
     return meta;
   }
 
-  logged(action: 'issued' | 'adopted' | 'revoked', { certificate_id, serial, thumbprint, domain, kind, source, not_after }: CertificateMeta, by: string): Promise<void> {
+  logged(
+    action: 'issued' | 'adopted' | 'revoked',
+    { certificate_id, serial, thumbprint, domain, kind, source, not_after }: CertificateMeta,
+    by: string,
+  ): Promise<void> {
     return this.#log.add({ action, certificate_id, serial, thumbprint, domain, kind, source, not_after, by });
   }
 }

@@ -45,13 +45,17 @@ export class Mint {
   /** `POST /v1/client-cert` (G-ACME-07). With a CSR no key leaves the requester's machine (H-02). */
   async clientCertificate(request: RequestOf<Contract, 'issueClientCertificate'>) {
     const { service_name: name, validity_days: asked, csr } = request.body;
-    if (!SERVICE_NAME.test(name)) throw this.#ctx.problem('invalid_service_name', { detail: 'Use 2 to 60 characters of a-z, 0-9 and -, starting with a letter.' });
+    if (!SERVICE_NAME.test(name))
+      throw this.#ctx.problem('invalid_service_name', { detail: 'Use 2 to 60 characters of a-z, 0-9 and -, starting with a letter.' });
     const channel = await this.#admit(request, name);
     const days = Math.min(DAYS.most, Math.max(DAYS.least, asked ?? DAYS.usual));
     const read = csr === undefined ? undefined : await this.#readCsr(csr);
     // A classical key that asks for `svc.{name}` is a database login; its CN is what pg_ident maps (day-one 3).
     const database = read?.hierarchy === 'classical' && read.commonName === `svc.${name}`;
-    if (database && channel === 'enrollment') throw this.#ctx.problem('enrollment_rejected', { detail: 'The secret admits to a client certificate alone. Ask for this one with that.' });
+    if (database && channel === 'enrollment')
+      throw this.#ctx.problem('enrollment_rejected', {
+        detail: 'The secret admits to a client certificate alone. Ask for this one with that.',
+      });
     const cn = database ? `svc.${name}` : `m2m-${name}`;
     const names = [`uri:urn:platform:workload:${name}`];
     const { issued, meta } = await this.#parts.issuance.admitted('/v1/client-cert', () =>
@@ -60,7 +64,10 @@ export class Mint {
         { domain: cn, names, kind: 'client', by: `${channel}:${name}` },
       ),
     );
-    this.#ctx.log[channel === 'enrollment' && !this.#isStarting() ? 'warn' : 'info']({ channel, service_name: name, serial: meta.serial, peer: request.ip }, 'client certificate minted');
+    this.#ctx.log[channel === 'enrollment' && !this.#isStarting() ? 'warn' : 'info'](
+      { channel, service_name: name, serial: meta.serial, peer: request.ip },
+      'client certificate minted',
+    );
     this.#announce(meta, name);
     return {
       certificate_id: meta.certificate_id,
@@ -85,10 +92,13 @@ export class Mint {
     const external = names.length === 1 && !isLocalName(names[0] as string, this.#suffixes) ? names[0] : undefined;
     if (external !== undefined && this.#parts.upstream) return this.#upstreamCertificate(workload, external, this.#parts.upstream);
     for (const name of names) {
-      if (!isLocalName(name, this.#suffixes)) throw this.#ctx.problem('name_not_local', { detail: `${name} is not a name this authority signs.` });
-      if (!this.#parts.names.owns(workload, name)) throw this.#ctx.problem('name_not_owned', { detail: `${name} is not a name of ${workload}.` });
+      if (!isLocalName(name, this.#suffixes))
+        throw this.#ctx.problem('name_not_local', { detail: `${name} is not a name this authority signs.` });
+      if (!this.#parts.names.owns(workload, name))
+        throw this.#ctx.problem('name_not_owned', { detail: `${name} is not a name of ${workload}.` });
     }
-    if (csr === undefined) throw this.#ctx.problem('bad_csr', { detail: 'For a name that is signed here, send a request: its key stays with you.' });
+    if (csr === undefined)
+      throw this.#ctx.problem('bad_csr', { detail: 'For a name that is signed here, send a request: its key stays with you.' });
     const { hierarchy } = await this.#readCsr(csr);
     const [first = ''] = names;
     const dns = names.map(name => `dns:${name}`);
@@ -103,7 +113,8 @@ export class Mint {
 
   /** With its key, which is the platform's own (C22): for the listener that answers on such names alone. */
   async #upstreamCertificate(workload: string, name: string, upstream: ListenerOrders) {
-    if (!this.#parts.names.owns(workload, name)) throw this.#ctx.problem('name_not_owned', { detail: `${name} is not a name of ${workload}.` });
+    if (!this.#parts.names.owns(workload, name))
+      throw this.#ctx.problem('name_not_owned', { detail: `${name} is not a name of ${workload}.` });
     const read = classify([{ type: 'dns', value: name }], this.#suffixes);
     const found = 'refused' in read ? undefined : await upstream.of(name);
     if (found === 'running') return reply(undefined as never, { status: 202, headers: { 'retry-after': '1' } });
@@ -139,6 +150,8 @@ export class Mint {
   }
 
   #announce({ certificate_id, serial, not_after }: CertificateMeta, name: string): void {
-    this.#parts.announcer.tell('platform:acme:clientcert:issued', tx => tx.emit('platform:acme:clientcert:issued', SYSTEM.envId, { certificate_id, service_name: name, serial, not_after }));
+    this.#parts.announcer.tell('platform:acme:clientcert:issued', tx =>
+      tx.emit('platform:acme:clientcert:issued', SYSTEM.envId, { certificate_id, service_name: name, serial, not_after }),
+    );
   }
 }

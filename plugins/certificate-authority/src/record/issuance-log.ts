@@ -45,7 +45,8 @@ export const entryHash = ({ hash: _hash, ...said }: LogEntry): string =>
   createHash('sha256')
     .update(JSON.stringify(said, Object.keys(said).sort()))
     .digest('hex');
-export const headText = ({ seq, hash, at }: Pick<LogHead, 'seq' | 'hash' | 'at'>): Buffer => Buffer.from(`platform:acme:log:1\n${seq}\n${hash}\n${at}\n`);
+export const headText = ({ seq, hash, at }: Pick<LogHead, 'seq' | 'hash' | 'at'>): Buffer =>
+  Buffer.from(`platform:acme:log:1\n${seq}\n${hash}\n${at}\n`);
 
 interface Waiting {
   readonly facts: LogFacts;
@@ -54,7 +55,8 @@ interface Waiting {
 }
 
 /**
- * Everything the authority ever signed or revoked, `issued/log.jsonl`: each line is chained by SHA-256 to the one before it, and the head is signed by a
+ * Everything the authority ever signed or revoked, `issued/log.jsonl`: each line is chained by SHA-256 to the one before it, and the head
+ * is signed by a
  * key that is none of the authority's own. A certificate is handed out when its line is on disk. Lines that wait share one write.
  */
 export class IssuanceLog implements AsyncDisposable {
@@ -122,7 +124,10 @@ export class IssuanceLog implements AsyncDisposable {
     await this.settled();
   }
 
-  /** Read from the end of the file, which grows for ever. One that is there and cannot be read is an error: a log begun anew would fork the chain. */
+  /**
+   * Read from the end of the file, which grows for ever. One that is there and cannot be read is an error: a log begun anew would fork the
+   * chain.
+   */
   async #lastEntry(): Promise<LogEntry | undefined> {
     await using file = await open(this.path, 'a+', 0o600);
     let from = (await file.stat()).size;
@@ -165,7 +170,9 @@ export class IssuanceLog implements AsyncDisposable {
     while (this.#signed !== this.#seq) {
       this.#signed = this.#seq;
       // A head that could not be written is behind its log; the next one is not.
-      await this.#sign().catch(error => this.#log.error({ err: error, seq: this.#seq }, 'the head of the log of issued certificates could not be signed'));
+      await this.#sign().catch(error =>
+        this.#log.error({ err: error, seq: this.#seq }, 'the head of the log of issued certificates could not be signed'),
+      );
     }
     this.#signedAt = performance.now();
     this.#signing = undefined;

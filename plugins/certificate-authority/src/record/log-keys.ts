@@ -28,7 +28,8 @@ export class LogKeys {
       .flatMap(line => line.trim() || []);
     text?.fill(0);
     const bytes = lines.map(line => Buffer.from(line, 'base64'));
-    if (bytes.length === 0 || bytes.some(({ length }) => length !== SEED_BYTES)) throw new Error('The key of the log of issued certificates is one line of 32 bytes in base64, or several.');
+    if (bytes.length === 0 || bytes.some(({ length }) => length !== SEED_BYTES))
+      throw new Error('The key of the log of issued certificates is one line of 32 bytes in base64, or several.');
     return new LogKeys(
       bytes.map(seed => {
         const key = createPrivateKey({ key: seed, format: 'raw-seed', asymmetricKeyType: 'ml-dsa-65' } as never);

@@ -20,7 +20,8 @@ export interface LogVerdict {
 const MOST_FAULTS = 20;
 
 /**
- * Proves the log against itself, its signed head, and the certificates that are kept: none is there that the log does not name, none is gone, changed or
+ * Proves the log against itself, its signed head, and the certificates that are kept: none is there that the log does not name, none is
+ * gone, changed or
  * revoked beside it. Up to twenty faults are named.
  */
 export async function verifyLog(log: IssuanceLog, keys: LogKeys, store: CertificateStore): Promise<LogVerdict> {
@@ -48,7 +49,11 @@ export async function verifyLog(log: IssuanceLog, keys: LogKeys, store: Certific
   return { entries: seq, certificates, head: hash, key_id: keys.current, faults };
 }
 
-async function compare(store: CertificateStore, logged: ReadonlyMap<string, { id: string; revoked: boolean }>, add: (kind: LogFault['kind'], detail: string) => void): Promise<number> {
+async function compare(
+  store: CertificateStore,
+  logged: ReadonlyMap<string, { id: string; revoked: boolean }>,
+  add: (kind: LogFault['kind'], detail: string) => void,
+): Promise<number> {
   const kept = new Set<string>();
   let count = 0;
   for (const meta of store.all()) {
@@ -57,9 +62,13 @@ async function compare(store: CertificateStore, logged: ReadonlyMap<string, { id
     const entry = logged.get(meta.thumbprint);
     const chain = await store.chain(meta.certificate_id);
     if (!entry) add('not_logged', `${meta.domain} (serial ${meta.serial}) is kept and was never logged`);
-    else if (chain === undefined || thumbprintOfChain(chain) !== meta.thumbprint) add('changed', `${meta.domain} (serial ${meta.serial}) is not the certificate that was logged`);
+    else if (chain === undefined || thumbprintOfChain(chain) !== meta.thumbprint)
+      add('changed', `${meta.domain} (serial ${meta.serial}) is not the certificate that was logged`);
     else if (entry.revoked !== meta.revoked)
-      add('revocation', `${meta.domain} (serial ${meta.serial}) is ${meta.revoked ? 'marked as revoked, which was' : 'not marked as revoked, which was'} ${meta.revoked ? 'never logged' : 'logged'}`);
+      add(
+        'revocation',
+        `${meta.domain} (serial ${meta.serial}) is ${meta.revoked ? 'marked as revoked, which was' : 'not marked as revoked, which was'} ${meta.revoked ? 'never logged' : 'logged'}`,
+      );
   }
   for (const [thumbprint, { id }] of logged) if (!kept.has(thumbprint)) add('missing', `certificate ${id} was logged and is gone`);
   return count;

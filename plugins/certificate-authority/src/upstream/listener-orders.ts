@@ -28,14 +28,17 @@ export class ListenerOrders {
   }
 
   /** The certificate with its key, `running` while an order is under way, or nothing where the name was refused lately. */
-  async of(domain: string): Promise<{ certificate_id: string; chain_pem: string; key_pem: string; not_after: string } | 'running' | undefined> {
+  async of(
+    domain: string,
+  ): Promise<{ certificate_id: string; chain_pem: string; key_pem: string; not_after: string } | 'running' | undefined> {
     const { store } = this.#parts;
     const now = this.#ctx.clock.now();
     const meta = store.upstreamFor(domain, now);
     const due = !meta || now.getTime() > Date.parse(meta.not_before) + ((Date.parse(meta.not_after) - Date.parse(meta.not_before)) * 2) / 3;
     if (due && (this.#refused.get(domain) ?? 0) <= now.getTime()) this.#start(domain);
     const [chain, key] = meta ? [await store.chain(meta.certificate_id), await store.key(meta.certificate_id)] : [];
-    if (meta && chain !== undefined && key !== undefined) return { certificate_id: meta.certificate_id, chain_pem: chain, key_pem: key, not_after: meta.not_after };
+    if (meta && chain !== undefined && key !== undefined)
+      return { certificate_id: meta.certificate_id, chain_pem: chain, key_pem: key, not_after: meta.not_after };
     return this.#running.has(domain) ? 'running' : undefined;
   }
 
@@ -62,7 +65,9 @@ export class ListenerOrders {
         return await step();
       } catch (error) {
         if (tries >= TRIES || this.#parts.signal.aborted || !isProblem(error) || error.retry !== 'later') throw error;
-        await delay(Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS), undefined, { signal: this.#parts.signal }).catch(() => undefined);
+        await delay(Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS), undefined, { signal: this.#parts.signal }).catch(
+          () => undefined,
+        );
       }
     }
   }

@@ -31,7 +31,8 @@ type Draft = Omit<Order, 'authorizations'>;
 type Save = (order: Order) => Promise<void>;
 
 /**
- * External orders, carried to the upstream authority by requests of our own: nothing the caller sent is passed on but the names (CA-022). Each step that
+ * External orders, carried to the upstream authority by requests of our own: nothing the caller sent is passed on but the names (CA-022).
+ * Each step that
  * was reached is kept, so that the same call goes on from there after a failure.
  */
 export class Relay {
@@ -54,7 +55,12 @@ export class Relay {
     return this.#told(async () => {
       const made = await this.#parts.client.newOrder(draft.identifiers);
       const { authorizations, finalize } = made.body as { authorizations?: unknown; finalize?: unknown };
-      if (made.location === undefined || typeof finalize !== 'string' || !Array.isArray(authorizations) || authorizations.length !== draft.identifiers.length)
+      if (
+        made.location === undefined ||
+        typeof finalize !== 'string' ||
+        !Array.isArray(authorizations) ||
+        authorizations.length !== draft.identifiers.length
+      )
         throw new UpstreamFailed('the upstream order is incomplete');
       const read = await Promise.all(authorizations.map(url => this.#authorization(String(url))));
       const ordered = draft.identifiers.map(identifier => {
@@ -116,7 +122,11 @@ export class Relay {
         continue;
       }
       if (status === 'invalid') {
-        order = { ...(await this.refresh(order)), status: 'invalid', error: error ?? { type: 'urn:ietf:params:acme:error:unauthorized', detail: 'The upstream authority gave the order up.' } };
+        order = {
+          ...(await this.refresh(order)),
+          status: 'invalid',
+          error: error ?? { type: 'urn:ietf:params:acme:error:unauthorized', detail: 'The upstream authority gave the order up.' },
+        };
         await save(order);
         return { order };
       }
@@ -143,7 +153,8 @@ export class Relay {
     const leaf = readLeaf(text);
     if (!leaf || key === undefined) throw new UpstreamFailed('what the upstream authority sent is no certificate of ours');
     const names = order.identifiers.map(({ type, value }) => `${type}:${value}`);
-    if (!order.identifiers.every(({ value }) => leaf.checkHost(value) !== undefined)) throw new UpstreamFailed('the upstream certificate names others');
+    if (!order.identifiers.every(({ value }) => leaf.checkHost(value) !== undefined))
+      throw new UpstreamFailed('the upstream certificate names others');
     const meta = await this.#parts.issuance.keep(
       {
         chain: text,
@@ -152,13 +163,26 @@ export class Relay {
         notBefore: new Date(leaf.validFrom),
         notAfter: new Date(leaf.validTo),
       },
-      { domain: order.identifier.value, names, kind: 'leaf', source: 'upstream', accountId: order.account_id, key, by: `account:${order.account_id}` },
+      {
+        domain: order.identifier.value,
+        names,
+        kind: 'leaf',
+        source: 'upstream',
+        accountId: order.account_id,
+        key,
+        by: `account:${order.account_id}`,
+      },
     );
     await this.#parts.store.dropPendingKey(order.order_id);
     return meta;
   }
 
-  async #authorization(url: string): Promise<{ value: string; status: Authorization['status']; challenge: Challenge; upstream: { authorization: string; challenge: string } }> {
+  async #authorization(url: string): Promise<{
+    value: string;
+    status: Authorization['status'];
+    challenge: Challenge;
+    upstream: { authorization: string; challenge: string };
+  }> {
     const { body } = await this.#parts.client.post(url);
     const { identifier, status, challenges } = body as {
       identifier?: { value?: string };
@@ -166,10 +190,21 @@ export class Relay {
       challenges?: { type?: string; url?: string; token?: string; status?: Challenge['status']; error?: Challenge['error'] }[];
     };
     const http = challenges?.find(({ type }) => type === 'http-01');
-    if (!identifier?.value || !status || typeof http?.token !== 'string' || typeof http.url !== 'string' || !/^[A-Za-z0-9_-]{16,128}$/.test(http.token))
+    if (
+      !identifier?.value ||
+      !status ||
+      typeof http?.token !== 'string' ||
+      typeof http.url !== 'string' ||
+      !/^[A-Za-z0-9_-]{16,128}$/.test(http.token)
+    )
       throw new UpstreamFailed('the upstream authority offers no HTTP-01 challenge');
     const state = http.status ?? 'pending';
-    return { value: identifier.value, status, challenge: { token: http.token, status: state, ...(http.error ? { error: http.error } : {}) }, upstream: { authorization: url, challenge: http.url } };
+    return {
+      value: identifier.value,
+      status,
+      challenge: { token: http.token, status: state, ...(http.error ? { error: http.error } : {}) },
+      upstream: { authorization: url, challenge: http.url },
+    };
   }
 
   /** What went wrong upstream, in this service's words: its refusals with their own type, everything else as 502. */
@@ -177,7 +212,8 @@ export class Relay {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof UpstreamFailed) throw this.#ctx.problem('upstream_failed', { detail: `${error.message}. Try again.`, cause: error });
+      if (error instanceof UpstreamFailed)
+        throw this.#ctx.problem('upstream_failed', { detail: `${error.message}. Try again.`, cause: error });
       if (!(error instanceof UpstreamRefused)) throw error;
       const { type, title, status, retry } = this.#ctx.problem('upstream_refused');
       throw new ProblemError(
@@ -195,7 +231,10 @@ export class Relay {
 }
 
 function withStates(order: Order, states: ReadonlyMap<number, Pick<Authorization, 'status' | 'challenge'>>): Order {
-  return settled({ ...order, authorizations: order.authorizations.map((authorization, index) => ({ ...authorization, ...states.get(index) })) });
+  return settled({
+    ...order,
+    authorizations: order.authorizations.map((authorization, index) => ({ ...authorization, ...states.get(index) })),
+  });
 }
 
 /** An order is ready when all of it is proven, and lost when any of it is. */
@@ -217,7 +256,8 @@ function readLeaf(pem: string): X509Certificate | undefined {
   }
 }
 
-const exportKey = async (key: CryptoKey): Promise<string> => x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
+const exportKey = async (key: CryptoKey): Promise<string> =>
+  x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 
 async function importKeys(pem: string): Promise<CryptoKeyPair> {
   const privateKey = await crypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(pem), P256, true, ['sign']);

@@ -36,7 +36,10 @@ const MAX_BYTES = 1_048_576;
 const MOST_NONCES = 32;
 const BAD_NONCE = 'urn:ietf:params:acme:error:badNonce';
 
-/** A client of one ACME server (RFC 8555): every request is a JWS with a nonce of its own and its url; one that is refused for its nonce goes once more. */
+/**
+ * A client of one ACME server (RFC 8555): every request is a JWS with a nonce of its own and its url; one that is refused for its nonce
+ * goes once more.
+ */
 export class UpstreamClient implements Disposable {
   readonly #url: string;
   readonly #account: UpstreamAccount;
@@ -85,7 +88,11 @@ export class UpstreamClient implements Disposable {
 
   async #register(): Promise<string> {
     const contact = this.#contact === '' ? [] : [this.#contact.startsWith('mailto:') ? this.#contact : `mailto:${this.#contact}`];
-    const { location } = await this.#send((await this.#places()).newAccount, { termsOfServiceAgreed: true, ...(contact.length > 0 ? { contact } : {}) }, { jwk: this.#account.publicJwk });
+    const { location } = await this.#send(
+      (await this.#places()).newAccount,
+      { termsOfServiceAgreed: true, ...(contact.length > 0 ? { contact } : {}) },
+      { jwk: this.#account.publicJwk },
+    );
     if (location === undefined) throw new UpstreamFailed('the upstream authority named no account');
     await this.#account.registered(location, this.#contact);
     return location;
@@ -95,7 +102,10 @@ export class UpstreamClient implements Disposable {
     this.#directory ??= this.#exchange(this.#url, 'GET')
       .then(({ body }) => {
         const read = body as Partial<Directory> | null;
-        if (!read || ![read.newNonce, read.newAccount, read.newOrder].every(place => typeof place === 'string' && place.startsWith('https://')))
+        if (
+          !read ||
+          ![read.newNonce, read.newAccount, read.newOrder].every(place => typeof place === 'string' && place.startsWith('https://'))
+        )
           throw new UpstreamFailed('the upstream directory is none');
         return read as Directory;
       })
@@ -115,7 +125,8 @@ export class UpstreamClient implements Disposable {
       try {
         return await this.#exchange(url, 'POST', await this.#signed(url, payload, signer));
       } catch (again) {
-        if (again instanceof UpstreamRefused && again.problem.type === BAD_NONCE) throw new UpstreamFailed('the upstream authority refused two nonces in a row', { cause: again });
+        if (again instanceof UpstreamRefused && again.problem.type === BAD_NONCE)
+          throw new UpstreamFailed('the upstream authority refused two nonces in a row', { cause: again });
         throw again;
       }
     }
@@ -124,7 +135,9 @@ export class UpstreamClient implements Disposable {
   async #signed(url: string, payload: object | undefined, signer: object): Promise<string> {
     const nonce = this.#nonces.pop() ?? (await this.#freshNonce());
     const text = new TextEncoder().encode(payload === undefined ? '' : JSON.stringify(payload));
-    return JSON.stringify(await new FlattenedSign(text).setProtectedHeader({ alg: 'ES256', nonce, url, ...signer }).sign(this.#account.key));
+    return JSON.stringify(
+      await new FlattenedSign(text).setProtectedHeader({ alg: 'ES256', nonce, url, ...signer }).sign(this.#account.key),
+    );
   }
 
   async #freshNonce(): Promise<string> {
@@ -136,7 +149,9 @@ export class UpstreamClient implements Disposable {
 
   async #exchange(url: string, method: 'GET' | 'HEAD' | 'POST', body?: string): Promise<UpstreamAnswer> {
     const answer = await this.#fetch(url, method, body).catch(error => {
-      throw new UpstreamFailed(`the upstream authority did not answer: ${error instanceof Error ? error.message : 'it failed'}`, { cause: error });
+      throw new UpstreamFailed(`the upstream authority did not answer: ${error instanceof Error ? error.message : 'it failed'}`, {
+        cause: error,
+      });
     });
     const header = (name: string) => (typeof answer.headers[name] === 'string' ? (answer.headers[name] as string) : undefined);
     const nonce = header('replay-nonce');
@@ -145,7 +160,9 @@ export class UpstreamClient implements Disposable {
     if (answer.status >= 500) throw new UpstreamFailed(`the upstream authority answered ${answer.status}`);
     if (answer.status >= 400)
       throw new UpstreamRefused(
-        typeof read === 'object' && read !== null ? (read as UpstreamRefused['problem']) : { detail: `the upstream authority answered ${answer.status}` },
+        typeof read === 'object' && read !== null
+          ? (read as UpstreamRefused['problem'])
+          : { detail: `the upstream authority answered ${answer.status}` },
         header('retry-after'),
       );
     const wait = Number(header('retry-after'));
@@ -153,7 +170,10 @@ export class UpstreamClient implements Disposable {
   }
 
   #fetch(url: string, method: string, body: string | undefined): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
-    const headers = { 'user-agent': 'platform-acme/1', ...(body === undefined ? {} : { 'content-type': 'application/jose+json', 'content-length': Buffer.byteLength(body) }) };
+    const headers = {
+      'user-agent': 'platform-acme/1',
+      ...(body === undefined ? {} : { 'content-type': 'application/jose+json', 'content-length': Buffer.byteLength(body) }),
+    };
     return new Promise((resolve, reject) => {
       const asked = request(url, { method, agent: this.#agent, headers, signal: AbortSignal.timeout(DEADLINE_MS) }, answer => {
         const chunks: Buffer[] = [];
@@ -164,7 +184,9 @@ export class UpstreamClient implements Disposable {
           else chunks.push(chunk);
         });
         answer.on('error', reject);
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(chunks).toString('utf8') }));
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(chunks).toString('utf8') }),
+        );
       });
       asked.on('error', reject);
       asked.end(body);

@@ -8,7 +8,10 @@ import { UpstreamAccount } from './upstream-account.ts';
 import { UpstreamClient } from './upstream-client.ts';
 
 /** The way to the upstream authority; none where the settings name none (CA-018, CA-019). Waits end with the plugin. */
-export async function openUpstream(ctx: Ctx, parts: { store: CertificateStore; issuance: Issuance; orders: Orders }): Promise<{ relay: Relay; listeners: ListenerOrders } | undefined> {
+export async function openUpstream(
+  ctx: Ctx,
+  parts: { store: CertificateStore; issuance: Issuance; orders: Orders },
+): Promise<{ relay: Relay; listeners: ListenerOrders } | undefined> {
   const { upstreamDirectoryUrl: directoryUrl, upstreamContact: contact, upstreamCaPem: caPem } = ctx.config;
   if (directoryUrl === '') return undefined;
   const account = await UpstreamAccount.open(ctx.platform.dataDir, directoryUrl);

@@ -1,11 +1,28 @@
 import { Id, post, stream, Type } from '@platform/sdk/contract';
-import { Acked, AckRequest, CloseRequest, Consumed, ConsumeRequest, Extended, ExtendRequest, GroupName, Nacked, NackRequest } from '../schema/consumption.ts';
+import {
+  Acked,
+  AckRequest,
+  CloseRequest,
+  Consumed,
+  ConsumeRequest,
+  Extended,
+  ExtendRequest,
+  GroupName,
+  Nacked,
+  NackRequest,
+} from '../schema/consumption.ts';
 
 const where = ['env_required', 'env_mismatch', 'invalid_stream_family'] as const;
 
 /** Receiving events through consumer groups, and settling them. */
 export const consumeRoutes = {
-  consume: post('/v1/consume', { summary: 'Read new events through a consumer group', gate: 'bus:consume', body: ConsumeRequest, returns: Consumed, problems: [...where, 'm2m_only'] }),
+  consume: post('/v1/consume', {
+    summary: 'Read new events through a consumer group',
+    gate: 'bus:consume',
+    body: ConsumeRequest,
+    returns: Consumed,
+    problems: [...where, 'm2m_only'],
+  }),
   closeGroup: post('/v1/consume/close', {
     summary: "Destroy the caller's consumer group",
     gate: 'bus:consume',
@@ -20,7 +37,13 @@ export const consumeRoutes = {
     query: { env_id: Type.Optional(Id), stream_family: Type.String(), consumer_group: GroupName },
     problems: where,
   }),
-  ack: post('/v1/ack', { summary: 'Acknowledge events', gate: 'bus:consume', body: AckRequest, returns: Acked, problems: [...where, 'message_ids_required'] }),
+  ack: post('/v1/ack', {
+    summary: 'Acknowledge events',
+    gate: 'bus:consume',
+    body: AckRequest,
+    returns: Acked,
+    problems: [...where, 'message_ids_required'],
+  }),
   nack: post('/v1/nack', {
     summary: 'Ask for events again later',
     gate: 'bus:consume',

@@ -38,5 +38,13 @@ export const deadLetterRoutes = {
     emits,
     hidden: true,
   }),
-  replay: post('/v1/dlq/{dlq_id}/replay', { summary: 'Replay', gate: 'bus:admin', query: envQuery, returns: Replayed, problems: [...where, 'unknown_dead_letter'], emits, hidden: true }),
+  replay: post('/v1/dlq/{dlq_id}/replay', {
+    summary: 'Replay',
+    gate: 'bus:admin',
+    query: envQuery,
+    returns: Replayed,
+    problems: [...where, 'unknown_dead_letter'],
+    emits,
+    hidden: true,
+  }),
 } as const;

@@ -8,8 +8,20 @@ const where = ['env_required', 'env_mismatch'] as const;
 
 /** What operators see, and what the host tells the bus. */
 export const operationRoutes = {
-  listStreams: get('/v1/streams', { summary: 'Streams of an environment', gate: anyone, query: { ...envQuery, ...PageQuery }, returns: Page(StreamRow), problems: [...where, 'bad_cursor'] }),
-  streamLag: get('/v1/streams/{family}/lag', { summary: 'How far each group is behind', gate: anyone, query: envQuery, returns: Lag, problems: [...where, 'invalid_stream_family'] }),
+  listStreams: get('/v1/streams', {
+    summary: 'Streams of an environment',
+    gate: anyone,
+    query: { ...envQuery, ...PageQuery },
+    returns: Page(StreamRow),
+    problems: [...where, 'bad_cursor'],
+  }),
+  streamLag: get('/v1/streams/{family}/lag', {
+    summary: 'How far each group is behind',
+    gate: anyone,
+    query: envQuery,
+    returns: Lag,
+    problems: [...where, 'invalid_stream_family'],
+  }),
   listGroups: get('/v1/groups', {
     summary: 'Consumer groups of an environment',
     gate: anyone,
@@ -18,7 +30,14 @@ export const operationRoutes = {
     problems: where,
     hidden: true,
   }),
-  overview: get('/v1/overview', { summary: 'An environment at a glance', gate: anyone, query: envQuery, returns: Overview, problems: where, hidden: true }),
+  overview: get('/v1/overview', {
+    summary: 'An environment at a glance',
+    gate: anyone,
+    query: envQuery,
+    returns: Overview,
+    problems: where,
+    hidden: true,
+  }),
   metrics: get('/v1/metrics', { summary: 'Counters of this process, depths of the bus', gate: anyone, returns: Metrics }),
   keepEventContract: put('/v1/event-contracts/{service}', {
     summary: 'Keep the events that a service of a vertical declares',

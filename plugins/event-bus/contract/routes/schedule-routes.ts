@@ -18,7 +18,11 @@ export const scheduleRoutes = {
     gate: 'bus:consume',
     query: {
       env_id: Type.Optional(Id),
-      include: Type.Optional(Type.Union([Type.Literal('due'), Type.Literal('all')], { description: 'due: only those whose time has come; all: every one that waits' })),
+      include: Type.Optional(
+        Type.Union([Type.Literal('due'), Type.Literal('all')], {
+          description: 'due: only those whose time has come; all: every one that waits',
+        }),
+      ),
       ...PageQuery,
     },
     returns: Page(ScheduledRow),

@@ -16,13 +16,21 @@ export const ConsumeRequest = Type.Object({
     Type.Array(Type.String({ minLength: 1, maxLength: 270 }), {
       minItems: 1,
       maxItems: 100,
-      description: 'Only events of these types; what else the group comes to is acknowledged for it. Every consumer of a group asks for the same',
+      description:
+        'Only events of these types; what else the group comes to is acknowledged for it. Every consumer of a group asks for the same',
     }),
   ),
   pending: Type.Optional(Type.Boolean({ description: 'What this consumer has read and not settled, in order, in place of new entries' })),
 });
 /** Entries that retention cut before the group had read them: those after `after`, up to and with `through` (H-22). */
-export const Gap = Type.Object({ stream: Type.String(), env_id: Type.String(), stream_family: Type.String(), group: Type.String(), after: Type.String(), through: Type.String() });
+export const Gap = Type.Object({
+  stream: Type.String(),
+  env_id: Type.String(),
+  stream_family: Type.String(),
+  group: Type.String(),
+  after: Type.String(),
+  through: Type.String(),
+});
 export type Gap = Static<typeof Gap>;
 export const Consumed = Type.Object({ entries: Type.Array(StreamEntry), gaps: Type.Optional(Type.Array(Gap)) });
 export type Consumed = Static<typeof Consumed>;
@@ -34,7 +42,12 @@ const settled = {
   consumer_group: GroupName,
   message_ids: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 1_000 })),
   message_id: Type.Optional(Type.String({ maxLength: 64 })),
-  consumer: Type.Optional(Type.String({ pattern: NAME, description: 'Who holds the entries, as it was named when they were read; an entry that another consumer has taken since is lost' })),
+  consumer: Type.Optional(
+    Type.String({
+      pattern: NAME,
+      description: 'Who holds the entries, as it was named when they were read; an entry that another consumer has taken since is lost',
+    }),
+  ),
 };
 /** Entries that were not the caller's any more, or never: taken over, settled before, or unknown (H-21). */
 const lost = Type.Array(Type.String());
@@ -45,7 +58,12 @@ export const NackRequest = Type.Object({
   ...settled,
   retry_after_secs: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
   reason: Type.Optional(Type.String({ maxLength: 500 })),
-  earlier: Type.Optional(Type.Array(Type.Object({ at: Instant, reason: Type.String({ maxLength: 500 }) }), { maxItems: 16, description: 'Tries of the consumer before this one' })),
+  earlier: Type.Optional(
+    Type.Array(Type.Object({ at: Instant, reason: Type.String({ maxLength: 500 }) }), {
+      maxItems: 16,
+      description: 'Tries of the consumer before this one',
+    }),
+  ),
   dead_letter: Type.Optional(Type.Boolean({ description: 'Straight to the dead letters: another try cannot help' })),
 });
 export const Nacked = Type.Object({ queued: Type.Integer(), lost });

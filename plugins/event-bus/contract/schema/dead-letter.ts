@@ -44,7 +44,11 @@ export const ReplayRequest = Type.Object({
   ...more,
 });
 /** The same in one level, as a form fills it in. */
-export const ReplayMatching = Type.Object({ ...filter, ...more, dry_run: Type.Optional(Type.Boolean({ title: 'Only show what would be replayed', default: true })) });
+export const ReplayMatching = Type.Object({
+  ...filter,
+  ...more,
+  dry_run: Type.Optional(Type.Boolean({ title: 'Only show what would be replayed', default: true })),
+});
 const ReplayedRow = Type.Union([Replayed, Type.Object({ dlq_id: Id, error: Type.String(), status: Type.Integer() })]);
 /** What matched, oldest first; of a dry run nothing was replayed. `more`: the limit left some for the next call. */
 export const ReplayReport = Type.Object({
@@ -53,7 +57,15 @@ export const ReplayReport = Type.Object({
   replayed: Type.Integer(),
   more: Type.Boolean(),
   matches: Type.Array(
-    Type.Object({ dlq_id: Id, event_type: Type.String(), stream_family: Type.String(), group: Type.String(), reason: Type.String(), failed_at: Type.String(), error: Type.Optional(Type.String()) }),
+    Type.Object({
+      dlq_id: Id,
+      event_type: Type.String(),
+      stream_family: Type.String(),
+      group: Type.String(),
+      reason: Type.String(),
+      failed_at: Type.String(),
+      error: Type.Optional(Type.String()),
+    }),
   ),
 });
 export type ReplayReport = Static<typeof ReplayReport>;

@@ -8,5 +8,11 @@ export const ScheduleRequest = Type.Object({ ...ProduceRequest.properties, deliv
 export type ScheduleRequest = Static<typeof ScheduleRequest>;
 export const Scheduled = Type.Object({ schedule_id: Id, deliver_at: Type.String() });
 export type Scheduled = Static<typeof Scheduled>;
-export const ScheduledRow = Type.Object({ schedule_id: Id, event_type: Type.String(), stream_family: Type.String(), deliver_at: Type.String(), created_at: Type.String() });
+export const ScheduledRow = Type.Object({
+  schedule_id: Id,
+  event_type: Type.String(),
+  stream_family: Type.String(),
+  deliver_at: Type.String(),
+  created_at: Type.String(),
+});
 export type ScheduledRow = Static<typeof ScheduledRow>;

@@ -47,7 +47,8 @@ export class Consumers {
     const everywhere = body.env_id === '*' ? this.#family(caller, family, group) : undefined;
     const ref = everywhere ? { env: '*', family } : { env: environmentOf(ctx, request, body.env_id), family };
     const read = everywhere ? () => everywhere.read(consumer, count, start) : () => this.readStream(ref, group, consumer, count, start);
-    if (body.pending) return { entries: (await this.#pending(everywhere ? undefined : ref, family, group, consumer)).filter(sees).map(entryOf) };
+    if (body.pending)
+      return { entries: (await this.#pending(everywhere ? undefined : ref, family, group, consumer)).filter(sees).map(entryOf) };
     const known = everywhere ? undefined : await gaps.of([ref], group);
     // Who has missed something is told at once.
     const waitMs = known && known.gaps.length > 0 ? 0 : block_ms;
@@ -156,7 +157,11 @@ export class Consumers {
  * Which entries a group gets: redelivered copies only in the group that refused them; over all environments, a vertical hears the platform
  * and itself. In one named environment consumption is unrestricted (doc2); what is not seen is acknowledged unread.
  */
-export function visibility({ vertical }: Caller, group: string, asked: { everywhere: boolean; types?: readonly string[] | undefined }): (entry: ReadEntry) => boolean {
+export function visibility(
+  { vertical }: Caller,
+  group: string,
+  asked: { everywhere: boolean; types?: readonly string[] | undefined },
+): (entry: ReadEntry) => boolean {
   const restricted = asked.everywhere && vertical !== 'platform';
   // A replayed dead letter is the same event once more (C3, C18).
   const types = asked.types && new Set(asked.types.flatMap(type => [type, `${type}.replayed`]));

@@ -61,7 +61,19 @@ export class DeadLetters {
     const dlqId = this.#ctx.platform.newId();
     await this.#ctx.kv.call('SADD', QUEUED_KEY, env);
     const body = this.#body(entry, group, failure);
-    const moved = await this.#ctx.kv.call('EVAL', BURY, 3, streamKey(entry.ref), deadLetterKey(env), deadLetterBodiesKey(env), group, failure.consumer, entry.id, dlqId, body);
+    const moved = await this.#ctx.kv.call(
+      'EVAL',
+      BURY,
+      3,
+      streamKey(entry.ref),
+      deadLetterKey(env),
+      deadLetterBodiesKey(env),
+      group,
+      failure.consumer,
+      entry.id,
+      dlqId,
+      body,
+    );
     return this.#buried(Number(moved) === 1, entry, dlqId, failure.reason);
   }
 
@@ -69,7 +81,17 @@ export class DeadLetters {
   async buryRetry(member: string, entry: ReadEntry, group: string, failure: Failure): Promise<boolean> {
     const { env } = entry.ref;
     const dlqId = this.#ctx.platform.newId();
-    const moved = await this.#ctx.kv.call('EVAL', BURY_RETRY, 3, retryKey(env), deadLetterKey(env), deadLetterBodiesKey(env), member, dlqId, this.#body(entry, group, failure));
+    const moved = await this.#ctx.kv.call(
+      'EVAL',
+      BURY_RETRY,
+      3,
+      retryKey(env),
+      deadLetterKey(env),
+      deadLetterBodiesKey(env),
+      member,
+      dlqId,
+      this.#body(entry, group, failure),
+    );
     return this.#buried(Number(moved) === 1, entry, dlqId, failure.reason);
   }
 
@@ -80,7 +102,10 @@ export class DeadLetters {
     return { items, next_cursor: next === undefined ? null : Buffer.from(next).toString('base64url') };
   }
 
-  /** Those that a filter matches, newest first or oldest first, from an id on that was seen; with the id to go on from when there may be more. */
+  /**
+   * Those that a filter matches, newest first or oldest first, from an id on that was seen; with the id to go on from when there may be
+   * more.
+   */
   async find(
     env: string,
     filter: DeadLetterFilter,
@@ -89,7 +114,9 @@ export class DeadLetters {
     const items: DeadLetter[] = [];
     let seen = from;
     for (let reads = 0; reads < READS; reads++) {
-      const bounds = oldestFirst ? [seen === undefined ? '-' : `(${seen}`, '+', 'BYLEX'] : [seen === undefined ? '+' : `(${seen}`, '-', 'BYLEX', 'REV'];
+      const bounds = oldestFirst
+        ? [seen === undefined ? '-' : `(${seen}`, '+', 'BYLEX']
+        : [seen === undefined ? '+' : `(${seen}`, '-', 'BYLEX', 'REV'];
       const ids = (await this.#ctx.kv.call('ZRANGE', deadLetterKey(env), ...bounds, 'LIMIT', 0, ROWS_PER_READ)) as string[];
       if (ids.length === 0) return { items, next: undefined };
       const bodies = (await this.#ctx.kv.call('HMGET', deadLetterBodiesKey(env), ...ids)) as (string | null)[];
@@ -139,15 +166,30 @@ export class DeadLetters {
   async #buried(moved: boolean, { ref, envelope }: ReadEntry, dlqId: string, reason: string): Promise<boolean> {
     if (!moved) return false;
     this.#counters.dead_lettered += 1;
-    this.#ctx.log.warn({ alert: 'dead_letter', env_id: ref.env, stream_family: ref.family, event_type: envelope.event_type, dlq_id: dlqId, reason }, 'an event became a dead letter');
+    this.#ctx.log.warn(
+      { alert: 'dead_letter', env_id: ref.env, stream_family: ref.family, event_type: envelope.event_type, dlq_id: dlqId, reason },
+      'an event became a dead letter',
+    );
     // A dead letter about dead letters would breed for ever.
     if (envelope.event_type.startsWith('platform:bus:dlq:')) return true;
-    await this.#ctx.db.tx(tx => tx.emit('platform:bus:dlq:added', ref.env, { dlq_id: dlqId, stream_family: ref.family, event_type: envelope.event_type, reason }));
+    await this.#ctx.db.tx(tx =>
+      tx.emit('platform:bus:dlq:added', ref.env, { dlq_id: dlqId, stream_family: ref.family, event_type: envelope.event_type, reason }),
+    );
     return true;
   }
 
   #body({ ref, id, envelope, deliveries }: ReadEntry, group: string, { reason, history, attempts }: Failure): string {
-    const body: Body = { envelope, id, family: ref.family, deliveries, reason, history, attempts, group, failed_at: this.#ctx.clock.now().toISOString() };
+    const body: Body = {
+      envelope,
+      id,
+      family: ref.family,
+      deliveries,
+      reason,
+      history,
+      attempts,
+      group,
+      failed_at: this.#ctx.clock.now().toISOString(),
+    };
     return JSON.stringify(body);
   }
 
@@ -158,9 +200,24 @@ export class DeadLetters {
   }
 }
 
-function letterOf(env: string, dlq_id: string, { envelope, id, family, deliveries, reason, history, attempts, group, failed_at }: Body): DeadLetter {
+function letterOf(
+  env: string,
+  dlq_id: string,
+  { envelope, id, family, deliveries, reason, history, attempts, group, failed_at }: Body,
+): DeadLetter {
   const entry = entryOf({ ref: { env, family }, id, envelope, deliveries });
-  return { dlq_id, env_id: env, stream_family: family, entry, reason, reasons: history.map(attempt => attempt.reason), history: [...history], attempts, group, failed_at };
+  return {
+    dlq_id,
+    env_id: env,
+    stream_family: family,
+    entry,
+    reason,
+    reasons: history.map(attempt => attempt.reason),
+    history: [...history],
+    attempts,
+    group,
+    failed_at,
+  };
 }
 
 function matches({ stream_family, entry, group, reason, failed_at }: DeadLetter, wanted: DeadLetterFilter): boolean {

@@ -21,7 +21,9 @@ interface Open {
   deep: boolean;
 }
 
-/** Server-sent events through a consumer group. Deliveries are acknowledged by `POST /v1/ack`; a closed stream leaves its entries pending. */
+/**
+ * Server-sent events through a consumer group. Deliveries are acknowledged by `POST /v1/ack`; a closed stream leaves its entries pending.
+ */
 export class EventStreams {
   readonly #parts: ConsumerParts;
   readonly #consumers: Consumers;
@@ -37,7 +39,10 @@ export class EventStreams {
     const { query, caller, signal } = request;
     const ref = { family: familyOf(ctx, query.stream_family), env: environmentOf(ctx, request, query.env_id) };
     const group = groupOf(caller, query.consumer_group);
-    return this.#events({ ref, group, consumer: `sse-${ctx.platform.newId()}`, sees: visibility(caller, group, { everywhere: false }), deep: false }, signal);
+    return this.#events(
+      { ref, group, consumer: `sse-${ctx.platform.newId()}`, sees: visibility(caller, group, { everywhere: false }), deep: false },
+      signal,
+    );
   }
 
   /**
@@ -85,9 +90,14 @@ export class EventStreams {
   async #sweep(open: Open) {
     const { ctx, reader, gaps } = this.#parts;
     const { ref, group, consumer } = open;
-    const [entries, pending, missed] = await Promise.all([reader.abandoned([ref], group, consumer, CLAIM), reader.pendingOf(ref, group), gaps.of([ref], group)]);
+    const [entries, pending, missed] = await Promise.all([
+      reader.abandoned([ref], group, consumer, CLAIM),
+      reader.pendingOf(ref, group),
+      gaps.of([ref], group),
+    ]);
     // Once when it becomes deep, not with every look.
-    if (pending > DEEP && !open.deep) ctx.log.warn({ env_id: ref.env, stream_family: ref.family, group, pending }, 'event stream: many entries are not acknowledged');
+    if (pending > DEEP && !open.deep)
+      ctx.log.warn({ env_id: ref.env, stream_family: ref.family, group, pending }, 'event stream: many entries are not acknowledged');
     open.deep = pending > DEEP;
     return { entries, ...missed };
   }

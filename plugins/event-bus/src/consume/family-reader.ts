@@ -62,14 +62,24 @@ export class FamilyReader implements Disposable {
     return { gaps: found.flatMap(({ gaps }) => gaps), told: async () => void (await Promise.all(found.map(({ told }) => told()))) };
   }
 
-  async #serve(envs: readonly string[], consumer: string, share: number, position: string, start: 'earliest' | 'latest'): Promise<ReadEntry[]> {
+  async #serve(
+    envs: readonly string[],
+    consumer: string,
+    share: number,
+    position: string,
+    start: 'earliest' | 'latest',
+  ): Promise<ReadEntry[]> {
     const refs: StreamRef[] = envs.map(env => ({ env, family: this.#family }));
     for (const env of envs) this.#stirred.delete(env);
     try {
       const { entries, perStream, missing } = await this.#reader.fresh(refs, this.#group, consumer, share);
       for (const [index, env] of envs.entries()) if ((perStream[index] as number) >= share) this.#stirred.add(env);
       if (missing.length > 0) {
-        await this.#groups.create(missing, this.#group, await this.#groups.position(this.#family, this.#group, start, true).catch(() => position));
+        await this.#groups.create(
+          missing,
+          this.#group,
+          await this.#groups.position(this.#family, this.#group, start, true).catch(() => position),
+        );
         for (const { env } of missing) this.#stirred.add(env);
       }
       return entries;

@@ -37,7 +37,10 @@ export class Gaps {
         return { stream: shownStream(ref), env_id: ref.env, stream_family: ref.family, group, after, through };
       }),
       // One that has grown since is told again.
-      told: async () => void (await this.#kv.pipeline(kept.map(({ ref, text }) => ['EVAL', FORGET, 1, gapsKey(ref.env), gapField(ref.family, group), text]))),
+      told: async () =>
+        void (await this.#kv.pipeline(
+          kept.map(({ ref, text }) => ['EVAL', FORGET, 1, gapsKey(ref.env), gapField(ref.family, group), text]),
+        )),
     };
   }
 }

@@ -56,7 +56,10 @@ export class Groups {
     let closed = 0;
     for (let start = 0; start < envs.length; start += KEYS_PER_PIPELINE) {
       const some = envs.slice(start, start + KEYS_PER_PIPELINE);
-      const answers = await kv.pipeline([...some.map(env => ['XGROUP', 'DESTROY', streamKey({ env, family }), group]), ...some.map(env => ['HDEL', gapsKey(env), gapField(family, group)])]);
+      const answers = await kv.pipeline([
+        ...some.map(env => ['XGROUP', 'DESTROY', streamKey({ env, family }), group]),
+        ...some.map(env => ['HDEL', gapsKey(env), gapField(family, group)]),
+      ]);
       closed += answers.slice(0, some.length).filter(answer => Number(answer) === 1).length;
     }
     await kv.pipeline([
@@ -71,7 +74,16 @@ export class Groups {
   /** Destroys groups whose process has not come back for an hour (H-24). */
   async sweep(signal: AbortSignal): Promise<void> {
     const { kv, clock, log } = this.#ctx;
-    const idle = (await kv.call('ZRANGE', PROCESS_GROUPS_KEY, '-inf', clock.now().getTime() - IDLE_GROUP_MS, 'BYSCORE', 'LIMIT', 0, 1_000)) as string[];
+    const idle = (await kv.call(
+      'ZRANGE',
+      PROCESS_GROUPS_KEY,
+      '-inf',
+      clock.now().getTime() - IDLE_GROUP_MS,
+      'BYSCORE',
+      'LIMIT',
+      0,
+      1_000,
+    )) as string[];
     for (const name of idle) {
       if (signal.aborted) return;
       const [family, group] = name.split('\n') as [string, string];

@@ -7,7 +7,9 @@ export interface Settled {
   readonly lost: readonly string[];
 }
 
-/** Whether an entry is pending, and for the consumer of the call where it named one: then it is still the caller's. Scripts begin with it. */
+/**
+ * Whether an entry is pending, and for the consumer of the call where it named one: then it is still the caller's. Scripts begin with it.
+ */
 export const HELD = `
 local function held(key, group, consumer, id)
   local ok, rows = pcall(redis.call, 'XPENDING', key, group, id, id, 1)
@@ -15,7 +17,10 @@ local function held(key, group, consumer, id)
   return consumer == '' or rows[1][2] == consumer
 end`;
 
-/** One look at the range of the ids and one acknowledgement, as a reader settles what it read; what that look did not show is asked for by itself. */
+/**
+ * One look at the range of the ids and one acknowledgement, as a reader settles what it read; what that look did not show is asked for by
+ * itself.
+ */
 const ACK = `${HELD}
 local key, group, consumer, asked = KEYS[1], ARGV[1], ARGV[2], #ARGV - 2
 local look = {'XPENDING', key, group, ARGV[3], ARGV[#ARGV], asked}

@@ -22,8 +22,15 @@ export class Reader {
   }
 
   /** New entries, at most `count` of each stream, and the streams that do not know the group. */
-  async fresh(refs: readonly StreamRef[], group: string, consumer: string, count: number): Promise<{ entries: ReadEntry[]; perStream: number[]; missing: StreamRef[] }> {
-    const answers = await this.#ctx.kv.pipeline(refs.map(ref => ['XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', streamKey(ref), '>']));
+  async fresh(
+    refs: readonly StreamRef[],
+    group: string,
+    consumer: string,
+    count: number,
+  ): Promise<{ entries: ReadEntry[]; perStream: number[]; missing: StreamRef[] }> {
+    const answers = await this.#ctx.kv.pipeline(
+      refs.map(ref => ['XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', streamKey(ref), '>']),
+    );
     const entries: ReadEntry[] = [];
     const missing: StreamRef[] = [];
     let fault: Error | undefined;
@@ -45,7 +52,9 @@ export class Reader {
 
   /** Entries that this consumer has read before and not settled, in their order; those that retention cut are let go. */
   async held(refs: readonly StreamRef[], group: string, consumer: string, count: number): Promise<ReadEntry[]> {
-    const answers = await this.#ctx.kv.pipeline(refs.map(ref => ['XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', streamKey(ref), '0']));
+    const answers = await this.#ctx.kv.pipeline(
+      refs.map(ref => ['XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', streamKey(ref), '0']),
+    );
     const entries: ReadEntry[] = [];
     for (const [index, ref] of refs.entries()) {
       const rows = entriesOf(answers[index]);
@@ -85,7 +94,9 @@ export class Reader {
 
   /** Gives back what its reader did not wait for: the next one need not wait for it to become idle. */
   async giveBack(entries: readonly ReadEntry[], group: string, consumer: string): Promise<void> {
-    await this.#ctx.kv.pipeline(entries.map(({ ref, id }) => ['XCLAIM', streamKey(ref), group, consumer, 0, id, 'IDLE', IDLE_MS, 'JUSTID']));
+    await this.#ctx.kv.pipeline(
+      entries.map(({ ref, id }) => ['XCLAIM', streamKey(ref), group, consumer, 0, id, 'IDLE', IDLE_MS, 'JUSTID']),
+    );
   }
 
   /** Takes a consumer out of its group when nothing waits in its name: what does is found by the others. */

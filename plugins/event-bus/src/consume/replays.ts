@@ -62,7 +62,12 @@ export class Replays {
   }
 
   /** Oldest first, as they would have been handled. */
-  async #byFilter(env: string, filter: DeadLetterFilter, { dry_run, limit }: { dry_run: boolean; limit: number }, by: By): Promise<ReplayReport> {
+  async #byFilter(
+    env: string,
+    filter: DeadLetterFilter,
+    { dry_run, limit }: { dry_run: boolean; limit: number },
+    by: By,
+  ): Promise<ReplayReport> {
     const { items, next } = await this.#deadLetters.find(env, filter, { limit, oldestFirst: true });
     const matches: ReplayReport['matches'] = [];
     let replayed = 0;
@@ -78,7 +83,8 @@ export class Replays {
         matches.push(error === undefined ? match : { ...match, error });
       }
     }
-    const more = next !== undefined && (await this.#deadLetters.find(env, filter, { limit: 1, from: next, oldestFirst: true })).items.length > 0;
+    const more =
+      next !== undefined && (await this.#deadLetters.find(env, filter, { limit: 1, from: next, oldestFirst: true })).items.length > 0;
     return { dry_run, matched: items.length, replayed, more, matches };
   }
 
@@ -128,4 +134,5 @@ const matchOf = ({ dlq_id, entry, stream_family, group, reason, failed_at }: Dea
   reason,
   failed_at,
 });
-const refusalOf = (error: unknown): { error: string; status: number } => (isProblem(error) ? { error: error.code, status: error.status } : { error: 'internal', status: 500 });
+const refusalOf = (error: unknown): { error: string; status: number } =>
+  isProblem(error) ? { error: error.code, status: error.status } : { error: 'internal', status: 500 };

@@ -76,12 +76,20 @@ export class Settlement {
   async nack(request: RequestOf<typeof eventBus, 'nack'>): Promise<Nacked> {
     const { ref, group, consumer, ids, nonsense } = this.#read(request);
     const { retry_after_secs = 30, reason = '', dead_letter = false, earlier = [] } = request.body;
-    const attempts: Attempt[] = [...earlier, { at: this.#ctx.clock.now().toISOString(), reason }].map(attempt => ({ ...attempt, ...(consumer === '' ? {} : { consumer }) }));
+    const attempts: Attempt[] = [...earlier, { at: this.#ctx.clock.now().toISOString(), reason }].map(attempt => ({
+      ...attempt,
+      ...(consumer === '' ? {} : { consumer }),
+    }));
     const queued = new Set<string>();
     for (const entry of await this.#entries(ref, ids)) {
       const history = [...historyOf(entry.envelope), ...attempts];
       const moved = dead_letter
-        ? await this.#deadLetters.bury(entry, group, { reason: reason === '' ? 'refused' : reason, history, attempts: history.length, consumer })
+        ? await this.#deadLetters.bury(entry, group, {
+            reason: reason === '' ? 'refused' : reason,
+            history,
+            attempts: history.length,
+            consumer,
+          })
         : await this.#queue(entry, { group, consumer, history, afterS: retry_after_secs });
       if (moved) queued.add(entry.id);
     }
@@ -96,7 +104,10 @@ export class Settlement {
     return { extended: done.length, lease_secs: IDLE_MS / 1_000, lost: [...lost, ...nonsense] };
   }
 
-  async #queue({ ref, id, envelope }: ReadEntry, refusal: { group: string; consumer: string; history: readonly Attempt[]; afterS: number }): Promise<boolean> {
+  async #queue(
+    { ref, id, envelope }: ReadEntry,
+    refusal: { group: string; consumer: string; history: readonly Attempt[]; afterS: number },
+  ): Promise<boolean> {
     const { kv, clock } = this.#ctx;
     const { group, consumer, history, afterS } = refusal;
     const now = clock.now().getTime();
@@ -104,13 +115,17 @@ export class Settlement {
     const dueAt = history.length >= MAX_NACKS ? now : now + afterS * 1_000;
     const record: RetryRecord = { id, family: ref.family, group, envelope, history };
     await kv.call('SADD', QUEUED_KEY, ref.env);
-    return Number(await kv.call('EVAL', QUEUE, 2, streamKey(ref), retryKey(ref.env), group, consumer, id, dueAt, JSON.stringify(record))) === 1;
+    return (
+      Number(await kv.call('EVAL', QUEUE, 2, streamKey(ref), retryKey(ref.env), group, consumer, id, dueAt, JSON.stringify(record))) === 1
+    );
   }
 
   async #entries(ref: StreamRef, ids: readonly string[]): Promise<ReadEntry[]> {
     const answers = await this.#ctx.kv.pipeline(ids.map(id => ['XRANGE', streamKey(ref), id, id]));
     for (const answer of answers) if (answer instanceof Error) throw answer;
-    return (answers as [string, string[]][][]).flatMap(rows => rows.map(([id, fields]) => ({ ref, id, envelope: envelopeOf(fields), deliveries: 1 })));
+    return (answers as [string, string[]][][]).flatMap(rows =>
+      rows.map(([id, fields]) => ({ ref, id, envelope: envelopeOf(fields), deliveries: 1 })),
+    );
   }
 
   #read(request: Settling): { ref: StreamRef; group: string; consumer: string; ids: string[]; nonsense: string[] } {
@@ -121,6 +136,12 @@ export class Settlement {
     if (given.length === 0) throw this.#ctx.problem('message_ids_required', { detail: 'Name message_ids or message_id.' });
     // What is no id names no entry, which is the same as an unknown one.
     const isId = (id: string): boolean => /^(0|[1-9]\d{0,19})-(0|[1-9]\d{0,19})$/.test(id);
-    return { ref: { env, family }, group: groupOf(caller, body.consumer_group), consumer: body.consumer ?? '', ids: given.filter(isId), nonsense: given.filter(id => !isId(id)) };
+    return {
+      ref: { env, family },
+      group: groupOf(caller, body.consumer_group),
+      consumer: body.consumer ?? '',
+      ids: given.filter(isId),
+      nonsense: given.filter(id => !isId(id)),
+    };
   }
 }

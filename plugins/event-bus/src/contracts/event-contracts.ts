@@ -46,17 +46,26 @@ export class EventContracts {
       return;
     }
     const faults = check(payload);
-    if (faults.length > 0) throw problem('invalid_event', { detail: faults.map(({ pointer, message }) => `${pointer} ${message}`).join('; '), extra: { errors: faults } });
+    if (faults.length > 0)
+      throw problem('invalid_event', {
+        detail: faults.map(({ pointer, message }) => `${pointer} ${message}`).join('; '),
+        extra: { errors: faults },
+      });
   }
 
   /** Keeps what one service of a vertical declares. The platform's own contracts are in the catalog and cannot be changed from outside. */
-  async keep({ params, body }: RequestOf<typeof eventBus, 'keepEventContract'>): Promise<{ service: string; version: string; changed: boolean }> {
+  async keep({
+    params,
+    body,
+  }: RequestOf<typeof eventBus, 'keepEventContract'>): Promise<{ service: string; version: string; changed: boolean }> {
     const { db, problem } = this.#ctx;
-    if (params.service !== body.service || body.vertical === 'platform') throw problem('env_mismatch', { detail: 'The path names the service of the body, which belongs to a vertical.' });
+    if (params.service !== body.service || body.vertical === 'platform')
+      throw problem('env_mismatch', { detail: 'The path names the service of the body, which belongs to a vertical.' });
     const events = JSON.stringify(body.events);
     if (events.length > MOST_BYTES) throw problem('bad_schema', { detail: `At most ${MOST_BYTES} bytes.` });
     const foreign = Object.keys(body.events).find(name => !name.startsWith(`${body.vertical}:${body.service}:`));
-    if (foreign !== undefined) throw problem('bad_schema', { detail: `'${foreign.slice(0, 260)}' is not an event of ${body.vertical}:${body.service}.` });
+    if (foreign !== undefined)
+      throw problem('bad_schema', { detail: `'${foreign.slice(0, 260)}' is not an event of ${body.vertical}:${body.service}.` });
     for (const schema of Object.values(body.events)) this.#checkOf(schema);
     const changed = await db.sql<object[]>`
       insert into event_contracts (service, vertical, version, events) values (${body.service}, ${body.vertical}, ${body.version}, ${events})
@@ -71,11 +80,17 @@ export class EventContracts {
   async load(): Promise<void> {
     this.#readAt = this.#ctx.clock.now().getTime();
     const { sql } = this.#ctx.db;
-    const [state] = await sql<{ version: string }[]>`select coalesce(max(updated_at)::text, '') || count(*) as version from event_contracts`;
+    const [state] = await sql<
+      { version: string }[]
+    >`select coalesce(max(updated_at)::text, '') || count(*) as version from event_contracts`;
     if (state?.version === this.#version) return;
-    const rows = await sql<(Pick<EventContract, 'service' | 'vertical'> & { events: string })[]>`select service, vertical, events from event_contracts`;
+    const rows = await sql<
+      (Pick<EventContract, 'service' | 'vertical'> & { events: string })[]
+    >`select service, vertical, events from event_contracts`;
     this.#version = state?.version ?? '';
-    this.#know(rows.map(({ service: id, vertical, events }) => ({ id, vertical, events: eventsOf(JSON.parse(events) as EventContract['events']) })));
+    this.#know(
+      rows.map(({ service: id, vertical, events }) => ({ id, vertical, events: eventsOf(JSON.parse(events) as EventContract['events']) })),
+    );
   }
 
   #checkOf(schema: object): Check {
@@ -94,12 +109,17 @@ export class EventContracts {
     const { catalog } = this.#ctx;
     const platform = catalog.manifests();
     const checks = new Map<string, Check>();
-    for (const { events, trusted } of [...verticals.map(each => ({ ...each, trusted: false })), ...platform.map(each => ({ ...each, trusted: true }))])
-      for (const [name, { payload }] of Object.entries(events)) checks.set(name, catalog.checkOf(payload, { base: '/payload', foreign: !trusted }));
+    for (const { events, trusted } of [
+      ...verticals.map(each => ({ ...each, trusted: false })),
+      ...platform.map(each => ({ ...each, trusted: true })),
+    ])
+      for (const [name, { payload }] of Object.entries(events))
+        checks.set(name, catalog.checkOf(payload, { base: '/payload', foreign: !trusted }));
     this.#checks = checks;
     this.#services = new Set([...verticals, ...platform].map(({ id, vertical }) => `${vertical}:${id}`));
     this.#verticals = new Set([...verticals, ...platform].map(({ vertical }) => vertical));
   }
 }
 
-const eventsOf = (events: EventContract['events']): Declared['events'] => Object.fromEntries(Object.entries(events).map(([name, payload]) => [name, { payload }]));
+const eventsOf = (events: EventContract['events']): Declared['events'] =>
+  Object.fromEntries(Object.entries(events).map(([name, payload]) => [name, { payload }]));

@@ -25,21 +25,40 @@ const COLUMNS: readonly Column[] = [
   ...MEMBERS.map(({ name, read }) => columnOf(name, ({ envelope }) => read(envelope))),
 ];
 
-/** What makes two requests one, {@link NO_KEY} where nothing can: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32 hexadecimal digits. */
-export const keyOf = ({ env, envelope }: { readonly env: string; readonly envelope: Pick<Envelope, 'publisher_subject' | 'idempotency_key'> }): string =>
-  envelope.idempotency_key === NO_KEY ? NO_KEY : hash('sha256', `${env}\n${envelope.publisher_subject}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
+/**
+ * What makes two requests one, {@link NO_KEY} where nothing can: 16 bytes of SHA-256 over environment, subject and idempotency key, as 32
+ * hexadecimal digits.
+ */
+export const keyOf = ({
+  env,
+  envelope,
+}: {
+  readonly env: string;
+  readonly envelope: Pick<Envelope, 'publisher_subject' | 'idempotency_key'>;
+}): string =>
+  envelope.idempotency_key === NO_KEY
+    ? NO_KEY
+    : hash('sha256', `${env}\n${envelope.publisher_subject}\n${envelope.idempotency_key}`, 'hex').slice(0, 32);
 
 /** Rows that were committed together, and are ours to append: nobody else's mark counts while `attempt` is the newest. */
 export class InboxGroup {
   readonly id: string;
   readonly attempt: number;
-  /** As they were accepted, with the keys they have now; those at other positions than `positions` are copies of what another group holds. */
+  /**
+   * As they were accepted, with the keys they have now; those at other positions than `positions` are copies of what another group holds.
+   */
   readonly rows: readonly InboxRow[];
   readonly positions: readonly number[];
   /** By position; empty where nothing was appended. */
   readonly messageIds: string[];
 
-  constructor({ id, attempt, rows, positions, messageIds }: { id: string; attempt: number; rows: readonly InboxRow[]; positions: readonly number[]; messageIds?: readonly string[] | null }) {
+  constructor({
+    id,
+    attempt,
+    rows,
+    positions,
+    messageIds,
+  }: { id: string; attempt: number; rows: readonly InboxRow[]; positions: readonly number[]; messageIds?: readonly string[] | null }) {
     this.id = id;
     this.attempt = attempt;
     this.rows = rows.map((row, position) => (row.envelope.idempotency_key === NO_KEY ? keyed(row, mintedKey(id, position)) : row));

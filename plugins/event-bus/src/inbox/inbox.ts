@@ -36,7 +36,12 @@ export class Inbox {
    * Commits rows, and with them the marks and journal of what was appended before. Answers the group of those that are new, to be appended
    * by who asks; none when all are copies. `keys` are those of the rows, NO_KEY where one is to be minted.
    */
-  async commit(rows: readonly InboxRow[], keys: readonly string[], marks: readonly InboxGroup[] = [], journal: readonly JournalEntry[] = []): Promise<InboxGroup | undefined> {
+  async commit(
+    rows: readonly InboxRow[],
+    keys: readonly string[],
+    marks: readonly InboxGroup[] = [],
+    journal: readonly JournalEntry[] = [],
+  ): Promise<InboxGroup | undefined> {
     const { sql } = this.#ctx.db;
     const id = this.#ctx.platform.newId();
     const [taken] = await sql<{ positions: number[] | null }[]>`
@@ -58,14 +63,18 @@ export class Inbox {
 
   /** What was accepted before under these keys. */
   async find(keys: readonly string[]): Promise<Map<string, Known>> {
-    const found = await this.#ctx.db.sql<{ key: string; group_id: string; position: number; env: string; family: string; message_id: string | null }[]>`
+    const found = await this.#ctx.db.sql<
+      { key: string; group_id: string; position: number; env: string; family: string; message_id: string | null }[]
+    >`
       with known as (select key, group_id, position from event_keys where key = any(${listOf(keys)}::text::uuid[])),
         -- Read once for all of its keys: a batch that is sent again is mostly one group.
         held as materialized (select id, message_ids, events::jsonb as events from event_groups where id in (select group_id from known))
       select replace(key::text, '-', '') as key, group_id, position, coalesce(events -> 'rows' -> position ->> 'env', events -> 'shared' ->> 'env') as env,
         coalesce(events -> 'rows' -> position ->> 'family', events -> 'shared' ->> 'family') as family, nullif(message_ids[position + 1], '') as message_id
       from known join held on held.id = group_id`;
-    return new Map(found.map(({ key, group_id, position, env, family, message_id }) => [key, { group: group_id, position, env, family, message_id }]));
+    return new Map(
+      found.map(({ key, group_id, position, env, family, message_id }) => [key, { group: group_id, position, env, family, message_id }]),
+    );
   }
 
   /** What was accepted before under keys that the bus minted, by the row that has such a key now. */
@@ -76,12 +85,20 @@ export class Inbox {
       return place ? [{ row, ...place }] : [];
     });
     if (places.length === 0) return known;
-    const stored = await sql<Stored[]>`select id, attempt, events, positions, message_ids from event_groups where id = any(${listOf(places.map(({ group }) => group))}::text::uuid[])`;
+    const stored = await sql<
+      Stored[]
+    >`select id, attempt, events, positions, message_ids from event_groups where id = any(${listOf(places.map(({ group }) => group))}::text::uuid[])`;
     const groups = new Map(inOrder(stored).map(group => [group.id, group]));
     for (const { row, group, position } of places) {
       const first = groups.get(group)?.rows[position];
       if (first === undefined || keyOf(first) !== keyOf(row)) continue;
-      known.set(row, { group, position, env: first.env, family: first.family, message_id: groups.get(group)?.messageIds[position] || null });
+      known.set(row, {
+        group,
+        position,
+        env: first.env,
+        family: first.family,
+        message_id: groups.get(group)?.messageIds[position] || null,
+      });
     }
     return known;
   }
@@ -101,11 +118,16 @@ export class Inbox {
 
   /** Whether there are groups whose appender gave up. */
   async isDue(): Promise<boolean> {
-    const [row] = await this.#ctx.db.sql<{ due: boolean }[]>`select exists (select from event_groups where done_at is null and append_by <= now()) as due`;
+    const [row] = await this.#ctx.db.sql<
+      { due: boolean }[]
+    >`select exists (select from event_groups where done_at is null and append_by <= now()) as due`;
     return row?.due === true;
   }
 
-  /** Takes groups whose appender gave up, oldest first, of up to `limit` rows together; one at least. One that somebody has in hand is waited for: what is behind it must not come before it. */
+  /**
+   * Takes groups whose appender gave up, oldest first, of up to `limit` rows together; one at least. One that somebody has in hand is
+   * waited for: what is behind it must not come before it.
+   */
   async lease(limit: number): Promise<InboxGroup[]> {
     const groups = await this.#ctx.db.sql<Stored[]>`
       with due as (
@@ -119,7 +141,10 @@ export class Inbox {
     return inOrder(groups);
   }
 
-  /** Gives up groups after a failed append, with what of them was appended: anybody may take them in `afterMs`. With `tell`, relays are woken. */
+  /**
+   * Gives up groups after a failed append, with what of them was appended: anybody may take them in `afterMs`. With `tell`, relays are
+   * woken.
+   */
   async release(groups: readonly InboxGroup[], { afterMs = 0, tell = false }: { afterMs?: number; tell?: boolean } = {}): Promise<void> {
     await this.#ctx.db.sql`
       with released as (
@@ -131,7 +156,10 @@ export class Inbox {
       select case when ${tell} and exists (select from released) then pg_notify('bus_inbox', '') end`;
   }
 
-  /** Makes groups that were done in [`from`, `until`) due again: the store that had taken them has come back without them. How many; 0 when none is left. */
+  /**
+   * Makes groups that were done in [`from`, `until`) due again: the store that had taken them has come back without them. How many; 0 when
+   * none is left.
+   */
   async reopen(from: string | undefined, until: string): Promise<number> {
     const reopened = await this.#ctx.db.sql<object[]>`
       update event_groups set message_ids = null, done_at = null, attempt = attempt + 1, append_by = now()
@@ -146,7 +174,9 @@ export class Inbox {
   }
 
   async now(): Promise<string> {
-    const [row] = await this.#ctx.db.sql<{ now: string }[]>`select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`;
+    const [row] = await this.#ctx.db.sql<
+      { now: string }[]
+    >`select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`;
     return (row as { now: string }).now;
   }
 
@@ -167,12 +197,17 @@ export class Inbox {
         delete from event_keys where key in (select unnest(keys) from gone)
       )
       select count(*)::int as groups from gone`;
-    const journal = await sql<object[]>`delete from audit_pages where id in (select id from audit_pages where at < now() - interval '90 days' order by at limit ${GROUPS_PER_SWEEP}) returning 1`;
+    const journal = await sql<
+      object[]
+    >`delete from audit_pages where id in (select id from audit_pages where at < now() - interval '90 days' order by at limit ${GROUPS_PER_SWEEP}) returning 1`;
     return (gone?.groups ?? 0) + journal.length;
   }
 }
 
-/** The rows whose keys are new or to be minted, as a group that is its appender's for so many seconds: the end of a statement, `taken`, `placed` and the insert. */
+/**
+ * The rows whose keys are new or to be minted, as a group that is its appender's for so many seconds: the end of a statement, `taken`,
+ * `placed` and the insert.
+ */
 function stored(sql: Sql, id: string, rows: readonly InboxRow[], keys: readonly string[], seconds: number): unknown {
   const [given, minted]: [number[], number[]] = [[], []];
   for (const [position, key] of keys.entries()) (key === NO_KEY ? minted : given).push(position);
@@ -195,5 +230,8 @@ const messageIdsOf = ({ messageIds }: InboxGroup): string => listOf(messageIds);
 
 const inOrder = (groups: readonly Stored[]): InboxGroup[] =>
   groups
-    .map(({ id, attempt, events, positions, message_ids }) => new InboxGroup({ id, attempt, positions, rows: InboxGroup.read(events), messageIds: message_ids }))
+    .map(
+      ({ id, attempt, events, positions, message_ids }) =>
+        new InboxGroup({ id, attempt, positions, rows: InboxGroup.read(events), messageIds: message_ids }),
+    )
     .sort((left, right) => (left.id < right.id ? -1 : 1));

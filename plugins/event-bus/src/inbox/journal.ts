@@ -12,4 +12,5 @@ export interface JournalEntry {
 }
 
 /** An entry as a line of the log says it: of one message alone, by its id. */
-export const lineOf = ({ message_ids, ...said }: JournalEntry): object => (message_ids.length === 1 ? { ...said, message_id: message_ids[0] } : { ...said, message_ids });
+export const lineOf = ({ message_ids, ...said }: JournalEntry): object =>
+  message_ids.length === 1 ? { ...said, message_id: message_ids[0] } : { ...said, message_ids };

@@ -65,7 +65,10 @@ export class Notes {
     return { marks: this.#marks.splice(0), journal: this.#journal.splice(0) };
   }
 
-  /** What could not be written comes first the next time. Answers the marks there was no room for: the relay appends those groups a second time, which consumers must bear anyway. */
+  /**
+   * What could not be written comes first the next time. Answers the marks there was no room for: the relay appends those groups a second
+   * time, which consumers must bear anyway.
+   */
   putBack({ marks, journal }: { readonly marks: readonly Mark[]; readonly journal: readonly JournalEntry[] }): Mark[] {
     this.#journal = [...journal, ...this.#journal];
     this.#trim(journal.reduce((sum, { message_ids }) => sum + message_ids.length, 0));
@@ -76,6 +79,7 @@ export class Notes {
   /** So many messages more: the oldest entries go. */
   #trim(more: number): void {
     this.#messages += more;
-    while (this.#messages > MOST_MESSAGES && this.#journal.length > 1) this.#messages -= (this.#journal.shift() as JournalEntry).message_ids.length;
+    while (this.#messages > MOST_MESSAGES && this.#journal.length > 1)
+      this.#messages -= (this.#journal.shift() as JournalEntry).message_ids.length;
   }
 }

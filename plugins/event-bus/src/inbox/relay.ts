@@ -23,7 +23,10 @@ export class InboxRelay {
   #draining: Promise<void> | undefined;
   #again = false;
 
-  constructor(ctx: EventBusContext, { inbox, appender, commit, life }: { inbox: Inbox; appender: Appender; commit: GroupCommit; life: StoreLife }) {
+  constructor(
+    ctx: EventBusContext,
+    { inbox, appender, commit, life }: { inbox: Inbox; appender: Appender; commit: GroupCommit; life: StoreLife },
+  ) {
     this.#ctx = ctx;
     this.#inbox = inbox;
     this.#appender = appender;
@@ -33,7 +36,10 @@ export class InboxRelay {
 
   /** Begins to hear of rows that other processes give up. */
   async listen(): Promise<AsyncDisposable> {
-    const listening = await this.#ctx.db.listen('bus_inbox', () => void this.drain().catch(error => this.#ctx.log.warn({ err: error }, 'the inbox cannot be relayed')));
+    const listening = await this.#ctx.db.listen(
+      'bus_inbox',
+      () => void this.drain().catch(error => this.#ctx.log.warn({ err: error }, 'the inbox cannot be relayed')),
+    );
     return {
       [Symbol.asyncDispose]: async () => {
         this.#closing.abort();
@@ -118,7 +124,11 @@ export class InboxRelay {
   }
 
   /** Makes everything due again that these lives may have lost. False when it was cut short. */
-  async #reopen(begun: readonly Begun[], until: string, { keep, signal }: { keep: () => Promise<unknown>; signal: AbortSignal }): Promise<boolean> {
+  async #reopen(
+    begun: readonly Begun[],
+    until: string,
+    { keep, signal }: { keep: () => Promise<unknown>; signal: AbortSignal },
+  ): Promise<boolean> {
     // The earliest of them: what lies on the other servers is appended twice, which consumers bear.
     const from = begun.map(life => life.from).sort()[0] || undefined;
     let groups = 0;
@@ -128,7 +138,11 @@ export class InboxRelay {
       if (signal.aborted) return false;
     }
     // Nothing to say on a first start: the life is new, but nothing was lost.
-    if (groups > 0) this.#ctx.log.warn({ servers: begun.length, from: from ?? 'the beginning', groups }, 'the store has begun a new life; what it may have lost is appended again');
+    if (groups > 0)
+      this.#ctx.log.warn(
+        { servers: begun.length, from: from ?? 'the beginning', groups },
+        'the store has begun a new life; what it may have lost is appended again',
+      );
     await this.#life.mend(begun);
     return true;
   }

@@ -9,7 +9,10 @@ export interface Receipt extends StreamRef {
 /** What became of a row. */
 export type Outcome = Receipt | Error;
 
-/** The rows of one request. They settle each for itself, and are waited for together: a promise for each would be most of what an event costs. */
+/**
+ * The rows of one request. They settle each for itself, and are waited for together: a promise for each would be most of what an event
+ * costs.
+ */
 class Request {
   readonly outcomes: Promise<readonly Outcome[]>;
   readonly #settled: Outcome[];
@@ -72,7 +75,9 @@ const ROWS_PER_COMMIT = 512;
 const BYTES_PER_COMMIT = 4 * 1_048_576;
 const MOST_WAITING = 20_000;
 
-/** Rows that wait for a commit, in the order they came, and the keys of all that are under way: a second copy gets the first one's answer. */
+/**
+ * Rows that wait for a commit, in the order they came, and the keys of all that are under way: a second copy gets the first one's answer.
+ */
 export class Arrivals {
   /** Rows of one request stay together, so that they stay in order. */
   readonly #queue: Waiting[][] = [];

@@ -76,7 +76,8 @@ export class GroupCommit implements AsyncDisposable {
 
   /** Notes that a group leased elsewhere was appended, `positions` of it just now. */
   appended(group: InboxGroup, positions: readonly number[]): void {
-    for (const position of positions) this.#notes.published(group.rows[position] as InboxRow, group.messageIds[position] as string, 'relayed');
+    for (const position of positions)
+      this.#notes.published(group.rows[position] as InboxRow, group.messageIds[position] as string, 'relayed');
     this.#notes.mark(group);
     this.#start();
   }
@@ -135,7 +136,8 @@ export class GroupCommit implements AsyncDisposable {
   async #commit(members: readonly Waiting[]): Promise<{ held: Held[]; written: boolean }> {
     const notes = this.#notes.take();
     const held: Held[] = [];
-    const keep = async (waiting: readonly Waiting[], group: InboxGroup | undefined): Promise<void> => void held.push(...(await this.#sort(waiting, group)));
+    const keep = async (waiting: readonly Waiting[], group: InboxGroup | undefined): Promise<void> =>
+      void held.push(...(await this.#sort(waiting, group)));
     try {
       const group = await this.#inbox.commit(members.map(rowOf), members.map(keyOf), notes.marks.map(groupOf), notes.journal);
       this.#written(notes);
@@ -158,7 +160,10 @@ export class GroupCommit implements AsyncDisposable {
     }
   }
 
-  /** What is ours to append of these: copies of what nobody finished come first, as they came first; of the others the first copy's answer is looked up. */
+  /**
+   * What is ours to append of these: copies of what nobody finished come first, as they came first; of the others the first copy's answer
+   * is looked up.
+   */
   async #sort(members: readonly Waiting[], group: InboxGroup | undefined): Promise<Held[]> {
     if (group?.positions.length === members.length) return [{ group, waiting: [...members], takenOver: false }];
     const waiting: (Waiting | undefined)[] = members.map(() => undefined);
@@ -177,7 +182,8 @@ export class GroupCommit implements AsyncDisposable {
     const known = await this.#inbox.find(copies.map(keyOf));
     const open = copies.filter(({ key }) => known.get(key)?.message_id === null);
     const holderOf = ({ key }: Waiting): string => (known.get(key) as { group: string }).group;
-    const groups = open.length === 0 ? [] : await this.#inbox.takeOver(open.map(holderOf), open.filter(({ inBatch }) => inBatch).map(holderOf));
+    const groups =
+      open.length === 0 ? [] : await this.#inbox.takeOver(open.map(holderOf), open.filter(({ inBatch }) => inBatch).map(holderOf));
     const taken = new Set(groups.map(({ id }) => id));
     const left = open.filter(copy => !taken.has(holderOf(copy)));
     // Their appender may have finished them meanwhile.
@@ -204,7 +210,9 @@ export class GroupCommit implements AsyncDisposable {
   }
 
   async #append(held: readonly Held[]): Promise<void> {
-    const rows = held.flatMap(({ group, takenOver }) => group.open.map(position => (takenOver ? group.relayed(position) : (group.rows[position] as InboxRow))));
+    const rows = held.flatMap(({ group, takenOver }) =>
+      group.open.map(position => (takenOver ? group.relayed(position) : (group.rows[position] as InboxRow))),
+    );
     if (rows.length === 0) return;
     const answers = await this.#appender.append(rows);
     let index = 0;
@@ -227,7 +235,9 @@ export class GroupCommit implements AsyncDisposable {
     const broken = held.filter(({ group }) => group.open.length > 0);
     for (const { group, waiting } of held) if (group.open.length === 0) this.#notes.mark(group, waiting.filter(isWaiting));
     if (broken.length === 0) return;
-    await this.#inbox.release(broken.map(groupOf), { tell: true }).catch(error => this.#ctx.log.warn({ err: error }, 'rows wait for their lease to end'));
+    await this.#inbox
+      .release(broken.map(groupOf), { tell: true })
+      .catch(error => this.#ctx.log.warn({ err: error }, 'rows wait for their lease to end'));
     for (const { waiting } of broken) this.#arrivals.forget(waiting.filter(isWaiting));
   }
 

@@ -32,9 +32,14 @@ export class Producer {
     return reply(producedOf(receipt), { headers: receipt.replayed ? { 'Idempotent-Replay': 'true' } : {} });
   }
 
-  async produceBatch({ body, caller, correlationId }: RequestOf<typeof eventBus, 'produceBatch'>): Promise<{ results: (Produced | Refused)[] }> {
+  async produceBatch({
+    body,
+    caller,
+    correlationId,
+  }: RequestOf<typeof eventBus, 'produceBatch'>): Promise<{ results: (Produced | Refused)[] }> {
     const { events } = body;
-    if (events.length === 0 || events.length > MAX_BATCH) throw this.#ctx.problem('batch_size', { detail: `${events.length} events; a batch has 1 to ${MAX_BATCH}.` });
+    if (events.length === 0 || events.length > MAX_BATCH)
+      throw this.#ctx.problem('batch_size', { detail: `${events.length} events; a batch has 1 to ${MAX_BATCH}.` });
     const now = this.#ctx.clock.now().toISOString();
     const results: (Produced | Refused | undefined)[] = events.map(() => undefined);
     const rows: InboxRow[] = [];

@@ -69,7 +69,9 @@ export class Schedule {
     const gone = await sql<object[]>`
       delete from scheduled_events where schedule_id = ${scheduleId} and delivered_at is null and split_part(event_type, ':', 1) = ${vertical} returning 1`;
     if (gone.length > 0) return 'done';
-    const [row] = await sql<{ own: boolean }[]>`select split_part(event_type, ':', 1) = ${vertical} as own from scheduled_events where schedule_id = ${scheduleId}`;
+    const [row] = await sql<
+      { own: boolean }[]
+    >`select split_part(event_type, ':', 1) = ${vertical} as own from scheduled_events where schedule_id = ${scheduleId}`;
     return row === undefined ? 'unknown' : row.own ? 'delivered' : 'foreign';
   }
 

@@ -25,16 +25,21 @@ export class Scheduler {
     const { deliver_at, ...event } = body;
     const deliverAt = new Date(deliver_at);
     if (deliverAt.getTime() > clock.now().getTime() + HORIZON_MS)
-      throw problem('deliver_at_too_far', { detail: `deliver_at lies at most ${HORIZON_DAYS} days ahead. For what recurs, use the scheduler.` });
+      throw problem('deliver_at_too_far', {
+        detail: `deliver_at lies at most ${HORIZON_DAYS} days ahead. For what recurs, use the scheduler.`,
+      });
     const row = this.#acceptance.read({ idempotency_key: headers['idempotency-key'], ...event }, caller, correlationId);
     const [refusal] = await this.#acceptance.admit(caller, [row]);
     if (refusal) throw refusal;
     const kept = await this.#schedule.keep(row, deliverAt).catch(cause => {
       throw problem('inbox_failed', { detail: `inbox persist: ${brief(cause)}`, cause });
     });
-    if (kept === 'published') throw problem('key_published', { detail: 'Its effect would be lost on consumers that deduplicate. Use another idempotency_key.' });
+    if (kept === 'published')
+      throw problem('key_published', { detail: 'Its effect would be lost on consumers that deduplicate. Use another idempotency_key.' });
     const { replayed, ...scheduled } = kept;
-    return reply(scheduled, { headers: { location: `/v1/scheduled/${kept.schedule_id}`, ...(replayed ? { 'Idempotent-Replay': 'true' } : {}) } });
+    return reply(scheduled, {
+      headers: { location: `/v1/scheduled/${kept.schedule_id}`, ...(replayed ? { 'Idempotent-Replay': 'true' } : {}) },
+    });
   }
 
   async list(request: RequestOf<typeof eventBus, 'listScheduled'>): Promise<{ items: ScheduledRow[]; next_cursor: string | null }> {
@@ -46,14 +51,18 @@ export class Scheduler {
       ...(cursor === undefined ? {} : { below: this.#cursor(cursor) }),
     });
     const items = rows.slice(0, limit);
-    return { items, next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as ScheduledRow).schedule_id).toString('base64url') : null };
+    return {
+      items,
+      next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as ScheduledRow).schedule_id).toString('base64url') : null,
+    };
   }
 
   async cancel({ params, caller }: RequestOf<typeof eventBus, 'cancelScheduled'>): Promise<void> {
     const { problem } = this.#ctx;
     const unknown = () => problem('unknown_schedule', { detail: 'It was taken back, or never here.' });
     if (!ID.test(params.schedule_id)) throw unknown();
-    if (caller.kind === 'user' || caller.vertical === undefined) throw problem('event_ownership', { detail: 'event_ownership: people publish no events, and take none back.' });
+    if (caller.kind === 'user' || caller.vertical === undefined)
+      throw problem('event_ownership', { detail: 'event_ownership: people publish no events, and take none back.' });
     switch (await this.#schedule.takeBack(params.schedule_id, caller.vertical)) {
       case 'unknown':
         throw unknown();

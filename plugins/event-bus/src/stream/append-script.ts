@@ -48,7 +48,8 @@ export class AppendScript {
     const ids: (string | Error)[] = [];
     for (const [index, { positions }] of this.#runs.entries()) {
       const answer = answers[index];
-      for (const [n, position] of positions.entries()) ids[position] = answer instanceof Error ? answer : idOf((answer as readonly string[])[n] as string);
+      for (const [n, position] of positions.entries())
+        ids[position] = answer instanceof Error ? answer : idOf((answer as readonly string[])[n] as string);
     }
     return ids;
   }

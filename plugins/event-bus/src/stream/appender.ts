@@ -16,13 +16,17 @@ export class Appender {
     this.#wake = wake;
   }
 
-  /** The id of every entry, or why there is none; what failed may still have arrived. Only who makes a new life of the store whole, `mending`, appends to one that is not. */
+  /**
+   * The id of every entry, or why there is none; what failed may still have arrived. Only who makes a new life of the store whole,
+   * `mending`, appends to one that is not.
+   */
   async append(rows: readonly Appended[], { mending = false } = {}): Promise<(string | Error)[]> {
     const answers: (string | Error)[] = [];
     const known = mending || (await this.#life.isWhole().catch(() => false));
     for (let start = 0; start < rows.length; ) {
       let end = start;
-      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++) bytes += (rows[end] as Appended).envelope.payload.length;
+      for (let bytes = 0; end < rows.length && end - start < ROWS_PER_PIPELINE && (end === start || bytes < BYTES_PER_PIPELINE); end++)
+        bytes += (rows[end] as Appended).envelope.payload.length;
       // Asked in the turn that sends: a store that has ended since then is not written to.
       if (known && (mending || this.#life.whole)) answers.push(...(await this.#pipeline(rows.slice(start, end))));
       else answers.push(...rows.slice(start, end).map(() => new Error('the store has begun a new life and is being made whole')));

@@ -33,7 +33,10 @@ export interface ReadEntry {
 
 type Read = (envelope: Envelope) => string | undefined;
 
-/** What goes onto a stream; where it lies says the rest. Read by names that the engine knows: one in a variable is looked up anew for every event. */
+/**
+ * What goes onto a stream; where it lies says the rest. Read by names that the engine knows: one in a variable is looked up anew for every
+ * event.
+ */
 const READ: Readonly<Record<keyof Envelope, Read>> = {
   event_type: ({ event_type }) => event_type,
   payload: ({ payload }) => payload,

@@ -34,7 +34,10 @@ export class Streams {
     const env = environmentOf(this.#ctx, request, env_id);
     const rows = await this.#rowsOf(env, cursor === undefined ? '' : this.#cursor(cursor), limit + 1);
     const items = rows.slice(0, limit);
-    return { items, next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as StreamRow).stream_family).toString('base64url') : null };
+    return {
+      items,
+      next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as StreamRow).stream_family).toString('base64url') : null,
+    };
   }
 
   async lag(request: RequestOf<typeof eventBus, 'streamLag'>): Promise<{ stream: string; groups: GroupLag[] }> {
@@ -46,7 +49,11 @@ export class Streams {
     const rows = await this.#rowsOf(environmentOf(this.#ctx, request, request.query.env_id), '', MOST_STREAMS);
     const items = await Promise.all(
       rows.map(async ({ env_id, stream_family }) =>
-        (await this.#groups({ env: env_id, family: stream_family })).map(group => ({ row_id: `${stream_family}/${group.group}`, stream_family, ...group })),
+        (await this.#groups({ env: env_id, family: stream_family })).map(group => ({
+          row_id: `${stream_family}/${group.group}`,
+          stream_family,
+          ...group,
+        })),
       ),
     );
     return { items: items.flat() };
@@ -96,7 +103,8 @@ export class Streams {
     }
     const refs = [...families].sort().map(family => ({ env, family }));
     const rows: StreamRow[] = [];
-    for (let start = 0; start < refs.length && rows.length < limit; start += STREAMS_PER_ROUND) rows.push(...(await this.#rows(refs.slice(start, start + STREAMS_PER_ROUND))));
+    for (let start = 0; start < refs.length && rows.length < limit; start += STREAMS_PER_ROUND)
+      rows.push(...(await this.#rows(refs.slice(start, start + STREAMS_PER_ROUND))));
     return rows.slice(0, limit);
   }
 
@@ -143,7 +151,8 @@ export class Streams {
 
   #cursor(text: string): string {
     const family = Buffer.from(text, 'base64url').toString();
-    if (!isFamily(family) || Buffer.from(family).toString('base64url') !== text) throw this.#ctx.problem('bad_cursor', { detail: 'Use next_cursor of the page before as it is.' });
+    if (!isFamily(family) || Buffer.from(family).toString('base64url') !== text)
+      throw this.#ctx.problem('bad_cursor', { detail: 'Use next_cursor of the page before as it is.' });
     return family;
   }
 }

@@ -73,7 +73,10 @@ export class Waiter implements Disposable {
   readonly env: string;
   readonly #signal: AbortSignal;
   readonly #leave: () => void;
-  /** Heard once for all waits: a listener that comes and goes with each is a thousand a second, on a signal that lasts as long as its stream. */
+  /**
+   * Heard once for all waits: a listener that comes and goes with each is a thousand a second, on a signal that lasts as long as its
+   * stream.
+   */
   readonly #gone = (): void => this.rouse();
   #woken = false;
   #appended = false;

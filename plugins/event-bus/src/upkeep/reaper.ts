@@ -47,7 +47,8 @@ export class Reaper {
     const { clock, log } = this.#ctx;
     try {
       let moved = 0;
-      for (let rows = -1, round = 0; rows !== 0 && round < ROUNDS && !signal.aborted; round++, moved += rows) rows = await this.#schedule.moveDue(clock.now());
+      for (let rows = -1, round = 0; rows !== 0 && round < ROUNDS && !signal.aborted; round++, moved += rows)
+        rows = await this.#schedule.moveDue(clock.now());
       // Sooner than the relay's own poll, which appends what is left here.
       if (moved > 0) await this.#relay.drain(signal);
     } catch (error) {
@@ -58,7 +59,16 @@ export class Reaper {
   async #environment(env: string, signal: AbortSignal): Promise<void> {
     const { kv, clock, log } = this.#ctx;
     for (let round = 0; round < ROUNDS && !signal.aborted; round++) {
-      const due = (await kv.call('ZRANGE', retryKey(env), '-inf', clock.now().getTime(), 'BYSCORE', 'LIMIT', 0, RECORDS_PER_ROUND)) as string[];
+      const due = (await kv.call(
+        'ZRANGE',
+        retryKey(env),
+        '-inf',
+        clock.now().getTime(),
+        'BYSCORE',
+        'LIMIT',
+        0,
+        RECORDS_PER_ROUND,
+      )) as string[];
       if (due.length === 0) return;
       const again: { ref: StreamRef; command: (string | number)[] }[] = [];
       for (const member of due) {
@@ -68,7 +78,12 @@ export class Reaper {
         const attempts = history.length;
         if (attempts >= MAX_NACKS) {
           const reason = `retries_exhausted: ${history.at(-1)?.reason ?? ''}`;
-          await this.#deadLetters.buryRetry(member, { ref, id: record.id, envelope: record.envelope, deliveries: 1 }, record.group, { reason, history, attempts, consumer: '' });
+          await this.#deadLetters.buryRetry(member, { ref, id: record.id, envelope: record.envelope, deliveries: 1 }, record.group, {
+            reason,
+            history,
+            attempts,
+            consumer: '',
+          });
           continue;
         }
         const copy: Envelope = { ...record.envelope, nacks: String(attempts), only_group: record.group, history: JSON.stringify(history) };

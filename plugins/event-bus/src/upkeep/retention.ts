@@ -33,12 +33,14 @@ export class Retention {
     const { kv } = this.#ctx;
     for (const family of (await kv.call('SMEMBERS', FAMILIES_KEY)) as string[]) {
       const refs = ((await kv.call('SMEMBERS', environmentsKey(family))) as string[]).map(env => ({ env, family }));
-      for (let start = 0; start < refs.length && !signal.aborted; start += STREAMS_PER_ROUND) await this.#trim(refs.slice(start, start + STREAMS_PER_ROUND), signal);
+      for (let start = 0; start < refs.length && !signal.aborted; start += STREAMS_PER_ROUND)
+        await this.#trim(refs.slice(start, start + STREAMS_PER_ROUND), signal);
     }
   }
 
   async sweep(signal: AbortSignal): Promise<void> {
-    for (let sweeps = 0; sweeps < SWEEPS && !signal.aborted; sweeps++) if ((await this.#inbox.sweep()) + (await this.#schedule.sweep()) === 0) break;
+    for (let sweeps = 0; sweeps < SWEEPS && !signal.aborted; sweeps++)
+      if ((await this.#inbox.sweep()) + (await this.#schedule.sweep()) === 0) break;
     await this.#deadLetters.sweep(signal);
   }
 
@@ -47,7 +49,19 @@ export class Retention {
     const now = clock.now().getTime();
     let left = refs;
     for (let cuts = 0; left.length > 0 && cuts < CUTS && !signal.aborted; cuts++) {
-      const answers = await kv.pipeline(left.map(ref => ['EVAL', TRIM, 2, streamKey(ref), gapsKey(ref.env), `${now - KEPT_MS}-0`, config.streamEntries, now - SEEN_MS, ref.family]));
+      const answers = await kv.pipeline(
+        left.map(ref => [
+          'EVAL',
+          TRIM,
+          2,
+          streamKey(ref),
+          gapsKey(ref.env),
+          `${now - KEPT_MS}-0`,
+          config.streamEntries,
+          now - SEEN_MS,
+          ref.family,
+        ]),
+      );
       const fault = answers.find(answer => answer instanceof Error);
       if (fault) log.warn({ err: fault }, 'a stream cannot be cut');
       left = left.filter((_, index) => Number(answers[index]) > 0);

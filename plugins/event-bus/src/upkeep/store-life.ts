@@ -64,7 +64,10 @@ export class StoreLife {
     return this.#ask('advance', now);
   }
 
-  /** Whether what these lives may have lost is already due to be appended again: a mending that was cut short goes on, and does not begin anew. */
+  /**
+   * Whether what these lives may have lost is already due to be appended again: a mending that was cut short goes on, and does not begin
+   * anew.
+   */
   async isMending(lives: readonly Begun[]): Promise<boolean> {
     const runs = await this.#kv.pipeline(lives.map(({ marker }) => ['GET', mendingKey(marker)]));
     return lives.every(({ run }, index) => runs[index] === run);

@@ -27,7 +27,8 @@ const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number
     error => error,
   );
 /** Makes entries look as if they had been taken long ago. */
-const abandon = (env: string, family: string, group: string, ids: string[]) => bus.store.client.call('XCLAIM', `bus:{${env}}:${family}`, group, 'gone', 0, ...ids, 'IDLE', 61_000, 'JUSTID');
+const abandon = (env: string, family: string, group: string, ids: string[]) =>
+  bus.store.client.call('XCLAIM', `bus:{${env}}:${family}`, group, 'gone', 0, ...ids, 'IDLE', 61_000, 'JUSTID');
 
 describe('one environment', () => {
   test('BUS-044 BUS-033: a pull makes its group at the earliest entry, and each entry comes once', async () => {
@@ -51,7 +52,9 @@ describe('one environment', () => {
     expect(numbers(await bus.consume(mail, { env_id: '*', ...wanted, consumer_group: 'all' }))).toEqual([2, 3]);
     // Nothing is left of the other type: neither pending nor unread.
     expect(await bus.consume(mail, { env_id: env, stream_family: family })).toEqual([]);
-    expect(await refusal(bus.consume(mail, { env_id: env, stream_family: family, types: [] }))).toMatchObject({ code: 'validation_failed' });
+    expect(await refusal(bus.consume(mail, { env_id: env, stream_family: family, types: [] }))).toMatchObject({
+      code: 'validation_failed',
+    });
   });
 
   test('a group that starts at the latest entry hears what comes after, on a stream that is not there yet as well', async () => {
@@ -69,7 +72,10 @@ describe('one environment', () => {
     await bus.produce(shop, env, 1);
     expect(numbers(await bus.consume(mail, { env_id: env }))).toEqual([1]);
     expect(numbers(await bus.consume(shop, { env_id: env }))).toEqual([1]);
-    expect(await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`)).toMatchObject([expect.arrayContaining(['mail.g']), expect.arrayContaining(['shop.g'])]);
+    expect(await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`)).toMatchObject([
+      expect.arrayContaining(['mail.g']),
+      expect.arrayContaining(['shop.g']),
+    ]);
   });
 
   test('a person reads the own environment and no other; a workload must name one', async () => {
@@ -79,7 +85,10 @@ describe('one environment', () => {
     expect(await refusal(bus.consume(person(own), { env_id: foreign }))).toMatchObject({ code: 'env_mismatch', status: 403 });
     expect(await refusal(bus.consume(person(own), { env_id: '*' }))).toMatchObject({ code: 'm2m_only', status: 403 });
     expect(await refusal(bus.consume(mail, {}))).toMatchObject({ code: 'env_required', status: 400 });
-    expect(await refusal(bus.consume(mail, { env_id: own, stream_family: 'dlq' }))).toMatchObject({ code: 'invalid_stream_family', status: 400 });
+    expect(await refusal(bus.consume(mail, { env_id: own, stream_family: 'dlq' }))).toMatchObject({
+      code: 'invalid_stream_family',
+      status: 400,
+    });
   });
 
   test('a waiting pull is answered by the next event, whichever process appends it', async () => {
@@ -134,7 +143,8 @@ describe('one environment', () => {
     const env = newEnv();
     await bus.produce(shop, env, 1);
     const [entry] = await bus.consume(mail, { env_id: env });
-    const ack = async (body: object) => (await bus.call('ack', mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', ...body } })).value;
+    const ack = async (body: object) =>
+      (await bus.call('ack', mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', ...body } })).value;
     expect(await ack({ message_ids: [entry?.message_id, '1-1', 'nonsense'] })).toEqual({ acked: 1, lost: ['1-1', 'nonsense'] });
     expect(await ack({ message_id: entry?.message_id })).toEqual({ acked: 0, lost: [entry?.message_id] });
     expect(await refusal(ack({}))).toMatchObject({ code: 'message_ids_required', status: 400 });
@@ -182,7 +192,9 @@ describe('all environments at once', () => {
     const family = newFamily();
     const env = newEnv();
     await using other = await BusProcess.start(stores);
-    const readers = [bus, other].map(process => process.consume(mail, { env_id: '*', stream_family: family, block_ms: 2_000, consumer: process === bus ? 'a' : 'b' }));
+    const readers = [bus, other].map(process =>
+      process.consume(mail, { env_id: '*', stream_family: family, block_ms: 2_000, consumer: process === bus ? 'a' : 'b' }),
+    );
     await other.produce(shop, env, 1, { stream_family: family });
     const first = await Promise.race(readers.map((reader, index) => reader.then(entries => ({ index, entries }))));
     expect(numbers(first.entries)).toEqual([1]);
@@ -221,17 +233,35 @@ describe('all environments at once', () => {
     expect(numbers(await bus.consume(mail, { env_id: '*', stream_family: family }))).toEqual([1]);
     await abandon(env, family, 'mail.g', [message_id]);
     await bus.clock.advance('10s');
-    expect((await bus.consume(mail, { env_id: '*', stream_family: family, consumer: 'next' })).map(({ payload, delivery_count }) => [payload.n, delivery_count])).toEqual([[1, 2]]);
+    expect(
+      (await bus.consume(mail, { env_id: '*', stream_family: family, consumer: 'next' })).map(({ payload, delivery_count }) => [
+        payload.n,
+        delivery_count,
+      ]),
+    ).toEqual([[1, 2]]);
   });
 
   test('a group closes on all streams; one that its process left is destroyed after an hour', async () => {
     const family = newFamily();
     const envs = [newEnv(), newEnv()];
     for (const env of envs) await bus.produce(shop, env, 1, { stream_family: family });
-    const groups = async () => (await Promise.all(envs.map(env => bus.store.client.xinfo('GROUPS', `bus:{${env}}:${family}`)))).flat().map(group => (group as string[])[1]);
-    for (const group of ['sessions.p-1', 'sessions.p-2', 'shared']) await bus.consume(mail, { env_id: '*', stream_family: family, consumer_group: group, consumer: group.split('.')[1] ?? 'p-1' });
-    expect((await groups()).sort()).toEqual(['mail.sessions.p-1', 'mail.sessions.p-1', 'mail.sessions.p-2', 'mail.sessions.p-2', 'mail.shared', 'mail.shared']);
-    expect((await bus.call('closeGroup', mail, { body: { stream_family: family, consumer_group: 'sessions.p-1' } })).value).toEqual({ closed: 2 });
+    const groups = async () =>
+      (await Promise.all(envs.map(env => bus.store.client.xinfo('GROUPS', `bus:{${env}}:${family}`))))
+        .flat()
+        .map(group => (group as string[])[1]);
+    for (const group of ['sessions.p-1', 'sessions.p-2', 'shared'])
+      await bus.consume(mail, { env_id: '*', stream_family: family, consumer_group: group, consumer: group.split('.')[1] ?? 'p-1' });
+    expect((await groups()).sort()).toEqual([
+      'mail.sessions.p-1',
+      'mail.sessions.p-1',
+      'mail.sessions.p-2',
+      'mail.sessions.p-2',
+      'mail.shared',
+      'mail.shared',
+    ]);
+    expect((await bus.call('closeGroup', mail, { body: { stream_family: family, consumer_group: 'sessions.p-1' } })).value).toEqual({
+      closed: 2,
+    });
     expect(await groups()).not.toContain('mail.sessions.p-1');
     await bus.clock.advance('50m');
     expect(await groups()).toContain('mail.sessions.p-2');
@@ -262,7 +292,9 @@ describe('server-sent events', () => {
       }
       const [frame = '', ...rest] = text.split('\n\n');
       text = rest.join('\n\n');
-      const members = Object.fromEntries(frame.split('\n').map(line => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]));
+      const members = Object.fromEntries(
+        frame.split('\n').map(line => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
+      );
       return { ...members, ...(members['data'] ? { data: JSON.parse(members['data']) } : {}) };
     };
     return { response, next, [Symbol.dispose]: () => closing.abort() };
@@ -278,8 +310,15 @@ describe('server-sent events', () => {
     await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`)) as unknown[]).length).toBe(1);
     const { message_id } = await bus.produce(shop, env, 2);
     const frame = await events.next();
-    expect(frame).toMatchObject({ id: message_id, event: 'platform:shop:order:created', data: { message_id, payload: { n: 2 }, env_id: env, stream_family: 'app' } });
-    expect((await bus.call('ack', person(env), { body: { stream_family: 'app', consumer_group: 'tab', message_id } })).value).toEqual({ acked: 1, lost: [] });
+    expect(frame).toMatchObject({
+      id: message_id,
+      event: 'platform:shop:order:created',
+      data: { message_id, payload: { n: 2 }, env_id: env, stream_family: 'app' },
+    });
+    expect((await bus.call('ack', person(env), { body: { stream_family: 'app', consumer_group: 'tab', message_id } })).value).toEqual({
+      acked: 1,
+      lost: [],
+    });
   });
 
   test('BUS-048 BUS-060: the token may come in the query; what an earlier stream left comes again, counted', async () => {
@@ -288,7 +327,9 @@ describe('server-sent events', () => {
     const query = `env_id=${env}&stream_family=app&consumer_group=tab`;
     {
       using first = await open(origin, `${query}&token=${bearer(mail).slice(7)}`);
-      await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])) as unknown[]).length).toBe(1);
+      await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])) as unknown[]).length).toBe(
+        1,
+      );
       await bus.produce(shop, env, 1);
       expect((await first.next()).data).toMatchObject({ payload: { n: 1 }, delivery_count: 1 });
     }
@@ -302,9 +343,13 @@ describe('server-sent events', () => {
 
   test('a stream that may not be opened is refused before it begins', async () => {
     const origin = await bus.listen();
-    const { status } = await fetch(`${origin}/v1/consume/sse?stream_family=dlq&consumer_group=tab`, { headers: { authorization: bearer(person(newEnv())) } });
+    const { status } = await fetch(`${origin}/v1/consume/sse?stream_family=dlq&consumer_group=tab`, {
+      headers: { authorization: bearer(person(newEnv())) },
+    });
     expect(status).toBe(400);
-    const other = await fetch(`${origin}/v1/consume/sse?stream_family=app&consumer_group=tab&env_id=${newEnv()}`, { headers: { authorization: bearer(person(newEnv())) } });
+    const other = await fetch(`${origin}/v1/consume/sse?stream_family=app&consumer_group=tab&env_id=${newEnv()}`, {
+      headers: { authorization: bearer(person(newEnv())) },
+    });
     expect([other.status, ((await other.json()) as { code: string }).code]).toEqual([403, 'env_mismatch']);
   });
 });
@@ -317,7 +362,10 @@ describe('what operators see', () => {
     const rows: { stream_family: string; length: number; groups: number; stream: string }[] = [];
     let cursor: string | null = null;
     do {
-      const page = (await bus.call('listStreams', shop, { query: { env_id: env, limit: 1, ...(cursor ? { cursor } : {}) } })).value as { items: typeof rows; next_cursor: string | null };
+      const page = (await bus.call('listStreams', shop, { query: { env_id: env, limit: 1, ...(cursor ? { cursor } : {}) } })).value as {
+        items: typeof rows;
+        next_cursor: string | null;
+      };
       rows.push(...page.items);
       cursor = page.next_cursor;
     } while (cursor !== null);
@@ -326,8 +374,15 @@ describe('what operators see', () => {
       [`bus:${env}:audit`, 2],
       [`bus:${env}:sys`, 2],
     ]);
-    expect(rows.find(({ stream_family }) => stream_family === 'sys')).toMatchObject({ env_id: env, first_id: expect.any(String), last_id: expect.any(String) });
-    expect(await refusal(bus.call('listStreams', shop, { query: { env_id: env, cursor: 'x' } }))).toMatchObject({ code: 'bad_cursor', status: 400 });
+    expect(rows.find(({ stream_family }) => stream_family === 'sys')).toMatchObject({
+      env_id: env,
+      first_id: expect.any(String),
+      last_id: expect.any(String),
+    });
+    expect(await refusal(bus.call('listStreams', shop, { query: { env_id: env, cursor: 'x' } }))).toMatchObject({
+      code: 'bad_cursor',
+      status: 400,
+    });
   });
 
   test('BUS-052: the lag of each group', async () => {
@@ -335,7 +390,10 @@ describe('what operators see', () => {
     for (const n of [1, 2, 3]) await bus.produce(shop, env, n);
     await bus.consume(mail, { env_id: env, count: 2 });
     const { value } = await bus.call('streamLag', shop, { params: { family: 'app' }, query: { env_id: env } });
-    expect(value).toMatchObject({ stream: `bus:${env}:app`, groups: [{ group: 'mail.g', pending: 2, lag: 1, last_delivered_id: expect.any(String), oldest_pending_ms: expect.any(Number) }] });
+    expect(value).toMatchObject({
+      stream: `bus:${env}:app`,
+      groups: [{ group: 'mail.g', pending: 2, lag: 1, last_delivered_id: expect.any(String), oldest_pending_ms: expect.any(Number) }],
+    });
   });
 
   test('BUS-053 BUS-056 BUS-057: metrics and the data of the pages, which need a target', async () => {
@@ -346,7 +404,12 @@ describe('what operators see', () => {
       const response = await fetch(`${origin}${path}`, { headers: { authorization: bearer(shop) } });
       return { status: response.status, body: (await response.json()) as Record<string, unknown> };
     };
-    expect((await read('/v1/metrics')).body).toMatchObject({ produced: expect.any(Number), inbox_unrelayed: expect.any(Number), retry_depth: 0, sse_clients: expect.any(Number) });
+    expect((await read('/v1/metrics')).body).toMatchObject({
+      produced: expect.any(Number),
+      inbox_unrelayed: expect.any(Number),
+      retry_depth: 0,
+      sse_clients: expect.any(Number),
+    });
     expect((await read(`/v1/admin/streams?target_env_id=${env}`)).body).toMatchObject({ items: [{ stream_family: 'app', length: 1 }] });
     expect((await read(`/v1/admin/overview?target_env_id=${env}`)).body).toMatchObject({ streams: 1, entries: 1, dead_letters: 0 });
     expect((await read('/v1/admin/streams')).status).toBe(400);

@@ -14,7 +14,8 @@ import { BusProcess, newEnv, Stores, workload } from '../harness.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
-const migrate = (pool: PostgresPool, name: string) => pool.raw.unsafe(readFileSync(new URL(`../../migrations/${name}.sql`, import.meta.url), 'utf8'));
+const migrate = (pool: PostgresPool, name: string) =>
+  pool.raw.unsafe(readFileSync(new URL(`../../migrations/${name}.sql`, import.meta.url), 'utf8'));
 
 describe('a group as text', () => {
   test('comes back as it was, what all rows share and what one of them has alone', () => {
@@ -37,7 +38,8 @@ describe('a group as text', () => {
   });
 
   test('environment, subject and key make one key, and none of them can be mistaken for another', () => {
-    const key = (env: string, publisher_subject: string, idempotency_key: string) => keyOf({ env, envelope: { publisher_subject, idempotency_key } });
+    const key = (env: string, publisher_subject: string, idempotency_key: string) =>
+      keyOf({ env, envelope: { publisher_subject, idempotency_key } });
     expect(key('e', 's', 'k')).toMatch(/^[0-9a-f]{32}$/);
     expect(new Set([key('e', 's', 'k'), key('f', 's', 'k'), key('e', 't', 'k'), key('e', 's', 'l'), key('es', '', 'k')]).size).toBe(5);
   });
@@ -51,7 +53,15 @@ test('the journal says once what is to be said of several messages in a row, and
   notes.published(row, '1-0', 'duplicate');
   notes.published({ ...row, family: 'other' }, '2-0', 'duplicate');
   const { journal } = notes.take();
-  const entry = { at: row.envelope.produced_at, action: 'produce', sub: 'shop', env_id: 'e', stream_family: 'app', event_type: 'platform:shop:order:created', correlation_id: 'c' };
+  const entry = {
+    at: row.envelope.produced_at,
+    action: 'produce',
+    sub: 'shop',
+    env_id: 'e',
+    stream_family: 'app',
+    event_type: 'platform:shop:order:created',
+    correlation_id: 'c',
+  };
   expect(journal).toEqual([
     { ...entry, outcome: 'accepted', message_ids: ['1-0', '1-1'] },
     { ...entry, outcome: 'duplicate', message_ids: ['1-0'] },
@@ -107,7 +117,9 @@ describe('with its tables', () => {
     expect(await pool.raw`select message_id, outcome from audit_journal`).toEqual([{ message_id: '5-0', outcome: 'accepted' }]);
     const groups = await pool.raw<{ events: string }[]>`select events from event_groups order by id`;
     const rows = groups.flatMap(({ events }) => InboxGroup.read(events));
-    expect(rows.map(row => row.envelope)).toEqual([1, 2].map(n => ({ ...rowOf(env, n).envelope, produced_at: '2026-01-01T00:00:00.123Z' })));
+    expect(rows.map(row => row.envelope)).toEqual(
+      [1, 2].map(n => ({ ...rowOf(env, n).envelope, produced_at: '2026-01-01T00:00:00.123Z' })),
+    );
     const keys = await pool.raw<{ key: string }[]>`select replace(key::text, '-', '') as key from event_keys`;
     expect(new Set(keys.map(({ key }) => key))).toEqual(new Set(rows.map(keyOf)));
   });
@@ -156,9 +168,19 @@ describe('with its tables', () => {
     const [broken, whole] = [newEnv(), newEnv()];
     const shop = workload('shop');
     await bus.store.client.set(`bus:{${broken}}:app`, 'no stream');
-    const event = (env: string, n: number) => ({ event_type: 'platform:shop:order:created', env_id: env, stream_family: 'app', payload: { n }, idempotency_key: `k-${n}` });
+    const event = (env: string, n: number) => ({
+      event_type: 'platform:shop:order:created',
+      env_id: env,
+      stream_family: 'app',
+      payload: { n },
+      idempotency_key: `k-${n}`,
+    });
     const batch = async () =>
-      ((await bus.call('produceBatch', shop, { body: { events: [event(whole, 1), event(broken, 2), event(whole, 3)] } })).value as { results: { message_id?: string; error?: string }[] }).results;
+      (
+        (await bus.call('produceBatch', shop, { body: { events: [event(whole, 1), event(broken, 2), event(whole, 3)] } })).value as {
+          results: { message_id?: string; error?: string }[];
+        }
+      ).results;
     const first = await batch();
     expect(first.map(({ error }) => error ?? 'ok')).toEqual(['ok', 'append_failed', 'ok']);
     await bus.store.client.del(`bus:{${broken}}:app`);
@@ -166,7 +188,9 @@ describe('with its tables', () => {
     const second = await batch();
     expect(second.map(({ message_id }) => message_id)).toEqual([first[0]?.message_id, expect.any(String), first[2]?.message_id]);
     // What was appended is noted in the inbox a moment after the answer; only then may the clock leap over a lease.
-    await expect.poll(async () => ((await bus.call('metrics', shop)).value as { inbox_unrelayed: number }).inbox_unrelayed, { timeout: 10_000 }).toBe(0);
+    await expect
+      .poll(async () => ((await bus.call('metrics', shop)).value as { inbox_unrelayed: number }).inbox_unrelayed, { timeout: 10_000 })
+      .toBe(0);
     await bus.clock.advance('2s');
     expect([await bus.store.client.xlen(`bus:{${whole}}:app`), await bus.store.client.xlen(`bus:{${broken}}:app`)]).toEqual([2, 1]);
   });

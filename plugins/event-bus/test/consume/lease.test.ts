@@ -17,12 +17,17 @@ afterAll(async () => {
 });
 
 const settle = async (how: 'ack' | 'nack' | 'extend', env: string, ids: readonly string[], more: object = {}) =>
-  (await bus.call(how, mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', message_ids: ids, ...more } })).value as Record<string, unknown>;
+  (await bus.call(how, mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', message_ids: ids, ...more } }))
+    .value as Record<string, unknown>;
 const pending = async (env: string) =>
-  ((await bus.store.client.call('XPENDING', `bus:{${env}}:app`, 'mail.g', '-', '+', 10)) as [string, string, number, number][]).map(([id, consumer, idle, times]) => ({ id, consumer, idle, times }));
+  ((await bus.store.client.call('XPENDING', `bus:{${env}}:app`, 'mail.g', '-', '+', 10)) as [string, string, number, number][]).map(
+    ([id, consumer, idle, times]) => ({ id, consumer, idle, times }),
+  );
 /** As if the last word about entries had come so long ago. */
-const idle = (env: string, consumer: string, ids: readonly string[], ms: number) => bus.store.client.call('XCLAIM', `bus:{${env}}:app`, 'mail.g', consumer, 0, ...ids, 'IDLE', ms, 'JUSTID');
-const taken = async (env: string, consumer: string) => (await bus.consume(mail, { env_id: env, consumer })).map(({ message_id }) => message_id);
+const idle = (env: string, consumer: string, ids: readonly string[], ms: number) =>
+  bus.store.client.call('XCLAIM', `bus:{${env}}:app`, 'mail.g', consumer, 0, ...ids, 'IDLE', ms, 'JUSTID');
+const taken = async (env: string, consumer: string) =>
+  (await bus.consume(mail, { env_id: env, consumer })).map(({ message_id }) => message_id);
 
 test('H-21 a handler that says "still working" keeps its entries past the minute, and their count of deliveries stays', async () => {
   const env = newEnv();
@@ -85,7 +90,11 @@ test('a successor under the same name reads what its predecessor had in its hand
   expect(again.filter(({ env_id }) => env_id === one).map(({ payload }) => payload.n)).toEqual([2, 3]);
   expect(again.filter(({ env_id }) => env_id === two).map(({ payload }) => payload.n)).toEqual([1, 2, 3]);
   expect(await bus.consume(mail, { ...at, consumer: 'somebody', pending: true })).toEqual([]);
-  expect((await bus.consume(mail, { env_id: two, stream_family: 'held', consumer: 'ordered', pending: true })).map(({ delivery_count }) => delivery_count)).toEqual([2, 2, 2]);
+  expect(
+    (await bus.consume(mail, { env_id: two, stream_family: 'held', consumer: 'ordered', pending: true })).map(
+      ({ delivery_count }) => delivery_count,
+    ),
+  ).toEqual([2, 2, 2]);
 });
 
 test('H-25 tries that a consumer made by itself are in the history of the dead letter', async () => {
@@ -94,6 +103,8 @@ test('H-25 tries that a consumer made by itself are in the history of the dead l
   const [id = ''] = await taken(env, 'one');
   const earlier = [{ at: '2026-01-01T00:00:00.000Z', reason: 'first' }];
   await settle('nack', env, [id], { consumer: 'one', dead_letter: true, reason: 'second', earlier });
-  const { items } = (await bus.call('listDeadLetters', shop, { query: { env_id: env } })).value as { items: { reasons: string[]; attempts: number }[] };
+  const { items } = (await bus.call('listDeadLetters', shop, { query: { env_id: env } })).value as {
+    items: { reasons: string[]; attempts: number }[];
+  };
   expect(items).toMatchObject([{ reasons: ['first', 'second'], attempts: 2 }]);
 });

@@ -17,9 +17,15 @@ afterAll(async () => {
 });
 
 const change = (env: string, status: string, key: string) =>
-  bus.produce(sys, env, 0, { event_type: 'platform:sys:env:updated', stream_family: 'sys', payload: { env_id: env, status }, idempotency_key: key });
+  bus.produce(sys, env, 0, {
+    event_type: 'platform:sys:env:updated',
+    stream_family: 'sys',
+    payload: { env_id: env, status },
+    idempotency_key: key,
+  });
 const effect = async (env: string) => (await bus.pool.raw`select 1 from suspended_environments where env_id = ${env}`).length;
-const marks = async (key: string) => (await bus.pool.raw`select 1 from inbox where consumer = 'environmentChanged' and idempotency_key = ${key}`).length;
+const marks = async (key: string) =>
+  (await bus.pool.raw`select 1 from inbox where consumer = 'environmentChanged' and idempotency_key = ${key}`).length;
 const pending = async (env: string) => Number((await bus.store.client.xpending(`bus:{${env}}:sys`, 'bus.environmentChanged'))[0]);
 
 test('BUS-021 the effect of a handler and the mark that it was handled commit together: both, or neither and then again', async () => {

@@ -32,8 +32,11 @@ const refusal = (work: Promise<unknown>): Promise<{ code: string; status: number
     error => error,
   );
 const nack = async (env: string, ids: string[], more: object = {}) =>
-  (await bus.call('nack', mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', message_ids: ids, ...more } })).value as { queued: number };
-const letters = async (env: string, query: object = {}) => (await bus.call('listDeadLetters', shop, { query: { env_id: env, ...query } })).value as { items: Letter[]; next_cursor: string | null };
+  (await bus.call('nack', mail, { body: { env_id: env, stream_family: 'app', consumer_group: 'g', message_ids: ids, ...more } })).value as {
+    queued: number;
+  };
+const letters = async (env: string, query: object = {}) =>
+  (await bus.call('listDeadLetters', shop, { query: { env_id: env, ...query } })).value as { items: Letter[]; next_cursor: string | null };
 const readOne = async (env: string) => {
   const [entry, ...more] = await bus.consume(mail, { env_id: env });
   expect(more).toEqual([]);
@@ -87,13 +90,18 @@ test('BUS-004 BUS-017 BUS-034: the fifth refusal makes a dead letter with the re
     },
   ]);
   const added = () => bus.drain(stat, { env_id: env, stream_family: 'bus' });
-  await eventually(async () => (await added()).map(({ event_type, payload }) => [event_type, (payload as { dlq_id?: string }).dlq_id])).toEqual([['platform:bus:dlq:added', items[0]?.dlq_id]]);
+  await eventually(async () =>
+    (await added()).map(({ event_type, payload }) => [event_type, (payload as { dlq_id?: string }).dlq_id]),
+  ).toEqual([['platform:bus:dlq:added', items[0]?.dlq_id]]);
 });
 
 test('an entry that no try can help goes straight to the dead letters, and one that sixteen consumers left behind', async () => {
   const env = newEnv();
   await bus.produce(shop, env, 1);
-  expect(await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true, reason: 'slug_taken: no' })).toEqual({ queued: 1, lost: [] });
+  expect(await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true, reason: 'slug_taken: no' })).toEqual({
+    queued: 1,
+    lost: [],
+  });
   expect((await letters(env)).items).toMatchObject([{ reason: 'slug_taken: no', attempts: 1 }]);
   await bus.produce(shop, env, 2);
   const left = (await readOne(env))?.message_id as string;
@@ -126,7 +134,9 @@ test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event
   await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true });
   const [letter] = (await letters(env)).items;
   const dlqId = letter?.dlq_id as string;
-  const replays = await Promise.all(Array.from({ length: 12 }, () => refusal(bus.call('replayDeadLetters', shop, { body: { env_id: env, dlq_id: dlqId } }))));
+  const replays = await Promise.all(
+    Array.from({ length: 12 }, () => refusal(bus.call('replayDeadLetters', shop, { body: { env_id: env, dlq_id: dlqId } }))),
+  );
   expect(replays.map(({ code }) => code).sort()).toEqual(['none', ...Array(11).fill('unknown_dead_letter')].sort());
   expect((await letters(env)).items).toEqual([]);
   const entry = await readOne(env);
@@ -150,7 +160,9 @@ test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event
     ],
   });
   expect(await readOne(env)).toMatchObject({ idempotency_key: `k:replay:${again?.dlq_id}`, original_idempotency_key: 'k' });
-  await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'replay'`).length).toBe(2);
+  await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'replay'`).length).toBe(
+    2,
+  );
 });
 
 test('H-25 a dead letter keeps the reason, time and consumer of every attempt, those before idle redeliveries too', async () => {
@@ -175,7 +187,9 @@ describe('a replay by filter', () => {
     await bus.produce(shop, env, n, event);
     const family = more.stream_family ?? 'app';
     const [entry] = await bus.consume(mail, { env_id: env, stream_family: family });
-    await bus.call('nack', mail, { body: { env_id: env, stream_family: family, consumer_group: 'g', message_id: entry?.message_id, dead_letter: true, reason } });
+    await bus.call('nack', mail, {
+      body: { env_id: env, stream_family: family, consumer_group: 'g', message_id: entry?.message_id, dead_letter: true, reason },
+    });
   };
   const replay = async (env: string, body: object) =>
     (await bus.call('replayDeadLetters', shop, { body: { env_id: env, ...body } })).value as {
@@ -250,7 +264,9 @@ test('several processes reap the same retries at once: each entry comes back onc
   await nack(env, ids, { retry_after_secs: 0 });
   await Promise.all([bus.clock.advance('10s'), other.clock.advance('10s')]);
   await bus.clock.advance('10s');
-  expect((await bus.drain(mail, { env_id: env })).map(({ payload }) => payload.n).sort((left, right) => Number(left) - Number(right))).toEqual(Array.from({ length: 50 }, (_, n) => n));
+  expect(
+    (await bus.drain(mail, { env_id: env })).map(({ payload }) => payload.n).sort((left, right) => Number(left) - Number(right)),
+  ).toEqual(Array.from({ length: 50 }, (_, n) => n));
 });
 
 test('the page of dead letters replays one of its rows', async () => {
@@ -262,11 +278,18 @@ test('the page of dead letters replays one of its rows', async () => {
   const headers = { authorization: bearer(person(env)), 'content-type': 'application/json' };
   const listed = await fetch(`${origin}/v1/admin/dlq?target_env_id=${env}`, { headers });
   expect(await listed.json()).toMatchObject({ items: [{ dlq_id: letter?.dlq_id }] });
-  const replayed = await fetch(`${origin}/v1/admin/dlq/${letter?.dlq_id}/replay?target_env_id=${env}`, { method: 'POST', headers, body: '{}' });
+  const replayed = await fetch(`${origin}/v1/admin/dlq/${letter?.dlq_id}/replay?target_env_id=${env}`, {
+    method: 'POST',
+    headers,
+    body: '{}',
+  });
   expect([replayed.status, await replayed.json()]).toMatchObject([200, { event_type: 'platform:shop:order:created.replayed' }]);
   expect((await letters(env)).items).toEqual([]);
 });
 
 test('a person sees no dead letter of another environment', async () => {
-  expect(await refusal(bus.call('listDeadLetters', person(newEnv()), { query: { env_id: newEnv() } }))).toMatchObject({ code: 'env_mismatch', status: 403 });
+  expect(await refusal(bus.call('listDeadLetters', person(newEnv()), { query: { env_id: newEnv() } }))).toMatchObject({
+    code: 'env_mismatch',
+    status: 403,
+  });
 });

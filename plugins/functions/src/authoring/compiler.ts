@@ -21,19 +21,34 @@ export const COMPILERS: Readonly<Record<Language, Compiler>> = {
   assemblyscript: {
     source: 'assembly/index.ts',
     missing: folder => (assemblyScript(folder) ? undefined : `AssemblyScript is not installed in ${folder}: run \`npm install\` there.`),
-    compile: ({ folder, source, output }) => called(folder, process.execPath, [assemblyScript(folder) as string, source, '--outFile', output, '--runtime', 'stub', '--optimize']),
+    compile: ({ folder, source, output }) =>
+      called(folder, process.execPath, [assemblyScript(folder) as string, source, '--outFile', output, '--runtime', 'stub', '--optimize']),
   },
   c: {
     source: 'function.c',
     missing: () => (answers('clang', '--version') ? undefined : 'There is no clang on the PATH. Install clang and lld, 16 or newer.'),
-    compile: ({ folder, source, output }) => called(folder, 'clang', ['--target=wasm32', '-O2', '-Wall', '-nostdlib', '-ffreestanding', '-Wl,--no-entry', '-Wl,--strip-all', '-o', output, source]),
+    compile: ({ folder, source, output }) =>
+      called(folder, 'clang', [
+        '--target=wasm32',
+        '-O2',
+        '-Wall',
+        '-nostdlib',
+        '-ffreestanding',
+        '-Wl,--no-entry',
+        '-Wl,--strip-all',
+        '-o',
+        output,
+        source,
+      ]),
   },
   rust: {
     source: 'src/lib.rs',
     missing: () => {
       if (!answers('cargo', '--version')) return 'There is no cargo on the PATH. Install Rust.';
       const root = answers('rustc', '--print', 'sysroot')?.trim() ?? '';
-      return existsSync(join(root, 'lib', 'rustlib', RUST_TARGET)) ? undefined : `Rust has no target ${RUST_TARGET} here: run \`rustup target add ${RUST_TARGET}\`.`;
+      return existsSync(join(root, 'lib', 'rustlib', RUST_TARGET))
+        ? undefined
+        : `Rust has no target ${RUST_TARGET} here: run \`rustup target add ${RUST_TARGET}\`.`;
     },
     compile: ({ folder, name, output }) => {
       called(folder, 'cargo', ['build', '--quiet', '--release', '--target', RUST_TARGET]);

@@ -34,7 +34,14 @@ export class FunctionFolder {
       throw new Error(`${join(this.path, 'function.json')}${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}.`);
     }
     const { name, language, source, hooks, protocol = 'raw', parameters = {} } = settings;
-    [this.name, this.#language, this.#source, this.hooks, this.protocol, this.parameters] = [name, language, source, hooks, protocol, parameters];
+    [this.name, this.#language, this.#source, this.hooks, this.protocol, this.parameters] = [
+      name,
+      language,
+      source,
+      hooks,
+      protocol,
+      parameters,
+    ];
   }
 
   get built(): string {

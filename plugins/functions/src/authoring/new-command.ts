@@ -19,7 +19,9 @@ export default commandOf<{ folder: string; name: string; language: Language }>({
     const language = (options.language ?? 'assemblyscript') as Language;
     const [folder] = rest;
     const name = folder === undefined ? '' : (resolve(folder).split(/[\\/]/).at(-1) ?? '');
-    return folder !== undefined && rest.length === 1 && NAME.test(name) && LANGUAGES.includes(language) ? { folder, name, language } : undefined;
+    return folder !== undefined && rest.length === 1 && NAME.test(name) && LANGUAGES.includes(language)
+      ? { folder, name, language }
+      : undefined;
   },
   run: async ({ folder, name, language }, { print }) => {
     if (existsSync(folder)) throw new Error(`${folder} is there already; choose another name.`);

@@ -19,7 +19,9 @@ const USAGE = `platform func run [FOLDER | FILE.wasm]
     --timeout MS      ${LIMITS.timeoutMs} when absent
   The exit code is 1 when the execution fails, or with --replay when it does not end as it was recorded.`;
 
-type Recorded = Pick<ExecutionDetail, 'hook' | 'status' | 'code' | 'fuel_used'> & { readonly request: { context: object; parameters?: object; protocol?: 'raw' | 'hook' } };
+type Recorded = Pick<ExecutionDetail, 'hook' | 'status' | 'code' | 'fuel_used'> & {
+  readonly request: { context: object; parameters?: object; protocol?: 'raw' | 'hook' };
+};
 interface Asked {
   readonly target: string;
   readonly options: Readonly<Partial<Record<(typeof OPTIONS)[number], string>>>;
@@ -38,7 +40,11 @@ export default commandOf<Asked>({
     const folder = statSync(target, { throwIfNoEntry: false })?.isFile() ? undefined : new FunctionFolder(target);
     const recorded = options.replay === undefined ? undefined : (readJson(options.replay) as Recorded);
     const asked = caseOf(folder, recorded, options);
-    const limits: LocalLimits = { fuel: Number(options.fuel ?? LIMITS.fuel), memoryMib: Number(options.memory ?? LIMITS.memoryMib), timeoutMs: Number(options.timeout ?? LIMITS.timeoutMs) };
+    const limits: LocalLimits = {
+      fuel: Number(options.fuel ?? LIMITS.fuel),
+      memoryMib: Number(options.memory ?? LIMITS.memoryMib),
+      timeoutMs: Number(options.timeout ?? LIMITS.timeoutMs),
+    };
     const bytes = folder?.module() ?? Uint8Array.from(readFileSync(target));
     inspected(bytes, [asked.hook]);
     await using runs = await LocalRuns.open(bytes, limits);
@@ -46,19 +52,24 @@ export default commandOf<Asked>({
     for (const line of told(attempt, limits)) print(line);
     if (!recorded) return attempt.ok ? 0 : 1;
     const same = attempt.ok === (recorded.status === 'completed') && (attempt.ok || attempt.code === recorded.code);
-    print(`recorded  ${recorded.status === 'completed' ? 'completed' : recorded.code} with ${recorded.fuel_used} fuel: ${same ? 'the same' : 'another end'}`);
+    print(
+      `recorded  ${recorded.status === 'completed' ? 'completed' : recorded.code} with ${recorded.fuel_used} fuel: ${same ? 'the same' : 'another end'}`,
+    );
     return same ? 0 : 1;
   },
 });
 
 function caseOf(folder: FunctionFolder | undefined, recorded: Recorded | undefined, options: Asked['options']): Case {
-  if (recorded && typeof recorded.request?.context !== 'object') throw new Error(`${options.replay} is no recorded execution: it has no request with a context.`);
+  if (recorded && typeof recorded.request?.context !== 'object')
+    throw new Error(`${options.replay} is no recorded execution: it has no request with a context.`);
   const given = options.context === undefined ? {} : (readJson(options.context) as { context?: object; expect?: object } & Partial<Case>);
   // A file of tests/ says more than the context.
   const file = 'context' in given && 'expect' in given ? given : { context: given };
   return {
     hook: options.hook ?? recorded?.hook ?? file.hook ?? folder?.hooks[0] ?? 'hook',
-    protocol: (options.protocol as Case['protocol'] | undefined) ?? (recorded ? (recorded.request.protocol ?? 'raw') : (file.protocol ?? folder?.protocol ?? 'raw')),
+    protocol:
+      (options.protocol as Case['protocol'] | undefined) ??
+      (recorded ? (recorded.request.protocol ?? 'raw') : (file.protocol ?? folder?.protocol ?? 'raw')),
     context: recorded?.request.context ?? file.context ?? {},
     parameters: { ...folder?.parameters, ...file.parameters, ...recorded?.request.parameters },
     calls: options.calls === undefined ? (file.calls ?? {}) : (readJson(options.calls) as Case['calls']),

@@ -36,7 +36,14 @@ export default commandOf<{ folder: string }>({
     for (const file of files.sort()) {
       const { expect = {}, ...given } = readJson(join(tests, file)) as TestCase;
       const parameters = { ...folder.parameters, ...given.parameters };
-      const attempt = await runs.run({ hook: folder.hooks[0] as string, protocol: folder.protocol, context: {}, calls: {}, ...given, parameters });
+      const attempt = await runs.run({
+        hook: folder.hooks[0] as string,
+        protocol: folder.protocol,
+        context: {},
+        calls: {},
+        ...given,
+        parameters,
+      });
       const faults = faultsOf(attempt, expect);
       failed += faults.length > 0 ? 1 : 0;
       print(`${faults.length > 0 ? 'x' : 'ok'} ${file}: ${attempt.fuelUsed} fuel, ${attempt.memoryBytes} bytes`);
@@ -54,5 +61,7 @@ function faultsOf({ ok, code, detail, decision, rejectReason, directives, result
   const others = Object.entries(values)
     .filter(([name, value]) => !isDeepStrictEqual(seen[name], value))
     .map(([name, value]) => `${name} is ${JSON.stringify(seen[name]) ?? 'absent'}, expected ${JSON.stringify(value)}`);
-  return fuel_at_most !== undefined && fuelUsed > fuel_at_most ? [...others, `it took ${fuelUsed} fuel, at most ${fuel_at_most} are expected`] : others;
+  return fuel_at_most !== undefined && fuelUsed > fuel_at_most
+    ? [...others, `it took ${fuelUsed} fuel, at most ${fuel_at_most} are expected`]
+    : others;
 }

@@ -16,8 +16,10 @@ const MAX_MODULES = 16;
 export const isComponent = (bytes: Uint8Array): boolean => Buffer.compare(bytes.subarray(0, 8), PREAMBLE) === 0;
 
 /**
- * A component of the world that this service has (`function.wit`): plain functions from a string to a string go in and out, and core modules make them.
- * Whatever else a component can be is refused before any other program reads it: nested components, instances, resources, streams, other types, and
+ * A component of the world that this service has (`function.wit`): plain functions from a string to a string go in and out, and core
+ * modules make them.
+ * Whatever else a component can be is refused before any other program reads it: nested components, instances, resources, streams, other
+ * types, and
  * every name that is more than letters. Throws {@link ModuleFault}.
  */
 export class ComponentSections {
@@ -52,9 +54,11 @@ export class ComponentSections {
     if (this.modules.length > MAX_MODULES || this.#instances.length > MAX_INSTANCES)
       throw new ModuleFault('too_complex', `A component has at most ${MAX_MODULES} core modules and ${MAX_INSTANCES} instances of them.`);
     const memories = this.#instances.reduce((sum, number) => sum + (this.modules[number]?.ownMemories.length ?? 0), 0);
-    if (memories > 1) throw new ModuleFault('feature_refused', `The instances of the component have ${memories} memories; one is taken here.`);
+    if (memories > 1)
+      throw new ModuleFault('feature_refused', `The instances of the component have ${memories} memories; one is taken here.`);
     const tables = this.#instances.reduce((sum, number) => sum + (this.modules[number]?.ownTables.length ?? 0), 0);
-    if (tables > MAX_INSTANCES) throw new ModuleFault('too_complex', `The instances of the component have ${tables} tables, at most ${MAX_INSTANCES} are taken.`);
+    if (tables > MAX_INSTANCES)
+      throw new ModuleFault('too_complex', `The instances of the component have ${tables} tables, at most ${MAX_INSTANCES} are taken.`);
   }
 
   /** A core module without its custom sections. */
@@ -92,7 +96,8 @@ export class ComponentSections {
       }
     },
     [SECTION.alias]: reader => {
-      if (reader.byte() !== 0 || reader.byte() > 3 || reader.byte() !== 1) throw refused('an alias of another thing than an export of a core instance');
+      if (reader.byte() !== 0 || reader.byte() > 3 || reader.byte() !== 1)
+        throw refused('an alias of another thing than an export of a core instance');
       reader.skipLeb();
       requireName(reader.name(), CORE_NAME);
     },
@@ -143,14 +148,20 @@ export class ComponentSections {
     if (reader.byte() > 1) throw refused('a name with attributes');
     const name = reader.name();
     if (!PLAIN_NAME.test(name) && CORE_NAME.test(name) && name.length <= MAX_NAME)
-      throw new ModuleFault('import_refused', `${name} is not offered or asked for: a component imports and exports plain functions of the world of functions, and nothing else. There is no WASI.`);
+      throw new ModuleFault(
+        'import_refused',
+        `${name} is not offered or asked for: a component imports and exports plain functions of the world of functions, and nothing else. There is no WASI.`,
+      );
     requireName(name, PLAIN_NAME);
     return name;
   }
 }
 
 const refused = (what: string): ModuleFault =>
-  new ModuleFault('component_refused', `The component has ${what}. It may have functions from a string to a string, in and out, and core modules that make them.`);
+  new ModuleFault(
+    'component_refused',
+    `The component has ${what}. It may have functions from a string to a string, in and out, and core modules that make them.`,
+  );
 
 function requireString(reader: ByteReader): void {
   if (reader.byte() !== STRING) throw refused('a function of something else than strings');
@@ -160,5 +171,8 @@ function requireString(reader: ByteReader): void {
 function requireName(name: string, pattern: RegExp): void {
   if (name.length <= MAX_NAME && pattern.test(name)) return;
   const shown = JSON.stringify(name.slice(0, 60));
-  throw new ModuleFault('name_refused', `The name ${shown} has other characters than names of a component may have here, or more than ${MAX_NAME}.`);
+  throw new ModuleFault(
+    'name_refused',
+    `The name ${shown} has other characters than names of a component may have here, or more than ${MAX_NAME}.`,
+  );
 }

@@ -8,7 +8,8 @@ import type { TranspileOrder, Transpiled } from '../isolation/wire.mts';
 
 const PROGRAM = fileURLToPath(new URL('../isolation/transpile-process.mts', import.meta.url));
 /** Where jco lies with what it loads. */
-const packages = (): string => `${fileURLToPath(import.meta.resolve('@bytecodealliance/jco')).replace(/(node_modules[\\/]@bytecodealliance)[\\/].*/, '$1')}/`;
+const packages = (): string =>
+  `${fileURLToPath(import.meta.resolve('@bytecodealliance/jco')).replace(/(node_modules[\\/]@bytecodealliance)[\\/].*/, '$1')}/`;
 const TIMEOUT_MS = 10_000;
 const HEAP_MB = 256;
 /** Pages of jco's own memory. */
@@ -41,7 +42,9 @@ export class Transpiler implements Disposable {
     return new Promise<Transpiled>((resolve, reject) => {
       child.once('message', resolve as (message: unknown) => void);
       child.once('error', reject);
-      child.once('close', () => reject(new ModuleFault('too_complex', `The component could not be made code of within ${TIMEOUT_MS / 1_000} seconds.`)));
+      child.once('close', () =>
+        reject(new ModuleFault('too_complex', `The component could not be made code of within ${TIMEOUT_MS / 1_000} seconds.`)),
+      );
       child.send(order, error => error && reject(error));
     }).finally(() => child.kill());
   }

@@ -22,7 +22,11 @@ export interface Attempt {
 const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** What a guest's end means to whoever asked: with the hook protocol `answers` says whether a value is a hook's response (G-FUNC-05). */
-export function attemptOf({ output, fault, fuelUsed, memoryBytes, durationMs, logs }: Outcome, calls: readonly CallRecord[], answers: ((value: unknown) => boolean) | undefined): Attempt {
+export function attemptOf(
+  { output, fault, fuelUsed, memoryBytes, durationMs, logs }: Outcome,
+  calls: readonly CallRecord[],
+  answers: ((value: unknown) => boolean) | undefined,
+): Attempt {
   const told = { fuelUsed, memoryBytes, durationMs: Math.round(durationMs * 100) / 100, logs, calls };
   const failed = calls.findLast(({ status }) => status < 200 || status > 299);
   if (fault) {
@@ -47,7 +51,14 @@ export function attemptOf({ output, fault, fuelUsed, memoryBytes, durationMs, lo
 /** What a hook is given: the context alone, or with the hook protocol the context in its frame (G-FUNC-05). */
 export function inputOf(
   { protocol, hook, context }: { readonly protocol?: 'raw' | 'hook'; readonly hook: string; readonly context: object },
-  frame: { readonly execution_id: string; readonly env_id: string; readonly domain: string; readonly product: string; readonly module_id: string; readonly parameters: object },
+  frame: {
+    readonly execution_id: string;
+    readonly env_id: string;
+    readonly domain: string;
+    readonly product: string;
+    readonly module_id: string;
+    readonly parameters: object;
+  },
 ): Uint8Array {
   const { execution_id, env_id, domain, product, module_id, parameters } = frame;
   const hooked = { protocol: 'hook/1', execution_id, hook, env_id, domain, product, module_id, context, parameters };

@@ -29,10 +29,21 @@ export class ExecutionRecords {
       const now = clock.now();
       const { env_id, module_id, domain, product } = module;
       const fresh = {
-        ...{ execution_id: platform.newId(), env_id, module_id, domain, product, hook: request.hook, target, idempotency_key: request.idempotency_key },
+        ...{
+          execution_id: platform.newId(),
+          env_id,
+          module_id,
+          domain,
+          product,
+          hook: request.hook,
+          target,
+          idempotency_key: request.idempotency_key,
+        },
         ...{ request: db.sql.json(request), begun_at: now, created_at: now },
       };
-      const [made] = await db.sql<Row[]>`insert into executions ${db.sql.row(fresh)} on conflict (env_id, target, hook, idempotency_key) where current do nothing returning *`;
+      const [made] = await db.sql<
+        Row[]
+      >`insert into executions ${db.sql.row(fresh)} on conflict (env_id, target, hook, idempotency_key) where current do nothing returning *`;
       if (made) return { row: made, fresh: true };
       const since = new Date(now.getTime() - config.dedupeS * 1_000);
       const [found] = await db.sql<Row[]>`
@@ -53,19 +64,51 @@ export class ExecutionRecords {
     const now = clock.now();
     const nextAt = status === 'failed' ? new Date(now.getTime() + (pause as number) * 1_000) : null;
     const kept = attempt.ok
-      ? { value: attempt.result, ...(attempt.rejectReason === undefined ? {} : { reject_reason: attempt.rejectReason }), ...(attempt.directives ? { directives: attempt.directives } : {}) }
+      ? {
+          value: attempt.result,
+          ...(attempt.rejectReason === undefined ? {} : { reject_reason: attempt.rejectReason }),
+          ...(attempt.directives ? { directives: attempt.directives } : {}),
+        }
       : null;
     return db.tx(async tx => {
       const change = {
-        ...{ status, attempts, next_at: nextAt, finished_at: now, result: kept === null ? null : tx.sql.json(kept), decision: attempt.decision ?? null, code: attempt.code ?? null },
-        ...{ detail: attempt.detail ?? null, callback: attempt.callback ? tx.sql.json(attempt.callback) : null, fuel_used: attempt.fuelUsed, memory_bytes: attempt.memoryBytes },
-        ...{ duration_ms: attempt.durationMs, logs: tx.sql.json(attempt.logs.map(line => line.replaceAll('\0', ''))), calls: tx.sql.json(attempt.calls) },
+        ...{
+          status,
+          attempts,
+          next_at: nextAt,
+          finished_at: now,
+          result: kept === null ? null : tx.sql.json(kept),
+          decision: attempt.decision ?? null,
+          code: attempt.code ?? null,
+        },
+        ...{
+          detail: attempt.detail ?? null,
+          callback: attempt.callback ? tx.sql.json(attempt.callback) : null,
+          fuel_used: attempt.fuelUsed,
+          memory_bytes: attempt.memoryBytes,
+        },
+        ...{
+          duration_ms: attempt.durationMs,
+          logs: tx.sql.json(attempt.logs.map(line => line.replaceAll('\0', ''))),
+          calls: tx.sql.json(attempt.calls),
+        },
       };
-      const [written] = await tx.sql<Row[]>`update executions set ${tx.sql.row(change)} where execution_id = ${row.execution_id} and status = 'running' returning *`;
+      const [written] = await tx.sql<
+        Row[]
+      >`update executions set ${tx.sql.row(change)} where execution_id = ${row.execution_id} and status = 'running' returning *`;
       // Somebody else took it over, or its environment is gone: their outcome counts.
       if (!written) return (await this.byId(row.execution_id)) ?? row;
       const { execution_id, module_id, domain, product, hook, env_id } = row;
-      const told = { execution_id, module_id, domain, product, hook, ...(attempt.code ? { code: attempt.code } : {}), fuel_used: attempt.fuelUsed, duration_ms: attempt.durationMs };
+      const told = {
+        execution_id,
+        module_id,
+        domain,
+        product,
+        hook,
+        ...(attempt.code ? { code: attempt.code } : {}),
+        fuel_used: attempt.fuelUsed,
+        duration_ms: attempt.durationMs,
+      };
       await tx.emit(attempt.ok ? 'platform:func:execution:completed' : 'platform:func:execution:failed', env_id, told);
       if (dead) await tx.emit('platform:func:execution:dead_lettered', env_id, told);
       if (nextAt) await tx.enqueue('retry', { execution_id }, { key: execution_id, at: nextAt, envId: env_id });
@@ -100,7 +143,10 @@ export class ExecutionRecords {
     return row;
   }
 
-  list(env: string, { status, product, hook, ...query }: { status?: string; product?: string; hook?: string; limit?: number; cursor?: string }) {
+  list(
+    env: string,
+    { status, product, hook, ...query }: { status?: string; product?: string; hook?: string; limit?: number; cursor?: string },
+  ) {
     const { db, page } = this.#ctx;
     const [s, p, h] = [status ?? null, product ?? null, hook ?? null];
     return page(
@@ -126,7 +172,13 @@ export class ExecutionRecords {
     const [counts] = await sql<{ dead: number; modules: number }[]>`
       select (select count(*) from executions where env_id = ${env} and status = 'dead_lettered')::bigint as dead, (select count(*) from modules where env_id = ${env})::bigint as modules`;
     const sum = (of: 'executions' | 'failed') => products.reduce((total, each) => total + each[of], 0);
-    return { executions: sum('executions'), failed: sum('failed'), dead_letters: counts?.dead ?? 0, modules: counts?.modules ?? 0, products: [...products] };
+    return {
+      executions: sum('executions'),
+      failed: sum('failed'),
+      dead_letters: counts?.dead ?? 0,
+      modules: counts?.modules ?? 0,
+      products: [...products],
+    };
   }
 
   /** Executions whose process went away in the middle are failed tries: they are tried again. */
@@ -134,7 +186,17 @@ export class ExecutionRecords {
     const before = new Date(this.#ctx.clock.now().getTime() - 120_000);
     const rows = await this.#ctx.db.sql<Row[]>`select * from executions where status = 'running' and begun_at < ${before} limit 200`;
     for (const row of rows) {
-      const lost = { ok: false, result: null, code: 'execution_timeout', detail: 'Its process went away.', fuelUsed: 0, memoryBytes: 0, durationMs: 0, logs: [], calls: [] } as const;
+      const lost = {
+        ok: false,
+        result: null,
+        code: 'execution_timeout',
+        detail: 'Its process went away.',
+        fuelUsed: 0,
+        memoryBytes: 0,
+        durationMs: 0,
+        logs: [],
+        calls: [],
+      } as const;
       await this.finish(row, lost);
     }
   }
@@ -142,6 +204,7 @@ export class ExecutionRecords {
   async forget(): Promise<void> {
     const now = this.#ctx.clock.now().getTime();
     const [dead, done] = [new Date(now - 30 * 86_400_000), new Date(now - Math.max(7 * 86_400_000, this.#ctx.config.dedupeS * 1_000))];
-    await this.#ctx.db.sql`delete from executions where (status = 'completed' and created_at < ${done}) or (status <> 'running' and created_at < ${dead})`;
+    await this.#ctx.db
+      .sql`delete from executions where (status = 'completed' and created_at < ${done}) or (status <> 'running' and created_at < ${dead})`;
   }
 }

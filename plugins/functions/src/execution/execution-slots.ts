@@ -15,7 +15,10 @@ return 1`;
 
 export const slotsKey = (env: string): string => `func:executions:${env}`;
 
-/** Places for executions, counted in the key-value store for all processes and here for this one: while the store is away, each process holds the bound by itself. */
+/**
+ * Places for executions, counted in the key-value store for all processes and here for this one: while the store is away, each process
+ * holds the bound by itself.
+ */
 export class ExecutionSlots {
   readonly #ctx: FuncContext;
   readonly #here = new Map<string, number>();
@@ -52,6 +55,9 @@ export class ExecutionSlots {
   }
 
   #refused(): Error {
-    return this.#ctx.problem('too_many_executions', { detail: `At most ${PER_ENVIRONMENT} at once in one environment.`, headers: { 'retry-after': '1' } });
+    return this.#ctx.problem('too_many_executions', {
+      detail: `At most ${PER_ENVIRONMENT} at once in one environment.`,
+      headers: { 'retry-after': '1' },
+    });
   }
 }

@@ -42,13 +42,20 @@ export class Executor {
   /** Sums since this process began, for its gauges (FUN-035). */
   get totals(): Readonly<Record<string, number>> {
     const { executions, failed, fuel, durationMs } = this.#totals;
-    return { executions_total: executions, executions_failed_total: failed, fuel_used_total: fuel, duration_ms_total: Math.round(durationMs), executions_running: this.#running.size };
+    return {
+      executions_total: executions,
+      executions_failed_total: failed,
+      fuel_used_total: fuel,
+      duration_ms_total: Math.round(durationMs),
+      executions_running: this.#running.size,
+    };
   }
 
   async pinned({ env, params, body, caller }: Of<'executeModule'>): Promise<Executed> {
     await this.#parts.enablement.require(env);
     const module = await this.#parts.modules.get(env, params.module_id);
-    if (module.status === 'draft' && module.owner !== nameOf(caller as Caller)) throw this.#ctx.problem('module_draft', { detail: 'Drafts are executed by their owner alone.' });
+    if (module.status === 'draft' && module.owner !== nameOf(caller as Caller))
+      throw this.#ctx.problem('module_draft', { detail: 'Drafts are executed by their owner alone.' });
     return this.#execute(module, body, `module ${module.module_id}`);
   }
 
@@ -67,8 +74,10 @@ export class Executor {
     const { records, runner, calls, slots } = this.#parts;
     calls.offer(request, module.domain);
     runner.requireSound(module);
-    if (JSON.stringify(request.context).length > MAX_BYTES) throw this.#ctx.problem('context_too_large', { detail: `A context has at most ${MAX_BYTES} bytes.` });
-    if (!module.hooks.includes(request.hook)) throw this.#ctx.problem('trap', { detail: `The module has no hook ${request.hook}; it has ${module.hooks.join(', ')}.` });
+    if (JSON.stringify(request.context).length > MAX_BYTES)
+      throw this.#ctx.problem('context_too_large', { detail: `A context has at most ${MAX_BYTES} bytes.` });
+    if (!module.hooks.includes(request.hook))
+      throw this.#ctx.problem('trap', { detail: `The module has no hook ${request.hook}; it has ${module.hooks.join(', ')}.` });
     using _ = await slots.take(module.env_id);
     const { row, fresh } = await records.begin(module, request, target);
     if (fresh) return this.#answer(await this.#attempt(row, module), false);
@@ -89,7 +98,17 @@ export class Executor {
       attempt = await runner.attempt(module, row.request, { executionId: row.execution_id, limits: await limits.of(row.env_id) });
     } catch (err) {
       this.#ctx.log.warn({ execution_id: row.execution_id, err }, 'an execution could not begin');
-      attempt = { ok: false, result: null, code: 'execution_timeout', detail: 'The module could not be read in time.', fuelUsed: 0, memoryBytes: 0, durationMs: 0, logs: [], calls: [] };
+      attempt = {
+        ok: false,
+        result: null,
+        code: 'execution_timeout',
+        detail: 'The module could not be read in time.',
+        fuelUsed: 0,
+        memoryBytes: 0,
+        durationMs: 0,
+        logs: [],
+        calls: [],
+      };
     }
     this.#totals.executions += 1;
     this.#totals.failed += attempt.ok ? 0 : 1;
@@ -127,7 +146,11 @@ export class Executor {
     const code = (row.code ?? 'execution_timeout') as NonNullable<Attempt['code']>;
     return this.#ctx.problem(code, {
       detail: row.detail ?? 'The execution failed.',
-      extra: { execution_id: row.execution_id, ...(row.callback ? { callback: row.callback } : {}), retry: { attempt: row.attempts, next_at: row.next_at } },
+      extra: {
+        execution_id: row.execution_id,
+        ...(row.callback ? { callback: row.callback } : {}),
+        retry: { attempt: row.attempts, next_at: row.next_at },
+      },
     });
   }
 
@@ -149,7 +172,17 @@ export class Executor {
       throw error;
     });
     if (module) return this.#attempt(row, module);
-    const gone: Attempt = { ok: false, result: null, code: 'trap', detail: 'Its module is gone.', fuelUsed: 0, memoryBytes: 0, durationMs: 0, logs: [], calls: [] };
+    const gone: Attempt = {
+      ok: false,
+      result: null,
+      code: 'trap',
+      detail: 'Its module is gone.',
+      fuelUsed: 0,
+      memoryBytes: 0,
+      durationMs: 0,
+      logs: [],
+      calls: [],
+    };
     return this.#parts.records.finish(row, gone);
   }
 }

@@ -3,7 +3,13 @@ import type { Execution } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
 import type { Attempt } from './attempt.ts';
 
-type Dimensions = { readonly env_id: string; readonly domain: string; readonly product: string; readonly hook: string; readonly outcome: string };
+type Dimensions = {
+  readonly env_id: string;
+  readonly domain: string;
+  readonly product: string;
+  readonly hook: string;
+  readonly outcome: string;
+};
 interface Sum {
   readonly dimensions: Dimensions;
   executions: number;
@@ -40,7 +46,10 @@ export class Measurements {
     return { measurements_waiting: this.#waiting.length, measurements_dropped_total: this.#dropped };
   }
 
-  add({ env_id, domain, product, hook }: Pick<Execution, 'env_id' | 'domain' | 'product' | 'hook'>, { code, fuelUsed, durationMs }: Attempt): void {
+  add(
+    { env_id, domain, product, hook }: Pick<Execution, 'env_id' | 'domain' | 'product' | 'hook'>,
+    { code, fuelUsed, durationMs }: Attempt,
+  ): void {
     const dimensions = { env_id, domain, product, hook, outcome: code ?? 'completed' };
     const key = Object.values(dimensions).join('\n');
     const sum = this.#sums.get(key) ?? { dimensions, executions: 0, fuel: 0, durationMs: 0 };
@@ -86,7 +95,8 @@ export class Measurements {
   async #tell(measured: Measured, signal: AbortSignal): Promise<void> {
     const { statistics } = this.#ctx.services;
     const { env_id } = measured.dimensions;
-    const provision = async () => (await statistics.provision({ body: { env_id, kind: 'instance', ref_id: 'func', name: 'Functions' }, signal })).property_id;
+    const provision = async () =>
+      (await statistics.provision({ body: { env_id, kind: 'instance', ref_id: 'func', name: 'Functions' }, signal })).property_id;
     await statistics.measure({ body: { property_id: await this.#properties.get(env_id, provision), ...measured }, signal });
   }
 }

@@ -39,7 +39,10 @@ export class Runner {
   requireSound({ wasm_hash }: Pick<Module, 'wasm_hash'>): void {
     const since = this.#ctx.clock.now().getTime() - BREAK_MS;
     if ((this.#broke.get(wasm_hash) ?? []).filter(at => at > since).length < MAX_BREAKS) return;
-    throw this.#ctx.problem('module_refused', { detail: `The module ${wasm_hash} ended the engine ${MAX_BREAKS} times; it is tried again in ten minutes.`, headers: { 'retry-after': '600' } });
+    throw this.#ctx.problem('module_refused', {
+      detail: `The module ${wasm_hash} ended the engine ${MAX_BREAKS} times; it is tried again in ten minutes.`,
+      headers: { 'retry-after': '600' },
+    });
   }
 
   async attempt(module: Module, request: Execute, { executionId, limits }: { executionId: string; limits: Limits }): Promise<Attempt> {
@@ -47,7 +50,9 @@ export class Runner {
     const calls: CallRecord[] = [];
     const pages = Math.floor((limits.memory_mib * 1_048_576) / PAGE_BYTES);
     const key = `${module.wasm_hash} ${METER_VERSION} ${pages}`;
-    const program = await this.#made.get(key, async () => this.#programs.make(await this.#objects.get(module.storage_key, module.wasm_hash), pages));
+    const program = await this.#made.get(key, async () =>
+      this.#programs.make(await this.#objects.get(module.storage_key, module.wasm_hash), pages),
+    );
     const { env_id, domain, product, module_id } = module;
     const parameters = { ...module.parameters, ...request.parameters };
     const outcome = await this.#pools[program.kind].run({

@@ -23,7 +23,9 @@ export class ComponentProgram implements GuestProgram {
     this.#imports = imports;
     // A script, where jco writes a module: modules are never collected. All state is within `instantiate`.
     const text = glue.replaceAll('import.meta.url', "''").replaceAll(/^export /gm, '');
-    this.#instantiate = new Script(`(() => { ${text}\n return instantiate; })()`, { filename: 'component.js' }).runInThisContext() as Instantiate;
+    this.#instantiate = new Script(`(() => { ${text}\n return instantiate; })()`, {
+      filename: 'component.js',
+    }).runInThisContext() as Instantiate;
   }
 
   async instantiate(host: GuestHost): Promise<GuestInstance> {
@@ -31,7 +33,8 @@ export class ComponentProgram implements GuestProgram {
     host.begin(instance);
     const give = (name: string) => (name === 'log' ? logOf(host) : callOf(host, name));
     const imports = Object.fromEntries(this.#imports.map(name => [name, { default: give(name) }]));
-    const make = (module: WebAssembly.Module, given: WebAssembly.Imports = {}) => instance.add(new WebAssembly.Instance(module, { ...given, $rt: instance.counters }));
+    const make = (module: WebAssembly.Module, given: WebAssembly.Imports = {}) =>
+      instance.add(new WebAssembly.Instance(module, { ...given, $rt: instance.counters }));
     instance.exports = await this.#instantiate(name => this.#cores.get(name) as WebAssembly.Module, imports, make);
     return instance;
   }
@@ -71,7 +74,9 @@ class ComponentInstance implements GuestInstance {
   }
 
   async call(name: string, input: Uint8Array): Promise<Uint8Array> {
-    const hook = this.exports[name.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())] as ((input: string) => unknown) | undefined;
+    const hook = this.exports[name.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())] as
+      | ((input: string) => unknown)
+      | undefined;
     if (typeof hook !== 'function') throw new Error(`The component has no function ${name}.`);
     const output = await hook(new TextDecoder().decode(input));
     if (typeof output !== 'string') throw new Error('The hook gave no string.');

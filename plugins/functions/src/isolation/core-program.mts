@@ -26,7 +26,10 @@ export function suspendingFunction(call: (number: number) => Promise<void>): () 
   return exports['f'] as () => void;
 }
 
-/** A core module with the interface of functions: a hook takes where its input lies and how long it is, and gives the same of its output (G-FUNC-05). */
+/**
+ * A core module with the interface of functions: a hook takes where its input lies and how long it is, and gives the same of its output
+ * (G-FUNC-05).
+ */
 export class CoreProgram implements GuestProgram {
   readonly #module: WebAssembly.Module;
   readonly #calls: readonly string[];
@@ -93,7 +96,8 @@ class CoreInstance implements GuestInstance {
 
   view(pointer: number, length: number): Uint8Array {
     const { buffer } = this.#exports.memory;
-    if (pointer >>> 0 > buffer.byteLength || (pointer >>> 0) + length > buffer.byteLength) throw this.#host.fail('trap', 'The guest named bytes outside its memory.');
+    if (pointer >>> 0 > buffer.byteLength || (pointer >>> 0) + length > buffer.byteLength)
+      throw this.#host.fail('trap', 'The guest named bytes outside its memory.');
     return new Uint8Array(buffer, pointer >>> 0, length);
   }
 

@@ -25,7 +25,12 @@ export interface Execution {
   /** Pages that its memory may have, as its program was metered for. */
   readonly pages: number;
   /** Answers a guest's call; without a body the execution fails. */
-  readonly call: (call: { readonly name: string; readonly number: number; readonly body: Uint8Array; readonly signal: AbortSignal }) => Promise<{ body?: Uint8Array; fuel: number }>;
+  readonly call: (call: {
+    readonly name: string;
+    readonly number: number;
+    readonly body: Uint8Array;
+    readonly signal: AbortSignal;
+  }) => Promise<{ body?: Uint8Array; fuel: number }>;
 }
 export interface GuestPoolOptions {
   readonly processes: number;
@@ -55,7 +60,8 @@ const GRACE_MS = 80;
 const YOUNG_MS = 1_000;
 
 /**
- * Locked processes that run guests. Every execution has an instance of its own and a deadline; a process whose guest does not end is killed and
+ * Locked processes that run guests. Every execution has an instance of its own and a deadline; a process whose guest does not end is killed
+ * and
  * replaced, whoever else was in it begins anew elsewhere, and the guest that was entered last is blamed.
  */
 export class GuestPool implements AsyncDisposable {
@@ -83,7 +89,15 @@ export class GuestPool implements AsyncDisposable {
     if (this.#closed) return Promise.resolve(failed('execution_timeout', 'The service is stopping.', 0));
     return new Promise(resolve => {
       const id = this.#next++;
-      const running: Running = { execution, begun: performance.now(), ended: new AbortController(), resolve, timers: [], slot: this.#slot(), again: false };
+      const running: Running = {
+        execution,
+        begun: performance.now(),
+        ended: new AbortController(),
+        resolve,
+        timers: [],
+        slot: this.#slot(),
+        again: false,
+      };
       this.#running.set(id, running);
       running.timers.push(setTimeout(() => this.#late(id), execution.timeoutMs));
       this.#start(id, running);
@@ -116,7 +130,12 @@ export class GuestPool implements AsyncDisposable {
 
   #process(slot: Slot): LockedProcess {
     const { pages, heapMb } = this.#options;
-    return new LockedProcess({ pages, heapMb, heard: message => this.#heard(slot, message), died: said => this.#lost(slot, `The engine ended: ${wordsOf(said) ?? 'without a word'}`) });
+    return new LockedProcess({
+      pages,
+      heapMb,
+      heard: message => this.#heard(slot, message),
+      died: said => this.#lost(slot, `The engine ended: ${wordsOf(said) ?? 'without a word'}`),
+    });
   }
 
   #heard(slot: Slot, message: FromGuest): void {
@@ -167,8 +186,13 @@ export class GuestPool implements AsyncDisposable {
     for (const [id, running] of slot.running) {
       const late = performance.now() - running.begun >= running.execution.timeoutMs;
       const at = { durationMs: performance.now() - running.begun };
-      if (late) this.#finish(id, running, { ...failed('execution_timeout', detail(running.execution.timeoutMs), at.durationMs), broke: blamed.has(id) });
-      else if (blamed.has(id) || running.again) this.#finish(id, running, { ...failed('trap', said, at.durationMs), broke: blamed.has(id) });
+      if (late)
+        this.#finish(id, running, {
+          ...failed('execution_timeout', detail(running.execution.timeoutMs), at.durationMs),
+          broke: blamed.has(id),
+        });
+      else if (blamed.has(id) || running.again)
+        this.#finish(id, running, { ...failed('trap', said, at.durationMs), broke: blamed.has(id) });
       else innocent.push([id, running]);
     }
     slot.running.clear();
@@ -199,13 +223,16 @@ export class GuestPool implements AsyncDisposable {
     running.slot.running.delete(id);
     this.#running.delete(id);
     running.resolve(
-      performance.now() - running.begun >= running.execution.timeoutMs && !outcome.output ? { ...outcome, fault: { code: 'execution_timeout', detail: detail(running.execution.timeoutMs) } } : outcome,
+      performance.now() - running.begun >= running.execution.timeoutMs && !outcome.output
+        ? { ...outcome, fault: { code: 'execution_timeout', detail: detail(running.execution.timeoutMs) } }
+        : outcome,
     );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    for (const [id, running] of this.#running) this.#finish(id, running, failed('execution_timeout', 'The service is stopping.', performance.now() - running.begun));
+    for (const [id, running] of this.#running)
+      this.#finish(id, running, failed('execution_timeout', 'The service is stopping.', performance.now() - running.begun));
     for (const { process } of this.#slots) process[Symbol.dispose]();
     this.#slots.length = 0;
   }
@@ -218,7 +245,13 @@ const wordsOf = (said: string): string | undefined =>
     .map(line => line.replace(/^[#\s]+/, ''))
     .find(line => /\w/.test(line));
 const detail = (timeoutMs: number): string => `It took longer than ${timeoutMs} ms.`;
-const failed = (code: Failure, said: string, durationMs: number): Outcome => ({ fault: { code, detail: said }, fuelUsed: 0, memoryBytes: 0, durationMs, logs: [] });
+const failed = (code: Failure, said: string, durationMs: number): Outcome => ({
+  fault: { code, detail: said },
+  fuelUsed: 0,
+  memoryBytes: 0,
+  durationMs,
+  logs: [],
+});
 
 function outcomeOf({ output, fault, fuelUsed, memoryBytes, logs }: Done, durationMs: number): Outcome {
   return { ...(fault ? { fault } : { output: output as Uint8Array }), fuelUsed, memoryBytes, durationMs, logs };

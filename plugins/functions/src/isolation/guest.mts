@@ -88,7 +88,8 @@ export class Guest implements GuestHost {
     const output = await instance.call(this.#run.hook, this.#run.input);
     if (this.#fault) throw new Error(this.#fault.detail);
     if (instance.fuel.value + this.#rest < 0n) throw new Error('fuel');
-    if (output.length > this.#run.maxOutput) throw this.fail('trap', `The result has ${output.length} bytes, at most ${this.#run.maxOutput} are taken.`);
+    if (output.length > this.#run.maxOutput)
+      throw this.fail('trap', `The result has ${output.length} bytes, at most ${this.#run.maxOutput} are taken.`);
     return output;
   }
 
@@ -190,7 +191,8 @@ export class Guest implements GuestHost {
     const said = error instanceof Error ? error.message : String(error);
     const instance = this.#instance;
     if (instance && instance.depth.value < 0) return faultOf('trap', 'Calls are nested too deeply.');
-    if (instance && instance.fuel.value + this.#rest < 0n) return faultOf('fuel_exhausted', `The fuel of ${this.#run.fuel} instructions is used up.`);
+    if (instance && instance.fuel.value + this.#rest < 0n)
+      return faultOf('fuel_exhausted', `The fuel of ${this.#run.fuel} instructions is used up.`);
     if (error instanceof RangeError && /call stack/.test(said)) return faultOf('trap', 'Calls are nested too deeply.');
     if (error instanceof RangeError) return faultOf('memory_exceeded', said);
     // Whether so much of the memory is in use that what failed most likely failed for want of more.

@@ -3,9 +3,16 @@ import type { Transpiled, TranspileOrder } from './wire.mts';
 
 /* Turns one component into a program for the engine, behind the walls of a guest's process, and ends. */
 
-// What jco has of WASI for Node starts a worker with files and sockets, which these walls forbid; what it has for browsers does nothing of the kind.
+// What jco has of WASI for Node starts a worker with files and sockets, which these walls forbid; what it has for browsers does nothing of
+// the kind.
 registerHooks({
-  resolve: (name, context, next) => next(name, name.startsWith('@bytecodealliance/preview2-shim') ? { ...context, conditions: context.conditions.filter(each => each !== 'node') } : context),
+  resolve: (name, context, next) =>
+    next(
+      name,
+      name.startsWith('@bytecodealliance/preview2-shim')
+        ? { ...context, conditions: context.conditions.filter(each => each !== 'node') }
+        : context,
+    ),
 });
 process.once('message', async ({ component, imports, exports }: TranspileOrder) => {
   const { transpile } = await import('@bytecodealliance/jco/component');

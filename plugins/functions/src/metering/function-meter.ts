@@ -24,11 +24,14 @@ const GROW_COST = 1_000;
 const EMPTY = 0x40;
 const [UNREACHABLE, BLOCK, IF, END, CALL_INDIRECT] = [0x00, 0x02, 0x04, 0x0b, 0x11];
 const [LOCAL_GET, LOCAL_SET, LOCAL_TEE, GLOBAL_GET, GLOBAL_SET, I32_CONST, I64_CONST] = [0x20, 0x21, 0x22, 0x23, 0x24, 0x41, 0x42];
-const [I64_LT_S, I32_ADD, I32_SUB, I64_SUB, I64_OR, I64_SHR_U, I64_EXTEND_S, I64_EXTEND_U] = [0x53, 0x6a, 0x6b, 0x7d, 0x84, 0x88, 0xac, 0xad];
+const [I64_LT_S, I32_ADD, I32_SUB, I64_SUB, I64_OR, I64_SHR_U, I64_EXTEND_S, I64_EXTEND_U] = [
+  0x53, 0x6a, 0x6b, 0x7d, 0x84, 0x88, 0xac, 0xad,
+];
 const FREE: ReadonlySet<Instruction['kind']> = new Set(['free', 'block', 'loop', 'end', 'else', 'try', 'catch', 'delegate']);
 
 /**
- * One function, rewritten so that it pays for what it does: one unit an instruction, charged at the start of each basic block, kept in a local and
+ * One function, rewritten so that it pays for what it does: one unit an instruction, charged at the start of each basic block, kept in a
+ * local and
  * written back where somebody else looks at it; asked for at the function's entry and at loops alone. Calls cost depth while they last.
  */
 export class FunctionMeter {
@@ -64,7 +67,13 @@ export class FunctionMeter {
   }
 
   get size(): FunctionSize {
-    return { bytes: this.#body.end - this.#codeFrom, locals: this.#locals + this.#signature.parameters, labels: this.#labels, nesting: this.#deepest, blocks: this.#blocks };
+    return {
+      bytes: this.#body.end - this.#codeFrom,
+      locals: this.#locals + this.#signature.parameters,
+      labels: this.#labels,
+      nesting: this.#deepest,
+      blocks: this.#blocks,
+    };
   }
 
   #scan(): void {
@@ -204,7 +213,13 @@ class MeteredCode {
   /** Types of the added locals: fuel, depth, a length of 32 and one of 64 bits. */
   readonly locals = [0x7e, 0x7f, 0x7f, 0x7e];
 
-  constructor({ globals, first, frame, calls, catches }: { globals: MeterGlobals; first: number; frame: number; calls: boolean; catches: boolean }) {
+  constructor({
+    globals,
+    first,
+    frame,
+    calls,
+    catches,
+  }: { globals: MeterGlobals; first: number; frame: number; calls: boolean; catches: boolean }) {
     this.#globals = globals;
     this.#frame = frame;
     this.#calls = calls;
@@ -215,7 +230,9 @@ class MeteredCode {
   get prologue(): number[] {
     const { fuel, depth } = this.#globals;
     const load = this.#catches ? [] : [GLOBAL_GET, ...leb(fuel), LOCAL_SET, ...leb(this.#fuel)];
-    const enter = this.#calls ? [GLOBAL_GET, ...leb(depth), I32_CONST, ...sleb(this.#frame), I32_SUB, LOCAL_TEE, ...leb(this.#depth), GLOBAL_SET, ...leb(depth)] : [];
+    const enter = this.#calls
+      ? [GLOBAL_GET, ...leb(depth), I32_CONST, ...sleb(this.#frame), I32_SUB, LOCAL_TEE, ...leb(this.#depth), GLOBAL_SET, ...leb(depth)]
+      : [];
     return [...load, ...enter];
   }
 
@@ -243,7 +260,10 @@ class MeteredCode {
       case 'reload':
         return this.#catches ? [] : [GLOBAL_GET, ...leb(fuel), LOCAL_SET, ...leb(this.#fuel)];
       case 'leave':
-        return [...this.of('save'), ...(this.#calls ? [LOCAL_GET, ...leb(this.#depth), I32_CONST, ...sleb(this.#frame), I32_ADD, GLOBAL_SET, ...leb(depth)] : [])];
+        return [
+          ...this.of('save'),
+          ...(this.#calls ? [LOCAL_GET, ...leb(this.#depth), I32_CONST, ...sleb(this.#frame), I32_ADD, GLOBAL_SET, ...leb(depth)] : []),
+        ];
       case 'land':
         return this.#catches && this.#calls ? [LOCAL_GET, ...leb(this.#depth), GLOBAL_SET, ...leb(depth)] : [];
       case 'narrow':

@@ -41,7 +41,16 @@ export interface Instruction {
 
 export const blank = (): Instruction => ({ kind: 'plain', space: 'narrow', first: 0, second: 0, labels: 0, more: 0, feature: undefined });
 
-const SIMPLE: Readonly<Record<number, Kind>> = { 0: 'unreachable', 1: 'free', 5: 'else', 10: 'throw', 11: 'end', 15: 'return', 25: 'catch', 26: 'free' };
+const SIMPLE: Readonly<Record<number, Kind>> = {
+  0: 'unreachable',
+  1: 'free',
+  5: 'else',
+  10: 'throw',
+  11: 'end',
+  15: 'return',
+  25: 'catch',
+  26: 'free',
+};
 
 /** Reads one instruction into `into`, which is used again and again. */
 export function readInstruction(reader: ByteReader, into: Instruction): void {
@@ -70,7 +79,8 @@ export function readInstruction(reader: ByteReader, into: Instruction): void {
   throw unknown(opcode);
 }
 
-const unknown = (opcode: number): ModuleFault => new ModuleFault('unknown_instruction', `The instruction 0x${opcode.toString(16)} is not known here.`);
+const unknown = (opcode: number): ModuleFault =>
+  new ModuleFault('unknown_instruction', `The instruction 0x${opcode.toString(16)} is not known here.`);
 
 /** A block's type: nothing, one value, or a type's number. */
 export function skipBlockType(reader: ByteReader): void {
@@ -167,7 +177,39 @@ function skipMemarg(reader: ByteReader, into: Instruction): void {
 }
 
 /** Immediates of the instructions of garbage collection, by number: t a number, h a heap type. */
-const GC = ['t', 't', 'tt', 'tt', 'tt', 'tt', 't', 't', 'tt', 'tt', 'tt', 't', 't', 't', 't', '', 't', 'tt', 'tt', 'tt', 'h', 'h', 'h', 'h', 'flhh', 'flhh', '', '', '', '', ''];
+const GC = [
+  't',
+  't',
+  'tt',
+  'tt',
+  'tt',
+  'tt',
+  't',
+  't',
+  'tt',
+  'tt',
+  'tt',
+  't',
+  't',
+  't',
+  't',
+  '',
+  't',
+  'tt',
+  'tt',
+  'tt',
+  'h',
+  'h',
+  'h',
+  'h',
+  'flhh',
+  'flhh',
+  '',
+  '',
+  '',
+  '',
+  '',
+];
 const GC_BULK = new Set([6, 7, 9, 10, 16, 17, 18, 19]);
 
 function readGc(reader: ByteReader, into: Instruction): void {

@@ -18,7 +18,10 @@ export interface MeterOptions {
   readonly capped?: boolean;
   /** Whether fuel and depth are imported, as modules have them that pay together. */
   readonly shared?: boolean;
-  /** Whether it asks for more where its fuel is used up, by the table `$rt.slice`: fuel is then given in slices, and others run between them. */
+  /**
+   * Whether it asks for more where its fuel is used up, by the table `$rt.slice`: fuel is then given in slices, and others run between
+   * them.
+   */
   readonly sliced?: boolean;
 }
 export interface Metered {
@@ -42,19 +45,27 @@ const ASKS = [0x60, 1, 0x7f, 0];
 const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 9, 12, 10, 11];
 
 /**
- * Rewrites a module so that what it does is counted and bounded: fuel and depth are globals of its own, exported under a reserved prefix. Nothing that
- * the module numbers is numbered anew: what is added stands at the end of its space. Throws {@link ModuleFault}. The engine is to be asked first
+ * Rewrites a module so that what it does is counted and bounded: fuel and depth are globals of its own, exported under a reserved prefix.
+ * Nothing that
+ * the module numbers is numbered anew: what is added stands at the end of its space. Throws {@link ModuleFault}. The engine is to be asked
+ * first
  * whether the bytes are valid, for a rewrite may hide a fault.
  */
-export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DEPTH, refused = REFUSED, capped = true, shared = false, sliced = false }: MeterOptions = {}): Metered {
+export function meter(
+  bytes: Uint8Array,
+  { pages, entries, fuel = 0n, depth = DEPTH, refused = REFUSED, capped = true, shared = false, sliced = false }: MeterOptions = {},
+): Metered {
   const own = new ModuleSections(bytes);
   const sections = shared ? new ModuleSections(withSharedCounters(own)) : own;
   const { spans, exports, imports, functions, types } = sections;
   if (capped) {
-    if (functions.length > CAPS.functions) throw new ModuleFault('too_complex', `The module has ${functions.length} functions, at most ${CAPS.functions} are taken.`);
-    if (exports.length > CAPS.exports || imports.length > CAPS.imports) throw new ModuleFault('too_complex', `At most ${CAPS.imports} imports and ${CAPS.exports} exports are taken.`);
+    if (functions.length > CAPS.functions)
+      throw new ModuleFault('too_complex', `The module has ${functions.length} functions, at most ${CAPS.functions} are taken.`);
+    if (exports.length > CAPS.exports || imports.length > CAPS.imports)
+      throw new ModuleFault('too_complex', `At most ${CAPS.imports} imports and ${CAPS.exports} exports are taken.`);
   }
-  if (exports.some(({ name }) => name.startsWith(RESERVED))) throw new ModuleFault('reserved_export', `Exports that begin with ${RESERVED} are the runtime's own.`);
+  if (exports.some(({ name }) => name.startsWith(RESERVED)))
+    throw new ModuleFault('reserved_export', `Exports that begin with ${RESERVED} are the runtime's own.`);
   const meters = bodiesOf(sections).map(({ from, to }, index) => {
     const signature = types[functions[index] as number] as Signature;
     return new FunctionMeter(sections, signature, new ByteReader(sections.bytes, from, to));
@@ -67,10 +78,13 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
     }
     if (sum > CAPS.moduleLocalsByBlocks) throw new ModuleFault('too_complex', 'The functions together have too many locals and blocks.');
   }
-  for (const feature of sections.features) if (refused.has(feature)) throw new ModuleFault('feature_refused', `The module uses ${feature}, which is not taken here.`);
+  for (const feature of sections.features)
+    if (refused.has(feature)) throw new ModuleFault('feature_refused', `The module uses ${feature}, which is not taken here.`);
   const added = new AddedTypes(sections);
   const first = shared ? own.importedGlobals : sections.globals;
-  const slice = sliced ? { table: sections.wideTables.length, type: added.number(ASKS), guest: sections.globals + (shared ? 0 : 2) } : undefined;
+  const slice = sliced
+    ? { table: sections.wideTables.length, type: added.number(ASKS), guest: sections.globals + (shared ? 0 : 2) }
+    : undefined;
   const globals = { fuel: first, depth: first + 1, slice, typeOf: (signature: Signature) => added.numberOf(signature) };
   const code = meters.map(each => each.written(globals));
   const written = new Map<number, Uint8Array>();
@@ -92,7 +106,13 @@ export function meter(bytes: Uint8Array, { pages, entries, fuel = 0n, depth = DE
     const content = written.get(id);
     return content === undefined ? [] : [[id, ...leb(content.length)], content];
   });
-  return { bytes: joined([bytes.subarray(0, 8), ...parts]), features: sections.features, imports: own.imports, exports, starts: sections.start !== undefined };
+  return {
+    bytes: joined([bytes.subarray(0, 8), ...parts]),
+    features: sections.features,
+    imports: own.imports,
+    exports,
+    starts: sections.start !== undefined,
+  };
 }
 
 function bodiesOf(sections: ModuleSections): { from: number; to: number }[] {
@@ -114,7 +134,12 @@ function withEntry(content: Uint8Array | undefined, entry: readonly number[]): U
 }
 
 function addedExports({ start }: ModuleSections, { fuel, depth, slice }: Pick<MeterGlobals, 'fuel' | 'depth' | 'slice'>): number[][] {
-  const entry = (name: string, kind: number, index: number) => [...leb(RESERVED.length + name.length), ...Buffer.from(RESERVED + name), kind, ...leb(index)];
+  const entry = (name: string, kind: number, index: number) => [
+    ...leb(RESERVED.length + name.length),
+    ...Buffer.from(RESERVED + name),
+    kind,
+    ...leb(index),
+  ];
   const asking = slice ? [entry('slice', 1, slice.table), entry('guest', 3, slice.guest)] : [];
   return [entry('fuel', 3, fuel), entry('depth', 3, depth), ...asking, ...(start === undefined ? [] : [entry('start', 0, start)])];
 }
@@ -158,9 +183,18 @@ function bound(sections: ModuleSections, written: Map<number, Uint8Array>, id: n
   const parts: (Uint8Array | number[])[] = [];
   let at = section.from;
   for (const { flags, minimum, maximum, from, to } of own) {
-    if (minimum > BigInt(most)) throw new ModuleFault('too_large', `The module begins with ${minimum} ${id === SECTION.memory ? 'pages of memory' : 'table entries'}, at most ${most} are given.`);
+    if (minimum > BigInt(most))
+      throw new ModuleFault(
+        'too_large',
+        `The module begins with ${minimum} ${id === SECTION.memory ? 'pages of memory' : 'table entries'}, at most ${most} are given.`,
+      );
     const limit = maximum === undefined || maximum > BigInt(most) ? BigInt(most) : maximum;
-    parts.push(sections.bytes.subarray(at, from), [flags | 1, ...leb(minimum), ...leb(limit), ...(flags & 8 ? leb(pageSizeOf(sections, from, to)) : [])]);
+    parts.push(sections.bytes.subarray(at, from), [
+      flags | 1,
+      ...leb(minimum),
+      ...leb(limit),
+      ...(flags & 8 ? leb(pageSizeOf(sections, from, to)) : []),
+    ]);
     at = to;
   }
   written.set(id, joined([...parts, sections.bytes.subarray(at, section.to)]));

@@ -21,9 +21,26 @@ export interface ImportedName {
   readonly kind: number;
 }
 
-export const SECTION = { custom: 0, type: 1, import: 2, function: 3, table: 4, memory: 5, global: 6, export: 7, start: 8, element: 9, code: 10, data: 11, dataCount: 12, tag: 13 } as const;
+export const SECTION = {
+  custom: 0,
+  type: 1,
+  import: 2,
+  function: 3,
+  table: 4,
+  memory: 5,
+  global: 6,
+  export: 7,
+  start: 8,
+  element: 9,
+  code: 10,
+  data: 11,
+  dataCount: 12,
+  tag: 13,
+} as const;
 
-/** The parts of a module that metering reads, each where it stands. Whoever makes it has asked the engine first whether the module is valid. */
+/**
+ * The parts of a module that metering reads, each where it stands. Whoever makes it has asked the engine first whether the module is valid.
+ */
 export class ModuleSections {
   readonly bytes: Uint8Array;
   readonly spans = new Map<number, { readonly from: number; readonly to: number }>();
@@ -48,8 +65,10 @@ export class ModuleSections {
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
     const reader = new ByteReader(bytes, 8);
-    if (bytes.length < 8 || new DataView(bytes.buffer, bytes.byteOffset).getUint32(0) !== 0x0061736d) throw new ModuleFault('not_wasm', 'The bytes are no WebAssembly module.');
-    if (new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true) !== 1) throw new ModuleFault('not_core_module', 'Only core modules of version 1 are taken; a component is another format.');
+    if (bytes.length < 8 || new DataView(bytes.buffer, bytes.byteOffset).getUint32(0) !== 0x0061736d)
+      throw new ModuleFault('not_wasm', 'The bytes are no WebAssembly module.');
+    if (new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true) !== 1)
+      throw new ModuleFault('not_core_module', 'Only core modules of version 1 are taken; a component is another format.');
     while (!reader.done) {
       const id = reader.byte();
       const length = reader.u32();

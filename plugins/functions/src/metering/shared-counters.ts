@@ -8,12 +8,14 @@ const ADDED = 2;
 const [GLOBAL_GET, GLOBAL_SET, FUNCREF_TABLE_WITH_VALUE] = [0x23, 0x24, 0x40];
 
 /**
- * The module with two more imported globals, fuel and depth, behind those it has: the modules of one component pay from one purse. What it defines
+ * The module with two more imported globals, fuel and depth, behind those it has: the modules of one component pay from one purse. What it
+ * defines
  * itself moves up by two, and every place that names a global is written anew.
  */
 export function withSharedCounters(sections: ModuleSections): Uint8Array {
   const { bytes, spans, imports } = sections;
-  if (imports.some(({ module }) => module === SHARED)) throw new ModuleFault('reserved_import', `The import module ${SHARED} is the runtime's own.`);
+  if (imports.some(({ module }) => module === SHARED))
+    throw new ModuleFault('reserved_import', `The import module ${SHARED} is the runtime's own.`);
   const moved = new MovedGlobals(bytes, sections.importedGlobals);
   const named = (name: string) => [...leb(name.length), ...Buffer.from(name)];
   const counters = [...named(SHARED), ...named('fuel'), 3, 0x7e, 1, ...named(SHARED), ...named('depth'), 3, 0x7f, 1];
@@ -101,7 +103,9 @@ class MovedGlobals {
     },
   };
 
-  /** A segment of a table: bit 0 is passive or declared, bit 1 names a table or says declared, bit 2 has expressions in place of numbers. */
+  /**
+   * A segment of a table: bit 0 is passive or declared, bit 1 names a table or says declared, bit 2 has expressions in place of numbers.
+   */
   #element(reader: ByteReader): void {
     const flags = reader.u32();
     if (flags > 7) throw new ModuleFault('malformed', `An element segment of kind ${flags} is not known here.`);

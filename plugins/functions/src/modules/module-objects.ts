@@ -10,7 +10,8 @@ export class ModuleObjects {
   readonly #unreachable: (cause: Error) => Error;
 
   constructor(ctx: FuncContext) {
-    this.#unreachable = cause => ctx.problem('object_unreachable', { detail: 'Object storage did not answer as it should. Try again.', cause });
+    this.#unreachable = cause =>
+      ctx.problem('object_unreachable', { detail: 'Object storage did not answer as it should. Try again.', cause });
     this.#objects = new StoredObjects(ctx.backends, this.#unreachable);
   }
 

@@ -26,7 +26,8 @@ export class Modules {
     await this.#enablement.require(env);
     const bytes = this.#decode(body.wasm_base64);
     const hash = hashOf(bytes);
-    if (body.wasm_hash !== undefined && body.wasm_hash !== hash) throw this.#ctx.problem('wasm_hash_mismatch', { detail: `The bytes have the hash ${hash}.` });
+    if (body.wasm_hash !== undefined && body.wasm_hash !== hash)
+      throw this.#ctx.problem('wasm_hash_mismatch', { detail: `The bytes have the hash ${hash}.` });
     try {
       inspect(bytes, body.hooks, CEILING_PAGES);
     } catch (error) {
@@ -42,7 +43,15 @@ export class Modules {
     await this.#objects.put(storage_key, bytes, env);
     const now = this.#ctx.clock.now();
     const row = {
-      ...{ module_id, env_id: env, domain, product, version_label: body.version_label ?? hash.slice(7, 19), storage_key, source_language: body.source_language },
+      ...{
+        module_id,
+        env_id: env,
+        domain,
+        product,
+        version_label: body.version_label ?? hash.slice(7, 19),
+        storage_key,
+        source_language: body.source_language,
+      },
       ...{
         hooks: this.#ctx.db.sql.json(body.hooks),
         parameters: this.#ctx.db.sql.json(body.parameters ?? {}),
@@ -55,7 +64,9 @@ export class Modules {
     };
     try {
       const made = await this.#ctx.db.tx(async tx => {
-        const rows = await tx.sql<object[]>`insert into modules ${tx.sql.row(row)} on conflict (env_id, domain, product, wasm_hash) do nothing returning 1`;
+        const rows = await tx.sql<
+          object[]
+        >`insert into modules ${tx.sql.row(row)} on conflict (env_id, domain, product, wasm_hash) do nothing returning 1`;
         if (rows.length === 0) return false;
         await this.#told(tx, 'uploaded', { env_id: env, module_id, domain, product, wasm_hash: hash }, caller);
         return true;
@@ -95,9 +106,12 @@ export class Modules {
     const module = await this.owned(env, params.module_id, caller);
     await this.#ctx.db.tx(async tx => {
       await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`${env} ${module.domain} ${module.product}`}, 0))`;
-      const [now] = await tx.sql<{ validated_at: string | null }[]>`select validated_at from modules where module_id = ${module.module_id} for update`;
+      const [now] = await tx.sql<
+        { validated_at: string | null }[]
+      >`select validated_at from modules where module_id = ${module.module_id} for update`;
       if (!now) throw this.#ctx.problem('module_not_found');
-      if (now.validated_at === null) throw this.#ctx.problem('module_not_validated', { detail: 'Validate it first; what it lacks is said there.' });
+      if (now.validated_at === null)
+        throw this.#ctx.problem('module_not_validated', { detail: 'Validate it first; what it lacks is said there.' });
       const [before] = await tx.sql<Module[]>`
         select m.module_id, m.env_id, m.domain, m.product, m.wasm_hash from products p join modules m using (module_id)
         where p.env_id = ${env} and p.domain = ${module.domain} and p.product = ${module.product}`;
@@ -130,7 +144,8 @@ export class Modules {
     const module = await this.owned(env, params.module_id, caller);
     await this.#ctx.db.tx(async tx => {
       const [now] = await tx.sql<{ status: string }[]>`select status from modules where module_id = ${module.module_id} for update`;
-      if (now?.status === 'active') throw this.#ctx.problem('module_active', { detail: 'Deprecate it first, or activate another version.' });
+      if (now?.status === 'active')
+        throw this.#ctx.problem('module_active', { detail: 'Deprecate it first, or activate another version.' });
       await tx.sql`delete from modules where module_id = ${module.module_id}`;
       await tx.enqueue('discard', { storage_key: module.storage_key });
       await this.#told(tx, 'deleted', module, caller);
@@ -148,7 +163,8 @@ export class Modules {
   async owned(env: string, moduleId: string, caller: Caller): Promise<Module> {
     await this.#enablement.require(env);
     const module = await this.get(env, moduleId);
-    const allowed = module.owner === nameOf(caller) || (await this.#ctx.policy.allows(caller, 'func:modules:admin', { type: 'module', id: moduleId }));
+    const allowed =
+      module.owner === nameOf(caller) || (await this.#ctx.policy.allows(caller, 'func:modules:admin', { type: 'module', id: moduleId }));
     if (!allowed) throw this.#ctx.problem('owner_required', { detail: 'Ask its owner, or an administrator of functions.' });
     return module;
   }
@@ -176,7 +192,12 @@ export class Modules {
     await tx.sql`update modules set status = ${status}, updated_at = ${this.#ctx.clock.now()} where module_id = ${moduleId}`;
   }
 
-  async #told(tx: Tx, change: Change, { env_id, module_id, domain, product, wasm_hash }: Pick<Module, 'env_id' | 'module_id' | 'domain' | 'product' | 'wasm_hash'>, caller: Caller): Promise<void> {
+  async #told(
+    tx: Tx,
+    change: Change,
+    { env_id, module_id, domain, product, wasm_hash }: Pick<Module, 'env_id' | 'module_id' | 'domain' | 'product' | 'wasm_hash'>,
+    caller: Caller,
+  ): Promise<void> {
     await tx.emit(`platform:func:module:${change}`, env_id, { module_id, domain, product, wasm_hash });
     await tx.audit({ action: `module.${change}`, envId: env_id, caller, resource: { type: 'module', id: module_id } });
   }

@@ -4,7 +4,10 @@ import type { ComponentCode, Program } from '../isolation/wire.mts';
 import { ModuleFault } from '../metering/byte-reader.ts';
 import { metered } from './inspection.ts';
 
-/** Makes programs of what was uploaded: a module is metered; a component is made code and modules of in a locked process, and these are metered. */
+/**
+ * Makes programs of what was uploaded: a module is metered; a component is made code and modules of in a locked process, and these are
+ * metered.
+ */
 export class Programs {
   readonly #transpiler: Pick<Transpiler, 'transpile'>;
 
@@ -27,6 +30,11 @@ export class Programs {
     const cores = [...files].filter(([name]) => name.endsWith('.wasm'));
     const known = cores.every(([, core]) => modules.some(module => Buffer.compare(module.bytes, core) === 0));
     if (!known) throw new ModuleFault('component_refused', 'The component runs modules that are not in it as they are.');
-    return { kind: 'component', imports, glue: new TextDecoder().decode(glue), cores: cores.map(([name, core]) => [name, metered(core as Uint8Array<ArrayBuffer>, pages, true).bytes]) };
+    return {
+      kind: 'component',
+      imports,
+      glue: new TextDecoder().decode(glue),
+      cores: cores.map(([name, core]) => [name, metered(core as Uint8Array<ArrayBuffer>, pages, true).bytes]),
+    };
   }
 }

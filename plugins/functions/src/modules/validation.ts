@@ -18,7 +18,10 @@ const FIRST_MS = 5_000;
 /** Trials at once in this process, each with a process of its own; more wait, and more than these are refused. */
 const [AT_ONCE, WAITING] = [4, 32];
 
-/** A dry run: the module is compiled and its hook tried in a process of its own, which nobody else uses and which is killed when it takes too long (FUN-009). */
+/**
+ * A dry run: the module is compiled and its hook tried in a process of its own, which nobody else uses and which is killed when it takes
+ * too long (FUN-009).
+ */
 export class ModuleValidation {
   readonly #ctx: FuncContext;
   readonly #modules: Modules;
@@ -28,7 +31,13 @@ export class ModuleValidation {
   readonly #turns = new Turns(AT_ONCE, WAITING);
 
   constructor(ctx: FuncContext, parts: { modules: Modules; objects: ModuleObjects; limits: EnvironmentLimits; programs: Programs }) {
-    [this.#ctx, this.#modules, this.#objects, this.#limits, this.#programs] = [ctx, parts.modules, parts.objects, parts.limits, parts.programs];
+    [this.#ctx, this.#modules, this.#objects, this.#limits, this.#programs] = [
+      ctx,
+      parts.modules,
+      parts.objects,
+      parts.limits,
+      parts.programs,
+    ];
   }
 
   async validate({ env, params, body, caller }: RequestOf<typeof functions, 'validateModule'>): Promise<Validation> {
@@ -49,7 +58,13 @@ export class ModuleValidation {
     }
     const hook = body.hook ?? (module.hooks[0] as string);
     const told = { exports: [...seen.exports], imports: [...seen.imports] };
-    if (!module.hooks.includes(hook)) return { valid: false, diagnostics: [{ severity: 'error', code: 'hook_missing', message: `The module has no hook ${hook}.` }], ...none, ...told };
+    if (!module.hooks.includes(hook))
+      return {
+        valid: false,
+        diagnostics: [{ severity: 'error', code: 'hook_missing', message: `The module has no hook ${hook}.` }],
+        ...none,
+        ...told,
+      };
     const outcome = await this.#trial(program, { hook, pages, fuel: limits.fuel, context: body.context ?? {} });
     const diagnostics = diagnosticsOf(outcome, body.context !== undefined);
     const valid = diagnostics.every(({ severity }) => severity !== 'error');
@@ -65,19 +80,48 @@ export class ModuleValidation {
     const input = Buffer.from(JSON.stringify(context));
     // Nobody is called in a dry run.
     const call = async () => ({ fuel: 0 });
-    return await pool.run({ module: 'trial', program, hook, input, fuel, timeoutMs: FIRST_MS, maxOutput: MAX_BYTES, maxCalls: 1, pages, call });
+    return await pool.run({
+      module: 'trial',
+      program,
+      hook,
+      input,
+      fuel,
+      timeoutMs: FIRST_MS,
+      maxOutput: MAX_BYTES,
+      maxCalls: 1,
+      pages,
+      call,
+    });
   }
 
   #crowded(): Error {
-    return this.#ctx.problem('too_many_executions', { detail: 'Many modules are being tried. Try again in a moment.', headers: { 'retry-after': '5' } });
+    return this.#ctx.problem('too_many_executions', {
+      detail: 'Many modules are being tried. Try again in a moment.',
+      headers: { 'retry-after': '5' },
+    });
   }
 }
 
-/** What a trial says of a module. One that wants another input than it was given is no bad module: that is a warning, unless the input was given for it. */
+/**
+ * What a trial says of a module. One that wants another input than it was given is no bad module: that is a warning, unless the input was
+ * given for it.
+ */
 function diagnosticsOf({ fault, broke, durationMs }: Awaited<ReturnType<GuestPool['run']>>, chosen: boolean): Validation['diagnostics'] {
-  if (broke || fault?.code === 'execution_timeout') return [{ severity: 'error', code: 'engine_trouble', message: fault?.detail ?? 'The engine did not come to an end with it.' }];
-  if (fault?.code === 'callback_failed') return [{ severity: 'info', code: 'calls_host', message: 'The trial ended at the first call of the host, which a dry run does not make.' }];
-  if (fault?.code === 'fuel_exhausted' || fault?.code === 'memory_exceeded') return [{ severity: 'error', code: fault.code, message: fault.detail }];
-  if (fault) return [{ severity: chosen ? 'error' : 'warning', code: fault.code, message: `${fault.detail} Give the hook a context it understands to try it further.` }];
+  if (broke || fault?.code === 'execution_timeout')
+    return [{ severity: 'error', code: 'engine_trouble', message: fault?.detail ?? 'The engine did not come to an end with it.' }];
+  if (fault?.code === 'callback_failed')
+    return [
+      { severity: 'info', code: 'calls_host', message: 'The trial ended at the first call of the host, which a dry run does not make.' },
+    ];
+  if (fault?.code === 'fuel_exhausted' || fault?.code === 'memory_exceeded')
+    return [{ severity: 'error', code: fault.code, message: fault.detail }];
+  if (fault)
+    return [
+      {
+        severity: chosen ? 'error' : 'warning',
+        code: fault.code,
+        message: `${fault.detail} Give the hook a context it understands to try it further.`,
+      },
+    ];
   return durationMs > FIRST_MS / 2 ? [{ severity: 'warning', code: 'slow', message: `The trial took ${Math.round(durationMs)} ms.` }] : [];
 }

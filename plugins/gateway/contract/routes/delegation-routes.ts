@@ -10,5 +10,8 @@ export const delegationRoutes = {
   delegateStatus: raw('/delegate/status', { summary: 'State of a delegation', gate: { public: cookie } }),
   delegateSendLink: raw('/delegate/send-link', { summary: 'Note that the customer is to get the link', gate: { public: cookie } }),
   scimUsers: raw('/delegate/scim/users', { summary: 'People of an environment: list or create', gate: { public: cookie } }),
-  scimUser: raw('/delegate/scim/users/{id}', { summary: 'One person of an environment: read, replace, change or delete', gate: { public: cookie } }),
+  scimUser: raw('/delegate/scim/users/{id}', {
+    summary: 'One person of an environment: read, replace, change or delete',
+    gate: { public: cookie },
+  }),
 };

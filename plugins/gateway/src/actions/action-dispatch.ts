@@ -32,7 +32,10 @@ interface Dispatch {
 const BODY_LIMIT = 1_048_576;
 const ENV = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** `POST /bff/action/{action}`: what a service registered as an action, called for the person of the session once policy allows it (GWY-029; G-BFF-06). */
+/**
+ * `POST /bff/action/{action}`: what a service registered as an action, called for the person of the session once policy allows it (GWY-029;
+ * G-BFF-06).
+ */
 export class ActionDispatch {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -54,7 +57,10 @@ export class ActionDispatch {
     const asked = this.#asked(def, await readJson(this.#ctx, exchange.request, BODY_LIMIT));
     const envId = asked.envId ?? session.env_id;
     const params = namesEnv(def) ? { ...asked.params, env_id: envId } : asked.params;
-    if (!(await this.#permits(session, def, envId))) throw this.#ctx.problem('policy_denied', { detail: `You may not do this in the environment: ${def.service} asks for ${def.policy_action}.` });
+    if (!(await this.#permits(session, def, envId)))
+      throw this.#ctx.problem('policy_denied', {
+        detail: `You may not do this in the environment: ${def.service} asks for ${def.policy_action}.`,
+      });
     const app = await apps.of(visit);
     if (!app) throw this.#ctx.problem('not_whitelisted', { detail: 'The host belongs to no application.' });
     const call = actionCall(def, params);
@@ -77,16 +83,26 @@ export class ActionDispatch {
 
   /** Parameters that fit the action's schema, and the one environment that is meant, if any is named. */
   #asked(def: RegisteredAction, body: unknown): { params: Params; envId: string | undefined } {
-    const { params = {}, target_env_id: target, ...unknown } = (typeof body === 'object' && body !== null ? body : { '': body }) as Record<string, unknown>;
-    const bad = (detail: string, errors?: readonly object[]) => this.#ctx.problem('malformed', { detail, ...(errors ? { extra: { errors } } : {}) });
-    if (body !== undefined && (Object.keys(unknown).length > 0 || Array.isArray(body))) throw bad('Send { params?: object, target_env_id?: string }.');
-    const faults = typeof params === 'object' && params !== null && !Array.isArray(params) ? def.faults(params) : [{ pointer: '/params', code: 'type', message: 'must be an object' }];
+    const {
+      params = {},
+      target_env_id: target,
+      ...unknown
+    } = (typeof body === 'object' && body !== null ? body : { '': body }) as Record<string, unknown>;
+    const bad = (detail: string, errors?: readonly object[]) =>
+      this.#ctx.problem('malformed', { detail, ...(errors ? { extra: { errors } } : {}) });
+    if (body !== undefined && (Object.keys(unknown).length > 0 || Array.isArray(body)))
+      throw bad('Send { params?: object, target_env_id?: string }.');
+    const faults =
+      typeof params === 'object' && params !== null && !Array.isArray(params)
+        ? def.faults(params)
+        : [{ pointer: '/params', code: 'type', message: 'must be an object' }];
     if (faults.length > 0) throw bad('The parameters do not fit the action; errors says which.', faults.slice(0, 10));
     if (target !== undefined && (typeof target !== 'string' || !ENV.test(target))) throw bad('target_env_id is the id of an environment.');
     if (target !== undefined && def.target_env !== true) throw bad('This action takes no target environment.');
     const named = namesEnv(def) ? (params as Params)['env_id'] : undefined;
     // One request is about one environment: policy is asked where the call will have its effect.
-    if (typeof named === 'string' && target !== undefined && named !== target) throw this.#ctx.problem('target_mismatch', { detail: 'params.env_id and target_env_id differ.' });
+    if (typeof named === 'string' && target !== undefined && named !== target)
+      throw this.#ctx.problem('target_mismatch', { detail: 'params.env_id and target_env_id differ.' });
     return { params: params as Params, envId: target ?? (typeof named === 'string' ? named : undefined) };
   }
 
@@ -119,24 +135,37 @@ export class ActionDispatch {
     if (response.status !== 403 || !isProduce(def)) return response;
     const text = await response.text();
     if (codeOf(text) !== 'event_ownership' || !(await this.#permits(session, def, SYSTEM.envId))) return new Response(text, response);
-    const fields = { action: def.action, user_id: session.user_id, env_id: envId, event_type: params['event_type'], correlation_id: exchange.correlationId };
+    const fields = {
+      action: def.action,
+      user_id: session.user_id,
+      env_id: envId,
+      event_type: params['event_type'],
+      correlation_id: exchange.correlationId,
+    };
     try {
-      const produced = await this.#ctx.services.bus.produce({ body: { correlation_id: exchange.correlationId, ...params, env_id: envId } as never });
+      const produced = await this.#ctx.services.bus.produce({
+        body: { correlation_id: exchange.correlationId, ...params, env_id: envId } as never,
+      });
       this.#ctx.log.info({ ...fields, message_id: produced.message_id }, 'produced for an operator');
       return json(produced);
     } catch (error) {
       if (!isProblem(error) || error.service !== 'bus') throw error;
       this.#ctx.log.warn({ ...fields, code: error.code }, 'an operator could not produce');
       const body = JSON.stringify(problemBody(error, exchange.correlationId));
-      return new Response(body, { status: error.status, headers: { ...error.headers, 'content-type': 'application/problem+json; charset=utf-8' } });
+      return new Response(body, {
+        status: error.status,
+        headers: { ...error.headers, 'content-type': 'application/problem+json; charset=utf-8' },
+      });
     }
   }
 }
 
 /** Only the platform's own action: what a vertical registered never borrows the platform's voice. */
-const isProduce = ({ vertical, service, method, path }: RegisteredAction): boolean => vertical === 'platform' && service === 'bus' && method === 'POST' && path === '/v1/produce';
+const isProduce = ({ vertical, service, method, path }: RegisteredAction): boolean =>
+  vertical === 'platform' && service === 'bus' && method === 'POST' && path === '/v1/produce';
 
-const namesEnv = ({ params_schema: schema }: RegisteredAction): boolean => 'env_id' in ((schema as { properties?: object }).properties ?? {});
+const namesEnv = ({ params_schema: schema }: RegisteredAction): boolean =>
+  'env_id' in ((schema as { properties?: object }).properties ?? {});
 
 function codeOf(text: string): unknown {
   try {

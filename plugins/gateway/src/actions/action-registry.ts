@@ -64,7 +64,9 @@ export class ActionRegistry {
   async #load(): Promise<Known> {
     const actions = new Map<string, RegisteredAction>();
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { items, next_cursor: next } = await this.#ctx.services.registry.listVerticals({ query: { limit: PAGE, ...(cursor ? { cursor } : {}) } });
+      const { items, next_cursor: next } = await this.#ctx.services.registry.listVerticals({
+        query: { limit: PAGE, ...(cursor ? { cursor } : {}) },
+      });
       for (const { service, vertical, actions: given } of items) for (const def of given) this.#add(actions, def, { service, vertical });
       cursor = next;
     }
@@ -72,14 +74,21 @@ export class ActionRegistry {
     return this.#known;
   }
 
-  /** A service speaks for itself: what one registers never calls another, and what calls itself like a part of the platform is not heard. */
+  /**
+   * A service speaks for itself: what one registers never calls another, and what calls itself like a part of the platform is not heard.
+   */
   #add(actions: Map<string, RegisteredAction>, given: unknown, { service, vertical }: { service: string; vertical: string }): void {
     const def = given as ActionDef;
     try {
       if (this.#isDef(given).length > 0) throw new Error('it is malformed');
       if (def.service !== service || !def.action.startsWith(`${service}:`)) throw new Error('it is of another service');
-      if (this.#verticalOf(service) !== undefined && this.#verticalOf(service) !== vertical) throw new Error('the service belongs to another vertical');
-      actions.set(def.action, { ...def, vertical, faults: this.#ctx.catalog.checkOf(def.params_schema, { base: '/params', foreign: true }) });
+      if (this.#verticalOf(service) !== undefined && this.#verticalOf(service) !== vertical)
+        throw new Error('the service belongs to another vertical');
+      actions.set(def.action, {
+        ...def,
+        vertical,
+        faults: this.#ctx.catalog.checkOf(def.params_schema, { base: '/params', foreign: true }),
+      });
     } catch (error) {
       this.#ctx.log.warn({ vertical, registered_by: service, err: error }, 'a registered action is left out');
     }

@@ -11,7 +11,10 @@ interface Known {
 const FRESH_MS = 300_000;
 const LIMIT = 5_000;
 
-/** App instances of tenants as the registry has them, read only (GWY-007). Kept five minutes (GWY-065), forgotten the moment the registry says that something changed. */
+/**
+ * App instances of tenants as the registry has them, read only (GWY-007). Kept five minutes (GWY-065), forgotten the moment the registry
+ * says that something changed.
+ */
 export class AppInstances {
   readonly #ctx: Ctx;
   readonly #hosts: AuthHosts;

@@ -4,7 +4,9 @@ import type { Ctx } from '../context.ts';
 const FRESH_MS = 300_000;
 const LIMIT = 5_000;
 
-/** The host where people of an environment sign in, as the registry has it: a custom domain, or the environment's own. Kept five minutes. */
+/**
+ * The host where people of an environment sign in, as the registry has it: a custom domain, or the environment's own. Kept five minutes.
+ */
 export class AuthHosts {
   readonly #ctx: Ctx;
   readonly #hosts: Cache<string>;
@@ -17,7 +19,10 @@ export class AuthHosts {
   /** Throws what the registry throws; `env_not_found` where there is no such environment. */
   async of(envId: string): Promise<string> {
     if (envId === SYSTEM.envId) return `auth.ops.sys.${this.#ctx.platform.domain}`;
-    return this.#hosts.get(envId, async () => new URL((await this.#ctx.services.registry.authDomain({ params: { id: envId } })).auth_url).hostname);
+    return this.#hosts.get(
+      envId,
+      async () => new URL((await this.#ctx.services.registry.authDomain({ params: { id: envId } })).auth_url).hostname,
+    );
   }
 
   /** Hosts of this environment may have changed; of every one when none is named. */

@@ -15,7 +15,9 @@ const SCOPES = /^[\x21-\x7e]+( [\x21-\x7e]+)*$/;
 const WRITE = ['delegate:write'];
 const READ = ['delegate:read', 'delegate:write'];
 
-/** What the staff's browser may know and do of delegations: never a token (C13). Staff is who holds the scope in the customer's environment. */
+/**
+ * What the staff's browser may know and do of delegations: never a token (C13). Staff is who holds the scope in the customer's environment.
+ */
 export class DelegationEndpoints {
   readonly #ctx: Ctx;
   readonly #parts: { guard: Guard; staff: Staff; delegations: Delegations };
@@ -37,7 +39,10 @@ export class DelegationEndpoints {
       await this.#parts.staff.require(session, request.env_id, WRITE);
       await this.#limit.take(session.user_id);
       const { delegation_id, state, expires_at, interval } = await this.#parts.delegations.start(session, request);
-      return json({ delegation_id, state, expires_in: Math.round((Date.parse(expires_at) - this.#ctx.clock.now().getTime()) / 1_000), interval }, 202);
+      return json(
+        { delegation_id, state, expires_in: Math.round((Date.parse(expires_at) - this.#ctx.clock.now().getTime()) / 1_000), interval },
+        202,
+      );
     },
   };
 
@@ -74,7 +79,10 @@ export class DelegationEndpoints {
     return record;
   }
 
-  async #asked(exchange: RawExchange, members: readonly string[]): Promise<{ session: SessionRecord; body: Readonly<Record<string, unknown>> }> {
+  async #asked(
+    exchange: RawExchange,
+    members: readonly string[],
+  ): Promise<{ session: SessionRecord; body: Readonly<Record<string, unknown>> }> {
     const session = await this.#parts.guard.mutation(visitOf(exchange), 'csrf');
     const body = await readJson(this.#ctx, exchange.request, BODY_LIMIT);
     if (typeof body !== 'object' || body === null || Array.isArray(body)) throw this.#malformed(`Send an object of ${members.join(', ')}.`);
@@ -96,7 +104,8 @@ export class DelegationEndpoints {
   #text(body: Readonly<Record<string, unknown>>, member: string, most: number): string | undefined {
     const value = body[member];
     if (value === undefined) return undefined;
-    if (typeof value !== 'string' || value === '' || value.length > most) throw this.#malformed(`${member} is a text of at most ${most} characters.`);
+    if (typeof value !== 'string' || value === '' || value.length > most)
+      throw this.#malformed(`${member} is a text of at most ${most} characters.`);
     return value;
   }
 

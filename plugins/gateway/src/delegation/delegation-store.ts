@@ -5,7 +5,10 @@ import { replaceVersion } from '../session/versioned-record.ts';
 /** Decided by the customer, by the clock, or by an identity service that refuses. */
 export type Outcome = 'approved' | 'denied' | 'expired' | 'failed';
 
-/** One request to act for a customer (G-BFF-07). Its secrets, the request id and the key first of all, are sealed. Life: started → approved | denied | expired | failed. */
+/**
+ * One request to act for a customer (G-BFF-07). Its secrets, the request id and the key first of all, are sealed. Life: started → approved
+ * | denied | expired | failed.
+ */
 export interface DelegationRecord {
   readonly delegation_id: string;
   readonly staff_session_id: string;

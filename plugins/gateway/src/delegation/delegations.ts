@@ -32,7 +32,9 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = { access_denied: 'denied', e
 /** Every gateway process hears here how a delegation ended; the one with the stream tells the page. */
 export const DECIDED_CHANNEL = 'platform:bff:delegation:decided';
 
-/** Acting for a customer who allows it at the own identity service: OpenID CIBA, polled, with a key that the token is bound to (G-BFF-07). */
+/**
+ * Acting for a customer who allows it at the own identity service: OpenID CIBA, polled, with a key that the token is bound to (G-BFF-07).
+ */
 export class Delegations {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -96,7 +98,10 @@ export class Delegations {
   /** A delegation of this very session; anybody else's is not there. */
   async own(session: SessionRecord, id: unknown): Promise<DelegationRecord> {
     const record = typeof id === 'string' && ID.test(id) ? await this.#store.read(id) : undefined;
-    if (record?.staff_session_id !== session.session_id) throw this.#ctx.problem('delegation_not_found', { detail: 'No delegation with this id was started in this session, or it is long over.' });
+    if (record?.staff_session_id !== session.session_id)
+      throw this.#ctx.problem('delegation_not_found', {
+        detail: 'No delegation with this id was started in this session, or it is long over.',
+      });
     return record;
   }
 
@@ -125,7 +130,9 @@ export class Delegations {
       (await this.#store.due(AT_ONCE)).map(async id => {
         const record = await this.#store.read(id);
         if (record?.state !== 'started') return this.#store.settle(id);
-        await this.poll(record).catch(error => this.#ctx.log.warn({ delegation_id: id, err: error }, 'a delegation could not be asked about; trying on'));
+        await this.poll(record).catch(error =>
+          this.#ctx.log.warn({ delegation_id: id, err: error }, 'a delegation could not be asked about; trying on'),
+        );
       }),
     );
   }
@@ -133,12 +140,19 @@ export class Delegations {
   /** The customer's token for a call, and nothing in its place (GWY-080). */
   async use(session: SessionRecord, id: string): Promise<{ readonly bearer: DelegatedToken; readonly envId: string }> {
     const record = await this.own(session, id);
-    const token = this.hasToken(record) ? this.#box.open(purpose(record.delegation_id, 'token'), record.token_enc as NonNullable<typeof record.token_enc>) : undefined;
+    const token = this.hasToken(record)
+      ? this.#box.open(purpose(record.delegation_id, 'token'), record.token_enc as NonNullable<typeof record.token_enc>)
+      : undefined;
     const key = token === undefined ? undefined : this.#box.open(purpose(record.delegation_id, 'key'), record.dpop_key_enc);
     if (token === undefined || key === undefined)
-      throw this.#ctx.problem('delegation_not_approved', { detail: record.state === 'started' ? 'The customer has not decided yet.' : 'The delegation is over; start another.' });
+      throw this.#ctx.problem('delegation_not_approved', {
+        detail: record.state === 'started' ? 'The customer has not decided yet.' : 'The delegation is over; start another.',
+      });
     const held = DpopKey.from(key);
-    return { bearer: { token, as: undefined, prove: (method, url) => held.proof(this.#ctx, { method, url, token }) }, envId: record.customer.env_id };
+    return {
+      bearer: { token, as: undefined, prove: (method, url) => held.proof(this.#ctx, { method, url, token }) },
+      envId: record.customer.env_id,
+    };
   }
 
   /** Whether there is a token that is still good. */
@@ -154,7 +168,11 @@ export class Delegations {
     // Sealed with a key that nobody has any more.
     if (request === undefined || key === undefined) return { refused: 'unreadable', status: 500, description: undefined };
     const proof = await DpopKey.from(key).proof(this.#ctx, { url: issuer.tokenEndpoint(record.issuer_host) });
-    return issuer.token(record.issuer_host, { grant_type: CIBA, client_id: await delegator.clientId(), auth_req_id: request }, { as: DELEGATOR, proof });
+    return issuer.token(
+      record.issuer_host,
+      { grant_type: CIBA, client_id: await delegator.clientId(), auth_req_id: request },
+      { as: DELEGATOR, proof },
+    );
   }
 
   #approve(record: DelegationRecord, answer: TokenAnswer): Promise<DelegationRecord> {
@@ -196,7 +214,8 @@ export class Delegations {
 
   #notBegun({ refused, status, description }: TokenRefusal) {
     const cause = new Error(`bc-authorize refused: ${refused} ${description ?? ''}`);
-    if (refused === 'unknown_user_id') return this.#ctx.problem('customer_not_found', { detail: 'Nobody in this environment has this e-mail address or id.', cause });
+    if (refused === 'unknown_user_id')
+      return this.#ctx.problem('customer_not_found', { detail: 'Nobody in this environment has this e-mail address or id.', cause });
     if (refused === 'invalid_client') return this.#parts.delegator.unavailable(refused);
     if (status === 403 || refused === 'access_denied' || refused === 'unauthorized_client')
       return this.#ctx.problem('delegation_refused', { detail: 'Nobody can act for people of this environment.', cause });

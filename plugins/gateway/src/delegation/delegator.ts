@@ -17,7 +17,8 @@ const RETRY_MS = 3_000;
 const MARGIN_MS = 30_000;
 
 /**
- * The workload that acts for people in environments that are not its own. It is registered as a client when the gateway starts (doc2, gateway 6):
+ * The workload that acts for people in environments that are not its own. It is registered as a client when the gateway starts (doc2,
+ * gateway 6):
  * a credential file tells that it was, and a failure is tried again 30 times. Its certificate is its only secret (RFC 8705).
  * Life: starting → registered, or starting → away → registered as soon as somebody needs it.
  */
@@ -92,12 +93,20 @@ export class Delegator {
   }
 
   unavailable(why: string) {
-    return this.#ctx.problem('delegator_unavailable', { cause: new Error(`the delegator cannot act: ${why}`), detail: 'Try again in a moment.', headers: { 'retry-after': '3' } });
+    return this.#ctx.problem('delegator_unavailable', {
+      cause: new Error(`the delegator cannot act: ${why}`),
+      detail: 'Try again in a moment.',
+      headers: { 'retry-after': '3' },
+    });
   }
 
   async #load(): Promise<Held> {
     try {
-      const answer = await this.#issuer.token(this.host, { grant_type: 'client_credentials', client_id: await this.clientId(), scope: SCOPES }, { as: DELEGATOR });
+      const answer = await this.#issuer.token(
+        this.host,
+        { grant_type: 'client_credentials', client_id: await this.clientId(), scope: SCOPES },
+        { as: DELEGATOR },
+      );
       if (isRefusal(answer)) {
         // The identity service has forgotten the client that the file speaks of.
         if (answer.refused === 'invalid_client') await this.#forget();
@@ -151,7 +160,9 @@ export class Delegator {
     };
     const answer = await this.#issuer.register(this.host, metadata, { as: DELEGATOR });
     if (typeof answer !== 'string') throw new Error(`registration refused: ${answer.refused} ${answer.description ?? ''}`);
-    await this.#keep(answer).catch(error => this.#ctx.log.warn({ err: error }, 'the credential file of the delegator could not be written'));
+    await this.#keep(answer).catch(error =>
+      this.#ctx.log.warn({ err: error }, 'the credential file of the delegator could not be written'),
+    );
     return answer;
   }
 
@@ -159,7 +170,15 @@ export class Delegator {
     const temporary = `${this.#file}.${this.#ctx.platform.newId()}`;
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
     try {
-      await writeFile(temporary, JSON.stringify({ client_id: clientId, issuer: this.#issuer.identifier(this.host), registered_at: this.#ctx.clock.now().toISOString() }), { mode: 0o600, flag: 'wx' });
+      await writeFile(
+        temporary,
+        JSON.stringify({
+          client_id: clientId,
+          issuer: this.#issuer.identifier(this.host),
+          registered_at: this.#ctx.clock.now().toISOString(),
+        }),
+        { mode: 0o600, flag: 'wx' },
+      );
       await rename(temporary, this.#file);
     } finally {
       await rm(temporary, { force: true });

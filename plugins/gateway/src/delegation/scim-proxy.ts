@@ -26,7 +26,10 @@ interface Parts {
 const USERS = '/scim/v2/Users';
 const ENV = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** `/delegate/scim/users…`: the directory of one environment (RFC 7644), asked by the delegator for staff that may read or change it there (GWY-041). */
+/**
+ * `/delegate/scim/users…`: the directory of one environment (RFC 7644), asked by the delegator for staff that may read or change it there
+ * (GWY-041).
+ */
 export class ScimProxy {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -37,7 +40,12 @@ export class ScimProxy {
   }
 
   readonly users: Methods = { GET: exchange => this.#read(exchange), POST: exchange => this.#write(exchange) };
-  readonly user: Methods = { GET: exchange => this.#read(exchange), PUT: exchange => this.#write(exchange), PATCH: exchange => this.#write(exchange), DELETE: exchange => this.#write(exchange) };
+  readonly user: Methods = {
+    GET: exchange => this.#read(exchange),
+    PUT: exchange => this.#write(exchange),
+    PATCH: exchange => this.#write(exchange),
+    DELETE: exchange => this.#write(exchange),
+  };
 
   async #read(exchange: RawExchange): Promise<Response> {
     const session = await this.#parts.guard.session(visitOf(exchange));
@@ -50,7 +58,10 @@ export class ScimProxy {
     const session = await this.#parts.guard.mutation(visitOf(exchange), 'csrf');
     const envId = await this.#env(exchange, session);
     await this.#parts.staff.require(session, envId, ['scim:write']);
-    this.#ctx.log.info({ user_id: session.user_id, env_id: envId, method: exchange.request.method, target: exchange.params['id'] }, 'directory change');
+    this.#ctx.log.info(
+      { user_id: session.user_id, env_id: envId, method: exchange.request.method, target: exchange.params['id'] },
+      'directory change',
+    );
     return this.#forward(exchange, envId, session);
   }
 

@@ -15,10 +15,15 @@ export class Staff {
 
   /** Throws `target_denied` unless the person holds one of these there. */
   async require({ user_id: userId }: SessionRecord, envId: string, any: readonly string[]): Promise<void> {
-    const { scopes } = await this.#ctx.services.identity.userScopes({ params: { user_id: userId }, query: { env_id: envId } }).catch((cause: unknown) => {
-      if (isProblem(cause) && cause.status < 500) throw this.#ctx.problem('target_denied', { cause });
-      throw this.#ctx.problem('identity_unavailable', { cause, headers: { 'retry-after': '2' } });
-    });
-    if (!any.some(scope => scopes.includes(scope))) throw this.#ctx.problem('target_denied', { detail: `This needs ${any.map(scope => `platform:${scope}`).join(' or ')} in the environment.` });
+    const { scopes } = await this.#ctx.services.identity
+      .userScopes({ params: { user_id: userId }, query: { env_id: envId } })
+      .catch((cause: unknown) => {
+        if (isProblem(cause) && cause.status < 500) throw this.#ctx.problem('target_denied', { cause });
+        throw this.#ctx.problem('identity_unavailable', { cause, headers: { 'retry-after': '2' } });
+      });
+    if (!any.some(scope => scopes.includes(scope)))
+      throw this.#ctx.problem('target_denied', {
+        detail: `This needs ${any.map(scope => `platform:${scope}`).join(' or ')} in the environment.`,
+      });
   }
 }

@@ -56,8 +56,11 @@ export class FamilyFeeds implements AsyncDisposable {
   async #wanted(): Promise<Set<string>> {
     const families = new Set<string>();
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { items, next_cursor: next } = await this.#ctx.services.registry.listVerticals({ query: { limit: 200, ...(cursor ? { cursor } : {}) } });
-      for (const { stream_families: some } of items) for (const family of some) if (FAMILY.test(family) && !this.#declared.has(family)) families.add(family);
+      const { items, next_cursor: next } = await this.#ctx.services.registry.listVerticals({
+        query: { limit: 200, ...(cursor ? { cursor } : {}) },
+      });
+      for (const { stream_families: some } of items)
+        for (const family of some) if (FAMILY.test(family) && !this.#declared.has(family)) families.add(family);
       cursor = next;
     }
     return families;

@@ -15,7 +15,9 @@ const LIMIT = 10_000;
 const GROUP = /^platform:(org|env):([0-9a-f-]{36}):/;
 const ADMIN = 'sys:sys:admin';
 
-/** What the people behind sessions may read at this moment, from the identity service's live groups; kept 30 s, dropped when access changes. */
+/**
+ * What the people behind sessions may read at this moment, from the identity service's live groups; kept 30 s, dropped when access changes.
+ */
 export class LiveAccess {
   readonly #ctx: Ctx;
   readonly #reach = new Map<string, Promise<Reach>>();
@@ -49,7 +51,11 @@ export class LiveAccess {
   /** Live effective scopes in the session's own environment. */
   async scopes(session: SessionRecord): Promise<readonly string[]> {
     const key = `${session.user_id} ${session.env_id}`;
-    const load = async () => ({ scopes: (await this.#ctx.services.identity.userScopes({ params: { user_id: session.user_id }, query: { env_id: session.env_id } })).scopes, at: this.#now() });
+    const load = async () => ({
+      scopes: (await this.#ctx.services.identity.userScopes({ params: { user_id: session.user_id }, query: { env_id: session.env_id } }))
+        .scopes,
+      at: this.#now(),
+    });
     return (await this.#fresh(this.#scopes, key, load)).scopes;
   }
 
@@ -87,7 +93,10 @@ export class LiveAccess {
 
   async #load(userId: string): Promise<Reach> {
     const { identity } = this.#ctx.services;
-    const [{ groups }, { scopes }] = await Promise.all([identity.userGroups({ params: { user_id: userId } }), identity.userScopes({ params: { user_id: userId }, query: { env_id: SYSTEM.envId } })]);
+    const [{ groups }, { scopes }] = await Promise.all([
+      identity.userGroups({ params: { user_id: userId } }),
+      identity.userScopes({ params: { user_id: userId }, query: { env_id: SYSTEM.envId } }),
+    ]);
     const orgs = new Set<string>();
     const envs = new Set<string>();
     for (const { name } of groups) {

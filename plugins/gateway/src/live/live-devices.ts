@@ -8,7 +8,10 @@ const MOST = 100;
 /** Sessions whose devices are read in one round trip: twenty tokens of 4 KiB each at most. */
 const AT_ONCE = 25;
 
-/** The devices of a person's live sessions, for the service that notifies (GWY-045; G-BFF-10). Their tokens are opened here and nowhere else. */
+/**
+ * The devices of a person's live sessions, for the service that notifies (GWY-045; G-BFF-10). Their tokens are opened here and nowhere
+ * else.
+ */
 export class LiveDevices {
   readonly #ctx: Ctx;
   readonly #store: SessionStore;
@@ -42,7 +45,9 @@ export class LiveDevices {
       ]),
     );
     for (const answer of answers) if (answer instanceof Error) throw answer;
-    return sessions.flatMap(({ session_id_hash: hash }, index) => (Number(answers[2 * index]) === 1 ? [] : this.#opened(hash, answers[2 * index + 1] as string[])));
+    return sessions.flatMap(({ session_id_hash: hash }, index) =>
+      Number(answers[2 * index]) === 1 ? [] : this.#opened(hash, answers[2 * index + 1] as string[]),
+    );
   }
 
   #opened(hash: string, kept: readonly string[]) {

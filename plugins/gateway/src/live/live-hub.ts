@@ -81,7 +81,11 @@ export class LiveHub {
   /** Throws `too_many_streams`; `end` is called when another session needs the place more. */
   admit(session: SessionRecord, end: () => void): Disposable {
     const place = this.#share.admit(session.session_id_hash, end);
-    if (!place) throw this.#ctx.problem('too_many_streams', { detail: 'Close some tabs, or try again in a moment.', headers: { 'retry-after': '5' } });
+    if (!place)
+      throw this.#ctx.problem('too_many_streams', {
+        detail: 'Close some tabs, or try again in a moment.',
+        headers: { 'retry-after': '5' },
+      });
     return place;
   }
 
@@ -111,8 +115,15 @@ export class LiveHub {
 
   /** Tells every connection of a session what the gateway itself knows, whatever types it asked for (GWY-088). */
   notify(sessionHash: string, { type, payload, envId }: { type: string; payload: Readonly<Record<string, unknown>>; envId: string }): void {
-    const event: LiveEvent = { type, payload, env_id: envId, created_at: this.#ctx.clock.now().toISOString(), idempotency_key: this.#ctx.platform.newId() };
-    for (const listener of this.listeners) if (listener.session.session_id_hash === sessionHash) listener.channel.push({ kind: 'event', event });
+    const event: LiveEvent = {
+      type,
+      payload,
+      env_id: envId,
+      created_at: this.#ctx.clock.now().toISOString(),
+      idempotency_key: this.#ctx.platform.newId(),
+    };
+    for (const listener of this.listeners)
+      if (listener.session.session_id_hash === sessionHash) listener.channel.push({ kind: 'event', event });
   }
 
   /** One event after the other, so that every reader sees them in the order they came. */
@@ -151,7 +162,8 @@ export class LiveHub {
     if (FOR_EVERYONE.has(type)) return true;
     // A message is its recipient's, whoever else may read the environment.
     if (platform && service === 'post' && typeof userId === 'string') return userId === session.user_id;
-    if (type.startsWith(TRAFFIC) && !(await this.#access.scopes(session)).some(scope => TRAFFIC_SCOPES.has(scope))) return this.#access.isPlatformAdmin(session);
+    if (type.startsWith(TRAFFIC) && !(await this.#access.scopes(session)).some(scope => TRAFFIC_SCOPES.has(scope)))
+      return this.#access.isPlatformAdmin(session);
     if (await this.#access.mayRead(session, envId)) return true;
     // The registry's word on whose it is: an environment may be gone, and the system's events are about organizations.
     return platform && service === 'sys' && typeof orgId === 'string' && this.#access.mayReadOrg(session, orgId);

@@ -21,7 +21,9 @@ interface Live {
   unanswered: number;
 }
 
-/** The WebSocket of a page: event types it asks for, and rooms. It is upgraded only after origin, session and binding are right (G-BFF-09). */
+/**
+ * The WebSocket of a page: event types it asks for, and rooms. It is upgraded only after origin, session and binding are right (G-BFF-09).
+ */
 export class LiveSockets {
   readonly #ctx: Ctx;
   readonly #parts: { guard: Guard; hub: LiveHub; rooms: Rooms };
@@ -73,7 +75,10 @@ export class LiveSockets {
     }
   }
 
-  async #act(message: unknown, { connection, listener, chat, joined }: { connection: Connection; listener: Listener; chat: EventChannel; joined: Set<string> }): Promise<void> {
+  async #act(
+    message: unknown,
+    { connection, listener, chat, joined }: { connection: Connection; listener: Listener; chat: EventChannel; joined: Set<string> },
+  ): Promise<void> {
     const refuse = (code: string, detail: string) => connection.send({ type: 'error', code, detail });
     const { action, types, room, body } = (typeof message === 'object' && message !== null ? message : {}) as Record<string, unknown>;
     const { rooms } = this.#parts;
@@ -82,14 +87,16 @@ export class LiveSockets {
         return;
       case 'subscribe':
       case 'unsubscribe': {
-        if (!Array.isArray(types) || !types.every(isTypePattern) || types.length + listener.types.size > 2 * MAX_TYPES) return refuse('malformed', 'types names events, each whole or ending in *');
+        if (!Array.isArray(types) || !types.every(isTypePattern) || types.length + listener.types.size > 2 * MAX_TYPES)
+          return refuse('malformed', 'types names events, each whole or ending in *');
         for (const type of types) action === 'subscribe' ? listener.types.add(type) : listener.types.delete(type);
         return connection.send({ type: 'subscribed', types: [...listener.types] });
       }
       case 'join':
       case 'leave':
       case 'message': {
-        if (typeof room !== 'string' || !ROOM.test(room)) return refuse('bad_room', 'A room has 1 to 64 characters of a-z, A-Z, 0-9, dot, underscore and hyphen');
+        if (typeof room !== 'string' || !ROOM.test(room))
+          return refuse('bad_room', 'A room has 1 to 64 characters of a-z, A-Z, 0-9, dot, underscore and hyphen');
         const key = this.#roomKey(listener, room);
         if (action === 'leave') {
           joined.delete(room);
@@ -101,8 +108,15 @@ export class LiveSockets {
           return rooms.join(key, chat);
         }
         if (!joined.has(room)) return refuse('not_joined', 'Join the room first');
-        if (typeof body !== 'string' || Buffer.byteLength(body) > CHAT_BODY) return refuse('bad_message', `A message is a text of at most ${CHAT_BODY} bytes`);
-        return rooms.say(key, { room, from: listener.session.user_id, body, at: this.#ctx.clock.now().toISOString(), id: this.#ctx.platform.newId() });
+        if (typeof body !== 'string' || Buffer.byteLength(body) > CHAT_BODY)
+          return refuse('bad_message', `A message is a text of at most ${CHAT_BODY} bytes`);
+        return rooms.say(key, {
+          room,
+          from: listener.session.user_id,
+          body,
+          at: this.#ctx.clock.now().toISOString(),
+          id: this.#ctx.platform.newId(),
+        });
       }
       default:
         return refuse('unknown_action', 'Use subscribe, unsubscribe, join, leave, message or pong');

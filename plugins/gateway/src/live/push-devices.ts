@@ -50,25 +50,38 @@ export class PushDevices {
       const device = { push_id: this.#ctx.platform.newId(), platform, app_version: version ?? '', token_enc: sealed };
       const expires = session.absolute_expires_at;
       const id = await this.#keep(session, createHash('sha256').update(token).digest('hex'), device);
-      if (id === undefined) throw this.#ctx.problem('too_many_devices', { detail: `A session has at most ${MAX_DEVICES} devices; sign out and in again to begin anew.` });
+      if (id === undefined)
+        throw this.#ctx.problem('too_many_devices', {
+          detail: `A session has at most ${MAX_DEVICES} devices; sign out and in again to begin anew.`,
+        });
       return json({ push_id: id, expires_at: expires }, 201);
     },
   };
 
-  async #keep({ session_id_hash: hash, absolute_expires_at: until }: SessionRecord, field: string, device: object): Promise<string | undefined> {
+  async #keep(
+    { session_id_hash: hash, absolute_expires_at: until }: SessionRecord,
+    field: string,
+    device: object,
+  ): Promise<string | undefined> {
     const id = await this.#ctx.kv.call('EVAL', UPSERT, 1, pushKey(hash), field, JSON.stringify(device), MAX_DEVICES, Date.parse(until));
     return typeof id === 'string' ? id : undefined;
   }
 
   #device(body: unknown): { token: string; platform: string; version: string | undefined } {
-    const { device_token: token, platform, app_version: version, ...unknown } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+    const {
+      device_token: token,
+      platform,
+      app_version: version,
+      ...unknown
+    } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
     const fits =
       typeof token === 'string' &&
       token !== '' &&
       token.length <= MAX_TOKEN &&
       PLATFORMS.includes(platform as string) &&
       (version === undefined || (typeof version === 'string' && version.length <= 100));
-    if (!fits || Object.keys(unknown).length > 0) throw this.#ctx.problem('malformed', { detail: `Send { device_token, platform: ${PLATFORMS.join(' | ')}, app_version? }.` });
+    if (!fits || Object.keys(unknown).length > 0)
+      throw this.#ctx.problem('malformed', { detail: `Send { device_token, platform: ${PLATFORMS.join(' | ')}, app_version? }.` });
     return { token: token as string, platform: platform as string, version: version as string | undefined };
   }
 }

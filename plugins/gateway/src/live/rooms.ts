@@ -15,7 +15,10 @@ export interface RoomMessage {
 
 export const ROOM = /^[a-zA-Z0-9._-]{1,64}$/;
 
-/** Rooms of an application in an environment; what is said is heard in every process and kept nowhere (G-BFF-09). Life of a room: first member → last member. */
+/**
+ * Rooms of an application in an environment; what is said is heard in every process and kept nowhere (G-BFF-09). Life of a room: first
+ * member → last member.
+ */
 export class Rooms implements AsyncDisposable {
   readonly #ctx: Ctx;
   readonly #rooms = new Map<string, Room>();

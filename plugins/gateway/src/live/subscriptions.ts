@@ -49,7 +49,9 @@ export class Subscriptions {
     const session = await this.#guard.session(visit);
     // Opening replaces the stream that is there, so another site must not.
     if (visit.header('origin') !== undefined) this.#guard.sameOrigin(visit);
-    const listener = new Listener(session, ({ channel }) => channel.close({ kind: 'note', type: 'platform:bff:session:expired', data: {} }));
+    const listener = new Listener(session, ({ channel }) =>
+      channel.close({ kind: 'note', type: 'platform:bff:session:expired', data: {} }),
+    );
     const asked = new URL(exchange.request.url).searchParams.get('types');
     for (const type of this.#types((asked ?? '').split(',').filter(Boolean))) listener.types.add(type);
     const stream: Stream = { id: this.#ctx.platform.newId(), listener };
@@ -79,7 +81,9 @@ export class Subscriptions {
       },
       { highWaterMark: 0 },
     );
-    return new Response(body, { headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' } });
+    return new Response(body, {
+      headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' },
+    });
   }
 
   #streamOf(session: SessionRecord): Stream {
@@ -90,16 +94,27 @@ export class Subscriptions {
 
   #wanted(body: unknown): { types: readonly string[]; filters: Filters } {
     const { types, filters = {}, ...unknown } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
-    const { env_id: envId, resource_id: resourceId, ...others } = (typeof filters === 'object' && filters !== null ? filters : { '': 1 }) as Record<string, unknown>;
+    const {
+      env_id: envId,
+      resource_id: resourceId,
+      ...others
+    } = (typeof filters === 'object' && filters !== null ? filters : { '': 1 }) as Record<string, unknown>;
     const text = (value: unknown) => value === undefined || (typeof value === 'string' && value.length <= 200);
     if (!Array.isArray(types) || Object.keys({ ...unknown, ...others }).length > 0 || !text(envId) || !text(resourceId)) {
       throw this.#ctx.problem('malformed', { detail: 'Send { types: string[], filters?: { env_id?, resource_id? } }.' });
     }
-    return { types: this.#types(types), filters: { ...(envId === undefined ? {} : { env_id: envId as string }), ...(resourceId === undefined ? {} : { resource_id: resourceId as string }) } };
+    return {
+      types: this.#types(types),
+      filters: {
+        ...(envId === undefined ? {} : { env_id: envId as string }),
+        ...(resourceId === undefined ? {} : { resource_id: resourceId as string }),
+      },
+    };
   }
 
   #types(given: readonly unknown[]): readonly string[] {
-    if (given.length > MAX_TYPES || !given.every(isTypePattern)) throw this.#ctx.problem('malformed', { detail: `Name at most ${MAX_TYPES} event types, each whole or ending in *.` });
+    if (given.length > MAX_TYPES || !given.every(isTypePattern))
+      throw this.#ctx.problem('malformed', { detail: `Name at most ${MAX_TYPES} event types, each whole or ending in *.` });
     return given as readonly string[];
   }
 }

@@ -15,7 +15,10 @@ export interface DelegatedToken {
 const LIMIT = 10_000;
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
-/** Token exchange (RFC 8693) for calls into another environment: the delegator acts, the person is the actor (GWY-059, C40). There is no other way in. */
+/**
+ * Token exchange (RFC 8693) for calls into another environment: the delegator acts, the person is the actor (GWY-059, C40). There is no
+ * other way in.
+ */
 export class DelegatedTokens {
   readonly #ctx: Ctx;
   readonly #issuer: Issuer;
@@ -43,7 +46,8 @@ export class DelegatedTokens {
   /** A session ended, or access changed for everybody. */
   forget(sessionHash?: string): void {
     // What is on its way may be of the access that was.
-    for (const kept of [this.#held, this.#exchanging]) for (const key of [...kept.keys()]) if (sessionHash === undefined || key.startsWith(`${sessionHash} `)) kept.delete(key);
+    for (const kept of [this.#held, this.#exchanging])
+      for (const key of [...kept.keys()]) if (sessionHash === undefined || key.startsWith(`${sessionHash} `)) kept.delete(key);
   }
 
   #exchangeOnce(key: string, session: SessionRecord, target: { envId: string; service: string }): Promise<Held> {
@@ -82,9 +86,13 @@ export class DelegatedTokens {
       );
       if (!isRefusal(answer)) return this.#delegator.hold(answer);
       // The delegator's own token may be of keys that are gone; a fresh one settles it.
-      if (!again && ['invalid_grant', 'invalid_request', 'invalid_client'].includes(answer.refused) && this.#delegator.discard(own)) continue;
+      if (!again && ['invalid_grant', 'invalid_request', 'invalid_client'].includes(answer.refused) && this.#delegator.discard(own))
+        continue;
       if (answer.refused === 'invalid_client') throw this.#delegator.unavailable(answer.description ?? answer.refused);
-      throw this.#ctx.problem('target_denied', { detail: 'You have no access to this environment.', cause: new Error(`exchange refused: ${answer.refused} ${answer.description ?? ''}`) });
+      throw this.#ctx.problem('target_denied', {
+        detail: 'You have no access to this environment.',
+        cause: new Error(`exchange refused: ${answer.refused} ${answer.description ?? ''}`),
+      });
     }
     throw this.#delegator.unavailable('exchange');
   }

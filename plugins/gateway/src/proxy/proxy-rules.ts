@@ -25,8 +25,10 @@ export class ProxyRules {
     const named = SERVICE.test(service) && service !== 'bff';
     const listed = app.services === 'all' || (!BANNED.has(service) && app.services.has(service));
     const scoped = app.scopes === undefined || scopes.some(scope => app.scopes?.has(scope));
-    if (!named || !listed || !scoped) throw this.#ctx.problem('not_whitelisted', { detail: `${service.slice(0, 40)} is not on the application's list.` });
-    if (this.#isClosed(service, method, path)) throw this.#ctx.problem('not_whitelisted', { detail: 'This path is for workloads, not for browsers.' });
+    if (!named || !listed || !scoped)
+      throw this.#ctx.problem('not_whitelisted', { detail: `${service.slice(0, 40)} is not on the application's list.` });
+    if (this.#isClosed(service, method, path))
+      throw this.#ctx.problem('not_whitelisted', { detail: 'This path is for workloads, not for browsers.' });
   }
 
   #isClosed(service: string, method: string, path: string): boolean {
@@ -48,8 +50,16 @@ export class ProxyRules {
     let patterns = this.#closed.get(manifest.id);
     if (!patterns) {
       patterns = Object.values(manifest.routes)
-        .filter(({ door, method, options }) => door !== 'node' && door !== 'listener' && method !== 'GET' && typeof options.gate === 'object' && 'public' in options.gate)
-        .map(({ path }) => new RegExp(`^${path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{(\\\*)?[A-Za-z_]+\}/g, (_, rest?: string) => (rest ? '.*' : '[^/]+'))}$`));
+        .filter(
+          ({ door, method, options }) =>
+            door !== 'node' && door !== 'listener' && method !== 'GET' && typeof options.gate === 'object' && 'public' in options.gate,
+        )
+        .map(
+          ({ path }) =>
+            new RegExp(
+              `^${path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{(\\\*)?[A-Za-z_]+\}/g, (_, rest?: string) => (rest ? '.*' : '[^/]+'))}$`,
+            ),
+        );
       this.#closed.set(manifest.id, patterns);
     }
     return patterns;

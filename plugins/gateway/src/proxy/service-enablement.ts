@@ -18,7 +18,10 @@ export class ServiceEnablement {
 
   /** Throws `service_disabled`, or `target_denied` for an environment that does not exist: nobody learns which. */
   async require(envId: string, service: string): Promise<void> {
-    if ((await this.#of(envId)).has(service)) throw this.#ctx.problem('service_disabled', { detail: `${service} is turned off here; an administrator of the environment can turn it on.` });
+    if ((await this.#of(envId)).has(service))
+      throw this.#ctx.problem('service_disabled', {
+        detail: `${service} is turned off here; an administrator of the environment can turn it on.`,
+      });
   }
 
   /** Something changed in this environment, or anywhere. */
@@ -34,7 +37,11 @@ export class ServiceEnablement {
       });
     } catch (cause) {
       if (isRefusal(cause)) throw this.#ctx.problem('target_denied', { cause });
-      throw this.#ctx.problem('not_ready', { cause, detail: 'The services of the environment are not known yet.', headers: { 'retry-after': '2' } });
+      throw this.#ctx.problem('not_ready', {
+        cause,
+        detail: 'The services of the environment are not known yet.',
+        headers: { 'retry-after': '2' },
+      });
     }
   }
 }

@@ -46,7 +46,8 @@ export class ServiceProxy {
     // Whoever acts for a customer does so with the customer's token or not at all (GWY-080).
     const delegation = request.headers.get('x-bff-delegation-id');
     const customer = delegation === null ? undefined : await delegations.use(session, delegation);
-    if (customer && named !== undefined && named !== customer.envId) throw this.#ctx.problem('target_mismatch', { detail: 'The delegation is for another environment.' });
+    if (customer && named !== undefined && named !== customer.envId)
+      throw this.#ctx.problem('target_mismatch', { detail: 'The delegation is for another environment.' });
     const target = customer?.envId ?? named;
     const tenant = target ?? (session.env_id === SYSTEM.envId ? undefined : session.env_id);
     if (tenant !== undefined) await enablement.require(tenant, service);

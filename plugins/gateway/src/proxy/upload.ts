@@ -17,7 +17,8 @@ export async function uploadOf(ctx: Ctx, request: Request): Promise<Upload> {
   const size = length === null ? undefined : Number(length);
   if (size !== undefined && size > MAX_BODY) throw tooLarge(ctx);
   if (!request.body) return { body: null, signal: request.signal, exceeded: () => false };
-  if (size !== undefined && size <= WHOLE) return { body: new Uint8Array(await request.arrayBuffer()), signal: request.signal, exceeded: () => false };
+  if (size !== undefined && size <= WHOLE)
+    return { body: new Uint8Array(await request.arrayBuffer()), signal: request.signal, exceeded: () => false };
   const aborted = new AbortController();
   let read = 0;
   const counted = request.body.pipeThrough(
@@ -33,4 +34,5 @@ export async function uploadOf(ctx: Ctx, request: Request): Promise<Upload> {
   return { body: counted, signal: AbortSignal.any([request.signal, aborted.signal]), exceeded: () => aborted.signal.aborted };
 }
 
-export const tooLarge = (ctx: Ctx) => ctx.problem('body_too_large', { detail: `At most ${MAX_BODY} bytes.`, headers: { connection: 'close' } });
+export const tooLarge = (ctx: Ctx) =>
+  ctx.problem('body_too_large', { detail: `At most ${MAX_BODY} bytes.`, headers: { connection: 'close' } });

@@ -5,8 +5,29 @@ import type { Sessions } from '../session/sessions.ts';
 
 const TIMEOUT_MS = 60_000;
 /** Everything else a browser sends stays here, the cookie first of all (GWY-064). */
-const REQUEST_HEADERS = ['accept', 'accept-encoding', 'accept-language', 'content-type', 'content-length', 'if-match', 'if-none-match', 'range', 'idempotency-key', 'last-event-id'] as const;
-const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'set-cookie'] as const;
+const REQUEST_HEADERS = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'content-type',
+  'content-length',
+  'if-match',
+  'if-none-match',
+  'range',
+  'idempotency-key',
+  'last-event-id',
+] as const;
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'set-cookie',
+] as const;
 
 export interface UpstreamCall {
   readonly service: string;
@@ -50,7 +71,19 @@ export class Upstream {
     return this.#ctx.catalog.manifests().some(({ id, vertical }) => id === service && vertical === 'platform');
   }
 
-  async call({ service, path, method, headers, bearer, correlationId, session, target, hostname, body, signal }: UpstreamCall): Promise<Response> {
+  async call({
+    service,
+    path,
+    method,
+    headers,
+    bearer,
+    correlationId,
+    session,
+    target,
+    hostname,
+    body,
+    signal,
+  }: UpstreamCall): Promise<Response> {
     const response = await this.#ctx.backends.fetch(service, path, {
       method,
       headers: {
@@ -70,7 +103,11 @@ export class Upstream {
   }
 
   /** A token as it must be shown: one that is bound to a key with its proof, for the address under which the service is known. */
-  async #credential({ token, prove }: DelegatedToken, method: string, { service, path, hostname }: Pick<UpstreamCall, 'service' | 'path' | 'hostname'>): Promise<Record<string, string>> {
+  async #credential(
+    { token, prove }: DelegatedToken,
+    method: string,
+    { service, path, hostname }: Pick<UpstreamCall, 'service' | 'path' | 'hostname'>,
+  ): Promise<Record<string, string>> {
     if (!prove) return { authorization: `Bearer ${token}` };
     const { publicOrigin, domain } = this.#ctx.platform;
     const url = new URL(path, publicOrigin(hostname ?? `${service}.ops.sys.${domain}`));

@@ -34,4 +34,5 @@ export function sessionCookie(value: string, { host, platformDomain, maxAgeS, pa
   return `${SESSION_COOKIE}=${value}; Path=/;${domain ? ` Domain=${domain};` : ''} Max-Age=${maxAgeS}; HttpOnly; Secure; SameSite=None${partitioned ? '; Partitioned' : ''}`;
 }
 
-export const pkceCookie = (value: string): string => `${PKCE_COOKIE}=${value}; Path=/auth; Max-Age=${value ? PKCE_SECONDS : 0}; HttpOnly; Secure; SameSite=None`;
+export const pkceCookie = (value: string): string =>
+  `${PKCE_COOKIE}=${value}; Path=/auth; Max-Age=${value ? PKCE_SECONDS : 0}; HttpOnly; Secure; SameSite=None`;

@@ -37,14 +37,16 @@ export class Guard {
   /** Hosts under one parent are all same-site: only the exact origin of the application says that its page is asking (H-07). */
   sameOrigin(visit: Visit): void {
     const origin = visit.header('origin');
-    if (origin !== this.#apps.originOf(visit)) throw this.#ctx.problem('origin_denied', { detail: origin ? `Not from ${origin.slice(0, 200)}.` : 'The request names no origin.' });
+    if (origin !== this.#apps.originOf(visit))
+      throw this.#ctx.problem('origin_denied', { detail: origin ? `Not from ${origin.slice(0, 200)}.` : 'The request names no origin.' });
   }
 
   csrf(visit: Visit, session: SessionRecord, required: boolean): void {
     if (!this.#ctx.config.csrf) return;
     const given = visit.header('x-bff-csrf');
     if (given === undefined && !required) return;
-    if (given === undefined || !same(given, session.csrf_token)) throw this.#ctx.problem('csrf_mismatch', { detail: 'GET /auth/session names the right one.' });
+    if (given === undefined || !same(given, session.csrf_token))
+      throw this.#ctx.problem('csrf_mismatch', { detail: 'GET /auth/session names the right one.' });
   }
 }
 

@@ -6,7 +6,9 @@ export function returnPath(given: string | null, appOrigin: string): string | un
   if (path.length > LONGEST || !/^\/(?![/\\])/.test(path) || /[\\\u0000-\u001f\u007f]/.test(path)) return undefined;
   try {
     const url = new URL(path, appOrigin);
-    return url.origin === new URL(appOrigin).origin && !url.pathname.startsWith('//') ? `${url.pathname}${url.search}${url.hash}` : undefined;
+    return url.origin === new URL(appOrigin).origin && !url.pathname.startsWith('//')
+      ? `${url.pathname}${url.search}${url.hash}`
+      : undefined;
   } catch {
     return undefined;
   }

@@ -66,7 +66,13 @@ export class SessionEndpoints {
     GET: async exchange => {
       const session = await this.#guard.session(visitOf(exchange));
       const other = await this.#own(session, exchange);
-      return json({ ...item(other, session), user_agent: other.user_agent, ip_prefix: other.ip_prefix, expires_at: this.#sessions.expiresAt(other), app_instance_id: other.app_instance_id });
+      return json({
+        ...item(other, session),
+        user_agent: other.user_agent,
+        ip_prefix: other.ip_prefix,
+        expires_at: this.#sessions.expiresAt(other),
+        app_instance_id: other.app_instance_id,
+      });
     },
     DELETE: async (exchange, extra) => {
       const visit = visitOf(exchange);
@@ -81,7 +87,8 @@ export class SessionEndpoints {
   #everywhere(body: unknown): boolean {
     const { everywhere = false, ...unknown } = (typeof body === 'object' && body !== null ? body : { '': body }) as Record<string, unknown>;
     if (body === undefined) return false;
-    if (typeof everywhere !== 'boolean' || Object.keys(unknown).length > 0) throw this.#ctx.problem('malformed', { detail: 'Send nothing, or { everywhere?: boolean }.' });
+    if (typeof everywhere !== 'boolean' || Object.keys(unknown).length > 0)
+      throw this.#ctx.problem('malformed', { detail: 'Send nothing, or { everywhere?: boolean }.' });
     return everywhere;
   }
 
@@ -92,7 +99,10 @@ export class SessionEndpoints {
   }
 
   async #describe(session: SessionRecord) {
-    const [scopes, orgId] = await Promise.all([this.#access.scopes(session).catch(() => session.scopes), this.#access.orgOf(session.env_id).catch(() => undefined)]);
+    const [scopes, orgId] = await Promise.all([
+      this.#access.scopes(session).catch(() => session.scopes),
+      this.#access.orgOf(session.env_id).catch(() => undefined),
+    ]);
     return {
       user: { user_id: session.user_id, email: session.email, display_name: session.display_name },
       scopes,
@@ -105,5 +115,10 @@ export class SessionEndpoints {
 }
 
 function item(session: SessionRecord, current: SessionRecord) {
-  return { session_id: session.session_id, created_at: session.created_at, last_seen: session.last_seen, current: session.session_id === current.session_id };
+  return {
+    session_id: session.session_id,
+    created_at: session.created_at,
+    last_seen: session.last_seen,
+    current: session.session_id === current.session_id,
+  };
 }

@@ -41,7 +41,10 @@ export const sessionKey = (hash: string): string => `bff:session:${hash}`;
 const userKey = (userId: string): string => `bff:user:${userId}`;
 const identityKey = (sid: string): string => `bff:sid:${sid}`;
 
-/** Session records in the key-value store, with an index per person and per identity session. Life of a record: inserted → replaced* → removed or expired. */
+/**
+ * Session records in the key-value store, with an index per person and per identity session. Life of a record: inserted → replaced* →
+ * removed or expired.
+ */
 export class SessionStore {
   readonly #ctx: Ctx;
 

@@ -102,7 +102,9 @@ export class Sessions {
   async end(record: SessionRecord, reason: string, options: { revoke: boolean }): Promise<void> {
     if (!(await this.store.remove(record))) return;
     this.#ctx.log.info({ session_id: record.session_id, user_id: record.user_id, reason }, 'session ended');
-    await this.#ctx.kv.call('DEL', pushKey(record.session_id_hash)).catch(error => this.#ctx.log.warn({ err: error }, 'devices of a session not forgotten; they run out with its time'));
+    await this.#ctx.kv
+      .call('DEL', pushKey(record.session_id_hash))
+      .catch(error => this.#ctx.log.warn({ err: error }, 'devices of a session not forgotten; they run out with its time'));
     // Whoever misses this finds the session gone at the next heartbeat.
     await this.#ctx.kv
       .call('PUBLISH', ENDED_CHANNEL, JSON.stringify({ hash: record.session_id_hash, session_id: record.session_id, reason }))
@@ -111,7 +113,10 @@ export class Sessions {
     if (options.revoke && refresh) await this.#issuer.revoke(record.issuer_host, record.client_id, refresh);
   }
 
-  /** The person leaves: this session, or all of theirs, and at the console the sign-in session it came from too, or the next sign-in would ask for nothing (F-11). */
+  /**
+   * The person leaves: this session, or all of theirs, and at the console the sign-in session it came from too, or the next sign-in would
+   * ask for nothing (F-11).
+   */
   async signOut(record: SessionRecord, { everywhere }: { everywhere: boolean }): Promise<void> {
     const idToken = this.#open(record)?.id;
     const others = everywhere ? (await this.store.ofUser(record.user_id)).filter(({ session_id }) => session_id !== record.session_id) : [];
@@ -137,22 +142,36 @@ export class Sessions {
       const record = await current();
       return renewed(record) ? record : this.#rotate(record);
     });
-    if (!refreshed.held) throw this.#ctx.problem('identity_unavailable', { detail: 'The tokens are being renewed for too long.', headers: { 'retry-after': '2' } });
+    if (!refreshed.held)
+      throw this.#ctx.problem('identity_unavailable', {
+        detail: 'The tokens are being renewed for too long.',
+        headers: { 'retry-after': '2' },
+      });
     return refreshed.value;
   }
 
   async #rotate(record: SessionRecord): Promise<SessionRecord> {
     const held = this.#open(record) as Tokens;
     if (!held.refresh) return this.#lost(record, 'no_refresh_token');
-    const answer = await this.#issuer.token(record.issuer_host, { grant_type: 'refresh_token', client_id: record.client_id, refresh_token: held.refresh });
+    const answer = await this.#issuer.token(record.issuer_host, {
+      grant_type: 'refresh_token',
+      client_id: record.client_id,
+      refresh_token: held.refresh,
+    });
     if (isRefusal(answer)) {
       if (answer.refused === 'invalid_grant') return this.#lost(record, 'refresh_refused');
-      throw this.#ctx.problem('identity_unavailable', { cause: new Error(`refresh refused: ${answer.refused} ${answer.description ?? ''}`) });
+      throw this.#ctx.problem('identity_unavailable', {
+        cause: new Error(`refresh refused: ${answer.refused} ${answer.description ?? ''}`),
+      });
     }
     const tokens = this.#tokensOf(answer, held);
     const scopes = scopesOf(answer);
     // One write replaces the pair: nobody ever reads a half of it (GWY-056).
-    const written = await this.#write(record, latest => ({ ...latest, scopes: scopes.length > 0 ? scopes : latest.scopes, tokens_enc: this.#seal(latest.session_id_hash, tokens) }));
+    const written = await this.#write(record, latest => ({
+      ...latest,
+      scopes: scopes.length > 0 ? scopes : latest.scopes,
+      tokens_enc: this.#seal(latest.session_id_hash, tokens),
+    }));
     if (written) return written;
     // Signed out meanwhile: what was just issued must not outlive the session.
     if (tokens.refresh) await this.#issuer.revoke(record.issuer_host, record.client_id, tokens.refresh);
@@ -195,7 +214,12 @@ export class Sessions {
   }
 
   #tokensOf(answer: TokenAnswer, before: Tokens | undefined): Tokens {
-    return { access: answer.access_token, refresh: answer.refresh_token ?? before?.refresh, id: answer.id_token ?? before?.id, expires_at: this.#now() + answer.expires_in * 1_000 };
+    return {
+      access: answer.access_token,
+      refresh: answer.refresh_token ?? before?.refresh,
+      id: answer.id_token ?? before?.id,
+      expires_at: this.#now() + answer.expires_in * 1_000,
+    };
   }
 
   #seal(hash: string, tokens: Tokens) {

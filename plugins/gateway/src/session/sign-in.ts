@@ -24,7 +24,10 @@ const STARTED_MS = 300_000;
 const INVITATION = /^[A-Za-z0-9_-]{43}$/;
 const secret = (): string => randomBytes(32).toString('base64url');
 
-/** Authorization code with PKCE and a pushed request, done by the gateway for the browser (GWY-004; G-BFF-01). Every doubt ends without a session. */
+/**
+ * Authorization code with PKCE and a pushed request, done by the gateway for the browser (GWY-004; G-BFF-01). Every doubt ends without a
+ * session.
+ */
 export class SignIn {
   readonly #ctx: Ctx;
   readonly #apps: Apps;
@@ -59,12 +62,19 @@ export class SignIn {
     const query = new URL(exchange.request.url).searchParams;
     const app = await this.#app(visit);
     const started = this.#started(visit);
-    if (!started || !same(query.get('state') ?? '', started.state)) throw this.#ctx.problem('state_mismatch', { detail: 'Start again from the application.' });
+    if (!started || !same(query.get('state') ?? '', started.state))
+      throw this.#ctx.problem('state_mismatch', { detail: 'Start again from the application.' });
     if (query.get('iss') !== this.#issuer.identifier(app.issuerHost))
-      throw this.#ctx.problem('sign_in_refused', { detail: 'The answer names another issuer.', cause: new Error(`iss ${query.get('iss')}`) });
+      throw this.#ctx.problem('sign_in_refused', {
+        detail: 'The answer names another issuer.',
+        cause: new Error(`iss ${query.get('iss')}`),
+      });
     const refused = query.get('error');
     if (refused)
-      throw this.#ctx.problem('sign_in_refused', { detail: refused === 'access_denied' ? 'The sign-in was cancelled or denied.' : `The identity service answered ${refused.slice(0, 60)}.` });
+      throw this.#ctx.problem('sign_in_refused', {
+        detail:
+          refused === 'access_denied' ? 'The sign-in was cancelled or denied.' : `The identity service answered ${refused.slice(0, 60)}.`,
+      });
     const tokens = await this.#exchange(app, visit, { code: query.get('code') ?? '', verifier: started.verifier });
     const record = await this.#open(app, visit, tokens, started.nonce);
     await this.#endPrevious(visit);
@@ -85,8 +95,16 @@ export class SignIn {
     const query = new URL(exchange.request.url).searchParams;
     const returnTo = returnPath(query.get('return_to'), this.#apps.originOf(visit));
     if (returnTo === undefined) throw this.#ctx.problem('bad_return_to', { detail: 'Use a path that starts with one slash.' });
-    const started: Started = { verifier: secret(), state: secret(), nonce: secret(), return_to: returnTo, at: this.#ctx.clock.now().getTime() };
-    const passed: Record<string, string> = Object.fromEntries(['prompt', 'login_hint'].flatMap(name => (query.get(name) ? [[name, (query.get(name) as string).slice(0, 320)]] : [])));
+    const started: Started = {
+      verifier: secret(),
+      state: secret(),
+      nonce: secret(),
+      return_to: returnTo,
+      at: this.#ctx.clock.now().getTime(),
+    };
+    const passed: Record<string, string> = Object.fromEntries(
+      ['prompt', 'login_hint'].flatMap(name => (query.get(name) ? [[name, (query.get(name) as string).slice(0, 320)]] : [])),
+    );
     const invitation = query.get('invitation') ?? '';
     if (INVITATION.test(invitation)) passed['invitation'] = invitation;
     const pushed = await this.#issuer.push(app.issuerHost, {
@@ -101,10 +119,15 @@ export class SignIn {
       ...passed,
       ...more,
     });
-    if (typeof pushed !== 'string') throw this.#ctx.problem('identity_unavailable', { cause: new Error(`pushed request refused: ${pushed.refused} ${pushed.description ?? ''}`) });
+    if (typeof pushed !== 'string')
+      throw this.#ctx.problem('identity_unavailable', {
+        cause: new Error(`pushed request refused: ${pushed.refused} ${pushed.description ?? ''}`),
+      });
     const sealed = this.#box.seal(this.#purpose(visit), JSON.stringify(started));
     extra.append('set-cookie', pkceCookie(Buffer.from(JSON.stringify(sealed)).toString('base64url')));
-    return redirect(`${this.#ctx.platform.publicOrigin(app.issuerHost)}/oauth/authorize?${new URLSearchParams({ client_id: app.clientId, request_uri: pushed })}`);
+    return redirect(
+      `${this.#ctx.platform.publicOrigin(app.issuerHost)}/oauth/authorize?${new URLSearchParams({ client_id: app.clientId, request_uri: pushed })}`,
+    );
   }
 
   async #app(visit: Visit): Promise<App> {
@@ -127,16 +150,32 @@ export class SignIn {
   }
 
   async #exchange(app: App, visit: Visit, { code, verifier }: { code: string; verifier: string }): Promise<TokenAnswer> {
-    const answer = await this.#issuer.token(app.issuerHost, { grant_type: 'authorization_code', client_id: app.clientId, code, redirect_uri: this.#redirectUri(visit), code_verifier: verifier });
-    if (isRefusal(answer)) throw this.#ctx.problem('sign_in_refused', { detail: 'The identity service did not accept the answer.', cause: new Error(`${answer.refused} ${answer.description ?? ''}`) });
+    const answer = await this.#issuer.token(app.issuerHost, {
+      grant_type: 'authorization_code',
+      client_id: app.clientId,
+      code,
+      redirect_uri: this.#redirectUri(visit),
+      code_verifier: verifier,
+    });
+    if (isRefusal(answer))
+      throw this.#ctx.problem('sign_in_refused', {
+        detail: 'The identity service did not accept the answer.',
+        cause: new Error(`${answer.refused} ${answer.description ?? ''}`),
+      });
     return answer;
   }
 
   async #open(app: App, visit: Visit, tokens: TokenAnswer, nonce: string) {
     const access = claimsOf(tokens.access_token);
-    const id = tokens.id_token === undefined ? undefined : await this.#issuer.idClaims(app.issuerHost, tokens.id_token, { clientId: app.clientId, nonce });
-    const text = (name: string) => [access?.[name], id?.[name]].find(value => typeof value === 'string' && value !== '') as string | undefined;
-    const [userId, envId, authEnv, sid] = ['sub', 'env_id', 'auth_env', 'sid'].map(name => (typeof access?.[name] === 'string' ? (access[name] as string) : undefined));
+    const id =
+      tokens.id_token === undefined
+        ? undefined
+        : await this.#issuer.idClaims(app.issuerHost, tokens.id_token, { clientId: app.clientId, nonce });
+    const text = (name: string) =>
+      [access?.[name], id?.[name]].find(value => typeof value === 'string' && value !== '') as string | undefined;
+    const [userId, envId, authEnv, sid] = ['sub', 'env_id', 'auth_env', 'sid'].map(name =>
+      typeof access?.[name] === 'string' ? (access[name] as string) : undefined,
+    );
     try {
       // D4: nothing is guessed about a person.
       if (!id || !userId || id.sub !== userId || !envId || !authEnv || !sid) throw this.#ctx.problem('claims_undecodable');
@@ -165,7 +204,10 @@ export class SignIn {
   }
 
   /** F-A, D-02: by live groups and invitations, so that an answer that cannot be had is a refusal. */
-  async #requireGate({ group, orInvited }: Exclude<App['gate'], 'open'>, { userId, address }: { userId: string; address: string | undefined }): Promise<void> {
+  async #requireGate(
+    { group, orInvited }: Exclude<App['gate'], 'open'>,
+    { userId, address }: { userId: string; address: string | undefined },
+  ): Promise<void> {
     const { identity, registry } = this.#ctx.services;
     const { groups } = await identity.userGroups({ params: { user_id: userId } }).catch(cause => {
       throw this.#ctx.problem('identity_unavailable', { cause });
@@ -173,11 +215,17 @@ export class SignIn {
     if (groups.some(({ name }) => name === group)) return;
     if (orInvited && address !== undefined) {
       const { pending } = await registry.checkInvitation({ body: { email: address } }).catch(cause => {
-        throw this.#ctx.problem('not_ready', { cause, detail: 'Whether you are invited cannot be found out now.', headers: { 'retry-after': '2' } });
+        throw this.#ctx.problem('not_ready', {
+          cause,
+          detail: 'Whether you are invited cannot be found out now.',
+          headers: { 'retry-after': '2' },
+        });
       });
       if (pending) return;
     }
-    throw this.#ctx.problem('group_gate_denied', { detail: 'Ask somebody who is already there to invite you, and sign in with the address of the invitation.' });
+    throw this.#ctx.problem('group_gate_denied', {
+      detail: 'Ask somebody who is already there to invite you, and sign in with the address of the invitation.',
+    });
   }
 
   /** Nobody keeps two sessions of one application in one browser. */
@@ -187,7 +235,12 @@ export class SignIn {
   }
 
   #cookie(visit: Visit, value: string, maxAgeS: number): string {
-    return sessionCookie(value, { host: visit.hostname, platformDomain: this.#ctx.platform.domain, maxAgeS, partitioned: this.#ctx.config.partitionedCookie });
+    return sessionCookie(value, {
+      host: visit.hostname,
+      platformDomain: this.#ctx.platform.domain,
+      maxAgeS,
+      partitioned: this.#ctx.config.partitionedCookie,
+    });
   }
 
   #redirectUri({ hostname }: Visit): string {
@@ -199,4 +252,5 @@ export class SignIn {
   }
 }
 
-const redirect = (location: string): Response => new Response(null, { status: 302, headers: { location, 'referrer-policy': 'no-referrer' } });
+const redirect = (location: string): Response =>
+  new Response(null, { status: 302, headers: { location, 'referrer-policy': 'no-referrer' } });

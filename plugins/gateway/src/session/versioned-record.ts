@@ -8,7 +8,12 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
 /** Writes the successor of a stored version: `stale` when another write came first, `gone` when the record ended. */
-export async function replaceVersion(kv: Ctx['kv'], key: string, record: { readonly version: number }, ttlMs: number): Promise<'written' | 'stale' | 'gone'> {
+export async function replaceVersion(
+  kv: Ctx['kv'],
+  key: string,
+  record: { readonly version: number },
+  ttlMs: number,
+): Promise<'written' | 'stale' | 'gone'> {
   const answer = Number(await kv.call('EVAL', REPLACE, 1, key, record.version - 1, JSON.stringify(record), ttlMs));
   return answer === 1 ? 'written' : answer === 0 ? 'stale' : 'gone';
 }

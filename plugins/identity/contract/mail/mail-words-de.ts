@@ -71,19 +71,46 @@ export const de: MailWords = {
     subject: 'Ihr Konto wurde wiederhergestellt',
     text: `Ihr Konto hat ein neues Passwort. Die Authenticator-App, die Wiederherstellungscodes und die Passkeys wurden entfernt, und jedes Gerät wurde abgemeldet. Melden Sie sich an, und richten Sie wieder einen zweiten Faktor ein.\n\n${NOT_YOU}`,
   },
-  password_changed: { subject: 'Ihr Passwort wurde geändert', text: `Das Passwort Ihres Kontos wurde geändert, und jedes andere Gerät wurde abgemeldet.\n\n${NOT_YOU}` },
+  password_changed: {
+    subject: 'Ihr Passwort wurde geändert',
+    text: `Das Passwort Ihres Kontos wurde geändert, und jedes andere Gerät wurde abgemeldet.\n\n${NOT_YOU}`,
+  },
   new_sign_in: {
     subject: 'Anmeldung mit einem neuen Gerät',
     text: `Jemand hat sich an Ihrem Konto mit einem Gerät angemeldet, mit dem es in den letzten 90 Tagen nicht benutzt wurde.\n\nGerät: {device}\nZeit: {time}\n\nWenn Sie das waren, tun Sie nichts. Hier sehen Sie alle Geräte Ihres Kontos und können jedes abmelden:\n{link}\n\n${NOT_YOU}`,
   },
-  mfa_enrolled: { subject: 'Eine Authenticator-App wurde hinzugefügt', text: `Die Anmeldung an Ihrem Konto fragt jetzt nach einem Code Ihrer Authenticator-App.\n\n${NOT_YOU}` },
-  mfa_removed: { subject: 'Die Authenticator-App wurde entfernt', text: `Die Anmeldung an Ihrem Konto fragt nicht mehr nach einem Code.\n\n${NOT_YOU}` },
-  recovery_code_used: { subject: 'Ein Wiederherstellungscode wurde benutzt', text: `Jemand hat sich mit einem Wiederherstellungscode an Ihrem Konto angemeldet. Er gilt nicht mehr.\n\n${NOT_YOU}` },
-  recovery_codes_renewed: { subject: 'Neue Wiederherstellungscodes wurden erstellt', text: `Ihr Konto hat neue Wiederherstellungscodes. Die alten gelten nicht mehr.\n\n${NOT_YOU}` },
-  wallet_linked: { subject: 'Eine Wallet wurde mit Ihrem Konto verknüpft', text: `Wer diese Wallet hat, kann sich jetzt an Ihrem Konto anmelden.\n\n${NOT_YOU}` },
-  wallet_unlinked: { subject: 'Eine Wallet wurde von Ihrem Konto entfernt', text: `Mit der Wallet kann sich niemand mehr an Ihrem Konto anmelden.\n\n${NOT_YOU}` },
-  passkey_added: { subject: 'Ein Passkey wurde hinzugefügt', text: `Mit einem neuen Passkey kann man sich ohne Passwort an Ihrem Konto anmelden.\n\n${NOT_YOU}` },
-  passkey_removed: { subject: 'Ein Passkey wurde entfernt', text: `Einer der Passkeys Ihres Kontos wird nicht mehr angenommen.\n\n${NOT_YOU}` },
+  mfa_enrolled: {
+    subject: 'Eine Authenticator-App wurde hinzugefügt',
+    text: `Die Anmeldung an Ihrem Konto fragt jetzt nach einem Code Ihrer Authenticator-App.\n\n${NOT_YOU}`,
+  },
+  mfa_removed: {
+    subject: 'Die Authenticator-App wurde entfernt',
+    text: `Die Anmeldung an Ihrem Konto fragt nicht mehr nach einem Code.\n\n${NOT_YOU}`,
+  },
+  recovery_code_used: {
+    subject: 'Ein Wiederherstellungscode wurde benutzt',
+    text: `Jemand hat sich mit einem Wiederherstellungscode an Ihrem Konto angemeldet. Er gilt nicht mehr.\n\n${NOT_YOU}`,
+  },
+  recovery_codes_renewed: {
+    subject: 'Neue Wiederherstellungscodes wurden erstellt',
+    text: `Ihr Konto hat neue Wiederherstellungscodes. Die alten gelten nicht mehr.\n\n${NOT_YOU}`,
+  },
+  wallet_linked: {
+    subject: 'Eine Wallet wurde mit Ihrem Konto verknüpft',
+    text: `Wer diese Wallet hat, kann sich jetzt an Ihrem Konto anmelden.\n\n${NOT_YOU}`,
+  },
+  wallet_unlinked: {
+    subject: 'Eine Wallet wurde von Ihrem Konto entfernt',
+    text: `Mit der Wallet kann sich niemand mehr an Ihrem Konto anmelden.\n\n${NOT_YOU}`,
+  },
+  passkey_added: {
+    subject: 'Ein Passkey wurde hinzugefügt',
+    text: `Mit einem neuen Passkey kann man sich ohne Passwort an Ihrem Konto anmelden.\n\n${NOT_YOU}`,
+  },
+  passkey_removed: {
+    subject: 'Ein Passkey wurde entfernt',
+    text: `Einer der Passkeys Ihres Kontos wird nicht mehr angenommen.\n\n${NOT_YOU}`,
+  },
   passkey_suspended: {
     subject: 'Ein Passkey wurde gestoppt',
     text: `Eine Kopie eines Ihrer Passkeys wurde benutzt. Er wird nicht mehr angenommen: Entfernen Sie ihn, und fügen Sie einen anderen hinzu.\n\n${NOT_YOU}`,

@@ -5,7 +5,10 @@ type Locale = 'en' | 'de' | 'ar';
 
 const NOT_YOU = 'If it was not you, reset your password:\n{reset}\nand tell an administrator.';
 
-/** What each mail says. `{link}` is what its reader came for; every link stands on a line of its own, so that no sign of a sentence sticks to it. */
+/**
+ * What each mail says. `{link}` is what its reader came for; every link stands on a line of its own, so that no sign of a sentence sticks
+ * to it.
+ */
 const en = {
   confirm_address: {
     subject: 'Confirm your e-mail address',

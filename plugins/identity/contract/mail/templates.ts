@@ -14,7 +14,10 @@ const sample = {
 /** The letters as templates, which an environment may replace: `auth.{letter}`. */
 export const templates: Readonly<Record<string, TemplateDecl>> = Object.fromEntries(
   (Object.keys(MAIL_WORDS.en) as Letter[]).map(letter => {
-    const words = Object.entries(MAIL_WORDS).map(([locale, all]) => [locale, { subject: all[letter].subject, body: `${all[letter].text.replaceAll(/\{(\w+)\}/g, '{{$1}}')}\n` }]);
+    const words = Object.entries(MAIL_WORDS).map(([locale, all]) => [
+      locale,
+      { subject: all[letter].subject, body: `${all[letter].text.replaceAll(/\{(\w+)\}/g, '{{$1}}')}\n` },
+    ]);
     return [letter, { title: MAIL_WORDS.en[letter].subject, sample, words: Object.fromEntries(words) }];
   }),
 );

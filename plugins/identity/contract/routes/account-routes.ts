@@ -17,7 +17,12 @@ export const accountRoutes = {
     summary: 'Open an account',
     gate: hosted,
     limit,
-    body: Type.Object({ email: Email, password: Password, display_name: Type.Optional(Type.String({ maxLength: 120 })), oauth: OAuthContext }),
+    body: Type.Object({
+      email: Email,
+      password: Password,
+      display_name: Type.Optional(Type.String({ maxLength: 120 })),
+      oauth: OAuthContext,
+    }),
     returns: Signed,
     problems: [...page, ...braked, 'signup_disabled', 'registry_away', 'weak_password', 'busy'],
     emits: ['platform:auth:user:created'],
@@ -73,7 +78,12 @@ export const accountRoutes = {
     problems: [...page, ...braked, 'account_locked', 'invalid_code', 'invalid_credentials', 'token_expired'],
   }),
 
-  account: get('/v1/account', { summary: 'The own account', gate: own, returns: Account, problems: ['realm_not_found', 'session_required'] }),
+  account: get('/v1/account', {
+    summary: 'The own account',
+    gate: own,
+    returns: Account,
+    problems: ['realm_not_found', 'session_required'],
+  }),
   ownSessions: get('/v1/account/sessions', {
     summary: 'Where one is signed in',
     gate: own,
@@ -143,8 +153,18 @@ export const accountRoutes = {
     problems: ['user_not_found', 'own_account', 'last_administrator'],
     emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
   }),
-  enableUser: post('/v1/admin/users/{user_id}/enable', { ...admin, summary: 'Open a closed account again', problems: ['user_not_found'], emits: updated }),
-  unlockUser: post('/v1/admin/users/{user_id}/unlock', { ...admin, summary: 'Forgive the failed attempts that locked an account', problems: ['user_not_found', 'store_away'], emits: updated }),
+  enableUser: post('/v1/admin/users/{user_id}/enable', {
+    ...admin,
+    summary: 'Open a closed account again',
+    problems: ['user_not_found'],
+    emits: updated,
+  }),
+  unlockUser: post('/v1/admin/users/{user_id}/unlock', {
+    ...admin,
+    summary: 'Forgive the failed attempts that locked an account',
+    problems: ['user_not_found', 'store_away'],
+    emits: updated,
+  }),
   resetUserMfa: post('/v1/admin/users/{user_id}/mfa/reset', {
     ...admin,
     summary: 'Take away the second factor of somebody who lost it',

@@ -7,7 +7,13 @@ const one = [...reach, 'client_not_found'] as const;
 
 /** Applications that people of an environment sign in to, as its administrators and its verticals manage them (F-33). */
 export const applicationRoutes = {
-  listClients: get('/v1/clients', { ...gated, summary: 'Applications of an environment', query: PageQuery, returns: Page(Application), problems: [...reach, 'invalid_cursor'] }),
+  listClients: get('/v1/clients', {
+    ...gated,
+    summary: 'Applications of an environment',
+    query: PageQuery,
+    returns: Page(Application),
+    problems: [...reach, 'invalid_cursor'],
+  }),
   getClient: get('/v1/clients/{client_id}', { ...gated, summary: 'One application', returns: Application, problems: one }),
   createClient: post('/v1/clients', {
     ...gated,

@@ -11,7 +11,12 @@ export const directoryRoutes = {
     problems: ['last_administrator', 'own_account', 'realm_not_found', 'weak_password', 'busy'],
     emits: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted', 'platform:auth:session:revoked'],
   }),
-  scimRoot: raw('/scim/v2', { summary: 'Nothing: a resource is named below it', gate: { public: 'Nothing is here, for anybody' }, errors: 'scim', hidden: true }),
+  scimRoot: raw('/scim/v2', {
+    summary: 'Nothing: a resource is named below it',
+    gate: { public: 'Nothing is here, for anybody' },
+    errors: 'scim',
+    hidden: true,
+  }),
   deleteUser: del('/v1/admin/users/{user_id}', {
     summary: 'Remove an account and everything that hangs on it',
     gate: 'auth:users:admin',
@@ -32,7 +37,10 @@ export const directoryRoutes = {
       after_ts: Type.Optional(Type.String()),
       after_id: Type.Optional(Id),
     },
-    returns: Type.Object({ items: Type.Array(OwnAudit), next: Type.Union([Type.Object({ after_ts: Type.String(), after_id: Id }), Type.Null()]) }),
+    returns: Type.Object({
+      items: Type.Array(OwnAudit),
+      next: Type.Union([Type.Object({ after_ts: Type.String(), after_id: Id }), Type.Null()]),
+    }),
     problems: ['keyset_incomplete', 'invalid_cursor'],
   }),
 };

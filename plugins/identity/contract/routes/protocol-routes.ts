@@ -77,14 +77,20 @@ export const protocolRoutes = {
   }),
 
   deleteClientsOf: del('/v1/admin/clients/of/{software_id}', {
-    summary: 'Delete every OAuth client of a realm that the caller registered under a software_id (RFC 7591), whatever became of the answers',
+    summary:
+      'Delete every OAuth client of a realm that the caller registered under a software_id (RFC 7591), whatever became of the answers',
     gate: 'auth:clients:write',
     problems: ['target_env_missing', 'vertical_elsewhere'],
     emits: ['platform:auth:client:deleted'],
     hidden: true,
   }),
 
-  listKeys: get('/v1/keys', { summary: 'The signing keys and their states', gate: 'auth:keys:admin', returns: Type.Object({ items: Type.Array(SigningKey) }), problems: ['platform_only'] }),
+  listKeys: get('/v1/keys', {
+    summary: 'The signing keys and their states',
+    gate: 'auth:keys:admin',
+    returns: Type.Object({ items: Type.Array(SigningKey) }),
+    problems: ['platform_only'],
+  }),
   rotateKeys: post('/v1/keys/rotate', {
     summary: 'Sign with the next keys from now on',
     gate: 'auth:keys:admin',

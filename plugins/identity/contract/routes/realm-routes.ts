@@ -12,7 +12,9 @@ export const realmRoutes = {
     body: Type.Object({
       host: Host,
       org_id: Id,
-      verify_email: Type.Optional(Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' })),
+      verify_email: Type.Optional(
+        Type.Boolean({ description: 'Whether people confirm their e-mail address before they sign in; yes unless said otherwise' }),
+      ),
       wallet_sign_in: Type.Optional(WalletSignIn),
       passkeys: Type.Optional(Type.Boolean({ description: 'Whether people may sign in with passkeys; no unless said otherwise' })),
       account_recovery: Type.Optional(AccountRecovery),

@@ -65,5 +65,9 @@ export const recoveryRoutes = {
     summary: "Approve the recovery of somebody else's account",
     problems: ['recovery_off', 'recovery_not_found', 'recovery_decided', 'own_account'],
   }),
-  refuseRecovery: post('/v1/recoveries/{recovery_id}/refuse', { ...decision, summary: 'Refuse the recovery of an account', problems: ['recovery_not_found', 'recovery_decided'] }),
+  refuseRecovery: post('/v1/recoveries/{recovery_id}/refuse', {
+    ...decision,
+    summary: 'Refuse the recovery of an account',
+    problems: ['recovery_not_found', 'recovery_decided'],
+  }),
 };

@@ -25,7 +25,12 @@ export const ssoRoutes = {
     problems: [...page, 'sso_refused', 'sso_no_account', 'token_expired', 'invalid_credentials'],
     emits: ['platform:auth:user:created'],
   }),
-  getUpstream: get('/v1/admin/sso', { ...admin, summary: 'The provider of single sign-on', returns: Upstream, problems: ['realm_not_found', 'sso_off'] }),
+  getUpstream: get('/v1/admin/sso', {
+    ...admin,
+    summary: 'The provider of single sign-on',
+    returns: Upstream,
+    problems: ['realm_not_found', 'sso_off'],
+  }),
   putUpstream: put('/v1/admin/sso', {
     ...admin,
     summary: 'Set up single sign-on',
@@ -33,5 +38,9 @@ export const ssoRoutes = {
     returns: Upstream,
     problems: ['realm_not_found', 'sso_unavailable'],
   }),
-  deleteUpstream: del('/v1/admin/sso', { ...admin, summary: 'Sign in without the provider again', problems: ['realm_not_found', 'sso_off'] }),
+  deleteUpstream: del('/v1/admin/sso', {
+    ...admin,
+    summary: 'Sign in without the provider again',
+    problems: ['realm_not_found', 'sso_off'],
+  }),
 };

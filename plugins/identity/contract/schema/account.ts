@@ -31,5 +31,9 @@ export const OwnSession = Type.Object({
   last_seen_at: Type.String(),
 });
 /** An authenticator to set up: the secret as text, as a link, and as the dark modules of a QR code (an SVG path in units of one module). */
-export const Authenticator = Type.Object({ secret: Type.String(), otpauth_uri: Type.String(), qr: Type.Object({ size: Type.Integer(), path: Type.String() }) });
+export const Authenticator = Type.Object({
+  secret: Type.String(),
+  otpauth_uri: Type.String(),
+  qr: Type.Object({ size: Type.Integer(), path: Type.String() }),
+});
 export const RecoveryCodes = Type.Object({ recovery_codes: Type.Array(Type.String()) });

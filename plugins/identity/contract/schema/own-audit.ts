@@ -7,7 +7,11 @@ export const OwnAudit = Type.Object({
   service: Type.Literal('auth'),
   env_id: Id,
   action: Type.String(),
-  actor: Type.Object({ kind: Type.Union([Type.Literal('user'), Type.Literal('workload')]), id: Type.String(), act: Type.Optional(Type.String()) }),
+  actor: Type.Object({
+    kind: Type.Union([Type.Literal('user'), Type.Literal('workload')]),
+    id: Type.String(),
+    act: Type.Optional(Type.String()),
+  }),
   resource: Type.Optional(Type.Object({ type: Type.String(), id: Type.String() })),
   outcome: Type.Union([Type.Literal('success'), Type.Literal('denied'), Type.Literal('error')]),
   details: Type.Optional(Type.Object({}, { additionalProperties: true })),

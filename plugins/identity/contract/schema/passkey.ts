@@ -31,4 +31,10 @@ export const Attestation = Type.Object({
   transports: Type.Array(Type.String({ maxLength: 30, pattern: '^[a-z-]+$' }), { maxItems: 10 }),
 });
 /** AuthenticatorAssertionResponse of WebAuthn. */
-export const Assertion = Type.Object({ id: bytes(1_400), client_data: bytes(8_000), authenticator_data: bytes(4_000), signature: bytes(8_000), user_handle: bytes(100) });
+export const Assertion = Type.Object({
+  id: bytes(1_400),
+  client_data: bytes(8_000),
+  authenticator_data: bytes(4_000),
+  signature: bytes(8_000),
+  user_handle: bytes(100),
+});

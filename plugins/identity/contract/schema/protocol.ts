@@ -9,7 +9,13 @@ export const Asking = Type.Object({
   client: Type.Object({ name: Type.String(), logo_url: nullable }),
   scopes: Type.Array(Type.Object({ scope: Type.String(), title: Type.String() })),
 });
-export const Account = Type.Object({ id: Type.String(), name: Type.String(), mask: Type.String(), type: Type.String(), selected: Type.Literal(true) });
+export const Account = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  mask: Type.String(),
+  type: Type.String(),
+  selected: Type.Literal(true),
+});
 export const SigningKey = Type.Object({
   kid: Type.String(),
   alg: Type.String(),

@@ -1,7 +1,9 @@
 import { Id, type Static, Type } from '@platform/sdk/contract';
 import { nullable } from '../schema.ts';
 
-/** What stands between the proven address and a new password: time, in which its owner can stop it, a decision of an administrator, or both. */
+/**
+ * What stands between the proven address and a new password: time, in which its owner can stop it, a decision of an administrator, or both.
+ */
 export const AccountRecovery = Type.Union([
   Type.Literal('off', { title: 'Off' }),
   Type.Literal('wait', { title: 'After a wait' }),
@@ -9,13 +11,18 @@ export const AccountRecovery = Type.Union([
   Type.Literal('wait_and_approval', { title: 'After a wait and an approval' }),
 ]);
 export type AccountRecovery = Static<typeof AccountRecovery>;
-export const RecoveryWaitHours = Type.Integer({ minimum: 24, maximum: 720, description: 'Hours between the confirmed request and the new password' });
+export const RecoveryWaitHours = Type.Integer({
+  minimum: 24,
+  maximum: 720,
+  description: 'Hours between the confirmed request and the new password',
+});
 /** For the platform's own people, whose realm is a constant. */
 export const recoveryConfig = {
   accountRecovery: Type.Union(AccountRecovery.anyOf, {
     env: 'PLATFORM_AUTH_ACCOUNT_RECOVERY',
     default: 'off',
-    description: "Whether the platform's own people recover accounts they cannot sign in to, after a wait, by an administrator's approval, or both; an environment says so for its realm",
+    description:
+      "Whether the platform's own people recover accounts they cannot sign in to, after a wait, by an administrator's approval, or both; an environment says so for its realm",
   }),
   recoveryWaitHours: Type.Integer({
     env: 'PLATFORM_AUTH_RECOVERY_WAIT_HOURS',

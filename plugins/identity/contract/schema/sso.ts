@@ -1,6 +1,10 @@
 import { Type } from '@platform/sdk/contract';
 
-const Issuer = Type.String({ maxLength: 300, pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~/-]*)?$', description: 'As its discovery document says it' });
+const Issuer = Type.String({
+  maxLength: 300,
+  pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~/-]*)?$',
+  description: 'As its discovery document says it',
+});
 const Label = Type.String({ minLength: 1, maxLength: 60, pattern: '\\S', description: 'What the button calls it' });
 /** What an administrator says; the secret is never told again. */
 export const NewUpstream = Type.Object({

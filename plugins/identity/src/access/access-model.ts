@@ -110,7 +110,11 @@ export class AccessModel {
   async deleteUserRole({ params, headers }: RequestOf<Contract, 'deleteUserRole'>): Promise<void> {
     const envId = this.#realm({ headers });
     if (!isId(params.user_id)) return;
-    await this.#change(envId, async tx => void (await tx.sql`delete from user_roles where env_id = ${envId} and user_id = ${params.user_id} and role = ${params.role}`));
+    await this.#change(
+      envId,
+      async tx =>
+        void (await tx.sql`delete from user_roles where env_id = ${envId} and user_id = ${params.user_id} and role = ${params.role}`),
+    );
   }
 
   /** @returns whether the role is new. */
@@ -155,7 +159,8 @@ export class AccessModel {
   }
 
   #named(name: string): void {
-    if (!NAME.test(name)) throw this.#ctx.problem('name_invalid', { detail: `${JSON.stringify(name.slice(0, 50))} is no name of a role or group.` });
+    if (!NAME.test(name))
+      throw this.#ctx.problem('name_invalid', { detail: `${JSON.stringify(name.slice(0, 50))} is no name of a role or group.` });
   }
 
   /** Tenants and the console rest on the platform's own names: they go with their tenant, and by nobody's wish. */
@@ -186,7 +191,10 @@ export function realmOf(ctx: Ctx, { headers }: HeaderRequest): string {
   return envId;
 }
 
-/** Realms in which membership of a group counts: its own, and those of every group it is nested into. `offset 0` keeps every step an index look-up, even where the planner has no statistics yet. */
+/**
+ * Realms in which membership of a group counts: its own, and those of every group it is nested into. `offset 0` keeps every step an index
+ * look-up, even where the planner has no statistics yet.
+ */
 export async function realmsReachedFrom(tx: IdentityTx, envId: string, group: string): Promise<string[]> {
   const rows = await tx.sql<{ env_id: string }[]>`
     with recursive up(env_id, group_name) as (

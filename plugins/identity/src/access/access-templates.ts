@@ -17,7 +17,8 @@ const LEVELS = [
 /** From here on one version for everybody is cheaper than one each. */
 const MANY = 100;
 
-const groupNames = (template: 'org' | 'env', subject: string): string[] => LEVELS.map(({ group }) => `platform:${template}:${subject}:${group}`);
+const groupNames = (template: 'org' | 'env', subject: string): string[] =>
+  LEVELS.map(({ group }) => `platform:${template}:${subject}:${group}`);
 
 /** The access model of a new organization or environment, whole or not at all, and the same when repeated (G-SYS-03). */
 export class AccessTemplates {
@@ -31,7 +32,8 @@ export class AccessTemplates {
 
   async provision({ body }: RequestOf<Contract, 'provisionAccess'>) {
     const { template, org_id: orgId, env_id: envId, owner, host } = body;
-    if (template === 'env' && !envId) throw this.#ctx.problem('name_invalid', { detail: 'The access model of an environment needs its env_id.' });
+    if (template === 'env' && !envId)
+      throw this.#ctx.problem('name_invalid', { detail: 'The access model of an environment needs its env_id.' });
     const subject = template === 'org' ? orgId : (envId as string);
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, subject];
     const groups = groupNames(template, subject);
@@ -42,15 +44,21 @@ export class AccessTemplates {
           this.#model(tx, { template, orgId, realms, groups, owner }),
           this.#membersBelow(tx, template, realms, groups),
           // In the same transaction: an environment is never there without its door (registry rule 5).
-          template === 'env' && host !== undefined ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() }) : undefined,
+          template === 'env' && host !== undefined
+            ? this.#realms.write(tx.sql, { env_id: subject, org_id: orgId, host: host.toLowerCase() })
+            : undefined,
         ]);
         // Who could do all of it before can do nothing new in the system's realm: what is known of such a person there stands.
         const changed = members.filter(({ held }) => !held).map(({ user_id }) => user_id);
-        const reached = members.length < MANY ? [] : (await Promise.all(realms.flatMap(realm => groups.map(group => realmsReachedFrom(tx, realm, group))))).flat();
+        const reached =
+          members.length < MANY
+            ? []
+            : (await Promise.all(realms.flatMap(realm => groups.map(group => realmsReachedFrom(tx, realm, group))))).flat();
         return { members: changed, everybody: members.length >= MANY, realms: reached };
       })
       .catch(cause => {
-        if ((cause as { constraint_name?: string }).constraint_name === 'group_members_user_id_fkey') throw this.#ctx.problem('user_not_found', { cause, detail: 'The owner has no account.' });
+        if ((cause as { constraint_name?: string }).constraint_name === 'group_members_user_id_fkey')
+          throw this.#ctx.problem('user_not_found', { cause, detail: 'The owner has no account.' });
         throw cause;
       });
     if (host !== undefined) await this.#realms.changed();
@@ -64,7 +72,9 @@ export class AccessTemplates {
   /** Groups of the access model that are there; none when it was never made, or removed. */
   async describe({ params }: RequestOf<Contract, 'describeAccess'>) {
     const names = groupNames(this.#template(params.template), params.id);
-    const found = await this.#ctx.db.sql<{ name: string }[]>`select name from user_groups where env_id = ${SYSTEM.envId} and name = any(${names}::text[]) order by name`;
+    const found = await this.#ctx.db.sql<
+      { name: string }[]
+    >`select name from user_groups where env_id = ${SYSTEM.envId} and name = any(${names}::text[]) order by name`;
     return { groups: found.map(({ name }) => name) };
   }
 
@@ -77,7 +87,8 @@ export class AccessTemplates {
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, params.id];
     const touched = await this.#ctx.db.tx(async tx => {
       const reached = new Set<string>(realms);
-      for (const realm of realms) for (const name of names) for (const other of await realmsReachedFrom(tx, realm, name)) reached.add(other);
+      for (const realm of realms)
+        for (const name of names) for (const other of await realmsReachedFrom(tx, realm, name)) reached.add(other);
       await tx.sql`delete from user_groups where env_id = ${SYSTEM.envId} and name = any(${names}::text[])`;
       if (template === 'env') {
         await tx.sql`delete from user_groups where env_id = ${params.id}`;
@@ -96,10 +107,20 @@ export class AccessTemplates {
   }
 
   /**
-   * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement; whoever joins them may enter the console (D-02). What stands already is not touched,
+   * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement; whoever joins them may enter the
+   * console (D-02). What stands already is not touched,
    * so that concurrent creates do not wait for each other.
    */
-  #model(tx: IdentityTx, { template, orgId, realms, groups, owner }: { template: 'org' | 'env'; orgId: string; realms: readonly string[]; groups: readonly string[]; owner: string | undefined }) {
+  #model(
+    tx: IdentityTx,
+    {
+      template,
+      orgId,
+      realms,
+      groups,
+      owner,
+    }: { template: 'org' | 'env'; orgId: string; realms: readonly string[]; groups: readonly string[]; owner: string | undefined },
+  ) {
     const rows = realms.flatMap(env_id =>
       LEVELS.map(({ role, scopes, contains }, index) => ({
         env_id,
@@ -143,7 +164,12 @@ export class AccessTemplates {
    * gives them the role in the system's realm too. It is
    * kept from going before this commits, and who takes it away tells everybody after that; one that is going counts for nothing.
    */
-  #membersBelow(tx: IdentityTx, template: 'org' | 'env', realms: readonly string[], groups: readonly string[]): Promise<{ user_id: string; held: boolean }[]> {
+  #membersBelow(
+    tx: IdentityTx,
+    template: 'org' | 'env',
+    realms: readonly string[],
+    groups: readonly string[],
+  ): Promise<{ user_id: string; held: boolean }[]> {
     const levels = tx.sql.json(LEVELS.map(({ role }, index) => ({ level: groups[index], role: `platform:${template}:${role}` })));
     return tx.sql<{ user_id: string; held: boolean }[]>`
       with recursive below(env_id, name, level, role) as (

@@ -12,14 +12,20 @@ export function bumpPeople(ctx: Ctx, userIds: Iterable<string>): Promise<void> {
 
 /** Both at once. */
 export async function bump(ctx: Ctx, envIds: Iterable<string>, userIds: Iterable<string>): Promise<void> {
-  const keys = [...[...new Set(envIds)].map(envId => `authz:{${envId}}`), ...[...new Set(userIds)].map(userId => `authz:person:{${userId}}`)];
+  const keys = [
+    ...[...new Set(envIds)].map(envId => `authz:{${envId}}`),
+    ...[...new Set(userIds)].map(userId => `authz:person:{${userId}}`),
+  ];
   if (keys.length === 0) return;
   for (const answer of await ctx.kv.pipeline(keys.map(key => ['INCR', key] as const))) if (answer instanceof Error) throw answer;
 }
 
 /** Moves the version of people who are gone, and leaves nothing behind: no answer that knew them lives as long. */
 export async function forgetPeople(ctx: Ctx, userIds: Iterable<string>): Promise<void> {
-  const commands = [...userIds].flatMap(userId => [['INCR', `authz:person:{${userId}}`] as const, ['EXPIRE', `authz:person:{${userId}}`, 3_600] as const]);
+  const commands = [...userIds].flatMap(userId => [
+    ['INCR', `authz:person:{${userId}}`] as const,
+    ['EXPIRE', `authz:person:{${userId}}`, 3_600] as const,
+  ]);
   for (const answer of await ctx.kv.pipeline(commands)) if (answer instanceof Error) throw answer;
 }
 

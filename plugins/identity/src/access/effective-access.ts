@@ -5,12 +5,18 @@ import { isId } from '../ids.ts';
 import { canonicalScope } from './scope-name.ts';
 
 /** What a level of the built-in environment roles stands for in the declarations of services (day-one, Plugins). */
-export const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = { 'platform:env:viewer': 'read', 'platform:env:admin': 'write', 'platform:env:owner': 'admin' };
+export const BUILT_IN: Readonly<Record<string, 'read' | 'write' | 'admin'>> = {
+  'platform:env:viewer': 'read',
+  'platform:env:admin': 'write',
+  'platform:env:owner': 'admin',
+};
 export const PLATFORM_ADMIN = 'sys:sys:admin';
 
 /** Where the parts of a tenant's group name begin: people may be in thousands, and the parts have one length each. */
 const [TENANT_KIND, TENANT_ID, TENANT_LEVEL] = [9, 13, 50];
-const TENANT_LEVELS = (['org', 'env'] as const).flatMap(kind => (['owners', 'admins', 'viewers'] as const).map(level => ({ before: `platform:${kind}:`, level })));
+const TENANT_LEVELS = (['org', 'env'] as const).flatMap(kind =>
+  (['owners', 'admins', 'viewers'] as const).map(level => ({ before: `platform:${kind}:`, level })),
+);
 
 /** Live answers about people: groups, roles, and the closure of everything they may do in an environment. Nothing is cached here. */
 export class EffectiveAccess {
@@ -62,7 +68,9 @@ export class EffectiveAccess {
     return this.#ctx.page(
       query,
       spec,
-      ({ where, order, limit }) => this.#ctx.db.sql<{ user_id: string; email: string; display_name: string | null; groups: string[]; joined_at: string }[]>`
+      ({ where, order, limit }) => this.#ctx.db.sql<
+        { user_id: string; email: string; display_name: string | null; groups: string[]; joined_at: string }[]
+      >`
       select u.user_id, u.email, u.display_name, array_agg(m.group_name order by m.group_name) as groups, min(m.joined_at) as joined_at
       from group_members m join users u using (user_id)
       where m.env_id = ${envId} and m.group_name = any(${groups.split(',')}::text[])
@@ -86,10 +94,16 @@ export class EffectiveAccess {
       union select n.env_id, n.group_name from held cross join lateral (select env_id, group_name from group_nesting where child_env_id = held.env_id and child_group = held.name offset 0) n`;
   }
 
-  /** Roles directly, through groups and through nesting; their scopes; what verticals grant to built-in roles; everything for the platform's administrators. */
+  /**
+   * Roles directly, through groups and through nesting; their scopes; what verticals grant to built-in roles; everything for the platform's
+   * administrators.
+   */
   async scopesOf(userId: string, envId: string): Promise<ReadonlySet<string>> {
     const realm = await this.#realmScopes(userId, envId);
-    const admin = envId === SYSTEM.envId ? realm.scopes.has(PLATFORM_ADMIN) : (await this.#realmScopes(userId, SYSTEM.envId)).scopes.has(PLATFORM_ADMIN);
+    const admin =
+      envId === SYSTEM.envId
+        ? realm.scopes.has(PLATFORM_ADMIN)
+        : (await this.#realmScopes(userId, SYSTEM.envId)).scopes.has(PLATFORM_ADMIN);
     const scopes = new Set(realm.scopes);
     // In the system environment the built-in roles mean membership of some tenant, never rights over the platform itself.
     const levels = new Set(envId === SYSTEM.envId ? [] : realm.roles.flatMap(role => (BUILT_IN[role] ? [BUILT_IN[role]] : [])));
@@ -97,7 +111,9 @@ export class EffectiveAccess {
     for (const { scope, grants, machineOnly } of this.#ctx.catalog.actions()) {
       if (!machineOnly && (admin || (grants && levels.has(grants)))) scopes.add(canonicalScope(scope));
     }
-    const granted = await this.#ctx.db.sql<{ scope: string; grants: 'read' | 'write' | 'admin' }[]>`select scope, grants from vertical_grants`;
+    const granted = await this.#ctx.db.sql<
+      { scope: string; grants: 'read' | 'write' | 'admin' }[]
+    >`select scope, grants from vertical_grants`;
     for (const { scope, grants } of granted) if (admin || levels.has(grants)) scopes.add(canonicalScope(scope));
     return scopes;
   }
@@ -107,7 +123,10 @@ export class EffectiveAccess {
     return (await this.scopesOf(userId, envId)).size > 0;
   }
 
-  /** Every step is an index look-up from what the person holds (`offset 0`): what others hold in the realm, thousands in the system's, is not read. */
+  /**
+   * Every step is an index look-up from what the person holds (`offset 0`): what others hold in the realm, thousands in the system's, is
+   * not read.
+   */
   async #realmScopes(userId: string, envId: string): Promise<{ scopes: ReadonlySet<string>; roles: readonly string[] }> {
     if (!isId(userId)) return { scopes: new Set(), roles: [] };
     const rows = await this.#ctx.db.sql<{ role: string; scope: string | null }[]>`
@@ -120,7 +139,10 @@ export class EffectiveAccess {
         union select n.child from role_nesting n join held on n.role = held.role where n.env_id = ${envId})
       select held.role, s.scope from held left join role_scopes s on s.env_id = ${envId} and s.role = held.role
       where exists (select 1 from users where user_id = ${userId} and status = 'active')`;
-    return { scopes: new Set(rows.flatMap(({ scope }) => (scope ? [canonicalScope(scope)] : []))), roles: [...new Set(rows.map(({ role }) => role))] };
+    return {
+      scopes: new Set(rows.flatMap(({ scope }) => (scope ? [canonicalScope(scope)] : []))),
+      roles: [...new Set(rows.map(({ role }) => role))],
+    };
   }
 }
 

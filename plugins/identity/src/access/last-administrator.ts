@@ -13,7 +13,9 @@ export class LastAdministrator {
     this.#ctx = ctx;
   }
 
-  /** In the transaction that closes or removes an account, before it does: of two who go at once, the second sees that the first is gone. */
+  /**
+   * In the transaction that closes or removes an account, before it does: of two who go at once, the second sees that the first is gone.
+   */
   async requireOther({ sql }: IdentityTx, { env_id: envId, user_id: userId }: Pick<Person, 'env_id' | 'user_id'>): Promise<void> {
     // The person first, as everybody does who changes an account: nobody waits for somebody who waits for them.
     await sql`select 1 from users where user_id = ${userId} for update`;
@@ -33,6 +35,7 @@ export class LastAdministrator {
         select m.user_id from group_members m join groups on groups.env_id = m.env_id and groups.name = m.group_name
         union select r.user_id from user_roles r join granting using (role) where r.env_id = ${envId})
       select bool_or(u.user_id = ${userId} and u.status <> 'disabled') as own, bool_or(u.user_id <> ${userId} and u.status = 'active') as other from held join users u using (user_id)`;
-    if (row.own && !row.other) throw this.#ctx.problem('last_administrator', { detail: 'Make somebody else an administrator of this environment first.' });
+    if (row.own && !row.other)
+      throw this.#ctx.problem('last_administrator', { detail: 'Make somebody else an administrator of this environment first.' });
   }
 }

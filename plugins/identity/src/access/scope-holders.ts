@@ -46,7 +46,9 @@ export class ScopeHolders {
 
   /** Roles of the realm with the scope in any of its spellings, and the built-in ones to which it is granted. */
   async #rolesGiving(scope: string, envId: string): Promise<string[]> {
-    const written = await this.#ctx.db.sql<{ role: string; scope: string }[]>`select role, scope from role_scopes where env_id = ${envId} and right(scope, length(${scope})) = ${scope}`;
+    const written = await this.#ctx.db.sql<
+      { role: string; scope: string }[]
+    >`select role, scope from role_scopes where env_id = ${envId} and right(scope, length(${scope})) = ${scope}`;
     const roles = written.filter(row => canonicalScope(row.scope) === scope).map(({ role }) => role);
     // In the system environment the built-in roles mean membership of some tenant, never rights over the platform itself.
     if (envId === SYSTEM.envId) return roles;
@@ -57,16 +59,25 @@ export class ScopeHolders {
   /** The platform's administrators hold in every environment what people can hold at all. */
   async #heldByAdministrators(scope: string, envId: string): Promise<boolean> {
     if (scope === PLATFORM_ADMIN && envId === SYSTEM.envId) return true;
-    return this.#ctx.catalog.actions().some(action => !action.machineOnly && canonicalScope(action.scope) === scope) || (await this.#granted(scope)).length > 0;
+    return (
+      this.#ctx.catalog.actions().some(action => !action.machineOnly && canonicalScope(action.scope) === scope) ||
+      (await this.#granted(scope)).length > 0
+    );
   }
 
   async #grants(scope: string): Promise<{ grants: string }[]> {
-    const declared = this.#ctx.catalog.actions().flatMap(action => (!action.machineOnly && action.grants && canonicalScope(action.scope) === scope ? [{ grants: action.grants as string }] : []));
+    const declared = this.#ctx.catalog
+      .actions()
+      .flatMap(action =>
+        !action.machineOnly && action.grants && canonicalScope(action.scope) === scope ? [{ grants: action.grants as string }] : [],
+      );
     return [...declared, ...(await this.#granted(scope))];
   }
 
   async #granted(scope: string): Promise<{ grants: string }[]> {
-    const rows = await this.#ctx.db.sql<{ scope: string; grants: string }[]>`select scope, grants from vertical_grants where right(scope, length(${scope})) = ${scope}`;
+    const rows = await this.#ctx.db.sql<
+      { scope: string; grants: string }[]
+    >`select scope, grants from vertical_grants where right(scope, length(${scope})) = ${scope}`;
     return rows.filter(row => canonicalScope(row.scope) === scope);
   }
 }

@@ -8,4 +8,6 @@ export function canonicalScope(scope: string): string {
   return SHORT.has(short) ? short : bare;
 }
 
-export const scopeList = (scope: string | undefined): string[] => [...new Set((scope ?? '').split(' ').filter(Boolean).map(canonicalScope))];
+export const scopeList = (scope: string | undefined): string[] => [
+  ...new Set((scope ?? '').split(' ').filter(Boolean).map(canonicalScope)),
+];

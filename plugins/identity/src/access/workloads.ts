@@ -12,7 +12,9 @@ export interface WorkloadGrant {
   readonly scopes: readonly string[];
 }
 
-/** Workloads and what they may do: platform ones from their contracts, those of verticals as the host registered them (day-one, Plugins). */
+/**
+ * Workloads and what they may do: platform ones from their contracts, those of verticals as the host registered them (day-one, Plugins).
+ */
 export class Workloads {
   readonly #ctx: Ctx;
 
@@ -29,7 +31,8 @@ export class Workloads {
   async put({ params, body }: RequestOf<Contract, 'putWorkload'>) {
     const [service = ''] = params.name.split('-');
     // A caller's own service is its name up to the first hyphen: nobody may be called like a part of the platform (G-K-09).
-    if (body.vertical === 'platform' || this.#manifests().some(({ id }) => id === service)) throw this.#ctx.problem('workload_reserved', { detail: `${params.name} would speak for the platform.` });
+    if (body.vertical === 'platform' || this.#manifests().some(({ id }) => id === service))
+      throw this.#ctx.problem('workload_reserved', { detail: `${params.name} would speak for the platform.` });
     const scopes = [...new Set(body.scopes.map(canonicalScope))];
     const beyond = scopes.find(scope => NEVER_GRANTED.has(scope));
     if (beyond) throw this.#ctx.problem('workload_reserved', { detail: `${beyond} is not for workloads of verticals.` });
@@ -43,10 +46,12 @@ export class Workloads {
 
   async putGrants({ params, body }: RequestOf<Contract, 'putGrants'>) {
     const foreign = body.scopes.find(({ scope }) => !scope.startsWith(`${params.vertical}:`));
-    if (params.vertical === 'platform' || foreign) throw this.#ctx.problem('scope_foreign', { detail: `${foreign?.scope ?? 'platform'} is not a vertical's own scope.` });
+    if (params.vertical === 'platform' || foreign)
+      throw this.#ctx.problem('scope_foreign', { detail: `${foreign?.scope ?? 'platform'} is not a vertical's own scope.` });
     const envs = await this.#ctx.db.tx(async tx => {
       await tx.sql`delete from vertical_grants where vertical = ${params.vertical}`;
-      for (const { scope, grants } of body.scopes) await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
+      for (const { scope, grants } of body.scopes)
+        await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
       return tx.sql<{ env_id: string }[]>`select env_id from realms`;
     });
     await bumpAccess(
@@ -59,7 +64,8 @@ export class Workloads {
   async find(name: string): Promise<WorkloadGrant | undefined> {
     for (const { id, vertical, uses, workloads } of this.#manifests()) {
       if (name === id) return { name, vertical, scopes: [...this.#scopesOf(uses), ...this.#offeredTo(name)] };
-      for (const [extra, needs] of Object.entries(workloads)) if (name === `${id}-${extra}`) return { name, vertical, scopes: this.#scopesOf(needs) };
+      for (const [extra, needs] of Object.entries(workloads))
+        if (name === `${id}-${extra}`) return { name, vertical, scopes: this.#scopesOf(needs) };
     }
     const [row] = await this.#ctx.db.sql<WorkloadGrant[]>`select name, vertical, scopes from workloads where name = ${name}`;
     return row;
@@ -71,7 +77,9 @@ export class Workloads {
 
   /** What services of the platform give to those that call them without naming them. */
   #offeredTo(name: string): readonly string[] {
-    return this.#manifests().flatMap(({ actions }) => Object.entries(actions).flatMap(([action, { callers }]) => (callers?.includes(name) ? [canonicalScope(action)] : [])));
+    return this.#manifests().flatMap(({ actions }) =>
+      Object.entries(actions).flatMap(([action, { callers }]) => (callers?.includes(name) ? [canonicalScope(action)] : [])),
+    );
   }
 
   #scopesOf(needs: Readonly<Record<string, readonly string[]>>): readonly string[] {

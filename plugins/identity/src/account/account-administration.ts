@@ -42,7 +42,9 @@ export class AccountAdministration {
     const realm = await realms.find(person.env_id);
     const ended = await this.#ctx.db.tx(async tx => {
       await administrators.requireOther(tx, person);
-      const changed = await tx.sql<object[]>`update users set status = 'disabled' where user_id = ${person.user_id} and status <> 'disabled' returning 1`;
+      const changed = await tx.sql<
+        object[]
+      >`update users set status = 'disabled' where user_id = ${person.user_id} and status <> 'disabled' returning 1`;
       if (changed.length > 0) await this.#record(tx, request, person, 'auth.user.disabled');
       if (realm) await recoveries.cancelOf(tx, realm, person.user_id, 'account_closed');
       await steps.voidAll(tx.sql, person.user_id);
@@ -57,7 +59,9 @@ export class AccountAdministration {
     const { people } = this.#parts;
     const person = await people.reachable(request);
     await this.#ctx.db.tx(async tx => {
-      const changed = await tx.sql<object[]>`update users set status = 'active' where user_id = ${person.user_id} and status = 'disabled' returning 1`;
+      const changed = await tx.sql<
+        object[]
+      >`update users set status = 'active' where user_id = ${person.user_id} and status = 'disabled' returning 1`;
       if (changed.length > 0) await this.#record(tx, request, person, 'auth.user.enabled');
     });
     await bumpPeople(this.#ctx, [person.user_id]);
@@ -82,9 +86,11 @@ export class AccountAdministration {
     const { factor, mailbox, people, realms, sessions, steps } = this.#parts;
     const person = await people.reachable(request);
     // The owner takes it away with the password; a browser that was left open, or a stolen token, is not enough.
-    if (person.user_id === request.caller.userId) throw this.#ctx.problem('own_account', { detail: 'Remove it on the page of your account, or ask another administrator.' });
+    if (person.user_id === request.caller.userId)
+      throw this.#ctx.problem('own_account', { detail: 'Remove it on the page of your account, or ask another administrator.' });
     const ended = await this.#ctx.db.tx(async tx => {
-      if (!(await factor.remove(tx.sql, person.user_id))) throw this.#ctx.problem('mfa_not_enrolled', { detail: 'The person signs in with the password alone.' });
+      if (!(await factor.remove(tx.sql, person.user_id)))
+        throw this.#ctx.problem('mfa_not_enrolled', { detail: 'The person signs in with the password alone.' });
       await this.#record(tx, request, person, 'auth.mfa.reset');
       await steps.voidAll(tx.sql, person.user_id);
       const realm = await realms.find(person.env_id);

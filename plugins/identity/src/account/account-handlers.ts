@@ -21,7 +21,16 @@ interface Parts {
 }
 
 /** Routes of accounts to who answers them. */
-export const accountHandlers = ({ account, administration, challenge, enrolment, requests, reset, signUp, verification }: Parts): Handlers<keyof typeof accountRoutes> => ({
+export const accountHandlers = ({
+  account,
+  administration,
+  challenge,
+  enrolment,
+  requests,
+  reset,
+  signUp,
+  verification,
+}: Parts): Handlers<keyof typeof accountRoutes> => ({
   signUp: request => signUp.ask(requests, request),
   putSignUpRole: request => signUp.putRole(request),
   deleteSignUpRole: request => signUp.deleteRole(request),

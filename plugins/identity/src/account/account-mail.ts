@@ -41,7 +41,10 @@ export type Notice = Exclude<
 /** The application and the invitation by which somebody came. */
 type CameFrom = Pick<Asked, 'client_id' | 'invitation'>;
 
-/** What people read about their accounts. Links show; only a click on the page consumes (H-08). Tokens stand behind `#`, which no server and no log ever sees. */
+/**
+ * What people read about their accounts. Links show; only a click on the page consumes (H-08). Tokens stand behind `#`, which no server and
+ * no log ever sees.
+ */
 export class AccountMailbox {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
@@ -84,12 +87,22 @@ export class AccountMailbox {
   }
 
   alreadyThere(tx: IdentityTx, realm: Realm, person: Recipient, from: CameFrom = {}): Promise<void> {
-    return this.write(tx, realm, person, 'already_there', { link: this.link(realm, '/sign-in', from), reset: this.link(realm, '/password-reset', from) });
+    return this.write(tx, realm, person, 'already_there', {
+      link: this.link(realm, '/sign-in', from),
+      reset: this.link(realm, '/password-reset', from),
+    });
   }
 
   /** For an address that was signed up with more than once before anybody confirmed it: who reads its mail chooses the password. */
   askedTwice(tx: IdentityTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {
-    return this.write(tx, realm, person, 'asked_twice', { link: this.link(realm, '/password-reset/confirm', { token }), reset: this.link(realm, '/password-reset') }, expires);
+    return this.write(
+      tx,
+      realm,
+      person,
+      'asked_twice',
+      { link: this.link(realm, '/password-reset/confirm', { token }), reset: this.link(realm, '/password-reset') },
+      expires,
+    );
   }
 
   resetPassword(tx: IdentityTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {
@@ -98,27 +111,60 @@ export class AccountMailbox {
 
   /** For an account that somebody else opened. The link lives as long as that of any reset; another one is to be had at any time. */
   welcome(tx: IdentityTx, realm: Realm, person: Recipient, { token, expires }: Step): Promise<void> {
-    return this.write(tx, realm, person, 'welcome', { link: this.link(realm, '/password-reset/confirm', { token }), reset: this.link(realm, '/password-reset') }, expires);
+    return this.write(
+      tx,
+      realm,
+      person,
+      'welcome',
+      { link: this.link(realm, '/password-reset/confirm', { token }), reset: this.link(realm, '/password-reset') },
+      expires,
+    );
   }
 
   tell(tx: IdentityTx, realm: Realm, person: Recipient, notice: Notice): Promise<void> {
-    return this.write(tx, realm, person, notice, { link: this.link(realm, '/account-recovery'), reset: this.link(realm, '/password-reset') });
+    return this.write(tx, realm, person, notice, {
+      link: this.link(realm, '/account-recovery'),
+      reset: this.link(realm, '/password-reset'),
+    });
   }
 
   /** In the language that the account had: the browser may be a stranger's. */
   newSignIn(tx: IdentityTx, realm: Realm, person: Recipient, device: string): Promise<void> {
     const told = device || UNNAMED[spokenOf(person.locale) ?? 'en'];
-    return this.write(tx, realm, person, 'new_sign_in', { device: told, time: this.#ctx.clock.now(), link: this.link(realm, '/account'), reset: this.link(realm, '/password-reset') });
+    return this.write(tx, realm, person, 'new_sign_in', {
+      device: told,
+      time: this.#ctx.clock.now(),
+      link: this.link(realm, '/account'),
+      reset: this.link(realm, '/password-reset'),
+    });
   }
 
   /** One mail in its reader's language; a time is told in UTC, which everybody can reckon from. */
-  async write(tx: IdentityTx, realm: Realm, { user_id, email, locale }: Recipient, letter: Letter, values: Readonly<Record<string, string | Date>>, until?: Date): Promise<void> {
+  async write(
+    tx: IdentityTx,
+    realm: Realm,
+    { user_id, email, locale }: Recipient,
+    letter: Letter,
+    values: Readonly<Record<string, string | Date>>,
+    until?: Date,
+  ): Promise<void> {
     // A directory, or a wallet, may have opened an account that no mail reaches.
     if (!isAddress(email)) return;
     const language = spokenOf(locale) ?? 'en';
     const { subject, text } = MAIL_WORDS[language][letter];
-    const told = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value instanceof Date ? timeIn(language, value) : value]));
-    const mail = { env_id: realm.env_id, user_id, to: email, subject, body: `${filled(text, told)}\n`, letter, locale: language, vars: told };
+    const told = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, value instanceof Date ? timeIn(language, value) : value]),
+    );
+    const mail = {
+      env_id: realm.env_id,
+      user_id,
+      to: email,
+      subject,
+      body: `${filled(text, told)}\n`,
+      letter,
+      locale: language,
+      vars: told,
+    };
     await tx.enqueue('mail', until ? { ...mail, until: until.toISOString() } : mail);
   }
 
@@ -129,4 +175,5 @@ export class AccountMailbox {
   }
 }
 
-const timeIn = (locale: Locale, time: Date): string => `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(time)} UTC`;
+const timeIn = (locale: Locale, time: Date): string =>
+  `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(time)} UTC`;

@@ -24,9 +24,19 @@ interface Arriving {
 /** Somebody at the own account: signed in with this browser, and for what matters with the password once more. */
 export class AccountVisit {
   readonly #ctx: Ctx;
-  readonly #parts: { attempts: Attempts; browser: BrowserSession; guard: PageGuard; passwords: PasswordDesk; people: People; realms: Realms };
+  readonly #parts: {
+    attempts: Attempts;
+    browser: BrowserSession;
+    guard: PageGuard;
+    passwords: PasswordDesk;
+    people: People;
+    realms: Realms;
+  };
 
-  constructor(ctx: Ctx, parts: { attempts: Attempts; browser: BrowserSession; guard: PageGuard; passwords: PasswordDesk; people: People; realms: Realms }) {
+  constructor(
+    ctx: Ctx,
+    parts: { attempts: Attempts; browser: BrowserSession; guard: PageGuard; passwords: PasswordDesk; people: People; realms: Realms },
+  ) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -36,7 +46,8 @@ export class AccountVisit {
     const realm = await realms.onHost(hostname);
     const session = await browser.current(realm, headers);
     const person = session?.accountId ? await people.withPassword(session.accountId) : undefined;
-    if (!session || person?.status !== 'active' || person.env_id !== realm.env_id) throw this.#ctx.problem('session_required', { detail: 'Sign in again.' });
+    if (!session || person?.status !== 'active' || person.env_id !== realm.env_id)
+      throw this.#ctx.problem('session_required', { detail: 'Sign in again.' });
     return { realm, person, sid: session.uid, amr: session.amr ?? ['pwd'] };
   }
 
@@ -47,7 +58,10 @@ export class AccountVisit {
     return this.reading(request);
   }
 
-  /** A browser that somebody left open is not enough: the password once more, or where there is none, the own means of signing in a moment ago. */
+  /**
+   * A browser that somebody left open is not enough: the password once more, or where there is none, the own means of signing in a moment
+   * ago.
+   */
   async proven(request: Arriving & { readonly ip: string }, password = ''): Promise<Visit> {
     const { attempts, passwords } = this.#parts;
     const visit = await this.changing(request);
@@ -64,8 +78,13 @@ export class AccountVisit {
   }
 
   async #fresh(visit: Visit): Promise<Visit> {
-    const [fresh] = await this.#ctx.db.sql<object[]>`select 1 from session_devices where sid = ${visit.sid} and proven_at > now() - make_interval(secs => ${FRESH_S})`;
-    if (!fresh) throw this.#ctx.problem('sign_in_again', { detail: 'The account has no password. Sign in again as you do, and then do this within five minutes.' });
+    const [fresh] = await this.#ctx.db.sql<
+      object[]
+    >`select 1 from session_devices where sid = ${visit.sid} and proven_at > now() - make_interval(secs => ${FRESH_S})`;
+    if (!fresh)
+      throw this.#ctx.problem('sign_in_again', {
+        detail: 'The account has no password. Sign in again as you do, and then do this within five minutes.',
+      });
     return visit;
   }
 }

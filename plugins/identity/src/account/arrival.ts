@@ -38,9 +38,24 @@ export const KNOWN_DAYS = 90;
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
 export class Arrival {
   readonly #ctx: Ctx;
-  readonly #parts: { authorizations: AuthorizationSteps; browser: BrowserSession; mailbox: AccountMailbox; recoveries: Recoveries; steps: StepTokens };
+  readonly #parts: {
+    authorizations: AuthorizationSteps;
+    browser: BrowserSession;
+    mailbox: AccountMailbox;
+    recoveries: Recoveries;
+    steps: StepTokens;
+  };
 
-  constructor(ctx: Ctx, parts: { authorizations: AuthorizationSteps; browser: BrowserSession; mailbox: AccountMailbox; recoveries: Recoveries; steps: StepTokens }) {
+  constructor(
+    ctx: Ctx,
+    parts: {
+      authorizations: AuthorizationSteps;
+      browser: BrowserSession;
+      mailbox: AccountMailbox;
+      recoveries: Recoveries;
+      steps: StepTokens;
+    },
+  ) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -48,16 +63,23 @@ export class Arrival {
   async proceed(realm: Realm, person: PersonWithPassword, { oauth, headers, amr, provenAt, begun }: Proven) {
     const { authorizations, steps } = this.#parts;
     const { sql } = this.#ctx.db;
-    if (realm.verify_email && !person.email_verified && isAddress(person.email)) return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
+    if (realm.verify_email && !person.email_verified && isAddress(person.email))
+      return reply({ status: 'verification_required' as const, next: pathWith('/verify-email', oauth) }, {});
     const methods = amr.includes('mfa') ? [] : methodsOf(person);
     if (methods.length > 0) {
       const { token, stepId } = await steps.issue(sql, 'mfa', person.user_id, { amr, context: oauth });
       const next = pathWith('/mfa', oauth, { challenge_id: stepId, methods: methods.join(',') });
-      return reply({ status: 'mfa_required' as const, mfa: { challenge_id: stepId, methods }, next }, { headers: { 'set-cookie': steps.cookie('mfa', token) } });
+      return reply(
+        { status: 'mfa_required' as const, mfa: { challenge_id: stepId, methods }, next },
+        { headers: { 'set-cookie': steps.cookie('mfa', token) } },
+      );
     }
     if (person.must_change_password) {
       const { token } = await steps.issue(sql, 'password_change', person.user_id, { amr, context: oauth });
-      return reply({ status: 'password_change_required' as const, next: pathWith('/password-change', oauth) }, { headers: { 'set-cookie': steps.cookie('password_change', token) } });
+      return reply(
+        { status: 'password_change_required' as const, next: pathWith('/password-change', oauth) },
+        { headers: { 'set-cookie': steps.cookie('password_change', token) } },
+      );
     }
     const authorization = begun === undefined ? await authorizations.begun(realm, oauth) : begun;
     return this.open(realm, person, { headers, amr, provenAt, next: await authorizations.nextAfterSignIn(authorization, oauth) });
@@ -83,8 +105,14 @@ export class Arrival {
     const { db } = this.#ctx;
     const { user_id: userId } = person;
     const device = deviceOf(began.headers['user-agent']);
-    const signedIn = { action: 'auth.signed_in', envId: realm.env_id, resource: { type: 'user', id: userId }, details: { session_id: began.sid, amr: [...began.amr] } };
-    const known = (sql: Sql) => sql`exists (select 1 from account_devices where user_id = ${userId} and device = ${device} and seen_at > now() - make_interval(days => ${KNOWN_DAYS}))`;
+    const signedIn = {
+      action: 'auth.signed_in',
+      envId: realm.env_id,
+      resource: { type: 'user', id: userId },
+      details: { session_id: began.sid, amr: [...began.amr] },
+    };
+    const known = (sql: Sql) =>
+      sql`exists (select 1 from account_devices where user_id = ${userId} and device = ${device} and seen_at > now() - make_interval(days => ${KNOWN_DAYS}))`;
     const atOnce = await db.one<object>(
       tx => tx.audit(signedIn),
       (sql, announced) => standing(sql, person, { ...began, device, only: sql`and (last_sign_in_at is null or ${known(sql)})`, announced }),
@@ -93,10 +121,13 @@ export class Arrival {
     await db.tx(async tx => {
       // Whoever signs in beside this one waits here, and sees then what this one wrote: a device is told of once.
       await tx.sql`select 1 from users where user_id = ${userId} for no key update`;
-      const [unknown] = await tx.sql<object[]>`select 1 from users where user_id = ${userId} and last_sign_in_at is not null and not ${known(tx.sql)}`;
+      const [unknown] = await tx.sql<
+        object[]
+      >`select 1 from users where user_id = ${userId} and last_sign_in_at is not null and not ${known(tx.sql)}`;
       await tx.audit(signedIn);
       const written = await standing(tx.sql, person, { ...began, device });
-      if (written.length === 0) throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
+      if (written.length === 0)
+        throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
       if (unknown) await this.#parts.mailbox.newSignIn(tx, realm, person, device);
     });
   }
@@ -106,7 +137,15 @@ export class Arrival {
 function standing(
   sql: Sql,
   { user_id: userId, password_since: since }: PersonWithPassword,
-  { sid, device, headers, proven, turn, only = sql``, announced }: Began & { readonly device: string; readonly only?: unknown; readonly announced?: (where: unknown) => unknown },
+  {
+    sid,
+    device,
+    headers,
+    proven,
+    turn,
+    only = sql``,
+    announced,
+  }: Began & { readonly device: string; readonly only?: unknown; readonly announced?: (where: unknown) => unknown },
 ): PromiseLike<readonly object[]> {
   const stands = sql`exists (select 1 from standing)`;
   // All that is asked of the account stands in its row: where a change is under way, the row is looked at again when that has ended.

@@ -45,7 +45,10 @@ export class EmailVerification {
       await tx.audit({ action: 'auth.email.verified', envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
     });
     const { invitation } = step.context;
-    return { status: 'ok' as const, ...(invitation === undefined ? {} : { joined: await this.#parts.invited.join(invitation, person), email: person.email }) };
+    return {
+      status: 'ok' as const,
+      ...(invitation === undefined ? {} : { joined: await this.#parts.invited.join(invitation, person), email: person.email }),
+    };
   }
 
   async ask(requests: AccountRequests, { body, headers, hostname, ip }: RequestOf<Contract, 'requestVerification'>) {
@@ -53,7 +56,8 @@ export class EmailVerification {
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const email = body.email.trim();
-    if (await attempts.mayMail('email_verification', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'email_verification', askedBy(email, headers));
+    if (await attempts.mayMail('email_verification', attempts.account(realm.env_id, email), ip))
+      await requests.write(realm, 'email_verification', askedBy(email, headers));
     return { status: 'ok' as const };
   }
 
@@ -61,7 +65,12 @@ export class EmailVerification {
     const { mailbox, people, steps } = this.#parts;
     const person = await people.byEmail(realm.env_id, email, tx.sql);
     if (person?.status !== 'active' || person.email_verified) return undefined;
-    await mailbox.confirmAddress(tx, realm, { ...person, locale: locale ?? person.locale }, await steps.issue(tx.sql, 'email_verification', person.user_id));
+    await mailbox.confirmAddress(
+      tx,
+      realm,
+      { ...person, locale: locale ?? person.locale },
+      await steps.issue(tx.sql, 'email_verification', person.user_id),
+    );
     return undefined;
   };
 }

@@ -13,7 +13,10 @@ export interface Invitation {
   readonly email: string;
 }
 
-/** Invitations to organizations, as far as an account has to do with them: what the pages say, and joining when the address is proved (F-51). */
+/**
+ * Invitations to organizations, as far as an account has to do with them: what the pages say, and joining when the address is proved
+ * (F-51).
+ */
 export class Invited {
   readonly #ctx: Ctx;
   readonly #people: People;
@@ -23,12 +26,18 @@ export class Invited {
     this.#people = people;
   }
 
-  /** An invitation that can still be accepted, at the realm whose people organizations invite. Nothing where the registry is away: pages never fail by it. */
+  /**
+   * An invitation that can still be accepted, at the realm whose people organizations invite. Nothing where the registry is away: pages
+   * never fail by it.
+   */
   async open(realm: Realm, reference: string | undefined): Promise<Invitation | undefined> {
     if (realm.env_id !== SYSTEM.envId || reference === undefined || !REFERENCE.test(reference)) return undefined;
     try {
       const signal = AbortSignal.timeout(ANSWER_MS);
-      const { open, org_name, email, inviter, invited_by } = await this.#ctx.services.registry.describeInvitation({ params: { reference }, signal });
+      const { open, org_name, email, inviter, invited_by } = await this.#ctx.services.registry.describeInvitation({
+        params: { reference },
+        signal,
+      });
       if (!open) return undefined;
       const person = inviter === null ? await this.#people.byId(invited_by) : undefined;
       return { organization: org_name, inviter: inviter ?? person?.display_name ?? person?.email, email };
@@ -48,14 +57,23 @@ export class Invited {
     return (await this.#people.byEmail(realm.env_id, invitation.email.trim())) === undefined;
   }
 
-  /** Makes the person a member. What stands in the way is told where the link of the invitation leads; the address is proved all the same. */
+  /**
+   * Makes the person a member. What stands in the way is told where the link of the invitation leads; the address is proved all the same.
+   */
   async join(reference: string, person: { readonly user_id: string; readonly email: string }): Promise<boolean> {
     try {
       const signal = AbortSignal.timeout(5 * ANSWER_MS);
-      await this.#ctx.services.registry.joinInvited({ params: { reference }, body: { user_id: person.user_id, email: person.email }, signal });
+      await this.#ctx.services.registry.joinInvited({
+        params: { reference },
+        body: { user_id: person.user_id, email: person.email },
+        signal,
+      });
       return true;
     } catch (error) {
-      this.#ctx.log.warn({ err: error, user_id: person.user_id }, 'an invited person is not a member yet; the link of the invitation still is good');
+      this.#ctx.log.warn(
+        { err: error, user_id: person.user_id },
+        'an invited person is not a member yet; the link of the invitation still is good',
+      );
       return false;
     }
   }

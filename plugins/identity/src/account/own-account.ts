@@ -31,14 +31,23 @@ export class OwnAccount {
     const { person } = await visits.reading(request);
     const recovery = await recoveries.confirmedOf(person.user_id);
     const { email, email_verified, display_name, mfa_enrolled, recovery_codes_left } = person;
-    return { email, email_verified, display_name, mfa_enrolled, recovery_codes_left: mfa_enrolled ? recovery_codes_left : 0, has_password: person.hash !== null, recovery };
+    return {
+      email,
+      email_verified,
+      display_name,
+      mfa_enrolled,
+      recovery_codes_left: mfa_enrolled ? recovery_codes_left : 0,
+      has_password: person.hash !== null,
+      recovery,
+    };
   }
 
   /** Whoever is signed in needs no other way in, and may be the owner whom somebody else wants to take the account from. */
   async endRecovery(request: RequestOf<Contract, 'endOwnRecovery'>): Promise<void> {
     const { recoveries, visits } = this.#parts;
     const { realm, person } = await visits.changing(request);
-    if (!(await this.#ctx.db.tx(tx => recoveries.cancelOf(tx, realm, person.user_id, 'owner')))) throw this.#ctx.problem('recovery_not_found', { detail: 'It has ended already. Reload the page.' });
+    if (!(await this.#ctx.db.tx(tx => recoveries.cancelOf(tx, realm, person.user_id, 'owner'))))
+      throw this.#ctx.problem('recovery_not_found', { detail: 'It has ended already. Reload the page.' });
   }
 
   async sessions(request: RequestOf<Contract, 'ownSessions'>) {
@@ -69,12 +78,17 @@ export class OwnAccount {
     const { arrival, change, passwords, visits } = this.#parts;
     const { body, headers } = request;
     const { realm, person, amr } = await visits.proven(request, body.current_password);
-    if (person.hash === null) throw this.#ctx.problem('wrong_password', { detail: 'The account has no password yet. Have a link sent to you at the page that resets it.' });
+    if (person.hash === null)
+      throw this.#ctx.problem('wrong_password', {
+        detail: 'The account has no password yet. Have a link sent to you at the page that resets it.',
+      });
     passwords.require(body.password, person.email);
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
     const password = await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
-      const still = await tx.sql<object[]>`select 1 from passwords where user_id = ${person.user_id} and changed_at::text = ${person.password_since} for update`;
+      const still = await tx.sql<
+        object[]
+      >`select 1 from passwords where user_id = ${person.user_id} and changed_at::text = ${person.password_since} for update`;
       if (still.length === 0) throw this.#ctx.problem('wrong_password', { detail: 'The password was changed a moment ago.' });
     });
     return arrival.open(realm, { ...person, ...password }, { headers, amr, next: '/account' });

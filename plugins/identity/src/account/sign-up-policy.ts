@@ -12,7 +12,10 @@ const KNOWN_MS = 5_000;
 const KNOWN = 1_000;
 const ANSWER_MS = 1_000;
 
-/** Where people may open accounts themselves: where the application they come from says so (`allow_signup`, G-SYS-08). Without an application, nowhere. */
+/**
+ * Where people may open accounts themselves: where the application they come from says so (`allow_signup`, G-SYS-08). Without an
+ * application, nowhere.
+ */
 export class SignUpPolicy {
   readonly #ctx: Ctx;
   readonly #rules: Cache<Rule>;
@@ -44,7 +47,10 @@ export class SignUpPolicy {
 
   async #ask(realm: Realm, clientId: string): Promise<Rule> {
     try {
-      const app = await this.#ctx.services.registry.appInstanceAuthMode({ query: { client_id: clientId }, signal: AbortSignal.timeout(ANSWER_MS) });
+      const app = await this.#ctx.services.registry.appInstanceAuthMode({
+        query: { client_id: clientId },
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
       // An account is opened where the application looks for it, and nowhere else.
       if (!app.allow_signup || app.auth_env !== realm.env_id) return CLOSED;
       return { allowed: true, group: app.auth_mode === 'self_service' ? (app.auth_group ?? undefined) : undefined };

@@ -71,21 +71,46 @@ export class SignUp {
   readonly open: Answer = async (tx, realm, asked) => {
     const { mailbox, people, steps } = this.#parts;
     const userId = this.#ctx.platform.newId();
-    const row = { user_id: userId, env_id: realm.env_id, email: asked.email, email_ci: asked.email.toLowerCase(), display_name: asked.display_name ?? null, locale: asked.locale ?? null };
+    const row = {
+      user_id: userId,
+      env_id: realm.env_id,
+      email: asked.email,
+      email_ci: asked.email.toLowerCase(),
+      display_name: asked.display_name ?? null,
+      locale: asked.locale ?? null,
+    };
     const [made] = await tx.sql<object[]>`insert into users ${tx.sql.row(row)} on conflict do nothing returning 1`;
     if (!made) {
       const known = await people.byEmail(realm.env_id, asked.email, tx.sql);
       const person = known && { ...known, locale: asked.locale ?? known.locale };
       if (person?.email_verified) await mailbox.alreadyThere(tx, realm, person, asked);
       else if (person && realm.verify_email && person.last_sign_in_at === null) await this.#contest(tx, realm, person);
-      else if (person) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', person.user_id, contextOf(asked)), asked);
+      else if (person)
+        await mailbox.confirmAddress(
+          tx,
+          realm,
+          person,
+          await steps.issue(tx.sql, 'email_verification', person.user_id, contextOf(asked)),
+          asked,
+        );
       return undefined;
     }
     await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash: asked.password_hash })}`;
     await this.#join(tx, realm, userId, asked);
-    await mailbox.confirmAddress(tx, realm, { user_id: userId, email: asked.email, locale: asked.locale ?? null }, await steps.issue(tx.sql, 'email_verification', userId, contextOf(asked)), asked);
+    await mailbox.confirmAddress(
+      tx,
+      realm,
+      { user_id: userId, email: asked.email, locale: asked.locale ?? null },
+      await steps.issue(tx.sql, 'email_verification', userId, contextOf(asked)),
+      asked,
+    );
     await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
-    await tx.audit({ action: 'auth.user.signed_up', envId: realm.env_id, resource: { type: 'user', id: userId }, details: asked.client_id ? { client_id: asked.client_id } : {} });
+    await tx.audit({
+      action: 'auth.user.signed_up',
+      envId: realm.env_id,
+      resource: { type: 'user', id: userId },
+      details: asked.client_id ? { client_id: asked.client_id } : {},
+    });
     return () => bumpAccess(this.#ctx, [realm.env_id]);
   };
 
@@ -107,7 +132,8 @@ export class SignUp {
   }
 
   /**
-   * Nobody has confirmed the address, and two ask for it with a password each: had the first one's stood, a stranger could wait in an account
+   * Nobody has confirmed the address, and two ask for it with a password each: had the first one's stood, a stranger could wait in an
+   * account
    * until its owner opens it. Neither stands. Nobody has used the account, who would be locked out by a stranger's wish.
    */
   async #contest(tx: IdentityTx, realm: Realm, person: Person): Promise<void> {

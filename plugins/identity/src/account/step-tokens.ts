@@ -29,7 +29,12 @@ export class StepTokens {
     this.#ctx = ctx;
   }
 
-  async issue(sql: Sql, kind: StepKind, userId: string, more: { amr?: readonly string[]; context?: OAuthContext } = {}): Promise<{ token: string; stepId: string; expires: Date }> {
+  async issue(
+    sql: Sql,
+    kind: StepKind,
+    userId: string,
+    more: { amr?: readonly string[]; context?: OAuthContext } = {},
+  ): Promise<{ token: string; stepId: string; expires: Date }> {
     const token = randomBytes(32).toString('base64url');
     const stepId = this.#ctx.platform.newId();
     const [row] = await sql<[{ expires_at: string }]>`
@@ -49,7 +54,9 @@ export class StepTokens {
 
   /** @returns whether this call is the one that used it. */
   async use(sql: Sql, { step_id }: Step): Promise<boolean> {
-    const used = await sql<object[]>`update step_tokens set used_at = now() where step_id = ${step_id} and used_at is null and expires_at > now() returning 1`;
+    const used = await sql<
+      object[]
+    >`update step_tokens set used_at = now() where step_id = ${step_id} and used_at is null and expires_at > now() returning 1`;
     return used.length > 0;
   }
 

@@ -35,7 +35,11 @@ export class AccountSelection {
     const session = await browser.current(realm, headers);
     if (!session?.accountId) throw this.#ctx.problem('session_required', { detail: 'Sign in first.' });
     const interaction = uid ? await protocol.provider(realm).Interaction.find(uid) : undefined;
-    if (!interaction || interaction.prompt.name !== 'consent' || (interaction.session && interaction.session.accountId !== session.accountId))
+    if (
+      !interaction ||
+      interaction.prompt.name !== 'consent' ||
+      (interaction.session && interaction.session.accountId !== session.accountId)
+    )
       throw this.#ctx.problem('interaction_not_found', { detail: 'Start again from the application you came from.' });
     const client = await clients.registered(realm.env_id, String(interaction.params['client_id']));
     const offered = client && (await source.read(client, { issuer: realms.issuer(realm), userId: session.accountId, flow }, signal));
@@ -46,12 +50,22 @@ export class AccountSelection {
       on conflict (env_id, uid) do update set user_id = excluded.user_id, account_ids = excluded.account_ids, expires_at = excluded.expires_at`;
     return {
       accounts: (offered ?? []).map(account => ({ ...account, selected: true as const })),
-      ...(offered ? (ids.length === 0 ? { message: 'You have no accounts that can be shared.' } : {}) : { message: 'The application has not said where its accounts are; none are shared.' }),
+      ...(offered
+        ? ids.length === 0
+          ? { message: 'You have no accounts that can be shared.' }
+          : {}
+        : { message: 'The application has not said where its accounts are; none are shared.' }),
     };
   }
 
   /** What the person chose, or a refusal when something was never shown. */
-  async chosen(realm: Realm, interaction: Interaction, consentFlow: string | undefined, selected: readonly string[], userId: string): Promise<{ flow: string; accountIds: string[] } | undefined> {
+  async chosen(
+    realm: Realm,
+    interaction: Interaction,
+    consentFlow: string | undefined,
+    selected: readonly string[],
+    userId: string,
+  ): Promise<{ flow: string; accountIds: string[] } | undefined> {
     if (consentFlow === undefined) {
       if (selected.length > 0) throw this.#notOffered();
       return undefined;

@@ -28,14 +28,27 @@ export class AccountSource {
   }
 
   /** `undefined` when the client names no source. */
-  async read(client: RegisteredClient, about: { issuer: string; userId: string; flow: string }, signal: AbortSignal): Promise<readonly OfferedAccount[] | undefined> {
+  async read(
+    client: RegisteredClient,
+    about: { issuer: string; userId: string; flow: string },
+    signal: AbortSignal,
+  ): Promise<readonly OfferedAccount[] | undefined> {
     const source = client.metadata.consent_accounts_uri;
     if (source === undefined) return undefined;
     const url = new URL(source);
     url.searchParams.set('consent_flow', about.flow);
     const now = Math.floor(Date.now() / 1_000);
     const assertion = this.#keys.token(
-      { iss: about.issuer, sub: about.userId, aud: url.origin, iat: now, exp: now + ASSERTION_S, jti: this.#ctx.platform.newId(), client_id: client.client_id, env_id: client.env_id },
+      {
+        iss: about.issuer,
+        sub: about.userId,
+        aud: url.origin,
+        iat: now,
+        exp: now + ASSERTION_S,
+        jti: this.#ctx.platform.newId(),
+        client_id: client.client_id,
+        env_id: client.env_id,
+      },
       'ES256',
       'JWT',
     );
@@ -47,7 +60,10 @@ export class AccountSource {
   }
 
   async #ask(url: URL, assertion: string, signal: AbortSignal): Promise<string> {
-    const { status, text } = await fetchOutside(this.#ctx, url, { headers: { accept: 'application/json', authorization: `Bearer ${assertion}` }, signal });
+    const { status, text } = await fetchOutside(this.#ctx, url, {
+      headers: { accept: 'application/json', authorization: `Bearer ${assertion}` },
+      signal,
+    });
     if (status !== 200) throw new Error(`the source of accounts answered ${status}`);
     return text;
   }
@@ -58,7 +74,8 @@ function accountsOf(text: string): OfferedAccount[] {
   if (!Array.isArray(accounts) || accounts.length > MOST) throw new Error('the source of accounts answered no list');
   const offered = accounts.map((each: unknown) => {
     const { id, name, mask = '', type = '' } = (each ?? {}) as Record<string, unknown>;
-    if (![id, name, mask, type].every(member => typeof member === 'string' && member.length <= 200) || id === '') throw new Error('the source of accounts answered something that is no account');
+    if (![id, name, mask, type].every(member => typeof member === 'string' && member.length <= 200) || id === '')
+      throw new Error('the source of accounts answered something that is no account');
     return { id, name, mask, type } as OfferedAccount;
   });
   if (new Set(offered.map(({ id }) => id)).size !== offered.length) throw new Error('the source of accounts answered one id twice');

@@ -12,5 +12,7 @@ const OPENID: Readonly<Record<string, string>> = {
 /** Scopes as a person reads them; an action that no contract names keeps its own name. */
 export function titlesOf({ catalog }: Ctx, scope: string): { scope: string; title: string }[] {
   const known = new Map(catalog.actions().map(({ scope: name, title }) => [canonicalScope(name), title]));
-  return [...new Set(scope.split(' ').filter(Boolean))].slice(0, 200).map(name => ({ scope: name, title: OPENID[name] ?? known.get(canonicalScope(name)) ?? name }));
+  return [...new Set(scope.split(' ').filter(Boolean))]
+    .slice(0, 200)
+    .map(name => ({ scope: name, title: OPENID[name] ?? known.get(canonicalScope(name)) ?? name }));
 }

@@ -71,14 +71,25 @@ export class CibaApproval {
         .filter(Boolean),
     );
     const grantId = await grant.save();
-    await provider.backchannelResult(request, grant, { amr: session.amr ?? ['pwd'], authTime: session.authTime() as number, sessionUid: session.uid });
+    await provider.backchannelResult(request, grant, {
+      amr: session.amr ?? ['pwd'],
+      authTime: session.authTime() as number,
+      sessionUid: session.uid,
+    });
     await consents.remember(realm.env_id, grantId, grant);
     await this.#record('auth.ciba.approved', realm, session.accountId, request);
     return { status: 'approved' };
   }
 
   #record(action: string, realm: Realm, userId: string, request: CibaRequest): Promise<void> {
-    return this.#ctx.db.tx(tx => tx.audit({ action, envId: realm.env_id, resource: { type: 'user', id: userId }, details: { client_id: request.clientId, actor: actorOf(request) } }));
+    return this.#ctx.db.tx(tx =>
+      tx.audit({
+        action,
+        envId: realm.env_id,
+        resource: { type: 'user', id: userId },
+        details: { client_id: request.clientId, actor: actorOf(request) },
+      }),
+    );
   }
 
   async #waiting(hostname: string, headers: Headers, authReqId: string) {
@@ -88,7 +99,8 @@ export class CibaApproval {
     if (!session?.accountId) throw this.#ctx.problem('session_required', { detail: 'Sign in, then open the link again.' });
     const request = await protocol.provider(realm).BackchannelAuthenticationRequest.find(authReqId, { ignoreExpiration: true });
     // What is somebody else's is not there (G-K-02).
-    if (!request || request.accountId !== session.accountId || request.isExpired || request.grantId || request.error || request.consumed) throw this.#gone();
+    if (!request || request.accountId !== session.accountId || request.isExpired || request.grantId || request.error || request.consumed)
+      throw this.#gone();
     return { request, realm, session: session as typeof session & { accountId: string } };
   }
 
@@ -125,7 +137,8 @@ export function cibaFeature({ notice, people }: { notice: CibaNotice; people: Pe
       if (request !== undefined) throw new errors.InvalidRequest('request_context is not supported');
     },
     validateBindingMessage: async (_context: KoaContextWithOIDC, message: string | undefined) => {
-      if (message !== undefined && !BINDING_MESSAGE.test(message)) throw new errors.InvalidBindingMessage('binding_message is one line of at most 128 letters, digits and punctuation');
+      if (message !== undefined && !BINDING_MESSAGE.test(message))
+        throw new errors.InvalidBindingMessage('binding_message is one line of at most 128 letters, digits and punctuation');
     },
     triggerAuthenticationDevice: (_context: KoaContextWithOIDC, request: CibaRequest) => notice.send(realm, request),
   };
@@ -142,7 +155,8 @@ export function actorToken(tokens: TokenVerifier) {
     if (value === undefined && !client.clientId.endsWith('-delegator')) return;
     const claims = typeof value === 'string' ? await tokens.read(value) : undefined;
     // What somebody else's application holds of a person is not the person at work.
-    if (claims?.token_type !== 'access' || claims.limited) throw new errors.InvalidRequest("actor_token is not a person's live access token");
+    if (claims?.token_type !== 'access' || claims.limited)
+      throw new errors.InvalidRequest("actor_token is not a person's live access token");
     oidc.params['actor_token'] = `${MARK}${claims.sub}`;
   };
 }

@@ -13,7 +13,8 @@ interface Waiting {
 }
 
 /**
- * Tells a person by mail that somebody asks to act for them (G-AUTH-03). The mail says which application asks and leads to the page; who acts,
+ * Tells a person by mail that somebody asks to act for them (G-AUTH-03). The mail says which application asks and leads to the page; who
+ * acts,
  * and the text to compare, are shown there, to nobody but the person who signed in.
  */
 export class CibaNotice {
@@ -34,7 +35,9 @@ export class CibaNotice {
       const client = await clients.find(clientId, realm.env_id);
       const name = String(client?.client_name ?? clientId);
       const link = `${mailbox.link(realm, '/ciba')}?${new URLSearchParams({ auth_req_id: jti })}`;
-      await this.#ctx.db.tx(tx => mailbox.write(tx, realm, person, 'ciba', { link, name }, exp === undefined ? undefined : new Date(exp * 1_000)));
+      await this.#ctx.db.tx(tx =>
+        mailbox.write(tx, realm, person, 'ciba', { link, name }, exp === undefined ? undefined : new Date(exp * 1_000)),
+      );
     } catch (error) {
       this.#ctx.log.warn({ err: error }, 'nobody could be told by mail of an assisted sign-in');
     }

@@ -34,7 +34,10 @@ export class Consents {
     const realm = await this.#realms.onHost(hostname);
     const client = await this.#clients.find(query.client_id, realm.env_id);
     if (!client) throw this.#ctx.problem('client_not_found', { detail: 'Start again from the application you came from.' });
-    return { client: { name: String(client.client_name ?? query.client_id), logo_url: client.logo_uri ?? null }, scopes: titlesOf(this.#ctx, query.scope ?? '') };
+    return {
+      client: { name: String(client.client_name ?? query.client_id), logo_url: client.logo_uri ?? null },
+      scopes: titlesOf(this.#ctx, query.scope ?? ''),
+    };
   }
 
   /** Whether nobody is asked: the console, and what a tenant registered as its own. */
@@ -77,19 +80,28 @@ export class Consents {
         insert into consents (env_id, user_id, client_id, scopes, consent_flow, account_ids)
         values (${envId}, ${accountId}, ${clientId}, ${scopes}::text[], ${chosen?.flow ?? null}, ${chosen ? [...chosen.accountIds] : null}::text[])
         on conflict (env_id, user_id, client_id) do update set scopes = excluded.scopes, consent_flow = excluded.consent_flow, account_ids = excluded.account_ids, granted_at = now()`;
-      await tx.audit({ action: 'auth.consent.given', envId, resource: { type: 'oauth_client', id: clientId }, details: { user_id: accountId, scopes, accounts: chosen?.accountIds.length ?? 0 } });
+      await tx.audit({
+        action: 'auth.consent.given',
+        envId,
+        resource: { type: 'oauth_client', id: clientId },
+        details: { user_id: accountId, scopes, accounts: chosen?.accountIds.length ?? 0 },
+      });
     });
   }
 
   /** The accounts of a grant, for its tokens. */
   async selectionOf(grantId: string | undefined): Promise<readonly string[] | undefined> {
     if (grantId === undefined) return undefined;
-    const [row] = await this.#ctx.db.sql<{ account_ids: string[] }[]>`select account_ids from grant_selections where grant_id = ${grantId} and expires_at > now()`;
+    const [row] = await this.#ctx.db.sql<
+      { account_ids: string[] }[]
+    >`select account_ids from grant_selections where grant_id = ${grantId} and expires_at > now()`;
     return row?.account_ids;
   }
 
   async #remembered(envId: string, userId: string, clientId: string): Promise<Remembered | undefined> {
-    const [row] = await this.#ctx.db.sql<Remembered[]>`select scopes, consent_flow, account_ids from consents where env_id = ${envId} and user_id = ${userId} and client_id = ${clientId}`;
+    const [row] = await this.#ctx.db.sql<
+      Remembered[]
+    >`select scopes, consent_flow, account_ids from consents where env_id = ${envId} and user_id = ${userId} and client_id = ${clientId}`;
     return row;
   }
 

@@ -35,7 +35,10 @@ export class DeviceApproval {
     const { code, realm } = await this.#waiting(hostname, headers, ip, query.user_code);
     const client = await this.#parts.clients.find(code.clientId as string, realm.env_id);
     if (!client) throw this.#gone();
-    return { client: { name: String(client.client_name ?? client.client_id), logo_url: client.logo_uri ?? null }, scopes: titlesOf(this.#ctx, scopeOf(code)) };
+    return {
+      client: { name: String(client.client_name ?? client.client_id), logo_url: client.logo_uri ?? null },
+      scopes: titlesOf(this.#ctx, scopeOf(code)),
+    };
   }
 
   async decide({ body, headers, hostname, ip }: RequestOf<Contract, 'decideDevice'>) {
@@ -55,7 +58,15 @@ export class DeviceApproval {
     const grant = new provider.Grant({ accountId: session.accountId, clientId: code.clientId });
     addScopes(grant, scopes);
     const grantId = await grant.save();
-    Object.assign(code, { accountId: session.accountId, grantId, scope: scopes.join(' '), resource: API, authTime: session.authTime(), amr: session.amr, sessionUid: session.uid });
+    Object.assign(code, {
+      accountId: session.accountId,
+      grantId,
+      scope: scopes.join(' '),
+      resource: API,
+      authTime: session.authTime(),
+      amr: session.amr,
+      sessionUid: session.uid,
+    });
     await code.save();
     await consents.remember(realm.env_id, grantId, grant);
     await this.#record('auth.device.approved', realm, session.accountId, code);
@@ -63,7 +74,9 @@ export class DeviceApproval {
   }
 
   #record(action: string, realm: Realm, userId: string, { clientId }: DeviceCode): Promise<void> {
-    return this.#ctx.db.tx(tx => tx.audit({ action, envId: realm.env_id, resource: { type: 'user', id: userId }, details: { client_id: clientId } }));
+    return this.#ctx.db.tx(tx =>
+      tx.audit({ action, envId: realm.env_id, resource: { type: 'user', id: userId }, details: { client_id: clientId } }),
+    );
   }
 
   async #waiting(hostname: string, headers: Headers, ip: string, userCode: string) {
@@ -72,13 +85,17 @@ export class DeviceApproval {
     const session = await browser.current(realm, headers);
     if (!session?.accountId) throw this.#ctx.problem('session_required', { detail: 'Sign in, then enter the code again.' });
     await attempts.userCode(session.accountId, ip);
-    const code = (await protocol.provider(realm).DeviceCode.findByUserCode(userCode.toUpperCase().replace(/[^A-Z]/g, ''), { ignoreExpiration: true })) as DeviceCode | undefined;
+    const code = (await protocol
+      .provider(realm)
+      .DeviceCode.findByUserCode(userCode.toUpperCase().replace(/[^A-Z]/g, ''), { ignoreExpiration: true })) as DeviceCode | undefined;
     if (!code || code.isExpired || code.accountId || code.error || code.consumed) throw this.#gone();
     return { code, realm, session: session as typeof session & { accountId: string } };
   }
 
   #gone() {
-    return this.#ctx.problem('approval_not_found', { detail: 'Check the code on your device, or start there again: codes last ten minutes.' });
+    return this.#ctx.problem('approval_not_found', {
+      detail: 'Check the code on your device, or start there again: codes last ten minutes.',
+    });
   }
 }
 

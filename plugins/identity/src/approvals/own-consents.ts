@@ -29,7 +29,12 @@ export class OwnConsents {
     const items = await Promise.all(
       rows.map(async ({ client_id, scopes, granted_at }) => {
         const { metadata } = (await clients.find(realm.env_id, client_id)) ?? {};
-        return { client_id, client: { name: metadata?.client_name ?? client_id, logo_url: metadata?.logo_uri ?? null }, scopes: titlesOf(this.#ctx, scopes.join(' ')), granted_at };
+        return {
+          client_id,
+          client: { name: metadata?.client_name ?? client_id, logo_url: metadata?.logo_uri ?? null },
+          scopes: titlesOf(this.#ctx, scopes.join(' ')),
+          granted_at,
+        };
       }),
     );
     return { items };
@@ -41,7 +46,9 @@ export class OwnConsents {
     const { realm, person } = await visits.changing(request);
     const { client_id } = request.params;
     const grants = await this.#ctx.db.tx(async tx => {
-      const given = await tx.sql<object[]>`delete from consents where env_id = ${realm.env_id} and user_id = ${person.user_id} and client_id = ${client_id} returning 1`;
+      const given = await tx.sql<
+        object[]
+      >`delete from consents where env_id = ${realm.env_id} and user_id = ${person.user_id} and client_id = ${client_id} returning 1`;
       // What somebody else allowed is as unknown as nothing at all (G-K-02).
       if (given.length === 0) throw this.#ctx.problem('consent_not_found', { detail: 'Reload the page: it was taken back already.' });
       const gone = await tx.sql<{ name: string }[]>`
@@ -52,7 +59,12 @@ export class OwnConsents {
         select encode(id_hash, 'hex') as name from gone where model = 'Grant' union select encode(sha256(convert_to(grant_id, 'UTF8')), 'hex') from gone where grant_id is not null`;
       const names = gone.map(({ name }) => name);
       await sessions.revokeGrants(tx, names);
-      await tx.audit({ action: 'auth.consent.withdrawn', envId: realm.env_id, resource: { type: 'oauth_client', id: client_id }, details: { user_id: person.user_id } });
+      await tx.audit({
+        action: 'auth.consent.withdrawn',
+        envId: realm.env_id,
+        resource: { type: 'oauth_client', id: client_id },
+        details: { user_id: person.user_id },
+      });
       return names;
     });
     await sessions.markGrants(grants);

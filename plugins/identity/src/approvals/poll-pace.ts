@@ -20,7 +20,8 @@ export class PollPace {
     const { oidc } = context;
     const body = context.body as Record<string, unknown> | undefined;
     if (!oidc || typeof body !== 'object' || body === null) return;
-    if (context.status === 200 && (oidc.route === 'device_authorization' || oidc.route === 'backchannel_authentication')) body['interval'] = INTERVAL_S;
+    if (context.status === 200 && (oidc.route === 'device_authorization' || oidc.route === 'backchannel_authentication'))
+      body['interval'] = INTERVAL_S;
     const handle = oidc.params?.['device_code'] ?? oidc.params?.['auth_req_id'];
     if (body['error'] !== 'authorization_pending' || typeof handle !== 'string' || !(await this.#early(handle))) return;
     body['error'] = 'slow_down';

@@ -42,7 +42,9 @@ export class Applications {
 
   async create(request: RequestOf<Contract, 'createClient'>) {
     const envId = await this.#env(request);
-    const issued = await this.#refusing(this.#parts.registration.create(envId, metadataOf(request.body), registrarOf(request.caller), async () => undefined));
+    const issued = await this.#refusing(
+      this.#parts.registration.create(envId, metadataOf(request.body), registrarOf(request.caller), async () => undefined),
+    );
     return reply({ ...told(issued.client), ...(issued.secret === undefined ? {} : { client_secret: issued.secret }) }, { status: 201 });
   }
 
@@ -57,7 +59,8 @@ export class Applications {
   async rotateSecret(request: RequestOf<Contract, 'rotateClientSecret'>) {
     const client = await this.#one(request);
     const secret = await this.#parts.registration.rotateSecret(client, registrarOf(request.caller).id);
-    if (secret === undefined) throw this.#ctx.problem('client_without_secret', { detail: 'This application proves who it is in another way.' });
+    if (secret === undefined)
+      throw this.#ctx.problem('client_without_secret', { detail: 'This application proves who it is in another way.' });
     return { client_id: client.client_id, client_secret: secret };
   }
 
@@ -75,7 +78,8 @@ export class Applications {
 
   async #env({ caller, env }: Asked): Promise<string> {
     if (caller.kind === 'machine') await this.#parts.homes.require(caller.subject, caller.vertical, env);
-    if (!(await this.#parts.realms.exists(env))) throw this.#ctx.problem('realm_not_found', { detail: 'The environment has no sign-in host.' });
+    if (!(await this.#parts.realms.exists(env)))
+      throw this.#ctx.problem('realm_not_found', { detail: 'The environment has no sign-in host.' });
     return env;
   }
 
@@ -83,7 +87,8 @@ export class Applications {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof MetadataRefused) throw this.#ctx.problem('client_metadata_invalid', { detail: error.message, cause: error, extra: { error: error.code } });
+      if (error instanceof MetadataRefused)
+        throw this.#ctx.problem('client_metadata_invalid', { detail: error.message, cause: error, extra: { error: error.code } });
       throw error;
     }
   }
@@ -92,7 +97,11 @@ export class Applications {
 /** Addresses may come as lines, as people type them. */
 function metadataOf({ redirect_uris: redirects, ...said }: Said): Record<string, unknown> {
   const listed = typeof redirects === 'string' ? redirects.split(/[\s,]+(?=https?:)|\s+/).filter(Boolean) : redirects;
-  return { ...said, ...(listed === undefined ? {} : { redirect_uris: listed }), ...(said.grant_types === undefined ? {} : { response_types: undefined }) };
+  return {
+    ...said,
+    ...(listed === undefined ? {} : { redirect_uris: listed }),
+    ...(said.grant_types === undefined ? {} : { response_types: undefined }),
+  };
 }
 
 function told({ client_id, metadata, secret_hash, issued_at, registered_by, updated_at }: RegisteredClient) {

@@ -8,7 +8,10 @@ export const CONSOLE_CLIENT = 'console';
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const OPENID = new Set(['openid', 'email', 'profile', 'offline_access']);
 
-/** OAuth clients: the console's gateway as a constant, workloads by their certificates (RFC 8705), applications as they registered (RFC 7591). */
+/**
+ * OAuth clients: the console's gateway as a constant, workloads by their certificates (RFC 8705), applications as they registered (RFC
+ * 7591).
+ */
 export class ClientDirectory {
   readonly #ctx: Ctx;
   readonly #workloads: Workloads;
@@ -30,9 +33,14 @@ export class ClientDirectory {
     const workload = await this.#workloads.find(clientId);
     if (!workload) return undefined;
     const delegator = workload.vertical === 'platform' && clientId.endsWith('-delegator');
-    // Workloads are the platform's, not a tenant's: their own tokens come from the system issuer only. A customer's comes from the customer's.
+    // Workloads are the platform's, not a tenant's: their own tokens come from the system issuer only. A customer's comes from the
+    // customer's.
     if (envId !== SYSTEM.envId) return delegator ? this.#assisting(clientId) : undefined;
-    return { ...byCertificate(clientId), grant_types: ['client_credentials', ...(delegator ? [TOKEN_EXCHANGE] : [])], tls_client_certificate_bound_access_tokens: true };
+    return {
+      ...byCertificate(clientId),
+      grant_types: ['client_credentials', ...(delegator ? [TOKEN_EXCHANGE] : [])],
+      tls_client_certificate_bound_access_tokens: true,
+    };
   }
 
   /** An application as it registered itself; `undefined` for the console and workloads. */
@@ -42,7 +50,14 @@ export class ClientDirectory {
 
   /** Assisted sign-in at the customer's realm: CIBA, with a proof of possession (G-AUTH-03). */
   #assisting(clientId: string): AdapterPayload {
-    return { ...byCertificate(clientId), client_name: 'Customer support', grant_types: [CIBA], scope: 'openid email profile', dpop_bound_access_tokens: true, backchannel_token_delivery_mode: 'poll' };
+    return {
+      ...byCertificate(clientId),
+      client_name: 'Customer support',
+      grant_types: [CIBA],
+      scope: 'openid email profile',
+      dpop_bound_access_tokens: true,
+      backchannel_token_delivery_mode: 'poll',
+    };
   }
 
   #console(): AdapterPayload {
@@ -73,7 +88,11 @@ const byCertificate = (clientId: string) => ({
 });
 
 /** As the protocol core reads a client: the standard's members, and the hash in the place of the secret. */
-export function payloadOf({ client_id: clientId, metadata, secret_hash: hash }: Pick<RegisteredClient, 'client_id' | 'metadata' | 'secret_hash'>): AdapterPayload {
+export function payloadOf({
+  client_id: clientId,
+  metadata,
+  secret_hash: hash,
+}: Pick<RegisteredClient, 'client_id' | 'metadata' | 'secret_hash'>): AdapterPayload {
   const { first_party: _own, app_instance_id: _instance, consent_accounts_uri: _source, scope, ...standard } = metadata;
   return {
     ...standard,

@@ -30,14 +30,16 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** The metadata a client asked for, with defaults, or why not. Members nobody here knows are left out (RFC 7591 2). */
 export function acceptMetadata(asked: Members, { actions, loopbackSources }: MetadataRules): ClientMetadata {
-  if (asked['software_statement'] !== undefined) throw new MetadataRefused('invalid_software_statement', 'software statements are not accepted');
+  if (asked['software_statement'] !== undefined)
+    throw new MetadataRefused('invalid_software_statement', 'software statements are not accepted');
   if (asked['jwks_uri'] !== undefined) throw refuse('jwks_uri is not fetched; send the keys as jwks');
   const grantTypes = listOf(asked, 'grant_types', GRANTS, ['authorization_code']);
   const method = oneOf(asked, 'token_endpoint_auth_method', METHODS, 'client_secret_basic');
   const redirects = redirectsOf(asked, grantTypes);
   const loopback = redirects.some(uri => uri.startsWith('http:'));
   const applicationType = oneOf(asked, 'application_type', ['web', 'native'] as const, loopback ? 'native' : 'web');
-  if (loopback && applicationType === 'web') throw new MetadataRefused('invalid_redirect_uri', 'a redirect to this machine is for application_type native');
+  if (loopback && applicationType === 'web')
+    throw new MetadataRefused('invalid_redirect_uri', 'a redirect to this machine is for application_type native');
   if (method === 'none' && grantTypes.includes(CIBA)) throw refuse('CIBA needs a client that authenticates');
   const scope = scopesOf(asked, actions);
   return {
@@ -60,7 +62,9 @@ export function acceptMetadata(asked: Members, { actions, loopbackSources }: Met
     ...flag(asked, 'require_pushed_authorization_requests'),
     ...flag(asked, 'tls_client_certificate_bound_access_tokens'),
     // G-AUTH-03: a CIBA token is taken with a proof of possession only.
-    ...(grantTypes.includes(CIBA) ? { dpop_bound_access_tokens: true, backchannel_token_delivery_mode: 'poll' } : flag(asked, 'dpop_bound_access_tokens')),
+    ...(grantTypes.includes(CIBA)
+      ? { dpop_bound_access_tokens: true, backchannel_token_delivery_mode: 'poll' }
+      : flag(asked, 'dpop_bound_access_tokens')),
     first_party: flag(asked, 'first_party')['first_party'] ?? false,
     ...some('app_instance_id', instanceOf(asked)),
     ...some('consent_accounts_uri', sourceOf(asked, loopbackSources)),
@@ -69,21 +73,30 @@ export function acceptMetadata(asked: Members, { actions, loopbackSources }: Met
 
 /** What whoever holds a registration access token may not give itself: rights come from the workload that registered it. */
 export function widens(before: ClientMetadata, after: ClientMetadata): string | undefined {
-  for (const member of ['first_party', 'app_instance_id', 'consent_accounts_uri', 'tls_client_auth_subject_dn'] as const) if (before[member] !== after[member]) return member;
+  for (const member of ['first_party', 'app_instance_id', 'consent_accounts_uri', 'tls_client_auth_subject_dn'] as const)
+    if (before[member] !== after[member]) return member;
   const held = new Set(before.scope.split(' '));
-  return after.scope.split(' ').some(scope => !held.has(scope)) ? 'scope' : after.grant_types.some(grant => !before.grant_types.includes(grant)) ? 'grant_types' : undefined;
+  return after.scope.split(' ').some(scope => !held.has(scope))
+    ? 'scope'
+    : after.grant_types.some(grant => !before.grant_types.includes(grant))
+      ? 'grant_types'
+      : undefined;
 }
 
 function redirectsOf(asked: Members, grantTypes: readonly string[]): string[] {
   const uris = asked['redirect_uris'] ?? [];
   const bad = (description: string) => new MetadataRefused('invalid_redirect_uri', description);
   if (!Array.isArray(uris) || uris.length > MOST.redirects) throw bad(`redirect_uris is a list of at most ${MOST.redirects}`);
-  if (grantTypes.includes('authorization_code') ? uris.length === 0 : uris.length > 0) throw bad('redirect_uris go with the grant authorization_code, and with it only');
+  if (grantTypes.includes('authorization_code') ? uris.length === 0 : uris.length > 0)
+    throw bad('redirect_uris go with the grant authorization_code, and with it only');
   for (const uri of uris as unknown[]) {
-    if (typeof uri !== 'string' || uri.length > MOST.uri || !/^https?:\/\/[\x21-\x7e]+$/.test(uri) || !URL.canParse(uri)) throw bad('a redirect URI is an absolute https address');
+    if (typeof uri !== 'string' || uri.length > MOST.uri || !/^https?:\/\/[\x21-\x7e]+$/.test(uri) || !URL.canParse(uri))
+      throw bad('a redirect URI is an absolute https address');
     const { protocol, hostname, hash, username, password } = new URL(uri);
-    if (uri.includes('#') || hash || username || password || uri.includes('*') || uri.includes('\\')) throw bad('a redirect URI has no fragment, no credentials and no wildcard');
-    if (protocol !== 'https:' && !LOOPBACK.includes(hostname)) throw bad('a redirect URI is https, or http to 127.0.0.1, [::1] or localhost');
+    if (uri.includes('#') || hash || username || password || uri.includes('*') || uri.includes('\\'))
+      throw bad('a redirect URI has no fragment, no credentials and no wildcard');
+    if (protocol !== 'https:' && !LOOPBACK.includes(hostname))
+      throw bad('a redirect URI is https, or http to 127.0.0.1, [::1] or localhost');
   }
   return [...new Set(uris as string[])];
 }
@@ -112,7 +125,8 @@ function keysOf(asked: Members, method: string): object | undefined {
 function subjectOf(asked: Members, method: string): string | undefined {
   if (method !== 'tls_client_auth') return undefined;
   const subject = asked['tls_client_auth_subject_dn'];
-  if (typeof subject !== 'string' || !/^CN=m2m-[a-z][a-z0-9-]{0,59}$/.test(subject)) throw refuse('tls_client_auth_subject_dn names a workload: CN=m2m-{name}');
+  if (typeof subject !== 'string' || !/^CN=m2m-[a-z][a-z0-9-]{0,59}$/.test(subject))
+    throw refuse('tls_client_auth_subject_dn names a workload: CN=m2m-{name}');
   return subject;
 }
 
@@ -127,7 +141,8 @@ function sourceOf(asked: Members, loopback: boolean): string | undefined {
   if (uri === undefined) return undefined;
   const url = URL.parse(uri);
   const local = loopback && url?.protocol === 'http:' && LOOPBACK.includes(url.hostname);
-  if (!url || url.username || url.password || url.hash || (url.protocol !== 'https:' && !local)) throw refuse('consent_accounts_uri is an https address');
+  if (!url || url.username || url.password || url.hash || (url.protocol !== 'https:' && !local))
+    throw refuse('consent_accounts_uri is an https address');
   return uri;
 }
 
@@ -141,7 +156,8 @@ function text(asked: Members, member: string, most: number): string | undefined 
   const value = asked[member];
   if (value === undefined || value === null || value === '') return undefined;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  if (typeof value !== 'string' || value.length > most || /[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/.test(value)) throw refuse(`${member} is a line of at most ${most} characters`);
+  if (typeof value !== 'string' || value.length > most || /[\u0000-\u001f\u007f\u202a-\u202e\u2066-\u2069]/.test(value))
+    throw refuse(`${member} is a line of at most ${most} characters`);
   return value;
 }
 
@@ -153,7 +169,8 @@ function oneOf<T extends string>(asked: Members, member: string, allowed: readon
 
 function listOf(asked: Members, member: string, allowed: readonly string[], fallback: readonly string[]): string[] {
   const value = asked[member] ?? fallback;
-  if (!Array.isArray(value) || value.length > allowed.length || value.some(each => !allowed.includes(each as string))) throw refuse(`${member} may hold: ${allowed.join(', ')}`);
+  if (!Array.isArray(value) || value.length > allowed.length || value.some(each => !allowed.includes(each as string)))
+    throw refuse(`${member} may hold: ${allowed.join(', ')}`);
   return [...new Set(value as string[])];
 }
 

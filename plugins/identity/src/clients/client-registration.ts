@@ -22,7 +22,10 @@ export interface Issued {
 /** Who registers or changes a client. */
 export interface Registrar {
   readonly id: string;
-  /** A person who administers the environment, or a part of the platform: a vertical's client is somebody else's, whatever it says of itself. */
+  /**
+   * A person who administers the environment, or a part of the platform: a vertical's client is somebody else's, whatever it says of
+   * itself.
+   */
   readonly trusted: boolean;
 }
 interface Changed {
@@ -40,7 +43,10 @@ interface Parts {
   readonly validate: (envId: string, metadata: ClientMetadata) => Promise<void>;
 }
 
-/** Registers clients, changes and deletes them (RFC 7591, 7592). Row, event and audit entry are one transaction; the next request everywhere sees it. */
+/**
+ * Registers clients, changes and deletes them (RFC 7591, 7592). Row, event and audit entry are one transaction; the next request everywhere
+ * sees it.
+ */
 export class ClientRegistration {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -54,12 +60,14 @@ export class ClientRegistration {
   async register({ body, headers, caller }: RequestOf<Contract, 'registerClient'>) {
     const envId = realmOf(this.#ctx, { headers });
     await this.#parts.homes.require(caller.subject, caller.vertical, envId);
-    if (!(await this.#parts.realms.exists(envId))) throw this.#ctx.problem('realm_not_found', { detail: 'The environment has no sign-in host.' });
+    if (!(await this.#parts.realms.exists(envId)))
+      throw this.#ctx.problem('realm_not_found', { detail: 'The environment has no sign-in host.' });
     try {
       const issued = await this.create(envId, body as Members, registrarOf(caller), async () => undefined);
       return reply(registrationOf(issued), { status: 201 });
     } catch (error) {
-      if (error instanceof MetadataRefused) throw this.#ctx.problem('client_metadata_invalid', { detail: error.message, cause: error, extra: { error: error.code } });
+      if (error instanceof MetadataRefused)
+        throw this.#ctx.problem('client_metadata_invalid', { detail: error.message, cause: error, extra: { error: error.code } });
       throw error;
     }
   }
@@ -98,7 +106,12 @@ export class ClientRegistration {
       };
       await tx.sql`insert into oauth_clients ${tx.sql.row(row)}`;
       await tx.emit('platform:auth:client:created', envId, { client_id: clientId, env_id: envId });
-      await tx.audit({ action: 'auth.client.created', envId, resource: { type: 'oauth_client', id: clientId }, details: { name: metadata.client_name, registered_by: by.id } });
+      await tx.audit({
+        action: 'auth.client.created',
+        envId,
+        resource: { type: 'oauth_client', id: clientId },
+        details: { name: metadata.client_name, registered_by: by.id },
+      });
     });
     await this.#parts.clients.changed(envId);
     const client = (await this.#parts.clients.read(envId, clientId)) as RegisteredClient;
@@ -125,7 +138,12 @@ export class ClientRegistration {
         where env_id = ${envId} and client_id = ${clientId} returning 1`;
       if (rows.length === 0) throw new MetadataRefused('invalid_client_metadata', 'the client was deleted meanwhile');
       await tx.emit('platform:auth:client:updated', envId, { client_id: clientId, env_id: envId });
-      await tx.audit({ action: 'auth.client.updated', envId, resource: { type: 'oauth_client', id: clientId }, details: { updated_by: by.id } });
+      await tx.audit({
+        action: 'auth.client.updated',
+        envId,
+        resource: { type: 'oauth_client', id: clientId },
+        details: { updated_by: by.id },
+      });
     });
     await this.#parts.clients.changed(envId);
     return { client: (await this.#parts.clients.read(envId, clientId)) ?? before, secret };
@@ -140,7 +158,12 @@ export class ClientRegistration {
         where env_id = ${envId} and client_id = ${clientId} and secret_hash is not null returning 1`;
       if (rows.length === 0) return false;
       await tx.emit('platform:auth:client:updated', envId, { client_id: clientId, env_id: envId });
-      await tx.audit({ action: 'auth.client.secret_rotated', envId, resource: { type: 'oauth_client', id: clientId }, details: { rotated_by: by } });
+      await tx.audit({
+        action: 'auth.client.secret_rotated',
+        envId,
+        resource: { type: 'oauth_client', id: clientId },
+        details: { rotated_by: by },
+      });
       return true;
     });
     if (!rotated) return undefined;
@@ -161,7 +184,12 @@ export class ClientRegistration {
       ended.push(...grants.map(({ name }) => name));
       await this.#parts.sessions.revokeGrants(tx, ended);
       await tx.emit('platform:auth:client:deleted', envId, { client_id: clientId, env_id: envId });
-      await tx.audit({ action: 'auth.client.deleted', envId, resource: { type: 'oauth_client', id: clientId }, details: { deleted_by: by } });
+      await tx.audit({
+        action: 'auth.client.deleted',
+        envId,
+        resource: { type: 'oauth_client', id: clientId },
+        details: { deleted_by: by },
+      });
     });
     await this.#parts.sessions.markGrants(ended);
     await this.#parts.clients.changed(envId);
@@ -170,7 +198,10 @@ export class ClientRegistration {
   async #accept(envId: string, asked: Members): Promise<ClientMetadata> {
     const { db, catalog, platform } = this.#ctx;
     const registered = await db.sql<{ scope: string }[]>`select scope from vertical_grants`;
-    const actions = new Set([...catalog.actions().flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)])), ...registered.map(({ scope }) => scope)]);
+    const actions = new Set([
+      ...catalog.actions().flatMap(({ scope, machineOnly }) => (machineOnly ? [] : [canonicalScope(scope)])),
+      ...registered.map(({ scope }) => scope),
+    ]);
     for (const action of NEVER_FOR_APPLICATIONS) actions.delete(action);
     const metadata = acceptMetadata(asked, { actions, loopbackSources: !platform.production });
     await this.#parts.validate(envId, metadata);
@@ -178,14 +209,21 @@ export class ClientRegistration {
   }
 }
 
-export const registrarOf = ({ userId, subject, kind, vertical }: Caller): Registrar => ({ id: userId ?? subject, trusted: kind !== 'machine' || vertical === 'platform' });
+export const registrarOf = ({ userId, subject, kind, vertical }: Caller): Registrar => ({
+  id: userId ?? subject,
+  trusted: kind !== 'machine' || vertical === 'platform',
+});
 
 function requireModest({ trusted }: Registrar, { first_party: own, app_instance_id: instance }: ClientMetadata): void {
-  if (!trusted && (own || instance !== undefined)) throw new MetadataRefused('invalid_client_metadata', 'a vertical registers applications that people are asked about');
+  if (!trusted && (own || instance !== undefined))
+    throw new MetadataRefused('invalid_client_metadata', 'a vertical registers applications that people are asked about');
 }
 
 /** The answer of RFC 7591 3.2.1. */
-export function registrationOf({ client, secret, registrationToken }: { client: RegisteredClient; secret: string | undefined; registrationToken?: string }, uri?: string): Record<string, unknown> {
+export function registrationOf(
+  { client, secret, registrationToken }: { client: RegisteredClient; secret: string | undefined; registrationToken?: string },
+  uri?: string,
+): Record<string, unknown> {
   return {
     client_id: client.client_id,
     client_id_issued_at: client.issued_at,

@@ -46,7 +46,10 @@ const LIMIT = 5_000;
 const BACKSTOP_MS = 60_000;
 const versionKey = (envId: string) => `auth:clients:{${envId}}`;
 
-/** Clients that were registered, by realm. Cached for exactly as long as the realm's version stands still, as the access model is (day-one 6). */
+/**
+ * Clients that were registered, by realm. Cached for exactly as long as the realm's version stands still, as the access model is (day-one
+ * 6).
+ */
 export class RegisteredClients {
   readonly #ctx: Ctx;
   readonly #known = new Map<string, Entry>();
@@ -75,7 +78,9 @@ export class RegisteredClients {
   /** Past every cache. */
   async read(envId: string, clientId: string): Promise<RegisteredClient | undefined> {
     const { sql } = this.#ctx.db;
-    const [row] = await sql<RegisteredClient[]>`select ${columns(sql)} from oauth_clients where env_id = ${envId} and client_id = ${clientId}`;
+    const [row] = await sql<
+      RegisteredClient[]
+    >`select ${columns(sql)} from oauth_clients where env_id = ${envId} and client_id = ${clientId}`;
     return row;
   }
 
@@ -87,7 +92,9 @@ export class RegisteredClients {
       where env_id = ${envId} and ${where} order by ${order} limit ${limit}`;
   }
 
-  /** After a commit: the next request of every process reads anew. Without the store nothing is cached; what was is at most a minute old. */
+  /**
+   * After a commit: the next request of every process reads anew. Without the store nothing is cached; what was is at most a minute old.
+   */
   async changed(envId: string): Promise<void> {
     try {
       await this.#ctx.kv.call('INCR', versionKey(envId));

@@ -38,7 +38,8 @@ class Refused extends Error {
 }
 
 /**
- * `/oauth/register`: RFC 7591 for whoever holds an initial access token (a workload's own certificate-bound token with `auth:clients:write`,
+ * `/oauth/register`: RFC 7591 for whoever holds an initial access token (a workload's own certificate-bound token with
+ * `auth:clients:write`,
  * good once), RFC 7592 for the client itself. Over mutual TLS without a token a workload is told the client that it is.
  */
 export class RegistrationEndpoint {
@@ -51,7 +52,12 @@ export class RegistrationEndpoint {
   }
 
   /** `id` is the rest of the path after `/oauth/register`; `workload` is the peer's, where the certificate counts. */
-  async handle(realm: Realm, id: string, { req, res, peer }: Pick<NodeExchange, 'req' | 'res' | 'peer'>, workload: string | undefined): Promise<void> {
+  async handle(
+    realm: Realm,
+    id: string,
+    { req, res, peer }: Pick<NodeExchange, 'req' | 'res' | 'peer'>,
+    workload: string | undefined,
+  ): Promise<void> {
     try {
       if (id === '') await this.#register(realm, req, res, peer?.thumbprint, workload);
       else await this.#manage(realm, decodeURIComponent(id.slice(1)), req, res);
@@ -59,13 +65,21 @@ export class RegistrationEndpoint {
       if (error instanceof MetadataRefused) return answer(res, 400, { error: error.code, error_description: error.message });
       if (error instanceof URIError) return answer(res, 401, { error: 'invalid_token' });
       if (!(error instanceof Refused)) throw error;
-      const challenge: Record<string, string> = error.status === 401 ? { 'www-authenticate': `Bearer realm="platform", error="${error.code}"` } : {};
+      const challenge: Record<string, string> =
+        error.status === 401 ? { 'www-authenticate': `Bearer realm="platform", error="${error.code}"` } : {};
       answer(res, error.status, { error: error.code, error_description: error.message }, challenge);
     }
   }
 
-  async #register(realm: Realm, req: IncomingMessage, res: ServerResponse, thumbprint: string | undefined, workload: string | undefined): Promise<void> {
-    if (req.method !== 'POST') return answer(res, 405, { error: 'invalid_request', error_description: 'POST the metadata' }, { allow: 'POST' });
+  async #register(
+    realm: Realm,
+    req: IncomingMessage,
+    res: ServerResponse,
+    thumbprint: string | undefined,
+    workload: string | undefined,
+  ): Promise<void> {
+    if (req.method !== 'POST')
+      return answer(res, 405, { error: 'invalid_request', error_description: 'POST the metadata' }, { allow: 'POST' });
     const token = bearerOf(req);
     if (token === undefined && workload !== undefined) return this.#whoAmI(realm, workload, req, res);
     const { claims: by, registrar } = await this.#initialAccess(token, thumbprint, realm);
@@ -83,7 +97,11 @@ export class RegistrationEndpoint {
     answer(res, 201, client);
   }
 
-  async #initialAccess(token: string | undefined, thumbprint: string | undefined, realm: Realm): Promise<{ claims: TokenClaims; registrar: Registrar }> {
+  async #initialAccess(
+    token: string | undefined,
+    thumbprint: string | undefined,
+    realm: Realm,
+  ): Promise<{ claims: TokenClaims; registrar: Registrar }> {
     const refused = (description: string) => new Refused(401, 'invalid_token', description);
     if (!token) throw refused('an initial access token is required');
     const claims = await this.#parts.tokens.read(token);
@@ -91,36 +109,47 @@ export class RegistrationEndpoint {
     // Bound means bound: whoever shows it must hold the certificate (RFC 8705).
     if (!thumbprint || claims.cnf?.['x5t#S256'] !== thumbprint) throw refused('the initial access token is bound to another certificate');
     const live = await this.#parts.workloads.find(claims.sub);
-    if (!scopeList(claims.scope).includes(SCOPE) || !live?.scopes.includes(SCOPE)) throw new Refused(403, 'insufficient_scope', `the initial access token lacks ${SCOPE}`);
+    if (!scopeList(claims.scope).includes(SCOPE) || !live?.scopes.includes(SCOPE))
+      throw new Refused(403, 'insufficient_scope', `the initial access token lacks ${SCOPE}`);
     await this.#parts.homes.require(claims.sub, live.vertical, realm.env_id);
     return { claims, registrar: { id: claims.sub, trusted: live.vertical === 'platform' } };
   }
 
   /** Of all who register with one token at once, one does (H-13). */
   async #spend(tx: IdentityTx, realm: Realm, { jti, exp }: TokenClaims): Promise<void> {
-    const row = { env_id: realm.env_id, model: 'InitialAccessToken', id_hash: hashOf(jti), payload: tx.sql.json({}), expires_at: new Date(exp * 1_000).toISOString() };
+    const row = {
+      env_id: realm.env_id,
+      model: 'InitialAccessToken',
+      id_hash: hashOf(jti),
+      payload: tx.sql.json({}),
+      expires_at: new Date(exp * 1_000).toISOString(),
+    };
     const spent = await tx.sql<object[]>`insert into oidc_state ${tx.sql.row(row)} on conflict do nothing returning 1`;
     if (spent.length === 0) throw new Refused(401, 'invalid_token', 'the initial access token was used before; ask for another');
   }
 
   async #manage(realm: Realm, clientId: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
-    if (!['GET', 'PUT', 'DELETE'].includes(req.method ?? '')) return answer(res, 405, { error: 'invalid_request' }, { allow: 'GET, PUT, DELETE' });
+    if (!['GET', 'PUT', 'DELETE'].includes(req.method ?? ''))
+      return answer(res, 405, { error: 'invalid_request' }, { allow: 'GET, PUT, DELETE' });
     const token = bearerOf(req);
     const client = await this.#parts.clients.read(realm.env_id, clientId);
     // A client that is gone and a token that is wrong look alike (RFC 7592 2).
-    if (!token || !client || !matches(client.registration_hash, token)) throw new Refused(401, 'invalid_token', 'the registration access token does not belong to such a client');
+    if (!token || !client || !matches(client.registration_hash, token))
+      throw new Refused(401, 'invalid_token', 'the registration access token does not belong to such a client');
     if (req.method === 'DELETE') {
       await this.#parts.registration.remove(realm.env_id, clientId, clientId);
       return void res.writeHead(204, { 'cache-control': 'no-store' }).end();
     }
-    const shown = (found: RegisteredClient, secret?: string) => answer(res, 200, registrationOf({ client: found, secret, registrationToken: token }, this.#uriOf(realm, found)));
+    const shown = (found: RegisteredClient, secret?: string) =>
+      answer(res, 200, registrationOf({ client: found, secret, registrationToken: token }, this.#uriOf(realm, found)));
     if (req.method === 'GET') return shown(client);
     const asked = await jsonOf(req);
     const invalid = (description: string) => new MetadataRefused('invalid_client_metadata', description);
     for (const member of FORBIDDEN) if (asked[member] !== undefined) throw invalid(`${member} is not the client's to send`);
     if (asked['client_id'] !== clientId) throw invalid('client_id is the one registered');
     const secret = asked['client_secret'];
-    if (secret !== undefined && (typeof secret !== 'string' || !matches(client.secret_hash, secret))) throw invalid('client_secret is not the one issued');
+    if (secret !== undefined && (typeof secret !== 'string' || !matches(client.secret_hash, secret)))
+      throw invalid('client_secret is not the one issued');
     const updated = await this.#parts.registration.update(client, asked);
     shown(updated.client, updated.secret);
   }
@@ -133,7 +162,8 @@ export class RegistrationEndpoint {
 const bearerOf = (req: IncomingMessage) => /^Bearer ([A-Za-z0-9._~+/=-]{1,12288})$/i.exec(req.headers.authorization ?? '')?.[1];
 
 async function jsonOf(req: IncomingMessage): Promise<Members> {
-  if (!/^application\/json\b/i.test(req.headers['content-type'] ?? '')) throw new Refused(415, 'invalid_request', 'send the metadata as application/json');
+  if (!/^application\/json\b/i.test(req.headers['content-type'] ?? ''))
+    throw new Refused(415, 'invalid_request', 'send the metadata as application/json');
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of req as AsyncIterable<Buffer>) {
@@ -144,18 +174,27 @@ async function jsonOf(req: IncomingMessage): Promise<Members> {
   let value: unknown;
   try {
     value = JSON.parse(Buffer.concat(chunks).toString('utf8'), (name, member: unknown) => {
-      if (name.includes('\0') || (typeof member === 'string' && member.includes('\0'))) throw new Refused(400, 'invalid_client_metadata', 'the metadata holds U+0000');
+      if (name.includes('\0') || (typeof member === 'string' && member.includes('\0')))
+        throw new Refused(400, 'invalid_client_metadata', 'the metadata holds U+0000');
       return member;
     });
   } catch (error) {
     if (error instanceof Refused) throw error;
     throw new Refused(400, 'invalid_client_metadata', 'the metadata is not JSON');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Refused(400, 'invalid_client_metadata', 'the metadata is not a JSON object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Refused(400, 'invalid_client_metadata', 'the metadata is not a JSON object');
   return value as Members;
 }
 
 function answer(res: ServerResponse, status: number, value: object, headers: Record<string, string> = {}): void {
   const body = JSON.stringify(value);
-  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', ...headers }).end(body);
+  res
+    .writeHead(status, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      ...headers,
+    })
+    .end(body);
 }

@@ -15,11 +15,14 @@ export class RegisteredHomes implements VerticalHomes {
   /** Throws `vertical_elsewhere`; for an environment that does not exist as well. */
   async require(workload: string, vertical: string | undefined, envId: string): Promise<void> {
     if (vertical === 'platform') return;
-    const elsewhere = (cause?: unknown) => this.#ctx.problem('vertical_elsewhere', { detail: 'Ask an administrator of the environment to turn the service on.', cause });
+    const elsewhere = (cause?: unknown) =>
+      this.#ctx.problem('vertical_elsewhere', { detail: 'Ask an administrator of the environment to turn the service on.', cause });
     const service = workload.split('-')[0];
-    const { services } = await this.#ctx.services.registry.listServices({ params: { env_id: envId }, signal: AbortSignal.timeout(ANSWER_MS) }).catch((cause: unknown) => {
-      throw isProblem(cause) && cause.status < 500 ? elsewhere(cause) : cause;
-    });
+    const { services } = await this.#ctx.services.registry
+      .listServices({ params: { env_id: envId }, signal: AbortSignal.timeout(ANSWER_MS) })
+      .catch((cause: unknown) => {
+        throw isProblem(cause) && cause.status < 500 ? elsewhere(cause) : cause;
+      });
     if (!services.some(each => each.service === service && each.enabled)) throw elsewhere();
   }
 }

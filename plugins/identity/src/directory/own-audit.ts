@@ -30,11 +30,22 @@ export class OwnAudit {
     this.#ctx = ctx;
   }
 
-  /** The registry's question and answer (G-SYS-13): everybody but platform administrators sees the own environment, whatever is asked for. */
+  /**
+   * The registry's question and answer (G-SYS-13): everybody but platform administrators sees the own environment, whatever is asked for.
+   */
   async list({ query, caller, env, targetEnvId }: RequestOf<Contract, 'listOwnAudit'>) {
-    const { after_ts: afterTs, after_id: afterId, service, action = null, correlation_id: correlation = null, limit = DEFAULT_LIMIT } = query;
-    if ((afterTs === undefined) !== (afterId === undefined)) throw this.#ctx.problem('keyset_incomplete', { detail: 'Send after_ts and after_id, or neither.' });
-    if (afterTs !== undefined && Number.isNaN(Date.parse(afterTs))) throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
+    const {
+      after_ts: afterTs,
+      after_id: afterId,
+      service,
+      action = null,
+      correlation_id: correlation = null,
+      limit = DEFAULT_LIMIT,
+    } = query;
+    if ((afterTs === undefined) !== (afterId === undefined))
+      throw this.#ctx.problem('keyset_incomplete', { detail: 'Send after_ts and after_id, or neither.' });
+    if (afterTs !== undefined && Number.isNaN(Date.parse(afterTs)))
+      throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
     const envId = caller.platformAdmin ? (query.env_id ?? targetEnvId ?? null) : env;
     const { sql } = this.#ctx.db;
     const rows =

@@ -19,7 +19,10 @@ export class KeyRotation {
 
   async rotate({ caller }: RequestOf<Contract, 'rotateKeys'>) {
     this.#require(caller);
-    if (!(await this.#rotate(caller))) throw this.#ctx.problem('keys_too_fresh', { detail: 'Try again ten minutes after the last rotation: until then verifiers may not have read the next keys.' });
+    if (!(await this.#rotate(caller)))
+      throw this.#ctx.problem('keys_too_fresh', {
+        detail: 'Try again ten minutes after the last rotation: until then verifiers may not have read the next keys.',
+      });
     return { items: await this.#keys.list() };
   }
 
@@ -28,11 +31,14 @@ export class KeyRotation {
   }
 
   #rotate(caller?: Caller) {
-    return this.#keys.rotate((tx, kids) => tx.audit({ action: 'auth.keys.rotated', envId: SYSTEM.envId, caller, resource: { type: 'signing_key', id: kids.join(' ') } }));
+    return this.#keys.rotate((tx, kids) =>
+      tx.audit({ action: 'auth.keys.rotated', envId: SYSTEM.envId, caller, resource: { type: 'signing_key', id: kids.join(' ') } }),
+    );
   }
 
   /** A role of a tenant may name any action; what it names there means nothing here. */
   #require(caller: Caller): void {
-    if (caller.envId !== SYSTEM.envId && !caller.platformAdmin) throw this.#ctx.problem('platform_only', { detail: 'Ask an administrator of the platform.' });
+    if (caller.envId !== SYSTEM.envId && !caller.platformAdmin)
+      throw this.#ctx.problem('platform_only', { detail: 'Ask an administrator of the platform.' });
   }
 }

@@ -71,7 +71,8 @@ export const SIGNING_KEY = 'signing-key';
 const EMPTY: Ring = { published: [], jwks: [], verification: new Map(), signing: new Map(), stamp: '' };
 
 /**
- * The one key set of the platform: Ed25519, ES256, ML-DSA-65 and RS256; private halves wrapped at rest (G-K-06, facts/identity 3). The life of a
+ * The one key set of the platform: Ed25519, ES256, ML-DSA-65 and RS256; private halves wrapped at rest (G-K-06, facts/identity 3). The life
+ * of a
  * key: `next` (published, signs nothing), `current` (signs), `retired` (published until all it signed has expired), gone.
  */
 export class SigningKeys {
@@ -129,7 +130,8 @@ export class SigningKeys {
       await lock(tx);
       const now = this.#ctx.clock.now().toISOString();
       const next = await tx.sql<{ kid: string; created_at: string }[]>`select kid, created_at from signing_keys where state = 'next'`;
-      if (next.length < KINDS.length || next.some(({ created_at }) => Date.parse(created_at) + PUBLISHED_MS > this.#now())) return undefined;
+      if (next.length < KINDS.length || next.some(({ created_at }) => Date.parse(created_at) + PUBLISHED_MS > this.#now()))
+        return undefined;
       await tx.sql`delete from signing_keys where state = 'retired' and retired_at < ${new Date(this.#now() - RETIRED_MS).toISOString()}`;
       await tx.sql`update signing_keys set state = 'retired', retired_at = ${now} where state = 'current'`;
       await tx.sql`update signing_keys set state = 'current', activated_at = ${now} where state = 'next'`;
@@ -146,12 +148,23 @@ export class SigningKeys {
   /** Whether the keys that sign have done so for long enough. */
   async due(): Promise<boolean> {
     const oldest = new Date(this.#now() - this.#ctx.config.keyRotationDays * DAY_MS).toISOString();
-    return (await this.#ctx.db.sql<object[]>`select 1 from signing_keys where state = 'current' and activated_at < ${oldest} limit 1`).length > 0;
+    return (
+      (await this.#ctx.db.sql<object[]>`select 1 from signing_keys where state = 'current' and activated_at < ${oldest} limit 1`).length > 0
+    );
   }
 
   async list() {
-    const rows = await this.#ctx.db.sql<Row[]>`select kid, alg, state, created_at, activated_at, retired_at from signing_keys order by state, alg, created_at desc`;
-    return rows.map(({ kid, alg, state, created_at, activated_at, retired_at }) => ({ kid, alg, state, created_at, activated_at, retired_at }));
+    const rows = await this.#ctx.db.sql<
+      Row[]
+    >`select kid, alg, state, created_at, activated_at, retired_at from signing_keys order by state, alg, created_at desc`;
+    return rows.map(({ kid, alg, state, created_at, activated_at, retired_at }) => ({
+      kid,
+      alg,
+      state,
+      created_at,
+      activated_at,
+      retired_at,
+    }));
   }
 
   /** A signed token of our own making; `at+jwt` unless it is another kind. */
@@ -189,14 +202,19 @@ export class SigningKeys {
       .filter(({ state }) => state !== 'next')
       .map(({ kid, alg, state, wrapped }) => {
         const text = this.#box.open(SIGNING_KEY, wrapped);
-        if (text === undefined) throw new Error('a signing key does not open under PLATFORM_AUTH_KEY_ENCRYPTION_REF or PLATFORM_AUTH_PREVIOUS_KEY_ENCRYPTION_REFS');
+        if (text === undefined)
+          throw new Error(
+            'a signing key does not open under PLATFORM_AUTH_KEY_ENCRYPTION_REF or PLATFORM_AUTH_PREVIOUS_KEY_ENCRYPTION_REFS',
+          );
         return { alg, state, key: new RingKey({ kid, alg, jwk: JSON.parse(text) as JWK }) };
       });
     return {
       stamp,
       jwks: opened.map(({ key }) => key),
       published: rows.map(({ public_jwk }) => public_jwk),
-      verification: new Map(rows.map(({ kid, alg, public_jwk }) => [kid, { alg, key: createPublicKey({ key: public_jwk as JsonWebKey, format: 'jwk' }) }])),
+      verification: new Map(
+        rows.map(({ kid, alg, public_jwk }) => [kid, { alg, key: createPublicKey({ key: public_jwk as JsonWebKey, format: 'jwk' }) }]),
+      ),
       signing: new Map(opened.filter(({ state }) => state === 'current').map(({ alg, key }) => [alg, key])),
     };
   }

@@ -52,9 +52,15 @@ export class MfaChallenge {
     });
     if (!right) {
       await attempts.recordLock(failures, 'auth.mfa.locked', realm.env_id, person.user_id);
-      throw this.#ctx.problem('invalid_code', { detail: body.method === 'totp' ? 'Enter the code that the app shows now.' : 'Each recovery code works once.' });
+      throw this.#ctx.problem('invalid_code', {
+        detail: body.method === 'totp' ? 'Enter the code that the app shows now.' : 'Each recovery code works once.',
+      });
     }
     await attempts.succeeded(account);
-    return arrival.proceed(realm, person, { oauth: step.context, headers, amr: body.method === 'totp' ? [...step.amr, 'otp', 'mfa'] : [...step.amr, 'mfa'] });
+    return arrival.proceed(realm, person, {
+      oauth: step.context,
+      headers,
+      amr: body.method === 'totp' ? [...step.amr, 'otp', 'mfa'] : [...step.amr, 'mfa'],
+    });
   }
 }

@@ -43,7 +43,8 @@ export class MfaEnrolment {
     if (found === 'expired') throw this.#ctx.problem('token_expired', { detail: 'Begin the set-up again.' });
     if (found === 'wrong') throw this.#ctx.problem('invalid_code', { detail: 'Enter the code that the app shows now.' });
     const codes = await this.#ctx.db.tx(async tx => {
-      if (!(await factor.confirm(tx.sql, userId, found.step))) throw this.#ctx.problem('token_expired', { detail: 'Begin the set-up again.' });
+      if (!(await factor.confirm(tx.sql, userId, found.step)))
+        throw this.#ctx.problem('token_expired', { detail: 'Begin the set-up again.' });
       await this.#record(tx, visit, 'auth.mfa.enrolled', 'mfa_enrolled');
       return factor.renewCodes(tx.sql, userId);
     });

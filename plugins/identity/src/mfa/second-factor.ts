@@ -11,10 +11,16 @@ const BEGUN_S = 600;
 const RECOVERY_CODES = 10;
 
 /** Empty for whoever signs in with the password alone. */
-export const methodsOf = ({ mfa_enrolled, recovery_codes_left }: Pick<PersonWithPassword, 'mfa_enrolled' | 'recovery_codes_left'>): Method[] =>
+export const methodsOf = ({
+  mfa_enrolled,
+  recovery_codes_left,
+}: Pick<PersonWithPassword, 'mfa_enrolled' | 'recovery_codes_left'>): Method[] =>
   mfa_enrolled ? ['totp', ...(recovery_codes_left > 0 ? (['recovery_code'] as const) : [])] : [];
 
-/** What a person has beside the password: an authenticator app, and recovery codes for the day it is lost. The app's secret is sealed; codes are kept as hashes of 80 random bits. */
+/**
+ * What a person has beside the password: an authenticator app, and recovery codes for the day it is lost. The app's secret is sealed; codes
+ * are kept as hashes of 80 random bits.
+ */
 export class SecondFactor {
   readonly #ctx: Ctx;
   readonly #box: SealedBox;
@@ -46,14 +52,18 @@ export class SecondFactor {
 
   /** @returns whether this call is the one that confirmed it. */
   async confirm(sql: Sql, userId: string, step: number): Promise<boolean> {
-    const confirmed = await sql<object[]>`update authenticators set confirmed_at = now(), last_step = ${step} where user_id = ${userId} and confirmed_at is null and last_step < ${step} returning 1`;
+    const confirmed = await sql<
+      object[]
+    >`update authenticators set confirmed_at = now(), last_step = ${step} where user_id = ${userId} and confirmed_at is null and last_step < ${step} returning 1`;
     return confirmed.length > 0;
   }
 
   /** Whether a code is right, used up in the caller's transaction. Of any number at once with the same code, one is told yes (H-13). */
   async accept(sql: Sql, userId: string, method: Method, code: string): Promise<boolean> {
     if (method === 'recovery_code') {
-      const used = await sql<object[]>`update recovery_codes set used_at = now() where user_id = ${userId} and code_hash = ${hashOf(plain(code))} and used_at is null returning 1`;
+      const used = await sql<
+        object[]
+      >`update recovery_codes set used_at = now() where user_id = ${userId} and code_hash = ${hashOf(plain(code))} and used_at is null returning 1`;
       return used.length > 0;
     }
     const [row] = await sql<{ sealed: Sealed }[]>`select sealed from authenticators where user_id = ${userId} and confirmed_at is not null`;
@@ -61,7 +71,9 @@ export class SecondFactor {
     const step = secret && stepOfCode(secret, code, this.#ctx.clock.now());
     if (step === undefined) return false;
     // Earlier steps are gone with it: a code that was seen over a shoulder is worth nothing (RFC 6238, 5.2).
-    const used = await sql<object[]>`update authenticators set last_step = ${step} where user_id = ${userId} and last_step < ${step} returning 1`;
+    const used = await sql<
+      object[]
+    >`update authenticators set last_step = ${step} where user_id = ${userId} and last_step < ${step} returning 1`;
     return used.length > 0;
   }
 

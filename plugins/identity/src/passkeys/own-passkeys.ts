@@ -47,14 +47,20 @@ export class OwnPasskeys {
 
   async begin(request: RequestOf<Contract, 'beginPasskey'>) {
     const { realm, person } = this.#on(await this.#parts.visits.proven(request, request.body.password));
-    const known = await this.#ctx.db.sql<{ credential_id: Uint8Array }[]>`select credential_id from passkeys where user_id = ${person.user_id} limit ${MOST}`;
+    const known = await this.#ctx.db.sql<
+      { credential_id: Uint8Array }[]
+    >`select credential_id from passkeys where user_id = ${person.user_id} limit ${MOST}`;
     if (known.length >= MOST) throw this.#tooMany();
     return {
       challenge: await this.#parts.challenges.issue(realm, person.user_id),
       rp_id: realm.host,
       rp_name: realm.host,
       timeout_ms: CHALLENGE_S * 1_000,
-      user: { id: Buffer.from(person.user_id).toString('base64url'), name: person.email, display_name: person.display_name ?? person.email },
+      user: {
+        id: Buffer.from(person.user_id).toString('base64url'),
+        name: person.email,
+        display_name: person.display_name ?? person.email,
+      },
       algorithms: ALGORITHMS,
       exclude: known.map(({ credential_id }) => Buffer.from(credential_id).toString('base64url')),
     };
@@ -103,14 +109,19 @@ export class OwnPasskeys {
     const visit = this.#on(await this.#parts.visits.changing(request));
     const { passkey_id } = request.params;
     await this.#ctx.db.tx(async tx => {
-      const gone = await tx.sql<object[]>`delete from passkeys where passkey_id::text = ${passkey_id} and user_id = ${visit.person.user_id} returning 1`;
+      const gone = await tx.sql<
+        object[]
+      >`delete from passkeys where passkey_id::text = ${passkey_id} and user_id = ${visit.person.user_id} returning 1`;
       if (gone.length === 0) throw this.#missing();
       await this.#parts.means.requireSome(tx, visit.person);
       await this.#record(tx, visit, 'auth.passkey.removed', passkey_id, 'passkey_removed');
     });
   }
 
-  async #verified({ realm, person }: Visit, { id, client_data: clientDataJSON, attestation_object: attestationObject }: RequestOf<Contract, 'finishPasskey'>['body']['credential']) {
+  async #verified(
+    { realm, person }: Visit,
+    { id, client_data: clientDataJSON, attestation_object: attestationObject }: RequestOf<Contract, 'finishPasskey'>['body']['credential'],
+  ) {
     const { challenges, realms } = this.#parts;
     let current = false;
     const expectedChallenge = async (challenge: string) => {

@@ -77,7 +77,11 @@ export class PasskeySignIn {
   }
 
   /** @returns the counter the authenticator signed; nothing when the proof does not hold. */
-  async #proven(realm: Realm, { public_key }: Kept, credential: RequestOf<Contract, 'passkeySignIn'>['body']['credential']): Promise<number | undefined> {
+  async #proven(
+    realm: Realm,
+    { public_key }: Kept,
+    credential: RequestOf<Contract, 'passkeySignIn'>['body']['credential'],
+  ): Promise<number | undefined> {
     const { challenges, realms } = this.#parts;
     let current = false;
     const expectedChallenge = async (challenge: string) => {
@@ -87,7 +91,13 @@ export class PasskeySignIn {
     const { id, client_data: clientDataJSON, authenticator_data: authenticatorData, signature, user_handle: userHandle } = credential;
     try {
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-        response: { id, rawId: id, type: 'public-key', response: { clientDataJSON, authenticatorData, signature, userHandle }, clientExtensionResults: {} },
+        response: {
+          id,
+          rawId: id,
+          type: 'public-key',
+          response: { clientDataJSON, authenticatorData, signature, userHandle },
+          clientExtensionResults: {},
+        },
         expectedChallenge,
         expectedOrigin: realms.issuer(realm),
         expectedRPID: realm.host,
@@ -118,7 +128,13 @@ export class PasskeySignIn {
         select user_id, email, locale from users join suspended using (user_id)`;
       if (!person) return;
       await this.#parts.mailbox.tell(tx, realm, person, 'passkey_suspended');
-      await tx.audit({ action: 'auth.passkey.cloned', envId: realm.env_id, outcome: 'denied', resource: { type: 'user', id: user_id }, details: { passkey_id } });
+      await tx.audit({
+        action: 'auth.passkey.cloned',
+        envId: realm.env_id,
+        outcome: 'denied',
+        resource: { type: 'user', id: user_id },
+        details: { passkey_id },
+      });
     });
   }
 

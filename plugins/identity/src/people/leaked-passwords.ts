@@ -2,10 +2,22 @@ import { dictionary } from '@zxcvbn-ts/language-common';
 
 /** How many characters around a leaked password make it another one: a year, a counter, a mark at the end are the first that are tried. */
 const DECORATION = 6;
-const LOOK_ALIKES: Readonly<Record<string, string>> = { '@': 'a', '4': 'a', '3': 'e', '1': 'i', '!': 'i', '0': 'o', $: 's', '5': 's', '7': 't' };
+const LOOK_ALIKES: Readonly<Record<string, string>> = {
+  '@': 'a',
+  '4': 'a',
+  '3': 'e',
+  '1': 'i',
+  '!': 'i',
+  '0': 'o',
+  $: 's',
+  '5': 's',
+  '7': 't',
+};
 const LEAST = 4;
 
-/** The passwords found most often in published leaks, some fifty thousand. They are here, so that nobody is asked about anybody's password. */
+/**
+ * The passwords found most often in published leaks, some fifty thousand. They are here, so that nobody is asked about anybody's password.
+ */
 const LEAKED: ReadonlySet<string> = new Set(dictionary['passwords-common'] as readonly string[]);
 
 /** Whether a password is a leaked one: as it stands, spelt with look-alikes, decorated at its ends, or written several times. */

@@ -36,7 +36,8 @@ export interface PersonWithPassword extends Person {
 export const isAddress = (email: string): boolean => email.includes('@');
 
 /** What tokens say of the address: nothing where there is none. */
-export const addressClaims = ({ email, email_verified }: Pick<Person, 'email' | 'email_verified'>) => (isAddress(email) ? { email, email_verified } : {});
+export const addressClaims = ({ email, email_verified }: Pick<Person, 'email' | 'email_verified'>) =>
+  isAddress(email) ? { email, email_verified } : {};
 
 /** People of the realms. */
 export class People {
@@ -51,15 +52,23 @@ export class People {
   }
 
   async byEmail(envId: string, email: string, sql: Sql = this.#ctx.db.sql): Promise<PersonWithPassword | undefined> {
-    const [row] = await sql<PersonWithPassword[]>`${withPassword(sql)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
+    const [row] = await sql<
+      PersonWithPassword[]
+    >`${withPassword(sql)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
     return row;
   }
 
   /** Who signs in, with the authorization that the page belongs to: null where none stands under that name. */
-  async signingIn(envId: string, email: string, uid: string | undefined): Promise<(PersonWithPassword & { readonly begun: Read | null }) | undefined> {
+  async signingIn(
+    envId: string,
+    email: string,
+    uid: string | undefined,
+  ): Promise<(PersonWithPassword & { readonly begun: Read | null }) | undefined> {
     const { sql } = this.#ctx.db;
     const begun = sql`, (${interaction(sql, envId, uid)}) as begun`;
-    const [row] = await sql<(PersonWithPassword & { begun: Read | null })[]>`${withPassword(sql, begun)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
+    const [row] = await sql<
+      (PersonWithPassword & { begun: Read | null })[]
+    >`${withPassword(sql, begun)} where u.env_id = ${envId} and u.email_ci = ${email.trim().toLowerCase()}`;
     return row;
   }
 
@@ -70,7 +79,9 @@ export class People {
   }
 
   async byId(userId: string): Promise<Person | undefined> {
-    const [row] = isId(userId) ? await this.#ctx.db.sql<Person[]>`select ${columns(this.#ctx.db.sql)} from users u where user_id = ${userId}` : [];
+    const [row] = isId(userId)
+      ? await this.#ctx.db.sql<Person[]>`select ${columns(this.#ctx.db.sql)} from users u where user_id = ${userId}`
+      : [];
     return row;
   }
 
@@ -94,7 +105,11 @@ export class People {
   /** The person of a route, as far as the caller's environment reaches. */
   async reachable({ params, caller, env: envId }: Named): Promise<Person & { readonly mfa_enrolled: boolean }> {
     const { sql } = this.#ctx.db;
-    const [person] = isId(params.user_id) ? await sql<(Person & { mfa_enrolled: boolean })[]>`select u.*, ${enrolled(sql)} as mfa_enrolled from users u where user_id = ${params.user_id}` : [];
+    const [person] = isId(params.user_id)
+      ? await sql<
+          (Person & { mfa_enrolled: boolean })[]
+        >`select u.*, ${enrolled(sql)} as mfa_enrolled from users u where user_id = ${params.user_id}`
+      : [];
     if (!person || (person.env_id !== envId && !caller.platformAdmin)) throw this.#ctx.problem('user_not_found');
     return person;
   }
@@ -118,7 +133,10 @@ export class People {
   }
   /** Too many failed passwords, or codes. */
   async #locked(people: readonly Person[]): Promise<boolean[]> {
-    const names = people.flatMap(({ env_id, email, user_id }) => [this.#attempts.account(env_id, email), this.#attempts.secondFactor(user_id)]);
+    const names = people.flatMap(({ env_id, email, user_id }) => [
+      this.#attempts.account(env_id, email),
+      this.#attempts.secondFactor(user_id),
+    ]);
     const locked = await this.#attempts.locked(names);
     return people.map((_, index) => Boolean(locked[2 * index] || locked[2 * index + 1]));
   }
@@ -130,7 +148,8 @@ interface Named {
   readonly env: string;
 }
 
-const columns = (sql: Sql): unknown => sql`u.user_id, u.env_id, u.email, u.email_verified, u.display_name, u.status, u.must_change_password, u.created_at, u.last_sign_in_at, u.locale`;
+const columns = (sql: Sql): unknown =>
+  sql`u.user_id, u.env_id, u.email, u.email_verified, u.display_name, u.status, u.must_change_password, u.created_at, u.last_sign_in_at, u.locale`;
 /** An {@link Account} of `users u`, read along with a row of something else; null where there is none. */
 export const accountOf = (sql: Sql): unknown => sql`
   case when u.user_id is not null then jsonb_build_object('user_id', u.user_id, 'env_id', u.env_id, 'email', u.email, 'email_verified', u.email_verified,
@@ -144,5 +163,6 @@ const interaction = (sql: Sql, envId: string, uid: string | undefined): unknown 
   select jsonb_build_object('payload', payload, 'consumed_at', consumed_at) from oidc_state
   where env_id = ${envId} and model = 'Interaction' and id_hash = ${uid === undefined ? null : bytesOf(stateName('Interaction', uid))} and expires_at > now()`;
 /** Counted, for what merely has to exist is looked for among everybody's. */
-const enrolled = (sql: Sql): unknown => sql`(select count(*) > 0 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
+const enrolled = (sql: Sql): unknown =>
+  sql`(select count(*) > 0 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;
 const statusOf = ({ status }: Person, locked: boolean | undefined): Person['status'] => (status === 'active' && locked ? 'locked' : status);

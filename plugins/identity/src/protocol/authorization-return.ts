@@ -8,10 +8,16 @@ const RETURN = /^\/oauth\/authorize\/([\w-]{1,100})$/;
 export const interactionOf = (path: string): string | undefined => RETURN.exec(path)?.[1];
 
 /**
- * What a browser that comes back to its authorization is asked for, read in one look for the turn that goes on: its session with the person,
+ * What a browser that comes back to its authorization is asked for, read in one look for the turn that goes on: its session with the
+ * person,
  * the interaction, and the request that was pushed for it. What is not there is looked for again by whoever asks.
  */
-export async function readReturn(sql: Sql, turn: ProtocolTurn, envId: string, { session, interaction }: { session: string; interaction: string }): Promise<void> {
+export async function readReturn(
+  sql: Sql,
+  turn: ProtocolTurn,
+  envId: string,
+  { session, interaction }: { session: string; interaction: string },
+): Promise<void> {
   const rows = await sql<(StateName & Read & { person: Account | null })[]>`
     with named as (
       select s.* from (values ('Session', ${bytesOf(stateName('Session', session))}), ('Interaction', ${bytesOf(stateName('Interaction', interaction))})) n(model, id_hash)

@@ -41,7 +41,10 @@ export class AuthorizationSteps {
   }
 
   /** The path on which the browser resumes. The protocol takes it up only from the browser that began it, for its own cookie. */
-  async nextAfterSignIn(interaction: Interaction | null, { return_to, ui_locales }: { return_to?: string | undefined; ui_locales?: string | undefined }): Promise<string> {
+  async nextAfterSignIn(
+    interaction: Interaction | null,
+    { return_to, ui_locales }: { return_to?: string | undefined; ui_locales?: string | undefined },
+  ): Promise<string> {
     if (!interaction) return inLanguage(return_to ?? '/', ui_locales);
     const asked = ui_locales !== undefined && ui_locales !== interaction.params['ui_locales'];
     // A language chosen on the way is the one of the pages that follow.
@@ -65,7 +68,8 @@ export class AuthorizationSteps {
       interaction.result = { error: 'access_denied', error_description: 'the person declined' };
     } else {
       const session = await browser.current(realm, headers);
-      if (!session?.accountId || (interaction.session && interaction.session.accountId !== session.accountId)) throw this.#ctx.problem('session_required', { detail: 'Sign in, then decide.' });
+      if (!session?.accountId || (interaction.session && interaction.session.accountId !== session.accountId))
+        throw this.#ctx.problem('session_required', { detail: 'Sign in, then decide.' });
       if (interaction.prompt.name === 'consent') {
         const chosen = await selection.chosen(realm, interaction, body.consent_flow, body.selected_account_ids ?? [], session.accountId);
         const { grant, grantId } = await this.#grant(provider, interaction, session.accountId);
@@ -81,7 +85,10 @@ export class AuthorizationSteps {
   async #grant(provider: Provider, interaction: Interaction, accountId: string) {
     const known = interaction.grantId ? await provider.Grant.find(interaction.grantId) : undefined;
     const grant = known ?? new provider.Grant({ accountId, clientId: String(interaction.params['client_id']) });
-    const { missingOIDCScope, missingResourceScopes } = interaction.prompt.details as { missingOIDCScope?: string[]; missingResourceScopes?: Record<string, string[]> };
+    const { missingOIDCScope, missingResourceScopes } = interaction.prompt.details as {
+      missingOIDCScope?: string[];
+      missingResourceScopes?: Record<string, string[]>;
+    };
     if (missingOIDCScope) grant.addOIDCScope(missingOIDCScope.join(' '));
     for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {})) grant.addResourceScope(resource, scopes.join(' '));
     return { grant, grantId: await grant.save() };

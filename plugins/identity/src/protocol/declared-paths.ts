@@ -8,7 +8,10 @@ interface Template {
 /** What the contract declares, less the doors that take whatever is left. */
 const TEMPLATES: readonly Template[] = Object.values(identity.routes)
   .filter(({ path }) => !path.includes('{*'))
-  .map(({ method, path }) => ({ method, shape: new RegExp(`^${path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{[a-z_]+\}/g, '[^/]+')}$`) }));
+  .map(({ method, path }) => ({
+    method,
+    shape: new RegExp(`^${path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{[a-z_]+\}/g, '[^/]+')}$`),
+  }));
 /** Trees in which everything is an API and nothing a page. */
 const API = /^\/(?:v1|scim|oauth|mtls)(?:\/|$)/;
 
@@ -19,4 +22,5 @@ export function methodsAt(path: string): readonly string[] {
 }
 
 /** Whether somebody who asks here reads JSON and not a page (RFC 9110 12.5.1). */
-export const readsJson = (path: string, accept = ''): boolean => API.test(path) || (/\bapplication\/(?:[a-z.+-]+\+)?json\b/.test(accept) && !/\btext\/html\b/.test(accept));
+export const readsJson = (path: string, accept = ''): boolean =>
+  API.test(path) || (/\bapplication\/(?:[a-z.+-]+\+)?json\b/.test(accept) && !/\btext\/html\b/.test(accept));

@@ -8,9 +8,19 @@ import type { Realm } from '../realms.ts';
 const CARRIED = ['client_id', 'redirect_uri', 'state', 'code_challenge', 'scope', 'login_hint', 'ui_locales', 'invitation'];
 
 /** The page on which an interrupted authorization goes on, with its context in the query (SGN-017, SGN-029). */
-export async function pageOf({ clients, invited }: { clients: ClientDirectory; invited: Invited }, realm: Realm, context: KoaContextWithOIDC, { params, uid, prompt }: Interaction): Promise<string> {
+export async function pageOf(
+  { clients, invited }: { clients: ClientDirectory; invited: Invited },
+  realm: Realm,
+  context: KoaContextWithOIDC,
+  { params, uid, prompt }: Interaction,
+): Promise<string> {
   const carried = CARRIED.flatMap(name => (typeof params[name] === 'string' ? [[name, params[name] as string]] : []));
-  const step = prompt.name !== 'login' ? 'consent' : params['screen_hint'] === 'signup' || (await isNewcomer(invited, realm, params)) ? 'sign-up' : 'sign-in';
+  const step =
+    prompt.name !== 'login'
+      ? 'consent'
+      : params['screen_hint'] === 'signup' || (await isNewcomer(invited, realm, params))
+        ? 'sign-up'
+        : 'sign-in';
   const flow = step === 'consent' ? flowOf(context, await clients.registered(realm.env_id, String(params['client_id']))) : undefined;
   return `/${step}?${new URLSearchParams([...carried, ['uid', uid], ...(flow === undefined ? [] : [['consent_flow', consentFlowOf(flow, uid)]])])}`;
 }
@@ -35,17 +45,32 @@ export function policyOf(consents: Consents, realm: Realm): interactionPolicy.De
   };
   login?.checks.remove('login_prompt');
   login?.checks.remove('max_age');
-  login?.checks.add(new Check('login_prompt', 'the person must sign in again', 'login_required', context => context.oidc.prompts.has('login') && !since(context)));
+  login?.checks.add(
+    new Check(
+      'login_prompt',
+      'the person must sign in again',
+      'login_required',
+      context => context.oidc.prompts.has('login') && !since(context),
+    ),
+  );
   login?.checks.add(
     new Check('max_age', 'the sign-in is too old', 'login_required', context => {
       const age = context.oidc.params?.['max_age'];
       return age !== undefined && !since(context) && (context.oidc.session?.past(Number(age)) ?? true);
     }),
   );
-  login?.checks.add(new Check('account_gone', 'the account is closed', 'login_required', ({ oidc }) => oidc.session?.accountId !== undefined && oidc.account === undefined));
+  login?.checks.add(
+    new Check(
+      'account_gone',
+      'the account is closed',
+      'login_required',
+      ({ oidc }) => oidc.session?.accountId !== undefined && oidc.account === undefined,
+    ),
+  );
   for (const check of policy.get('consent')?.checks ?? []) {
     const ask = check.check;
-    check.check = async context => ((await consents.isFirstParty(realm.env_id, context.oidc.client?.clientId ?? '')) ? false : ask(context));
+    check.check = async context =>
+      (await consents.isFirstParty(realm.env_id, context.oidc.client?.clientId ?? '')) ? false : ask(context);
   }
   return policy;
 }

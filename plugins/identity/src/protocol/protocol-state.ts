@@ -8,7 +8,9 @@ import { bytesOf, digestOf, ProtocolTurn, stateName, type Read, type StateName, 
 
 /** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
 const OUTLIVES = new Set(['DeviceCode', 'BackchannelAuthenticationRequest']);
-/** What is asked for right after it: the two are read at one moment, so that a replay that ends a grant does not end it between them (H-13). */
+/**
+ * What is asked for right after it: the two are read at one moment, so that a replay that ends a grant does not end it between them (H-13).
+ */
 const BESIDE: Readonly<Record<string, { readonly model: string; readonly member: 'grantId' | 'parJti' }>> = {
   AuthorizationCode: { model: 'Grant', member: 'grantId' },
   RefreshToken: { model: 'Grant', member: 'grantId' },
@@ -18,7 +20,9 @@ const BESIDE: Readonly<Record<string, { readonly model: string; readonly member:
 };
 /** Used up with what the request writes. */
 const AT_THE_END = new Set(['PushedAuthorizationRequest', 'AuthorizationCode']);
-/** In two hands, of which nobody knows which one is the thief's: what the first was given ends as well (RFC 6749 4.1.2, RFC 9700 4.14.2). */
+/**
+ * In two hands, of which nobody knows which one is the thief's: what the first was given ends as well (RFC 6749 4.1.2, RFC 9700 4.14.2).
+ */
 const FAMILIES = new Set(['AuthorizationCode', 'RefreshToken']);
 /** How whoever comes too late is refused. */
 const USED_BEFORE: Readonly<Record<string, () => Error>> = {
@@ -29,9 +33,14 @@ const USED_BEFORE: Readonly<Record<string, () => Error>> = {
 const ID = '{id}';
 const unnamed = ({ returnTo, session, ...payload }: AdapterPayload, id: string): AdapterPayload => {
   const { cookie: _cookie, ...known } = (session ?? {}) as { cookie?: string };
-  return { ...payload, ...(returnTo === undefined ? {} : { returnTo: returnTo.replace(id, ID) }), ...(session ? { session: known as never } : {}) };
+  return {
+    ...payload,
+    ...(returnTo === undefined ? {} : { returnTo: returnTo.replace(id, ID) }),
+    ...(session ? { session: known as never } : {}),
+  };
 };
-const named = <T extends { readonly returnTo?: string }>(payload: T, id: string): T => (payload.returnTo === undefined ? payload : { ...payload, returnTo: payload.returnTo.replace(ID, id) });
+const named = <T extends { readonly returnTo?: string }>(payload: T, id: string): T =>
+  payload.returnTo === undefined ? payload : { ...payload, returnTo: payload.returnTo.replace(ID, id) };
 const bytes = (id: string): Buffer => bytesOf({ id_hash: digestOf(id) });
 /** What a token calls the grant it came from, and the database its row: nobody redeems anything with it. */
 export const grantName = digestOf;
@@ -49,7 +58,14 @@ export class ProtocolState implements Adapter {
   readonly #grantEnded: (grantId: string) => Promise<void>;
 
   /** `grantEnded` ends the access tokens of a grant, which are kept nowhere. */
-  constructor(parts: { ctx: Ctx; box: SealedBox; clients: ClientDirectory; envId: string; model: string; grantEnded: (grantId: string) => Promise<void> }) {
+  constructor(parts: {
+    ctx: Ctx;
+    box: SealedBox;
+    clients: ClientDirectory;
+    envId: string;
+    model: string;
+    grantEnded: (grantId: string) => Promise<void>;
+  }) {
     this.#ctx = parts.ctx;
     this.#box = parts.box;
     this.#clients = parts.clients;
@@ -96,13 +112,19 @@ export class ProtocolState implements Adapter {
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
     await this.#turn?.settle();
-    return this.#findSealed(await this.#ctx.db.sql<{ id_sealed: Sealed | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`);
+    return this.#findSealed(
+      await this.#ctx.db.sql<
+        { id_sealed: Sealed | null }[]
+      >`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and uid = ${uid} limit 1`,
+    );
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
     await this.#turn?.settle();
     return this.#findSealed(
-      await this.#ctx.db.sql<{ id_sealed: Sealed | null }[]>`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`,
+      await this.#ctx.db.sql<
+        { id_sealed: Sealed | null }[]
+      >`select id_sealed from oidc_state where env_id = ${this.#envId} and model = ${this.#model} and user_code = ${userCode} limit 1`,
     );
   }
 

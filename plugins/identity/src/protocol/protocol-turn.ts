@@ -137,7 +137,10 @@ export class ProtocolTurn {
     return this.#person?.user_id === userId ? this.#person : undefined;
   }
 
-  /** Uses a row up with what is written: of any number of requests that use it at once, one is written, and the others fail as `refused` (H-13). */
+  /**
+   * Uses a row up with what is written: of any number of requests that use it at once, one is written, and the others fail as `refused`
+   * (H-13).
+   */
   async use(name: StateName, refused: Use['refused']): Promise<void> {
     if (this.#use) await this.settle();
     this.#use = { name, refused };
@@ -159,7 +162,10 @@ export class ProtocolTurn {
     await this.settle();
   }
 
-  /** What is left as definitions of a `with`, for a statement that decides by `where` whether it is written; the same for the next one, where that wrote nothing. */
+  /**
+   * What is left as definitions of a `with`, for a statement that decides by `where` whether it is written; the same for the next one,
+   * where that wrote nothing.
+   */
   definitions(sql: Sql, where: unknown): unknown {
     this.#written = true;
     this.#left ??= this.#take();
@@ -184,7 +190,11 @@ export class ProtocolTurn {
  *
  * @returns whether it was written.
  */
-export async function writeState(sql: Sql, envId: string, { made = [], changed = [], gone = [], used }: Partial<Changes> & { used?: StateName | undefined }): Promise<boolean> {
+export async function writeState(
+  sql: Sql,
+  envId: string,
+  { made = [], changed = [], gone = [], used }: Partial<Changes> & { used?: StateName | undefined },
+): Promise<boolean> {
   if (changed.length === 0 && gone.length === 0 && !used) {
     await sql`${madeRows(sql, envId, made)}`;
     return true;

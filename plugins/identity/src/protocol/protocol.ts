@@ -21,7 +21,9 @@ import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
 
 const MAX_PROVIDERS = 500;
 /** What a client certificate opens. Nothing else of the protocol looks at one. */
-const MTLS_PATHS = new Set(['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => `/mtls/oauth/${name}`));
+const MTLS_PATHS = new Set(
+  ['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => `/mtls/oauth/${name}`),
+);
 /** The protocol core answers 404 to a method that its path does not know. */
 const METHODS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...['par', 'token', 'revoke', 'introspect', 'bc-authorize', 'device_authorization'].map(name => [`/oauth/${name}`, ['POST']] as const),
@@ -77,7 +79,9 @@ export class Protocol {
 
   /** What the protocol core thinks of a client's metadata, before it is stored. */
   async validate(envId: string, metadata: ClientMetadata): Promise<void> {
-    const { Client } = this.#of(await this.#parts.realms.ofEnv(envId)).provider as unknown as { Client: { validate(metadata: object): Promise<void> } };
+    const { Client } = this.#of(await this.#parts.realms.ofEnv(envId)).provider as unknown as {
+      Client: { validate(metadata: object): Promise<void> };
+    };
     try {
       await Client.validate(payloadOf({ client_id: 'unborn', metadata, secret_hash: 'unborn' }));
     } catch (error) {
@@ -94,19 +98,29 @@ export class Protocol {
     const url = exchange.req.url ?? '/';
     const path = url.split('?')[0] as string;
     const register = REGISTER.exec(path);
-    if (register && registration) return registration.handle(realm, register[2] ?? '', exchange, register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined);
+    if (register && registration)
+      return registration.handle(
+        realm,
+        register[2] ?? '',
+        exchange,
+        register[1] && peer?.workload !== INGRESS ? peer?.workload : undefined,
+      );
     const methods = METHODS.get(path.replace(/^\/mtls\//, '/'));
-    if (methods && !methods.includes(exchange.req.method ?? '')) return refuse(res, 405, 'invalid_request', `here: ${methods.join(', ')}`, { allow: methods.join(', ') });
-    if (path === END_SESSION && exchange.req.headers.authorization === undefined) return this.#logout.handle(realm, exchange, peer?.workload === INGRESS ? undefined : peer?.workload);
+    if (methods && !methods.includes(exchange.req.method ?? ''))
+      return refuse(res, 405, 'invalid_request', `here: ${methods.join(', ')}`, { allow: methods.join(', ') });
+    if (path === END_SESSION && exchange.req.headers.authorization === undefined)
+      return this.#logout.handle(realm, exchange, peer?.workload === INGRESS ? undefined : peer?.workload);
     if (path === '/.well-known/jwks.json') return this.#keySet(exchange.req, res);
-    if (path === '/oauth/userinfo') return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
+    if (path === '/oauth/userinfo')
+      return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
     if (url.startsWith('/mtls/') && !MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
     const req = await formChecked(exchange.req).catch((error: unknown) => error);
     if (req instanceof FormRefused) return refuse(res, req.status, 'invalid_request', req.message);
     if (!(req instanceof IncomingMessage)) throw req;
     if (url.startsWith('/mtls/')) {
       // A gateway forwards requests of browsers under its own certificate and adds their token: such a request is not the gateway's own.
-      if (req.headers.authorization !== undefined) return refuse(res, 400, 'invalid_request', 'the certificate is the only credential here');
+      if (req.headers.authorization !== undefined)
+        return refuse(res, 400, 'invalid_request', 'the certificate is the only credential here');
       if (peer && peer.workload !== INGRESS) this.#peers.set(req, peer);
       (req as IncomingMessage & { originalUrl?: string }).originalUrl = url;
       req.url = url.slice('/mtls'.length);
@@ -115,7 +129,11 @@ export class Protocol {
     // The library writes URLs by the Host header; what a browser sees has the port in it.
     req.headers.host = new URL(this.#parts.realms.issuer(realm)).host;
     const { handle } = this.#of(realm);
-    const turn = new ProtocolTurn(this.#ctx.db.sql, realm.env_id, TOKEN_PATHS.has(path) ? clientId => this.#admit(realm, clientId, { req, res }) : undefined);
+    const turn = new ProtocolTurn(
+      this.#ctx.db.sql,
+      realm.env_id,
+      TOKEN_PATHS.has(path) ? clientId => this.#admit(realm, clientId, { req, res }) : undefined,
+    );
     const interaction = interactionOf(path);
     const session = interaction && cookieIn(req.headers.cookie, SESSION_COOKIE);
     if (session) await readReturn(this.#ctx.db.sql, turn, realm.env_id, { session, interaction });
@@ -147,11 +165,16 @@ export class Protocol {
     res.writeHead(200, headers).end(req.method === 'HEAD' ? undefined : body);
   }
 
-  /** Nothing of what was answered is so: the client is told as by the library when it refuses or fails, and the browser keeps the cookies it had. */
+  /**
+   * Nothing of what was answered is so: the client is told as by the library when it refuses or fails, and the browser keeps the cookies it
+   * had.
+   */
   #unwritten(context: KoaContextWithOIDC, error: unknown): void {
     const refused = error instanceof errors.OIDCProviderError ? error : undefined;
     if (!refused) this.#ctx.log.error({ err: error }, 'protocol error');
-    const said = refused ? { error: refused.error, error_description: refused.error_description } : { error: 'server_error', error_description: 'oops! something went wrong' };
+    const said = refused
+      ? { error: refused.error, error_description: refused.error_description }
+      : { error: 'server_error', error_description: 'oops! something went wrong' };
     context.res.removeHeader('set-cookie');
     if (context.status === 303 || context.status === 302) return showError(context, said.error);
     context.status = refused?.statusCode ?? 500;
@@ -193,7 +216,8 @@ export class Protocol {
         ?.write()
         .catch(error => this.#unwritten(context as KoaContextWithOIDC, error));
       const { oidc, status } = context as KoaContextWithOIDC;
-      if (oidc?.route === 'token' && status === 200 && oidc.client && !this.#peers.has(context.req)) await attempts.issued(tokensOf(realm, oidc.client.clientId));
+      if (oidc?.route === 'token' && status === 200 && oidc.client && !this.#peers.has(context.req))
+        await attempts.issued(tokensOf(realm, oidc.client.clientId));
       await answerForJwt(context as KoaContextWithOIDC, { tokens, sessions, envId: realm.env_id });
       await pace.answer(context as KoaContextWithOIDC);
       // The library always claims it; nobody has such a code here.
@@ -207,13 +231,28 @@ export class Protocol {
       if (error.error_detail !== 'refresh token already used' || !token?.sessionUid) return;
       sessions
         .endReused(realm.env_id, token.sessionUid, token.accountId as string)
-        .catch(cause => this.#ctx.log.error({ err: cause, session_id: token.sessionUid }, 'a replayed refresh token could not end its session'));
+        .catch(cause =>
+          this.#ctx.log.error({ err: cause, session_id: token.sessionUid }, 'a replayed refresh token could not end its session'),
+        );
     });
     return { provider, handle: provider.callback() as Handler };
   }
 }
 
-function refuse(res: ServerResponse, status: number, error: string, description: string, headers: Readonly<Record<string, string>> = {}): void {
+function refuse(
+  res: ServerResponse,
+  status: number,
+  error: string,
+  description: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const body = JSON.stringify({ error, error_description: description });
-  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store', ...headers }).end(body);
+  res
+    .writeHead(status, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      ...headers,
+    })
+    .end(body);
 }

@@ -79,7 +79,15 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     return realm.env_id === SYSTEM.envId ? ((await workloads.find(clientId))?.scopes ?? []) : everyAction(ctx);
   };
   return {
-    adapter: (model: string) => new ProtocolState({ ctx, box, clients, envId: realm.env_id, model, grantEnded: id => sessions.endGrant(realm.env_id, grantName(id)) }),
+    adapter: (model: string) =>
+      new ProtocolState({
+        ctx,
+        box,
+        clients,
+        envId: realm.env_id,
+        model,
+        grantEnded: id => sessions.endGrant(realm.env_id, grantName(id)),
+      }),
     jwks: { keys: keys.jwks as never },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth', 'none'] as never,
     clientDefaults: { id_token_signed_response_alg: 'EdDSA', grant_types: ['authorization_code'], response_types: ['code'] },
@@ -152,7 +160,9 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
         getResourceServerInfo: async (_context, resource, client) => {
           if (resource !== API) throw new errors.InvalidTarget(`the one resource here is ${API}`);
           const registered = await clients.registered(realm.env_id, client.clientId);
-          const scopes = registered ? registered.metadata.scope.split(' ').filter(scope => scope.includes(':')) : await scopesOf(client.clientId);
+          const scopes = registered
+            ? registered.metadata.scope.split(' ').filter(scope => scope.includes(':'))
+            : await scopesOf(client.clientId);
           return {
             scope: scopes.join(' '),
             audience: API,
@@ -182,7 +192,8 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
       PushedAuthorizationRequest: LIFETIME.par,
       IdToken: LIFETIME.id,
       DeviceCode: LIFETIME.device,
-      BackchannelAuthenticationRequest: context => Math.min(LIFETIME.ciba, Number(context.oidc.params?.['requested_expiry'] ?? LIFETIME.ciba)),
+      BackchannelAuthenticationRequest: context =>
+        Math.min(LIFETIME.ciba, Number(context.oidc.params?.['requested_expiry'] ?? LIFETIME.ciba)),
       // Thirty days from the sign-in, however often it rotates.
       RefreshToken: context => context.oidc.entities.RotatedRefreshToken?.remainingTTL ?? LIFETIME.refresh,
       Grant: LIFETIME.refresh + 3_600,
@@ -200,12 +211,19 @@ export function configurationOf(parts: ConfigurationParts, realm: Realm, { issue
     // Gateway sessions reach thirty days; the sign-in session ends after seven (house 24).
     expiresWithSession: () => false,
     extraParams: { screen_hint: null, consent_flow: checkFlow, invitation: checkInvitation, actor_token: actorToken(tokens) } as never,
-    interactions: { policy: policyOf(consents, realm), url: (context, interaction) => pageOf({ clients, invited }, realm, context, interaction) },
+    interactions: {
+      policy: policyOf(consents, realm),
+      url: (context, interaction) => pageOf({ clients, invited }, realm, context, interaction),
+    },
     findAccount: async (_context, subject): Promise<FoundAccount | undefined> => {
       const person = ProtocolTurn.current(realm.env_id)?.person(subject) ?? (await people.byId(subject));
       // Only the realm's own people sign in at its host.
       if (person?.status !== 'active' || person.env_id !== realm.env_id) return undefined;
-      return { accountId: subject, person, claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }) };
+      return {
+        accountId: subject,
+        person,
+        claims: async () => ({ sub: subject, ...addressClaims(person), name: person.display_name ?? person.email }),
+      };
     },
     loadExistingGrant: context => consents.existing(context, realm),
     renderError: (context, out) => showError(context, out.error),
@@ -245,9 +263,11 @@ function everyAction(ctx: Ctx): readonly string[] {
 }
 
 async function checkFlow(_context: KoaContextWithOIDC, flow: unknown): Promise<void> {
-  if (flow !== undefined && (typeof flow !== 'string' || !/^[a-z][a-z0-9_-]{0,39}$/.test(flow))) throw new errors.InvalidRequest('consent_flow is a short name');
+  if (flow !== undefined && (typeof flow !== 'string' || !/^[a-z][a-z0-9_-]{0,39}$/.test(flow)))
+    throw new errors.InvalidRequest('consent_flow is a short name');
 }
 
 async function checkInvitation(_context: KoaContextWithOIDC, reference: unknown): Promise<void> {
-  if (reference !== undefined && (typeof reference !== 'string' || !/^[A-Za-z0-9_-]{43}$/.test(reference))) throw new errors.InvalidRequest('invitation is the SHA-256 of a token, in base64url');
+  if (reference !== undefined && (typeof reference !== 'string' || !/^[A-Za-z0-9_-]{43}$/.test(reference)))
+    throw new errors.InvalidRequest('invitation is the SHA-256 of a token, in base64url');
 }

@@ -21,7 +21,8 @@ interface Hint {
 export const END_SESSION = '/mtls/oauth/end-session';
 
 /**
- * RP-Initiated Logout (OpenID Connect) of an application that keeps its tokens from the browser and shows its certificate instead of a page:
+ * RP-Initiated Logout (OpenID Connect) of an application that keeps its tokens from the browser and shows its certificate instead of a
+ * page:
  * `id_token_hint` says for whom, `logout_hint` names the sign-in session; `everywhere` ends all that the person has. F-11.
  */
 export class RelyingPartyLogout {
@@ -37,14 +38,21 @@ export class RelyingPartyLogout {
   async handle(realm: Realm, { req, res }: NodeExchange, workload: string | undefined): Promise<void> {
     const refuse = (status: number, error: string, description: string) => {
       const body = JSON.stringify({ error, error_description: description });
-      res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' }).end(body);
+      res
+        .writeHead(status, {
+          'content-type': 'application/json; charset=utf-8',
+          'content-length': Buffer.byteLength(body),
+          'cache-control': 'no-store',
+        })
+        .end(body);
     };
     const form = await formFields(req).catch((error: unknown) => error);
     if (form instanceof FormRefused) return refuse(form.status, 'invalid_request', form.message);
     if (!(form instanceof URLSearchParams)) throw form;
     const clientId = form.get('client_id') ?? '';
     const client = await this.#parts.clients.find(clientId, realm.env_id);
-    if (!workload || client?.['tls_client_auth_subject_dn'] !== `CN=m2m-${workload}`) return refuse(401, 'invalid_client', 'the certificate is not the client’s');
+    if (!workload || client?.['tls_client_auth_subject_dn'] !== `CN=m2m-${workload}`)
+      return refuse(401, 'invalid_client', 'the certificate is not the client’s');
     const hint = await this.#hint(form.get('id_token_hint') ?? '', { issuer: this.#parts.realms.issuer(realm), clientId });
     if (!hint) return refuse(400, 'invalid_request', 'id_token_hint is not an id token of this issuer for this client');
     await this.#end(realm, hint.sub, { sid: form.get('logout_hint'), everywhere: form.get('everywhere') === 'true' });

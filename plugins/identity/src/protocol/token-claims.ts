@@ -32,7 +32,10 @@ interface ClaimParts {
 /** The claims of G-K-07 that a token of this kind carries beyond what the library writes. */
 export async function tokenClaims(parts: ClaimParts, context: KoaContextWithOIDC, token: IssuedToken): Promise<Claims> {
   const common = { aud: platformServices(parts.ctx), nbf: Math.floor(Date.now() / 1_000) };
-  return { ...common, ...(token.kind === 'ClientCredentials' ? await machineClaims(parts, context, token) : await personClaims(parts, context, token)) };
+  return {
+    ...common,
+    ...(token.kind === 'ClientCredentials' ? await machineClaims(parts, context, token) : await personClaims(parts, context, token)),
+  };
 }
 
 /** Services of verticals are not among them: a token that reaches somebody else's code must be good there only (RFC 8693 makes one). */
@@ -48,17 +51,27 @@ async function machineClaims({ workloads }: ClaimParts, context: KoaContextWithO
   if (!workload) throw new errors.InvalidGrant('the workload is not registered');
   const asked = context.oidc.params?.['scope'];
   const scope = narrowed(workload.scopes, typeof asked === 'string' ? asked : undefined);
-  if (typeof asked === 'string' && asked !== '' && scope.length === 0) throw new errors.InvalidScope('nothing of what is asked for may be had', asked);
+  if (typeof asked === 'string' && asked !== '' && scope.length === 0)
+    throw new errors.InvalidScope('nothing of what is asked for may be had', asked);
   return { sub: clientId, client_id: clientId, token_type: 'm2m', vertical: workload.vertical, scope: scope.join(' ') };
 }
 
-async function personClaims(parts: ClaimParts, context: KoaContextWithOIDC, { accountId = '', clientId, sessionUid }: IssuedToken): Promise<Claims> {
+async function personClaims(
+  parts: ClaimParts,
+  context: KoaContextWithOIDC,
+  { accountId = '', clientId, sessionUid }: IssuedToken,
+): Promise<Claims> {
   const { ctx, people, access, realm, clients, consents } = parts;
   // The library has just looked for it.
   const account = context.oidc.entities.Account as FoundAccount | undefined;
   const person = account?.accountId === accountId ? account.person : await people.byId(accountId);
   if (!person) throw new errors.InvalidGrant('the account is gone');
-  const { AuthorizationCode: code, RefreshToken: refresh, DeviceCode: device, BackchannelAuthenticationRequest: assisted } = context.oidc.entities;
+  const {
+    AuthorizationCode: code,
+    RefreshToken: refresh,
+    DeviceCode: device,
+    BackchannelAuthenticationRequest: assisted,
+  } = context.oidc.entities;
   const source = code ?? refresh ?? device ?? assisted;
   const granted = scopeList(source?.scope);
   const openid = granted.filter(scope => !scope.includes(':'));

@@ -8,7 +8,16 @@ import type { TokenVerifier } from './token-verifier.ts';
 
 const LIFETIME_S = 600;
 const ENV_RESOURCE = /^urn:platform:env:([0-9a-f-]{36})$/;
-export const EXCHANGE_PARAMETERS = ['subject_token', 'subject_token_type', 'actor_token', 'actor_token_type', 'requested_token_type', 'audience', 'resource', 'scope'] as const;
+export const EXCHANGE_PARAMETERS = [
+  'subject_token',
+  'subject_token_type',
+  'actor_token',
+  'actor_token_type',
+  'requested_token_type',
+  'audience',
+  'resource',
+  'scope',
+] as const;
 
 interface ExchangeParts {
   readonly access: EffectiveAccess;
@@ -42,8 +51,10 @@ export class TokenExchange {
     if (!service || !envId) throw invalid('audience names the service, resource is urn:platform:env:{env_id}');
 
     const subject = await this.#parts.tokens.read(subjectToken);
-    if (subject?.token_type !== 'm2m' || subject.client_id !== client?.clientId) throw new errors.InvalidGrant("subject_token is not the workload's own token");
-    if (!thumbprint || subject.cnf?.['x5t#S256'] !== thumbprint) throw new errors.InvalidGrant('subject_token is bound to another certificate');
+    if (subject?.token_type !== 'm2m' || subject.client_id !== client?.clientId)
+      throw new errors.InvalidGrant("subject_token is not the workload's own token");
+    if (!thumbprint || subject.cnf?.['x5t#S256'] !== thumbprint)
+      throw new errors.InvalidGrant('subject_token is bound to another certificate');
     const actor = await this.#parts.tokens.read(actorToken);
     // A token that is held to its scope at one service must not become a wider one at another.
     if (actor?.token_type !== 'access' || actor.limited) throw new errors.InvalidGrant("actor_token is not a person's access token");
@@ -90,7 +101,9 @@ export class TokenExchange {
       .actions()
       .filter(action => action.service === service && !action.machineOnly)
       .map(({ scope }) => canonicalScope(scope));
-    const registered = await this.#ctx.db.sql<{ scope: string }[]>`select scope from vertical_grants where split_part(scope, ':', 2) = ${service}`;
+    const registered = await this.#ctx.db.sql<
+      { scope: string }[]
+    >`select scope from vertical_grants where split_part(scope, ':', 2) = ${service}`;
     return [...new Set([...known, ...registered.map(({ scope }) => scope)])];
   }
 }

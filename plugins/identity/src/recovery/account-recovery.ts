@@ -27,7 +27,10 @@ interface Parts {
 
 const PER_PASS = 100;
 
-/** A way back for somebody who lost the second factor, and perhaps the password: the proven address, then time, a decision, or both, then a new password and no second factor. */
+/**
+ * A way back for somebody who lost the second factor, and perhaps the password: the proven address, then time, a decision, or both, then a
+ * new password and no second factor.
+ */
 export class AccountRecovery {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -42,7 +45,8 @@ export class AccountRecovery {
     const { attempts } = this.#parts;
     const { realm } = await this.#enter(hostname, headers);
     const email = body.email.trim();
-    if (await attempts.mayMail('account_recovery', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'account_recovery', askedBy(email, headers));
+    if (await attempts.mayMail('account_recovery', attempts.account(realm.env_id, email), ip))
+      await requests.write(realm, 'account_recovery', askedBy(email, headers));
     return { status: 'ok' as const };
   }
 
@@ -58,7 +62,9 @@ export class AccountRecovery {
     const { attempts, recoveries } = this.#parts;
     const { realm, rule } = await this.#enter(hostname, headers);
     await attempts.slow(undefined, ip);
-    const confirmed = await this.#ctx.db.tx(tx => recoveries.confirm(tx, realm, body.token, { rule, device: deviceOf(headers['user-agent']), locale: pageLanguage(headers) }));
+    const confirmed = await this.#ctx.db.tx(tx =>
+      recoveries.confirm(tx, realm, body.token, { rule, device: deviceOf(headers['user-agent']), locale: pageLanguage(headers) }),
+    );
     if (!confirmed) throw this.#expired();
     return { needs_approval: rule.approval, ready_at: new Date(confirmed.wait_until as string).toISOString() };
   }
@@ -78,7 +84,10 @@ export class AccountRecovery {
     const { realm, rule } = await this.#enter(hostname, headers);
     await attempts.slow(undefined, ip);
     const held = await this.#ctx.db.tx(tx => recoveries.held(tx, realm, rule, body.token));
-    if (held?.status === 'waiting') throw this.#ctx.problem('recovery_waits', { detail: 'The rule became stricter. A mail says what is missing, and another one brings the next link.' });
+    if (held?.status === 'waiting')
+      throw this.#ctx.problem('recovery_waits', {
+        detail: 'The rule became stricter. A mail says what is missing, and another one brings the next link.',
+      });
     const person = held && (await people.byId(held.user_id));
     if (person?.status !== 'active') throw this.#expired();
     // A password that is refused does not use up the link.
@@ -96,7 +105,10 @@ export class AccountRecovery {
     return { status: 'ok' as const };
   }
 
-  /** One pass over what is due, or held to a rule that is not the realm's any more, each in a transaction of its own: one that fails holds up no other. */
+  /**
+   * One pass over what is due, or held to a rule that is not the realm's any more, each in a transaction of its own: one that fails holds
+   * up no other.
+   */
   async advance(signal: AbortSignal): Promise<void> {
     const { realms, recoveries } = this.#parts;
     const { sql } = this.#ctx.db;

@@ -30,8 +30,10 @@ const DECISION_DAYS = 14;
 const OFFERED_HOURS = 72;
 
 /**
- * Recoveries of accounts (asked → waiting → offered → completed, or ended). Every move is one compare-and-set in the caller's transaction, with
- * its event, its audit row and its mail; of any number at once one succeeds (H-13). Only the realm's own rule moves one to `offered`, and no
+ * Recoveries of accounts (asked → waiting → offered → completed, or ended). Every move is one compare-and-set in the caller's transaction,
+ * with
+ * its event, its audit row and its mail; of any number at once one succeeds (H-13). Only the realm's own rule moves one to `offered`, and
+ * no
  * token that sets a password exists before.
  */
 export class Recoveries {
@@ -50,7 +52,9 @@ export class Recoveries {
     // Two requests at once must not leave two recoveries.
     await tx.sql`select 1 from users where user_id = ${person.user_id} for update`;
     const { sql } = tx;
-    const [known] = await sql<Recovery[]>`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.user_id = ${person.user_id} and ${open(sql)}`;
+    const [known] = await sql<
+      Recovery[]
+    >`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.user_id = ${person.user_id} and ${open(sql)}`;
     const rule = ruleOf(realm);
     const held = known && rule ? await this.#judged(tx, realm, rule, known) : known;
     const reader = held && { ...held, locale: person.locale };
@@ -71,7 +75,12 @@ export class Recoveries {
   }
 
   /** @returns the recovery, where this call is the one that confirmed it. */
-  async confirm(tx: IdentityTx, realm: Realm, token: string, { rule, device, locale }: { rule: RecoveryRule; device: string; locale: string | undefined }): Promise<Recovery | undefined> {
+  async confirm(
+    tx: IdentityTx,
+    realm: Realm,
+    token: string,
+    { rule, device, locale }: { rule: RecoveryRule; device: string; locale: string | undefined },
+  ): Promise<Recovery | undefined> {
     const confirmed = await this.#move(
       tx,
       tx.sql`status = 'waiting', confirm_hash = null, confirmed_at = now(), device = ${device || null}, needs_approval = ${rule.approval},
@@ -85,7 +94,13 @@ export class Recoveries {
   }
 
   /** @returns whether this call is the one that decided it. */
-  async approve(tx: IdentityTx, realm: Realm, rule: RecoveryRule, recoveryId: string, decision: { caller: Caller; reason: string }): Promise<boolean> {
+  async approve(
+    tx: IdentityTx,
+    realm: Realm,
+    rule: RecoveryRule,
+    recoveryId: string,
+    decision: { caller: Caller; reason: string },
+  ): Promise<boolean> {
     const asked = await this.#get(tx, recoveryId);
     if (asked) await this.#judged(tx, realm, rule, asked);
     const approved = await this.#move(
@@ -102,7 +117,12 @@ export class Recoveries {
 
   /** @returns whether this call is the one that decided it. An approval may be taken back while it is not used. */
   async refuse(tx: IdentityTx, realm: Realm, recoveryId: string, decision: { caller: Caller; reason: string }): Promise<boolean> {
-    const refused = await this.#end(tx, 'refused', tx.sql`, approved = false, ${decided(tx, decision)}`, tx.sql`r.recovery_id = ${recoveryId} and r.confirmed_at is not null and r.expires_at > now()`);
+    const refused = await this.#end(
+      tx,
+      'refused',
+      tx.sql`, approved = false, ${decided(tx, decision)}`,
+      tx.sql`r.recovery_id = ${recoveryId} and r.confirmed_at is not null and r.expires_at > now()`,
+    );
     if (!refused) return false;
     await this.#mailbox.tell(tx, realm, refused, 'recovery_refused');
     await this.#record(tx, refused, 'refused', decision.caller, { reason: decision.reason });
@@ -111,7 +131,13 @@ export class Recoveries {
 
   /** The owner's way out, in every mail. @returns whether this call is the one that ended it. */
   async cancelByLink(tx: IdentityTx, realm: Realm, token: string, locale: string | undefined): Promise<boolean> {
-    return this.#cancel(tx, realm, tx.sql`r.cancel_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.expires_at > now()`, 'link', locale);
+    return this.#cancel(
+      tx,
+      realm,
+      tx.sql`r.cancel_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.expires_at > now()`,
+      'link',
+      locale,
+    );
   }
 
   /** What is under way for a person ends: it is not needed, or not wanted, any more. */
@@ -165,7 +191,8 @@ export class Recoveries {
   }
 
   /**
-   * A recovery that is held to another rule than the realm's goes on by the realm's: it waits again where its time or approval is missing now,
+   * A recovery that is held to another rule than the realm's goes on by the realm's: it waits again where its time or approval is missing
+   * now,
    * and the link of the last mail is good for nothing until then. Whom it belongs to is told.
    */
   async #judged(tx: IdentityTx, realm: Realm, rule: RecoveryRule, recovery: Recovery): Promise<Recovery> {
@@ -180,7 +207,8 @@ export class Recoveries {
       tx.sql`r.recovery_id = ${id} and r.status in ('waiting', 'offered') and r.expires_at > now()`,
     );
     if (!judged) return recovery;
-    if (judged.status === 'waiting' && !isReady(judged)) await this.#write(tx, realm, judged, judged.approved ? 'recovery_approved' : outlookOf(rule));
+    if (judged.status === 'waiting' && !isReady(judged))
+      await this.#write(tx, realm, judged, judged.approved ? 'recovery_approved' : outlookOf(rule));
     await this.#record(tx, judged, 'judged');
     return judged;
   }
@@ -195,7 +223,14 @@ export class Recoveries {
     );
     if (!offered) return;
     const until = new Date(offered.expires_at);
-    await this.#write(tx, realm, { ...offered, locale: recovery.locale }, 'recovery_offered', { link: this.#mailbox.link(realm, '/account-recovery/finish', { token }), time: until }, until);
+    await this.#write(
+      tx,
+      realm,
+      { ...offered, locale: recovery.locale },
+      'recovery_offered',
+      { link: this.#mailbox.link(realm, '/account-recovery/finish', { token }), time: until },
+      until,
+    );
     await this.#record(tx, offered, 'offered');
   }
 
@@ -203,37 +238,73 @@ export class Recoveries {
     const cancelled = await this.#end(tx, 'cancelled', tx.sql``, which);
     if (!cancelled) return false;
     // What nobody had confirmed ends without a word; a new address has nothing to do with what the old one began.
-    if (cancelled.confirmed_at && cause !== 'address_changed') await this.#mailbox.tell(tx, realm, { ...cancelled, locale: locale ?? cancelled.locale }, 'recovery_cancelled');
+    if (cancelled.confirmed_at && cause !== 'address_changed')
+      await this.#mailbox.tell(tx, realm, { ...cancelled, locale: locale ?? cancelled.locale }, 'recovery_cancelled');
     await this.#record(tx, cancelled, 'cancelled', undefined, { cause });
     return true;
   }
 
   async #end(tx: IdentityTx, status: 'refused' | 'cancelled' | 'expired', more: unknown, which: unknown): Promise<Recovery | undefined> {
-    return this.#move(tx, tx.sql`status = ${status}, ended_at = now(), confirm_hash = null, finish_hash = null, cancel_sealed = null ${more}`, tx.sql`${which} and ${open(tx.sql)}`);
+    return this.#move(
+      tx,
+      tx.sql`status = ${status}, ended_at = now(), confirm_hash = null, finish_hash = null, cancel_sealed = null ${more}`,
+      tx.sql`${which} and ${open(tx.sql)}`,
+    );
   }
 
   async #move({ sql }: IdentityTx, change: unknown, which: unknown): Promise<Recovery | undefined> {
-    const [row] = await sql<Recovery[]>`update account_recoveries r set ${change} from users u where u.user_id = r.user_id and ${which} returning ${columns(sql)}`;
+    const [row] = await sql<
+      Recovery[]
+    >`update account_recoveries r set ${change} from users u where u.user_id = r.user_id and ${which} returning ${columns(sql)}`;
     return row;
   }
 
   async #get({ sql }: IdentityTx, recoveryId: string): Promise<Recovery | undefined> {
-    const [row] = await sql<Recovery[]>`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.recovery_id = ${recoveryId} for update of r`;
+    const [row] = await sql<
+      Recovery[]
+    >`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.recovery_id = ${recoveryId} for update of r`;
     return row;
   }
 
-  async #write(tx: IdentityTx, realm: Realm, recovery: Recovery, letter: Letter, values: Readonly<Record<string, string | Date>> = {}, until?: Date): Promise<void> {
+  async #write(
+    tx: IdentityTx,
+    realm: Realm,
+    recovery: Recovery,
+    letter: Letter,
+    values: Readonly<Record<string, string | Date>> = {},
+    until?: Date,
+  ): Promise<void> {
     const cancel = recovery.cancel_sealed && this.#box.open(purposeOf(recovery.recovery_id), recovery.cancel_sealed);
     // A mail without its way out is not sent.
     if (!cancel) throw new Error('the token that cancels a recovery does not open');
     const time = new Date(recovery.wait_until ?? recovery.expires_at);
-    await this.#mailbox.write(tx, realm, recovery, letter, { time, cancel: this.#mailbox.link(realm, '/account-recovery/cancel', { token: cancel }), ...values }, until);
+    await this.#mailbox.write(
+      tx,
+      realm,
+      recovery,
+      letter,
+      { time, cancel: this.#mailbox.link(realm, '/account-recovery/cancel', { token: cancel }), ...values },
+      until,
+    );
   }
 
   /** The change of the password brings the audit row of the last step itself. */
-  async #record(tx: IdentityTx, { recovery_id, env_id, user_id, status }: Recovery, step: string | undefined, caller?: Caller, details: object = {}): Promise<void> {
+  async #record(
+    tx: IdentityTx,
+    { recovery_id, env_id, user_id, status }: Recovery,
+    step: string | undefined,
+    caller?: Caller,
+    details: object = {},
+  ): Promise<void> {
     await tx.emit('platform:auth:recovery:updated', env_id, { recovery_id, user_id, env_id, status });
-    if (step) await tx.audit({ action: `auth.recovery.${step}`, envId: env_id, ...(caller ? { caller } : {}), resource: { type: 'user', id: user_id }, details: { recovery_id, ...details } });
+    if (step)
+      await tx.audit({
+        action: `auth.recovery.${step}`,
+        envId: env_id,
+        ...(caller ? { caller } : {}),
+        resource: { type: 'user', id: user_id },
+        details: { recovery_id, ...details },
+      });
   }
 }
 
@@ -242,8 +313,10 @@ const newToken = (): string => randomBytes(32).toString('base64url');
 export const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
 const isReady = ({ due, approved, needs_approval }: Recovery): boolean => due && (approved || !needs_approval);
 /** The mail that says what has to happen before the last one. */
-const outlookOf = (rule: RecoveryRule): Letter => (!rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged');
+const outlookOf = (rule: RecoveryRule): Letter =>
+  !rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged';
 const open = (sql: Tagged): unknown => sql`r.status in ('asked', 'waiting', 'offered')`;
 const columns = (sql: Tagged): unknown => sql`
   r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_hours, r.wait_until <= now() as due, r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
-const decided = ({ sql }: IdentityTx, { caller, reason }: { caller: Caller; reason: string }): unknown => sql`decided_by = ${caller.userId ?? null}, decided_at = now(), reason = ${reason.trim()}`;
+const decided = ({ sql }: IdentityTx, { caller, reason }: { caller: Caller; reason: string }): unknown =>
+  sql`decided_by = ${caller.userId ?? null}, decided_at = now(), reason = ${reason.trim()}`;

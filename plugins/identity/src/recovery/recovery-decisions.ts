@@ -24,29 +24,37 @@ export class RecoveryDecisions {
   async list({ query, caller, env: envId }: RequestOf<Contract, 'listRecoveries'>) {
     const { sql } = this.#ctx.db;
     const spec = { list: `recoveries ${envId}`, order: { 'r.recovery_id': 'id' } } as const;
-    const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) => this.#rows(sql`r.env_id = ${envId} and ${where} order by ${order} limit ${limit}`));
+    const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) =>
+      this.#rows(sql`r.env_id = ${envId} and ${where} order by ${order} limit ${limit}`),
+    );
     return { items: items.map(row => shown(row, caller)), next_cursor };
   }
 
   async approve(request: Asked) {
     const { recoveries, realms } = this.#parts;
     const row = await this.#reachable(request);
-    if (isOwn(row, request.caller)) throw this.#ctx.problem('own_account', { detail: 'Somebody else approves the recovery of your account.' });
+    if (isOwn(row, request.caller))
+      throw this.#ctx.problem('own_account', { detail: 'Somebody else approves the recovery of your account.' });
     const realm = await realms.ofEnv(row.env_id);
     const rule = ruleOf(realm);
     if (!rule) throw this.#ctx.problem('recovery_off', { detail: 'Turn it on again before you approve one.' });
-    return this.#decide(request, tx => recoveries.approve(tx, realm, rule, row.recovery_id, { caller: request.caller, reason: request.body.reason }));
+    return this.#decide(request, tx =>
+      recoveries.approve(tx, realm, rule, row.recovery_id, { caller: request.caller, reason: request.body.reason }),
+    );
   }
 
   async refuse(request: RequestOf<Contract, 'refuseRecovery'>) {
     const { recoveries, realms } = this.#parts;
     const row = await this.#reachable(request);
     const realm = await realms.ofEnv(row.env_id);
-    return this.#decide(request, tx => recoveries.refuse(tx, realm, row.recovery_id, { caller: request.caller, reason: request.body.reason }));
+    return this.#decide(request, tx =>
+      recoveries.refuse(tx, realm, row.recovery_id, { caller: request.caller, reason: request.body.reason }),
+    );
   }
 
   async #decide(request: Asked, decide: (tx: IdentityTx) => Promise<boolean>) {
-    if (!(await this.#ctx.db.tx(decide))) throw this.#ctx.problem('recovery_decided', { detail: 'Load the list again: it was decided, has ended, or waits for time alone.' });
+    if (!(await this.#ctx.db.tx(decide)))
+      throw this.#ctx.problem('recovery_decided', { detail: 'Load the list again: it was decided, has ended, or waits for time alone.' });
     return shown(await this.#reachable(request), request.caller);
   }
 
@@ -68,7 +76,8 @@ export class RecoveryDecisions {
 }
 
 /** The same account, or the account of the same address in another realm. */
-const isOwn = ({ user_id, email }: Row, { userId, email: own }: Caller): boolean => user_id === userId || email.toLowerCase() === own?.toLowerCase();
+const isOwn = ({ user_id, email }: Row, { userId, email: own }: Caller): boolean =>
+  user_id === userId || email.toLowerCase() === own?.toLowerCase();
 
 function shown(row: Row, caller: Caller) {
   const { env_id: _, ...told } = row;

@@ -15,12 +15,43 @@ export interface ScimAttribute {
 }
 type Traits = Partial<Omit<ScimAttribute, 'name' | 'type' | 'description'>>;
 
-const plain = { multiValued: false, required: false, caseExact: false, mutability: 'readWrite', returned: 'default', uniqueness: 'none' } as const;
+const plain = {
+  multiValued: false,
+  required: false,
+  caseExact: false,
+  mutability: 'readWrite',
+  returned: 'default',
+  uniqueness: 'none',
+} as const;
 
-export const text = (name: string, description: string, traits: Traits = {}): ScimAttribute => ({ name, type: 'string', description, ...plain, ...traits });
-export const flag = (name: string, description: string, traits: Traits = {}): ScimAttribute => ({ name, type: 'boolean', description, ...plain, ...traits });
-export const moment = (name: string, description: string, traits: Traits = {}): ScimAttribute => ({ name, type: 'dateTime', description, ...plain, ...traits });
-export const binary = (name: string, description: string): ScimAttribute => ({ name, type: 'binary', description, ...plain, caseExact: true });
+export const text = (name: string, description: string, traits: Traits = {}): ScimAttribute => ({
+  name,
+  type: 'string',
+  description,
+  ...plain,
+  ...traits,
+});
+export const flag = (name: string, description: string, traits: Traits = {}): ScimAttribute => ({
+  name,
+  type: 'boolean',
+  description,
+  ...plain,
+  ...traits,
+});
+export const moment = (name: string, description: string, traits: Traits = {}): ScimAttribute => ({
+  name,
+  type: 'dateTime',
+  description,
+  ...plain,
+  ...traits,
+});
+export const binary = (name: string, description: string): ScimAttribute => ({
+  name,
+  type: 'binary',
+  description,
+  ...plain,
+  caseExact: true,
+});
 export const link = (name: string, description: string, referenceTypes: readonly string[], traits: Traits = {}): ScimAttribute => ({
   name,
   type: 'reference',
@@ -30,7 +61,12 @@ export const link = (name: string, description: string, referenceTypes: readonly
   referenceTypes,
   ...traits,
 });
-export const complex = (name: string, description: string, subAttributes: readonly ScimAttribute[], traits: Traits = {}): ScimAttribute => ({
+export const complex = (
+  name: string,
+  description: string,
+  subAttributes: readonly ScimAttribute[],
+  traits: Traits = {},
+): ScimAttribute => ({
   name,
   type: 'complex',
   description,
@@ -40,4 +76,5 @@ export const complex = (name: string, description: string, subAttributes: readon
 });
 
 /** Names are compared without regard to case (RFC 7643, 2.1). */
-export const named = (attributes: readonly ScimAttribute[] | undefined, name: string): ScimAttribute | undefined => attributes?.find(each => each.name.toLowerCase() === name.toLowerCase());
+export const named = (attributes: readonly ScimAttribute[] | undefined, name: string): ScimAttribute | undefined =>
+  attributes?.find(each => each.name.toLowerCase() === name.toLowerCase());

@@ -48,13 +48,25 @@ export async function runBulk(message: unknown, by: Operator): Promise<object> {
   return { schemas: [RESPONSE], Operations: results };
 }
 
-async function attempt(operation: ScimDocument, method: string, made: ReadonlyMap<string, string>, { run, refused }: Operator): Promise<BulkOutcome> {
+async function attempt(
+  operation: ScimDocument,
+  method: string,
+  made: ReadonlyMap<string, string>,
+  { run, refused }: Operator,
+): Promise<BulkOutcome> {
   try {
     const { path, version, data, bulkId } = operation;
-    if (!['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) throw new ScimError(400, 'method is POST, PUT, PATCH or DELETE.', 'invalidSyntax');
-    if (method === 'POST' && (typeof bulkId !== 'string' || bulkId === '')) throw new ScimError(400, 'A POST has a bulkId.', 'invalidSyntax');
+    if (!['POST', 'PUT', 'PATCH', 'DELETE'].includes(method))
+      throw new ScimError(400, 'method is POST, PUT, PATCH or DELETE.', 'invalidSyntax');
+    if (method === 'POST' && (typeof bulkId !== 'string' || bulkId === ''))
+      throw new ScimError(400, 'A POST has a bulkId.', 'invalidSyntax');
     if (typeof path !== 'string') throw new ScimError(400, 'path is a text.', 'invalidPath');
-    return await run({ method, path: resolved(path, made) as string, ifMatch: typeof version === 'string' ? version : undefined, data: data === undefined ? undefined : resolved(data, made) });
+    return await run({
+      method,
+      path: resolved(path, made) as string,
+      ifMatch: typeof version === 'string' ? version : undefined,
+      data: data === undefined ? undefined : resolved(data, made),
+    });
   } catch (error) {
     return refused(error);
   }
@@ -76,8 +88,10 @@ function resolved(value: Json, made: ReadonlyMap<string, string>): Json {
 function readBulk(message: unknown): { operations: readonly ScimDocument[]; failOnErrors: number | undefined } {
   const { schemas, Operations: operations, failOnErrors } = isDocument(message) ? message : {};
   if (!Array.isArray(schemas) || !schemas.includes(REQUEST)) throw new ScimError(400, `schemas names ${REQUEST}.`, 'invalidSyntax');
-  if (!Array.isArray(operations) || !operations.every(isDocument)) throw new ScimError(400, 'Operations is a list of objects.', 'invalidSyntax');
+  if (!Array.isArray(operations) || !operations.every(isDocument))
+    throw new ScimError(400, 'Operations is a list of objects.', 'invalidSyntax');
   if (operations.length > BULK.operations) throw new ScimError(413, `A bulk request has at most ${BULK.operations} operations.`);
-  if (failOnErrors !== undefined && (!Number.isSafeInteger(failOnErrors) || (failOnErrors as number) < 1)) throw new ScimError(400, 'failOnErrors is a whole number from 1.', 'invalidValue');
+  if (failOnErrors !== undefined && (!Number.isSafeInteger(failOnErrors) || (failOnErrors as number) < 1))
+    throw new ScimError(400, 'failOnErrors is a whole number from 1.', 'invalidValue');
   return { operations, failOnErrors: failOnErrors as number | undefined };
 }

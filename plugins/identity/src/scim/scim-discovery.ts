@@ -10,7 +10,10 @@ const CONFIG = 'urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig';
 const RESOURCE_TYPE = 'urn:ietf:params:scim:schemas:core:2.0:ResourceType';
 const SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Schema';
 
-const wireOf = ({ subAttributes, ...attribute }: ScimAttribute): object => ({ ...attribute, ...(subAttributes ? { subAttributes: subAttributes.map(wireOf) } : {}) });
+const wireOf = ({ subAttributes, ...attribute }: ScimAttribute): object => ({
+  ...attribute,
+  ...(subAttributes ? { subAttributes: subAttributes.map(wireOf) } : {}),
+});
 
 /** What this service can do, and what a user is (RFC 7643, 5 to 7; RFC 7644, 4). */
 export function discovered(base: string, kind: string, id: string | undefined): object | readonly object[] {
@@ -25,7 +28,10 @@ export function discovered(base: string, kind: string, id: string | undefined): 
   });
   const lists: Readonly<Record<string, readonly object[]>> = {
     Schemas: [
-      schema(USER, 'User', 'A person with an account', [...commonAttributes.filter(({ name }) => name === 'externalId'), ...userAttributes]),
+      schema(USER, 'User', 'A person with an account', [
+        ...commonAttributes.filter(({ name }) => name === 'externalId'),
+        ...userAttributes,
+      ]),
       schema(ENTERPRISE, 'EnterpriseUser', 'A person in an organization', enterpriseAttributes),
     ],
     ResourceTypes: [
@@ -59,7 +65,13 @@ const configOf = (meta: object): ScimDocument | object => ({
   sort: { supported: true },
   etag: { supported: true },
   authenticationSchemes: [
-    { type: 'oauthbearertoken', name: 'OAuth bearer token', description: 'An access token with scim:read or scim:write (RFC 6750)', specUri: 'https://www.rfc-editor.org/info/rfc6750', primary: true },
+    {
+      type: 'oauthbearertoken',
+      name: 'OAuth bearer token',
+      description: 'An access token with scim:read or scim:write (RFC 6750)',
+      specUri: 'https://www.rfc-editor.org/info/rfc6750',
+      primary: true,
+    },
   ],
   meta,
 });

@@ -35,7 +35,8 @@ export function readUser(given: unknown): ScimDocument {
     const coerced = coerce(attribute, value, attribute.name);
     if (coerced !== undefined) read[attribute.name] = coerced;
   }
-  if (typeof read['userName'] !== 'string' || read['userName'].trim() === '') throw new ScimError(400, 'userName is required.', 'invalidValue');
+  if (typeof read['userName'] !== 'string' || read['userName'].trim() === '')
+    throw new ScimError(400, 'userName is required.', 'invalidValue');
   return read;
 }
 
@@ -54,7 +55,11 @@ function single(attribute: ScimAttribute, value: unknown, path: string): Json | 
   switch (attribute.type) {
     case 'complex': {
       // A bare text stands for the value of what has one.
-      const members = membersOf(attribute.subAttributes ?? [], typeof value === 'string' && named(attribute.subAttributes, 'value') ? { value } : value, path);
+      const members = membersOf(
+        attribute.subAttributes ?? [],
+        typeof value === 'string' && named(attribute.subAttributes, 'value') ? { value } : value,
+        path,
+      );
       return Object.keys(members).length > 0 ? members : undefined;
     }
     case 'boolean': {
@@ -145,5 +150,7 @@ function take(from: ScimDocument, to: ScimDocument, attribute: ScimAttribute, su
     return { ...(isDocument(kept) ? kept : {}), ...(picked === undefined ? {} : { [sub.name]: picked }) };
   };
   const kept = to[attribute.name];
-  to[attribute.name] = Array.isArray(value) ? value.map((each, index) => part(each, Array.isArray(kept) ? kept[index] : undefined)) : part(value, kept);
+  to[attribute.name] = Array.isArray(value)
+    ? value.map((each, index) => part(each, Array.isArray(kept) ? kept[index] : undefined))
+    : part(value, kept);
 }

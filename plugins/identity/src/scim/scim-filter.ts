@@ -22,7 +22,10 @@ export function readFilter(spelled: string): Filter {
   const texts: string[] = [];
   let filter: Filter;
   try {
-    filter = restored(parse(spelled.replaceAll(/"(?:[^"\\]|\\.)*"/gs, literal => `"${texts.push(JSON.parse(literal) as string) - 1}"`)), texts);
+    filter = restored(
+      parse(spelled.replaceAll(/"(?:[^"\\]|\\.)*"/gs, literal => `"${texts.push(JSON.parse(literal) as string) - 1}"`)),
+      texts,
+    );
   } catch {
     throw bad('The filter cannot be read.');
   }
@@ -127,7 +130,11 @@ function known(spelled: string) {
   return path;
 }
 
-const keysOf = (extension: boolean, attribute: ScimAttribute, sub: ScimAttribute | undefined): string[] => [...(extension ? [ENTERPRISE] : []), attribute.name, ...(sub ? [sub.name] : [])];
+const keysOf = (extension: boolean, attribute: ScimAttribute, sub: ScimAttribute | undefined): string[] => [
+  ...(extension ? [ENTERPRISE] : []),
+  attribute.name,
+  ...(sub ? [sub.name] : []),
+];
 
 /** The values of an attribute that may have several, as a JSON array that is always there. */
 function several(sql: Sql, spelled: string): { attribute: ScimAttribute; values: Fragment } {
@@ -140,11 +147,20 @@ function several(sql: Sql, spelled: string): { attribute: ScimAttribute; values:
     };
   }
   if (attribute.name === 'schemas') {
-    return { attribute, values: sql`(case when s.attributes ? ${ENTERPRISE} then jsonb_build_array(${USER}::text, ${ENTERPRISE}::text) else jsonb_build_array(${USER}::text) end)` };
+    return {
+      attribute,
+      values: sql`(case when s.attributes ? ${ENTERPRISE} then jsonb_build_array(${USER}::text, ${ENTERPRISE}::text) else jsonb_build_array(${USER}::text) end)`,
+    };
   }
   const held = sql`coalesce(s.attributes #> ${keysOf(extension, attribute, undefined)}::text[], '[]')`;
   // An account that no provisioner has touched has the one address it signs in with.
-  return { attribute, values: attribute.name === 'emails' ? sql`(case when s.user_id is null then jsonb_build_array(jsonb_build_object('value', u.email, 'primary', true)) else ${held} end)` : held };
+  return {
+    attribute,
+    values:
+      attribute.name === 'emails'
+        ? sql`(case when s.user_id is null then jsonb_build_array(jsonb_build_object('value', u.email, 'primary', true)) else ${held} end)`
+        : held,
+  };
 }
 
 interface Column {
@@ -154,12 +170,19 @@ interface Column {
 
 /** What lists are found and ordered by, in columns of its own. */
 function columnOf(sql: Sql, attribute: ScimAttribute, sub: ScimAttribute | undefined): Column | undefined {
-  const of = (held: Fragment, leaf = attribute, lowered?: Fragment): Column => ({ held, compare: (op, value) => compare(sql, leaf, held, op, value, lowered) });
+  const of = (held: Fragment, leaf = attribute, lowered?: Fragment): Column => ({
+    held,
+    compare: (op, value) => compare(sql, leaf, held, op, value, lowered),
+  });
   switch (sub ? `${attribute.name}.${sub.name}` : attribute.name) {
     case 'id': {
       const column = of(sql`u.user_id::text`);
       // What is no id is nobody's; the index wants the id itself.
-      return { ...column, compare: (op, value) => (op === 'eq' && typeof value === 'string' && ID.test(value) ? sql`u.user_id = ${value}::uuid` : column.compare(op, value)) };
+      return {
+        ...column,
+        compare: (op, value) =>
+          op === 'eq' && typeof value === 'string' && ID.test(value) ? sql`u.user_id = ${value}::uuid` : column.compare(op, value),
+      };
     }
     case 'userName':
       return of(sql`u.user_name_ci`, attribute, sql`u.user_name_ci`);
@@ -188,14 +211,16 @@ const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function compare(sql: Sql, attribute: ScimAttribute, held: Fragment, op: Comparison, value: Value, lowered?: Fragment): Fragment {
   if (attribute.type === 'boolean') {
-    if (typeof value !== 'boolean' || (op !== 'eq' && op !== 'ne')) throw bad(`${attribute.name} is compared with true or false, by eq or ne.`);
+    if (typeof value !== 'boolean' || (op !== 'eq' && op !== 'ne'))
+      throw bad(`${attribute.name} is compared with true or false, by eq or ne.`);
     return op === 'eq' ? sql`${held} = ${String(value)}` : sql`${held} is distinct from ${String(value)}`;
   }
   if (typeof value !== 'string') throw bad(`${attribute.name} is compared with a text.`);
   if (value.includes('\0')) throw bad('A filter has no zero byte.');
   if (attribute.type === 'dateTime') {
     const at = Date.parse(value);
-    if (Number.isNaN(at) || op === 'co' || op === 'sw' || op === 'ew') throw bad(`${attribute.name} is compared with a date and time, by eq, ne, gt, ge, lt or le.`);
+    if (Number.isNaN(at) || op === 'co' || op === 'sw' || op === 'ew')
+      throw bad(`${attribute.name} is compared with a date and time, by eq, ne, gt, ge, lt or le.`);
     return ordered(sql, sql`date_trunc('milliseconds', ${held})`, op, sql`${new Date(at).toISOString()}::timestamptz`);
   }
   const wanted = attribute.caseExact ? sql`${value}::text` : sql`lower(${value}::text)`;
@@ -252,6 +277,14 @@ function agree(attribute: ScimAttribute, held: Json | undefined, op: Comparison,
   if (op === 'eq') return left === right;
   if (op === 'ne') return left !== right;
   if (typeof left !== 'string' || typeof right !== 'string') return false;
-  const answers = { co: left.includes(right), sw: left.startsWith(right), ew: left.endsWith(right), gt: left > right, ge: left >= right, lt: left < right, le: left <= right };
+  const answers = {
+    co: left.includes(right),
+    sw: left.startsWith(right),
+    ew: left.endsWith(right),
+    gt: left > right,
+    ge: left >= right,
+    lt: left < right,
+    le: left <= right,
+  };
   return answers[op];
 }

@@ -25,7 +25,8 @@ export interface ScimQuery {
 const names = (value: unknown): string[] | undefined => {
   if (value === undefined || value === null) return undefined;
   const list = typeof value === 'string' ? value.split(',') : value;
-  if (!Array.isArray(list) || list.length > 100 || list.some(each => typeof each !== 'string')) throw new ScimError(400, 'attributes and excludedAttributes are names of attributes.', 'invalidValue');
+  if (!Array.isArray(list) || list.length > 100 || list.some(each => typeof each !== 'string'))
+    throw new ScimError(400, 'attributes and excludedAttributes are names of attributes.', 'invalidValue');
   return (list as string[]).map(each => each.trim()).filter(Boolean);
 };
 
@@ -42,7 +43,8 @@ export function readScimQuery(given: unknown): ScimQuery {
   const { filter, sortBy, sortOrder } = given;
   if (filter !== undefined && filter !== null && typeof filter !== 'string') throw new ScimError(400, 'filter is a text.', 'invalidFilter');
   const order = sortBy === undefined || sortBy === null ? 'id' : orderOf(sortBy);
-  if (sortOrder !== undefined && sortOrder !== null && sortOrder !== 'ascending' && sortOrder !== 'descending') throw new ScimError(400, 'sortOrder is ascending or descending.', 'invalidValue');
+  if (sortOrder !== undefined && sortOrder !== null && sortOrder !== 'ascending' && sortOrder !== 'descending')
+    throw new ScimError(400, 'sortOrder is ascending or descending.', 'invalidValue');
   return {
     filter: filter?.trim() || undefined,
     sortBy: order,
@@ -71,7 +73,13 @@ function orderOf(sortBy: unknown): Order {
 
 /** One page of people of a realm. Each order has an index that begins with the realm. */
 export function pageOf(sql: Sql, envId: string, { filter, sortBy, descending, startIndex, count }: ScimQuery): Fragment {
-  const columns = { id: sql`u.user_id`, userName: sql`u.user_name_ci`, externalId: sql`u.external_id`, 'meta.created': sql`u.created_at`, 'meta.lastModified': sql`u.updated_at` };
+  const columns = {
+    id: sql`u.user_id`,
+    userName: sql`u.user_name_ci`,
+    externalId: sql`u.external_id`,
+    'meta.created': sql`u.created_at`,
+    'meta.lastModified': sql`u.updated_at`,
+  };
   const by = columns[sortBy];
   // Both are one person's: nothing more is needed to keep an order.
   const sole = sortBy === 'id' || sortBy === 'userName';
@@ -89,6 +97,9 @@ export async function listPeople(sql: Sql, envId: string, query: ScimQuery): Pro
       ? sql`select count(*)::int as total from users where env_id = ${envId}`
       : sql`
     select count(*)::int as total from users u left join scim_users s using (user_id) where u.env_id = ${envId} and ${conditionOf(sql, readFilter(filter))}`;
-  const [totals, records] = await Promise.all([counted as Promise<unknown> as Promise<[{ total: number }]>, count === 0 ? [] : (pageOf(sql, envId, query) as Promise<ScimRecord[]>)]);
+  const [totals, records] = await Promise.all([
+    counted as Promise<unknown> as Promise<[{ total: number }]>,
+    count === 0 ? [] : (pageOf(sql, envId, query) as Promise<ScimRecord[]>),
+  ]);
   return { total: totals[0].total, records };
 }

@@ -18,7 +18,8 @@ export function patched(resource: ScimDocument, message: unknown): ScimDocument 
   const operations = isDocument(message) ? Object.entries(message).find(([name]) => name.toLowerCase() === 'operations')?.[1] : undefined;
   const schemas = isDocument(message) ? message['schemas'] : undefined;
   if (!Array.isArray(schemas) || !schemas.includes(PATCH)) throw new ScimError(400, `schemas names ${PATCH}.`, 'invalidSyntax');
-  if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS) throw new ScimError(400, `Operations has 1 to ${MAX_OPERATIONS} entries.`, 'invalidSyntax');
+  if (!Array.isArray(operations) || operations.length === 0 || operations.length > MAX_OPERATIONS)
+    throw new ScimError(400, `Operations has 1 to ${MAX_OPERATIONS} entries.`, 'invalidSyntax');
   const result = structuredClone(resource);
   for (const operation of operations) apply(result, operation);
   return result;
@@ -47,7 +48,10 @@ function targetOf(spelled: string): Target {
   const { attribute = '', filter, sub } = PATH.exec(spelled)?.groups ?? {};
   const path = pathOf(sub ? `${attribute}.${sub}` : attribute);
   if (!path) throw new ScimError(400, `${spelled} names nothing.`, 'invalidPath');
-  if (path.attribute && (path.attribute.mutability === 'readOnly' || path.sub?.mutability === 'readOnly' || path.attribute.name === 'schemas')) {
+  if (
+    path.attribute &&
+    (path.attribute.mutability === 'readOnly' || path.sub?.mutability === 'readOnly' || path.attribute.name === 'schemas')
+  ) {
     throw new ScimError(400, `${spelled} is not for clients to change.`, 'mutability');
   }
   if (filter !== undefined && !path.attribute?.multiValued) throw new ScimError(400, `${attribute} has not several values.`, 'invalidPath');
@@ -62,13 +66,21 @@ function change(resource: ScimDocument, op: Verb, target: Target, value: Json | 
   const held = isDocument(resource[ENTERPRISE]) ? resource[ENTERPRISE] : {};
   if (attribute) changeIn(held, op, attribute, sub, filter, value);
   else if (op === 'remove') for (const name of Object.keys(held)) delete held[name];
-  else if (isDocument(value)) for (const [name, each] of Object.entries(value)) change({ [ENTERPRISE]: held }, op, targetOf(`${ENTERPRISE}:${name}`), each);
+  else if (isDocument(value))
+    for (const [name, each] of Object.entries(value)) change({ [ENTERPRISE]: held }, op, targetOf(`${ENTERPRISE}:${name}`), each);
   else throw new ScimError(400, `${ENTERPRISE} is an object.`, 'invalidValue');
   if (Object.keys(held).length > 0) resource[ENTERPRISE] = held;
   else delete resource[ENTERPRISE];
 }
 
-function changeIn(holder: ScimDocument, op: Verb, attribute: ScimAttribute, sub: ScimAttribute | undefined, filter: Filter | undefined, value: Json | undefined): void {
+function changeIn(
+  holder: ScimDocument,
+  op: Verb,
+  attribute: ScimAttribute,
+  sub: ScimAttribute | undefined,
+  filter: Filter | undefined,
+  value: Json | undefined,
+): void {
   if (attribute.multiValued) return changeSeveral(holder, op, attribute, sub, filter, value);
   const { name } = attribute;
   if (sub) {
@@ -79,10 +91,21 @@ function changeIn(holder: ScimDocument, op: Verb, attribute: ScimAttribute, sub:
   if (op === 'remove') return put(holder, attribute, undefined);
   const coerced = coerce(attribute, value, name);
   // The parts of what has parts are added to those that are there.
-  put(holder, attribute, attribute.type === 'complex' && isDocument(coerced) && isDocument(holder[name]) ? { ...holder[name], ...coerced } : coerced);
+  put(
+    holder,
+    attribute,
+    attribute.type === 'complex' && isDocument(coerced) && isDocument(holder[name]) ? { ...holder[name], ...coerced } : coerced,
+  );
 }
 
-function changeSeveral(holder: ScimDocument, op: Verb, attribute: ScimAttribute, sub: ScimAttribute | undefined, filter: Filter | undefined, value: Json | undefined): void {
+function changeSeveral(
+  holder: ScimDocument,
+  op: Verb,
+  attribute: ScimAttribute,
+  sub: ScimAttribute | undefined,
+  filter: Filter | undefined,
+  value: Json | undefined,
+): void {
   const { name } = attribute;
   const held = Array.isArray(holder[name]) ? holder[name] : [];
   const meant = (each: Json) => filter === undefined || matches(attribute, filter, each);
@@ -91,14 +114,24 @@ function changeSeveral(holder: ScimDocument, op: Verb, attribute: ScimAttribute,
     const named = value === undefined ? undefined : (coerce(attribute, value, name) as Json[] | undefined);
     const gone = (each: Json) => meant(each) && (named === undefined || named.some(one => same(one, each)));
     if (!sub) return put(holder, attribute, some(held.filter(each => !gone(each))));
-    return put(holder, attribute, some(held.map(each => (gone(each) && isDocument(each) ? without(each, sub.name) : each)).filter(each => !isDocument(each) || Object.keys(each).length > 0)));
+    return put(
+      holder,
+      attribute,
+      some(
+        held
+          .map(each => (gone(each) && isDocument(each) ? without(each, sub.name) : each))
+          .filter(each => !isDocument(each) || Object.keys(each).length > 0),
+      ),
+    );
   }
   if (filter === undefined && !sub) {
     const given = (coerce(attribute, value, name) ?? []) as Json[];
     const kept = op === 'replace' ? [] : held.filter(each => !given.some(one => same(one, each)));
     return put(holder, attribute, some(onePrimary(kept, given)));
   }
-  const part = sub ? coerce(sub, value, `${name}.${sub.name}`) : (coerce({ ...attribute, multiValued: false }, value, name) as Json | undefined);
+  const part = sub
+    ? coerce(sub, value, `${name}.${sub.name}`)
+    : (coerce({ ...attribute, multiValued: false }, value, name) as Json | undefined);
   const selected = held.filter(meant);
   if (filter !== undefined && selected.length === 0) {
     // What a filter of equalities asks for can be added, and directories count on it; nothing is there to replace (RFC 7644, 3.5.2.3).
@@ -115,7 +148,17 @@ function changeSeveral(holder: ScimDocument, op: Verb, attribute: ScimAttribute,
   const given = selected.map(changed);
   const next = held.map(each => (meant(each) ? changed(each) : each));
   const primary = given.some(isPrimary);
-  put(holder, attribute, coerce(attribute, primary ? next.map(each => (isPrimary(each) && !given.some(one => same(one, each)) ? without(each as ScimDocument, 'primary') : each)) : next, name));
+  put(
+    holder,
+    attribute,
+    coerce(
+      attribute,
+      primary
+        ? next.map(each => (isPrimary(each) && !given.some(one => same(one, each)) ? without(each as ScimDocument, 'primary') : each))
+        : next,
+      name,
+    ),
+  );
 }
 
 const isPrimary = (value: Json): boolean => isDocument(value) && value['primary'] === true;
@@ -123,7 +166,9 @@ const some = (values: Json[]): Json[] | undefined => (values.length > 0 ? values
 
 /** A new primary value takes the place of the old one (RFC 7644, 3.5.2). */
 function onePrimary(kept: Json[], given: Json[]): Json[] {
-  return given.some(isPrimary) ? [...kept.map(each => (isPrimary(each) ? { ...(each as ScimDocument), primary: false } : each)), ...given] : [...kept, ...given];
+  return given.some(isPrimary)
+    ? [...kept.map(each => (isPrimary(each) ? { ...(each as ScimDocument), primary: false } : each)), ...given]
+    : [...kept, ...given];
 }
 
 function put(holder: ScimDocument, { name }: ScimAttribute, value: Json | undefined): void {

@@ -79,6 +79,8 @@ export function languageIn({ preferredLanguage, locale }: ScimDocument): string 
 /** The address a person signs in with: the primary one, else the first. */
 function addressOf(emails: Json | undefined): string | undefined {
   const values = (Array.isArray(emails) ? emails : []).filter(isDocument);
-  const chosen = values.find(each => each['primary'] === true && typeof each['value'] === 'string') ?? values.find(each => typeof each['value'] === 'string');
+  const chosen =
+    values.find(each => each['primary'] === true && typeof each['value'] === 'string') ??
+    values.find(each => typeof each['value'] === 'string');
   return chosen ? (chosen['value'] as string).trim() : undefined;
 }

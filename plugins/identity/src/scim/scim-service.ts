@@ -19,7 +19,10 @@ interface Asked {
   readonly permits: RawExchange['permits'];
 }
 
-/** SCIM 2.0 for users (RFC 7644). Reading needs `scim:read` or `scim:write`, changing `scim:write`; the realm is the token's, or the target's. */
+/**
+ * SCIM 2.0 for users (RFC 7644). Reading needs `scim:read` or `scim:write`, changing `scim:write`; the realm is the token's, or the
+ * target's.
+ */
 export class ScimService {
   readonly #ctx: Ctx;
   readonly #realms: Realms;
@@ -49,7 +52,13 @@ export class ScimService {
     if (kind === 'Bulk' && id === undefined) {
       allow(method, 'POST');
       await mayWrite(asked);
-      return answer(200, await runBulk(await this.#body(request), { run: operation => this.#operate(asked, operation), refused: error => this.#refused(error) }));
+      return answer(
+        200,
+        await runBulk(await this.#body(request), {
+          run: operation => this.#operate(asked, operation),
+          refused: error => this.#refused(error),
+        }),
+      );
     }
     if (id === '.search' && kind === 'Users') {
       allow(method, 'POST');
@@ -78,7 +87,8 @@ export class ScimService {
     const { request, base, call, realm } = asked;
     allow(request.method, 'GET', 'PUT', 'PATCH', 'DELETE');
     const query = readScimQuery(Object.fromEntries(new URL(request.url).searchParams));
-    const shown = (record: ScimRecord) => answer(200, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
+    const shown = (record: ScimRecord) =>
+      answer(200, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
     if (request.method === 'GET') {
       const record = await this.#users.get(realm, id);
       const known = request.headers.get('if-none-match');
@@ -107,13 +117,17 @@ export class ScimService {
 
   async #operate({ base, call }: Asked, { method, path, ifMatch, data }: BulkOperation): Promise<BulkOutcome> {
     const [, id] = /^\/?Users(?:\/([^/?]+))?$/.exec(path) ?? [undefined, undefined];
-    if (!/^\/?Users(\/|$)/.test(path) || (method === 'POST') !== (id === undefined)) throw new ScimError(404, `Nothing is at ${path}.`, 'invalidPath');
+    if (!/^\/?Users(\/|$)/.test(path) || (method === 'POST') !== (id === undefined))
+      throw new ScimError(404, `Nothing is at ${path}.`, 'invalidPath');
     const meant = { ...call, ifMatch };
     if (method === 'DELETE') {
       await this.#users.remove(meant, id as string);
       return { status: 204, location: `${base}/Users/${id}` };
     }
-    const record = method === 'POST' ? await this.#users.create(meant, data) : await (method === 'PUT' ? this.#users.replace(meant, id as string, data) : this.#users.patch(meant, id as string, data));
+    const record =
+      method === 'POST'
+        ? await this.#users.create(meant, data)
+        : await (method === 'PUT' ? this.#users.replace(meant, id as string, data) : this.#users.patch(meant, id as string, data));
     return { status: method === 'POST' ? 201 : 200, location: `${base}/Users/${record.user_id}`, version: tagOf(record) };
   }
 
@@ -160,8 +174,12 @@ async function mayWrite({ permits }: Asked): Promise<void> {
 }
 
 function allow(method: string, ...methods: readonly string[]): void {
-  if (!methods.includes(method) && !(method === 'HEAD' && methods.includes('GET'))) throw new ScimError(405, `Here: ${methods.join(', ')}.`, undefined, { allow: methods.join(', ') });
+  if (!methods.includes(method) && !(method === 'HEAD' && methods.includes('GET')))
+    throw new ScimError(405, `Here: ${methods.join(', ')}.`, undefined, { allow: methods.join(', ') });
 }
 
 const answer = (status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response =>
-  new Response(JSON.stringify(body), { status, headers: { 'content-type': ERROR_FORMS.scim.type, 'cache-control': 'no-store', ...headers } });
+  new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': ERROR_FORMS.scim.type, 'cache-control': 'no-store', ...headers },
+  });

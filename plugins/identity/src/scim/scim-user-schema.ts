@@ -19,7 +19,10 @@ const plural = (name: string, description: string, value: ScimAttribute, types: 
 
 /** The core attributes of a user (RFC 7643, 4.1). */
 export const userAttributes: readonly ScimAttribute[] = [
-  text('userName', 'What the person is called here; no two people of an environment have the same', { required: true, uniqueness: 'server' }),
+  text('userName', 'What the person is called here; no two people of an environment have the same', {
+    required: true,
+    uniqueness: 'server',
+  }),
   complex('name', 'The name in its parts', [
     text('formatted', 'The whole name'),
     text('familyName', 'The family name'),
@@ -38,9 +41,22 @@ export const userAttributes: readonly ScimAttribute[] = [
   text('timezone', 'The IANA time zone'),
   flag('active', 'Whether the person may sign in'),
   text('password', 'A password to set; it is never told', { mutability: 'writeOnly', returned: 'never', caseExact: true }),
-  plural('emails', 'E-mail addresses; the primary one, or the first, is what the person signs in with', text('value', 'The address'), ['work', 'home', 'other']),
+  plural('emails', 'E-mail addresses; the primary one, or the first, is what the person signs in with', text('value', 'The address'), [
+    'work',
+    'home',
+    'other',
+  ]),
   plural('phoneNumbers', 'Telephone numbers', text('value', 'The number'), ['work', 'home', 'mobile', 'fax', 'pager', 'other']),
-  plural('ims', 'Addresses for instant messages', text('value', 'The address'), ['aim', 'gtalk', 'icq', 'xmpp', 'msn', 'skype', 'qq', 'yahoo']),
+  plural('ims', 'Addresses for instant messages', text('value', 'The address'), [
+    'aim',
+    'gtalk',
+    'icq',
+    'xmpp',
+    'msn',
+    'skype',
+    'qq',
+    'yahoo',
+  ]),
   plural('photos', 'Pictures', link('value', 'Where the picture is', ['external']), ['photo', 'thumbnail']),
   complex(
     'addresses',
@@ -119,7 +135,10 @@ export function pathOf(spelled: string): ScimPath | undefined {
   const urn = [ENTERPRISE, USER].find(each => lower.startsWith(`${each.toLowerCase()}:`));
   const [first = '', second, ...more] = spelled.slice(urn ? urn.length + 1 : 0).split('.');
   const extension = urn === ENTERPRISE;
-  const attribute = named(extension ? enterpriseAttributes : urn === USER ? userAttributes : [...commonAttributes, ...userAttributes], first);
+  const attribute = named(
+    extension ? enterpriseAttributes : urn === USER ? userAttributes : [...commonAttributes, ...userAttributes],
+    first,
+  );
   if (!attribute || more.length > 0) return undefined;
   if (second === undefined) return { extension, attribute, sub: undefined };
   const sub = named(attribute.subAttributes, second);

@@ -54,7 +54,11 @@ export class ScimUsers {
 
   async get(realm: Realm, id: string): Promise<ScimRecord> {
     const { sql } = this.#ctx.db;
-    const [record] = isId(id) ? await sql<ScimRecord[]>`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id} and u.env_id = ${realm.env_id}` : [];
+    const [record] = isId(id)
+      ? await sql<
+          ScimRecord[]
+        >`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id} and u.env_id = ${realm.env_id}`
+      : [];
     if (!record) throw new ScimError(404, `No user ${id}.`);
     return record;
   }
@@ -71,7 +75,13 @@ export class ScimUsers {
         await tx.sql`insert into users ${tx.sql.row({ user_id: userId, env_id: realm.env_id, email_ci: columns.email.toLowerCase(), status: active ? 'active' : 'disabled', locale, ...columns })}`;
         await tx.sql`insert into scim_users (user_id, attributes) values (${userId}, ${tx.sql.json(attributes)})`;
         if (hash !== undefined) await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash })}`;
-        else if (active && isAddress(columns.email)) await mailbox.welcome(tx, realm, { user_id: userId, email: columns.email, locale }, await steps.issue(tx.sql, 'password_reset', userId));
+        else if (active && isAddress(columns.email))
+          await mailbox.welcome(
+            tx,
+            realm,
+            { user_id: userId, email: columns.email, locale },
+            await steps.issue(tx.sql, 'password_reset', userId),
+          );
         await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
         await tx.audit({ action: 'auth.user.provisioned', envId: realm.env_id, caller, resource: { type: 'user', id: userId } });
       }),
@@ -82,7 +92,10 @@ export class ScimUsers {
   replace(call: ScimCall, id: string, body: unknown): Promise<ScimRecord> {
     const given = readUser(body);
     // Nobody is let in again because a client left something out.
-    return this.#write(call, id, current => ({ ...given, ...(given['active'] === undefined ? { active: current['active'] as boolean } : {}) }));
+    return this.#write(call, id, current => ({
+      ...given,
+      ...(given['active'] === undefined ? { active: current['active'] as boolean } : {}),
+    }));
   }
 
   patch(call: ScimCall, id: string, body: unknown): Promise<ScimRecord> {
@@ -112,7 +125,12 @@ export class ScimUsers {
       const said = told === languageIn(before.attributes ?? {}) ? undefined : told;
       if (closed && id === caller.userId) throw new ScimError(403, 'Nobody closes the own account. Ask another administrator.');
       if (closed) await administrators.requireOther(tx, before);
-      const row = { ...columns, email_ci: columns.email.toLowerCase(), status: opened ? 'active' : closed ? 'disabled' : before.status, ...(said ? { locale: said } : {}) };
+      const row = {
+        ...columns,
+        email_ci: columns.email.toLowerCase(),
+        status: opened ? 'active' : closed ? 'disabled' : before.status,
+        ...(said ? { locale: said } : {}),
+      };
       const moved = row.email_ci !== before.email.toLowerCase();
       const [changed] = await tx.sql<object[]>`
         with told as (
@@ -124,24 +142,39 @@ export class ScimUsers {
         returning 1`;
       if (!changed) return;
       await tx.emit('platform:auth:user:updated', realm.env_id, { user_id: id, env_id: realm.env_id });
-      await tx.audit({ action: closed ? 'auth.user.disabled' : opened ? 'auth.user.enabled' : 'auth.user.updated', envId: realm.env_id, caller, resource: { type: 'user', id } });
+      await tx.audit({
+        action: closed ? 'auth.user.disabled' : opened ? 'auth.user.enabled' : 'auth.user.updated',
+        envId: realm.env_id,
+        caller,
+        resource: { type: 'user', id },
+      });
       const person = { user_id: id, email: row.email, locale: said ?? before.locale };
       // Links that went to the old address are void; the new one is proven by whoever reads it.
       if (moved || closed) await steps.voidAll(tx.sql, id);
       if (moved || closed) await recoveries.cancelOf(tx, realm, id, moved ? 'address_changed' : 'account_closed');
-      if (moved && active && hash === undefined && isAddress(row.email)) await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', id));
+      if (moved && active && hash === undefined && isAddress(row.email))
+        await mailbox.confirmAddress(tx, realm, person, await steps.issue(tx.sql, 'email_verification', id));
       if (closed) ended = await sessions.endAll(tx, before, 'admin');
-      if (opened && isAddress(row.email) && hash === undefined && (await tx.sql<object[]>`select 1 from passwords where user_id = ${id}`).length === 0)
+      if (
+        opened &&
+        isAddress(row.email) &&
+        hash === undefined &&
+        (await tx.sql<object[]>`select 1 from passwords where user_id = ${id}`).length === 0
+      )
         await mailbox.welcome(tx, realm, person, await steps.issue(tx.sql, 'password_reset', id));
     };
-    await this.#unique<unknown>(() => (hash === undefined ? this.#ctx.db.tx(write) : change.commit(realm, seen, hash, { action: 'auth.password.set' }, write)));
+    await this.#unique<unknown>(() =>
+      hash === undefined ? this.#ctx.db.tx(write) : change.commit(realm, seen, hash, { action: 'auth.password.set' }, write),
+    );
     await bumpPeople(this.#ctx, [id]);
     await sessions.mark(ended);
     return this.get(realm, id);
   }
 
   async #locked({ sql }: IdentityTx, realm: Realm, id: string, ifMatch: string | undefined): Promise<ScimRecord> {
-    const [record] = await sql<ScimRecord[]>`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id} and u.env_id = ${realm.env_id} for update of u`;
+    const [record] = await sql<
+      ScimRecord[]
+    >`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id} and u.env_id = ${realm.env_id} for update of u`;
     if (!record) throw new ScimError(404, `No user ${id}.`);
     require(ifMatch, record);
     return record;
@@ -158,7 +191,11 @@ export class ScimUsers {
     } catch (cause) {
       const { code, constraint_name: constraint } = cause as { code?: string; constraint_name?: string };
       if (code !== UNIQUE_VIOLATION) throw cause;
-      throw new ScimError(409, constraint === 'users_user_name' ? 'Another user has this userName.' : 'Another user has this e-mail address.', 'uniqueness');
+      throw new ScimError(
+        409,
+        constraint === 'users_user_name' ? 'Another user has this userName.' : 'Another user has this e-mail address.',
+        'uniqueness',
+      );
     }
   }
 }

@@ -33,7 +33,8 @@ interface Batch {
 
 /**
  * Brakes on guessing: per address and account, per address, and a soft lock after ten failures (G-K-19). A try counts as failed before the
- * password is looked at, so that guesses in parallel are counted too. Unknown accounts count like known ones. Without the store nobody signs in.
+ * password is looked at, so that guesses in parallel are counted too. Unknown accounts count like known ones. Without the store nobody
+ * signs in.
  */
 export class Attempts {
   readonly #ctx: Ctx;
@@ -66,7 +67,11 @@ export class Attempts {
       throw refused;
     }
     const [failures = 0, left = 0] = answer as number[];
-    if (failures > FAILURES) throw this.#ctx.problem('account_locked', { detail: 'Try again in 15 minutes.', headers: { 'retry-after': String(Math.max(1, left)) } });
+    if (failures > FAILURES)
+      throw this.#ctx.problem('account_locked', {
+        detail: 'Try again in 15 minutes.',
+        headers: { 'retry-after': String(Math.max(1, left)) },
+      });
     return failures;
   }
 
@@ -78,7 +83,10 @@ export class Attempts {
     if (refused) throw refused;
   }
 
-  /** G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. Applications ask for many people from one place. */
+  /**
+   * G-K-19: an address gets so many mails an hour and then none, without a word; who asks too often is told. Applications ask for many
+   * people from one place.
+   */
   async mayMail(kind: string, account: string, ip?: string): Promise<boolean> {
     const now = this.#seconds();
     const hour = Math.floor(now / HOUR_S);
@@ -98,11 +106,16 @@ export class Attempts {
   /** Which of these accounts are locked at the moment. Nobody is, as far as anybody can tell, while the store is away. */
   async locked(accounts: readonly string[]): Promise<readonly boolean[]> {
     if (accounts.length === 0) return [];
-    const counts = await this.#ctx.kv.pipeline(accounts.map(account => ['GET', `auth:failed:${account}`])).catch(() => accounts.map(() => 0));
+    const counts = await this.#ctx.kv
+      .pipeline(accounts.map(account => ['GET', `auth:failed:${account}`]))
+      .catch(() => accounts.map(() => 0));
     return counts.map(count => Number(count) >= FAILURES);
   }
 
-  /** The token endpoint's own brake, per client (G-K-19). Requests that come while an answer is under way are counted together in the next round trip. */
+  /**
+   * The token endpoint's own brake, per client (G-K-19). Requests that come while an answer is under way are counted together in the next
+   * round trip.
+   */
   async token(client: string): Promise<void> {
     if ((await this.#counted(client)) > TOKENS_PER_CLIENT) throw this.#tooManyTokens();
   }
@@ -121,7 +134,9 @@ export class Attempts {
   /** Once for every lock, at the failure that closed the door; for an address without an account too, or the work would tell. */
   async recordLock(failures: number, action: string, envId: string, userId: string | undefined): Promise<void> {
     if (failures !== FAILURES) return;
-    await this.#ctx.db.tx(tx => tx.audit({ action, envId, outcome: 'denied', ...(userId ? { resource: { type: 'user', id: userId } } : {}), details: { failures } }));
+    await this.#ctx.db.tx(tx =>
+      tx.audit({ action, envId, outcome: 'denied', ...(userId ? { resource: { type: 'user', id: userId } } : {}), details: { failures } }),
+    );
   }
 
   #counted(client: string): Promise<number> {
@@ -137,7 +152,10 @@ export class Attempts {
   }
 
   #tooManyTokens() {
-    return this.#ctx.problem('rate_limited', { detail: `The client had its ${TOKENS_PER_CLIENT} tokens of this minute.`, headers: { 'retry-after': '10' } });
+    return this.#ctx.problem('rate_limited', {
+      detail: `The client had its ${TOKENS_PER_CLIENT} tokens of this minute.`,
+      headers: { 'retry-after': '10' },
+    });
   }
 
   #batch(key: string, before: Promise<unknown> | undefined): Batch {
@@ -162,7 +180,10 @@ export class Attempts {
   async userCode(userId: string, ip: string): Promise<void> {
     const now = this.#seconds();
     const minute = Math.floor(now / MINUTE_S);
-    const [own, address] = await this.#pipeline([counted(`auth:code:${minute}:${userId}`, MINUTE_S), counted(`auth:code:${minute}:${network(ip)}`, MINUTE_S)]);
+    const [own, address] = await this.#pipeline([
+      counted(`auth:code:${minute}:${userId}`, MINUTE_S),
+      counted(`auth:code:${minute}:${network(ip)}`, MINUTE_S),
+    ]);
     if (Number(own) <= CODES_PER_PERSON && Number(address) <= PER_IP) return;
     throw this.#tooMany('user-code', Number(own) > CODES_PER_PERSON ? CODES_PER_PERSON : PER_IP, MINUTE_S, now);
   }
@@ -216,5 +237,7 @@ function network(ip: string): string {
   const [head = '', tail = ''] = ip.split('::');
   const left = head.split(':').filter(Boolean);
   const missing = 8 - left.length - tail.split(':').filter(Boolean).length;
-  return [...left, ...Array.from({ length: ip.includes('::') ? missing : 0 }, () => '0'), ...tail.split(':').filter(Boolean)].slice(0, 4).join(':');
+  return [...left, ...Array.from({ length: ip.includes('::') ? missing : 0 }, () => '0'), ...tail.split(':').filter(Boolean)]
+    .slice(0, 4)
+    .join(':');
 }

@@ -57,7 +57,8 @@ export class BrowserSession {
   }
 }
 
-const sessionCookie = (id: string, seconds: number) => `${SESSION_COOKIE}=${id}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`;
+const sessionCookie = (id: string, seconds: number) =>
+  `${SESSION_COOKIE}=${id}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`;
 export const clearedSession = sessionCookie('', 0);
 
 export const cookieOf = (headers: Headers, name: string): string | undefined => cookieIn(headers['cookie'], name);

@@ -16,7 +16,11 @@ import type { Realm, Realms } from '../realms.ts';
 import type { UpstreamProviders } from '../sso/upstream-providers.ts';
 
 const BUNDLE = fileURLToPath(new URL('../../../../signin/dist', import.meta.url));
-const TYPES: Readonly<Record<string, string>> = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
 const SECURITY = {
   'content-security-policy': "default-src 'self'; img-src 'self' https:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
   'x-content-type-options': 'nosniff',
@@ -32,12 +36,26 @@ interface Encodings {
 }
 
 /** Pages hold no secret that a person has not typed into the address, so their size tells nothing (BREACH). */
-const encodings = (plain: Buffer): Encodings => ({ plain, brotli: brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: plain.length > 16_384 ? 11 : 5 } }) });
+const encodings = (plain: Buffer): Encodings => ({
+  plain,
+  brotli: brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: plain.length > 16_384 ? 11 : 5 } }),
+});
 
-function answer({ req, res }: Pick<NodeExchange, 'req' | 'res'>, status: number, { plain, brotli }: Encodings, headers: Readonly<Record<string, string>>): void {
+function answer(
+  { req, res }: Pick<NodeExchange, 'req' | 'res'>,
+  status: number,
+  { plain, brotli }: Encodings,
+  headers: Readonly<Record<string, string>>,
+): void {
   const compressed = /\bbr\b(?!;\s*q=0(?:\.0*)?(?:,|$))/.test(String(req.headers['accept-encoding'] ?? ''));
   const bytes = compressed ? brotli : plain;
-  res.writeHead(status, { ...SECURITY, ...headers, vary: 'accept-encoding', 'content-length': bytes.length, ...(compressed ? { 'content-encoding': 'br' } : {}) });
+  res.writeHead(status, {
+    ...SECURITY,
+    ...headers,
+    vary: 'accept-encoding',
+    'content-length': bytes.length,
+    ...(compressed ? { 'content-encoding': 'br' } : {}),
+  });
   res.end(req.method === 'HEAD' ? undefined : bytes);
 }
 
@@ -52,7 +70,10 @@ export class HostedPages {
   readonly #files = new Map<string, Encodings & { type: string }>();
   readonly #brandings: Cache<Readonly<Record<string, string>>>;
 
-  constructor(ctx: Ctx, { invited, providers, realms, signUp }: { invited: Invited; providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy }) {
+  constructor(
+    ctx: Ctx,
+    { invited, providers, realms, signUp }: { invited: Invited; providers: UpstreamProviders; realms: Realms; signUp: SignUpPolicy },
+  ) {
     if (!existsSync(join(BUNDLE, 'manifest.json'))) throw new Error('signin/dist is missing; `npm start` builds it');
     this.#ctx = ctx;
     this.#brandings = ctx.cache({ max: 1_000, ttl: BRANDING_MS, stale: { ms: Number.POSITIVE_INFINITY } });
@@ -72,16 +93,21 @@ export class HostedPages {
     const looks = req.method === 'GET' || req.method === 'HEAD';
     const methods = methodsAt(url.pathname);
     // What comes here with a method of its own path was declared with others.
-    if (methods.length > 0 || (!looks && stepOf(url.pathname) !== 'not-found')) throw this.#notAllowed(methods.length > 0 ? methods : ['GET', 'HEAD']);
+    if (methods.length > 0 || (!looks && stepOf(url.pathname) !== 'not-found'))
+      throw this.#notAllowed(methods.length > 0 ? methods : ['GET', 'HEAD']);
     const file = this.#files.get(url.pathname);
     if (file) return answer({ req, res }, 200, file, { 'content-type': file.type, 'cache-control': 'public, max-age=31536000, immutable' });
     // Browsers ask for it by themselves; the mark of the page is drawn by its style.
     if (url.pathname === '/favicon.ico') return void res.writeHead(204, { ...SECURITY, 'cache-control': 'public, max-age=86400' }).end();
     const realm = await this.#realms.onHost(hostname);
     // The root is where a sign-in without an application ends.
-    if (url.pathname === '/') return void res.writeHead(303, { ...SECURITY, location: this.#home(realm, url.searchParams.get('ui_locales')), 'cache-control': 'no-store' }).end();
+    if (url.pathname === '/')
+      return void res
+        .writeHead(303, { ...SECURITY, location: this.#home(realm, url.searchParams.get('ui_locales')), 'cache-control': 'no-store' })
+        .end();
     const step = stepOf(url.pathname);
-    if (step === 'not-found' && (!looks || readsJson(url.pathname, req.headers.accept))) throw this.#ctx.problem('not_found', { detail: 'Nothing is at this path.' });
+    if (step === 'not-found' && (!looks || readsJson(url.pathname, req.headers.accept)))
+      throw this.#ctx.problem('not_found', { detail: 'Nothing is at this path.' });
     const query = Object.fromEntries(url.searchParams);
     const invitation = INVITES.has(step) ? await this.#invited.open(realm, query['invitation']) : undefined;
     const body = renderStep(step, {
@@ -94,10 +120,14 @@ export class HostedPages {
       passkeys: realm.passkeys,
       recovery: realm.account_recovery !== 'off',
       sso: step === 'sign-in' ? await this.#providers.labelOf(realm) : undefined,
-      allowSignUp: (step === 'sign-in' || step === 'sign-up') && (invitation !== undefined || (await this.#signUp.shown(realm, query['client_id']))),
+      allowSignUp:
+        (step === 'sign-in' || step === 'sign-up') && (invitation !== undefined || (await this.#signUp.shown(realm, query['client_id']))),
       invitation,
     });
-    answer({ req, res }, step === 'not-found' ? 404 : 200, encodings(Buffer.from(body)), { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
+    answer({ req, res }, step === 'not-found' ? 404 : 200, encodings(Buffer.from(body)), {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+    });
   }
 
   /** Never fails a page: without the registry the platform's defaults show (doc1, sign-in 5). */
@@ -119,7 +149,9 @@ export class HostedPages {
 
   /** The platform's people go on to the console; a tenant's to their account, for which of its applications they came is not known. */
   #home(realm: Realm, uiLocales: string | null): string {
-    return realm.env_id === SYSTEM.envId ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/` : pathWith('/account', { ui_locales: uiLocales ?? undefined });
+    return realm.env_id === SYSTEM.envId
+      ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/`
+      : pathWith('/account', { ui_locales: uiLocales ?? undefined });
   }
 
   #notAllowed(methods: readonly string[]) {
@@ -130,7 +162,10 @@ export class HostedPages {
   async #read(envId: string): Promise<Readonly<Record<string, string>>> {
     try {
       return await this.#brandings.get(envId, async () => {
-        const { sources: _, ...fields } = await this.#ctx.services.registry.mergedBranding({ params: { id: envId }, signal: AbortSignal.timeout(2_000) });
+        const { sources: _, ...fields } = await this.#ctx.services.registry.mergedBranding({
+          params: { id: envId },
+          signal: AbortSignal.timeout(2_000),
+        });
         return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
       });
     } catch (error) {

@@ -35,7 +35,8 @@ interface Ended {
 
 /**
  * Sign-in sessions: their list, and their end. A session that is ended takes its codes, refresh tokens and grants with it, although those
- * outlive one that merely expires (house 24); event and revocation are in the same transaction, the mark that verifiers read follows at once.
+ * outlive one that merely expires (house 24); event and revocation are in the same transaction, the mark that verifiers read follows at
+ * once.
  */
 export class Sessions {
   readonly #ctx: Ctx;
@@ -59,13 +60,23 @@ export class Sessions {
       cross join lateral (select email from users where user_id = s.account_id::uuid offset 0) u
       order by s.uid desc`,
     );
-    return { items: items.map(({ uid, account_id, email, created_at, expires_at }) => ({ session_id: uid, user_id: account_id, email, created_at, expires_at })), next_cursor };
+    return {
+      items: items.map(({ uid, account_id, email, created_at, expires_at }) => ({
+        session_id: uid,
+        user_id: account_id,
+        email,
+        created_at,
+        expires_at,
+      })),
+      next_cursor,
+    };
   }
 
   async revoke({ params, caller, env: envId }: RequestOf<Contract, 'revokeSession'>): Promise<void> {
     const sids = await this.#ctx.db.tx(async tx => {
       const ended = await this.#end(tx, envId, { sid: params.session_id }, 'admin');
-      if (ended.length > 0) await tx.audit({ action: 'auth.session.revoked', envId, caller, resource: { type: 'session', id: params.session_id } });
+      if (ended.length > 0)
+        await tx.audit({ action: 'auth.session.revoked', envId, caller, resource: { type: 'session', id: params.session_id } });
       return ended;
     });
     if (sids.length === 0) throw this.#ctx.problem('session_not_found');
@@ -81,7 +92,13 @@ export class Sessions {
     await this.#ctx.db.tx(async tx => {
       const ended = await this.#end(tx, envId, { sid }, 'reuse_detected');
       if (ended.length === 0) await this.#record(tx, envId, sid, userId, 'reuse_detected');
-      await tx.audit({ action: 'auth.refresh_token.reused', envId, resource: { type: 'user', id: userId }, outcome: 'denied', details: { session_id: sid } });
+      await tx.audit({
+        action: 'auth.refresh_token.reused',
+        envId,
+        resource: { type: 'user', id: userId },
+        outcome: 'denied',
+        details: { session_id: sid },
+      });
     });
     await this.mark([sid]);
   }
@@ -106,7 +123,10 @@ export class Sessions {
   }
 
   /** One access token that its client gives back before its time (RFC 7009). */
-  async revokeToken(envId: string, { jti, exp, sub, client_id: clientId }: { jti: string; exp: number; sub: string; client_id: string }): Promise<void> {
+  async revokeToken(
+    envId: string,
+    { jti, exp, sub, client_id: clientId }: { jti: string; exp: number; sub: string; client_id: string },
+  ): Promise<void> {
     const seconds = Math.max(1, Math.ceil(exp - this.#ctx.clock.now().getTime() / 1_000));
     await this.#ctx.db.tx(async tx => {
       await tx.sql`insert into revocations (kind, value, expires_at) values ('jti', ${jti}, now() + make_interval(secs => ${seconds})) on conflict do nothing`;
@@ -115,7 +135,10 @@ export class Sessions {
     await this.#mark('jti', [jti], seconds);
   }
 
-  /** What a person takes back from an application: every token that came from these grants, in the caller's transaction, who marks them after its commit. */
+  /**
+   * What a person takes back from an application: every token that came from these grants, in the caller's transaction, who marks them
+   * after its commit.
+   */
   async revokeGrants({ sql }: IdentityTx, grants: readonly string[]): Promise<void> {
     await sql`insert into revocations (kind, value, expires_at) select 'gid', name, now() + make_interval(secs => ${MARK_S}) from unnest(${[...grants]}::text[]) as given(name) on conflict do nothing`;
   }
@@ -141,7 +164,8 @@ export class Sessions {
   async #mark(kind: 'sid' | 'jti' | 'gid', values: readonly string[], seconds: number): Promise<void> {
     if (values.length === 0) return;
     try {
-      for (const answer of await this.#ctx.kv.pipeline(values.map(value => ['SET', `revoked:${kind}:${value}`, '1', 'EX', seconds]))) if (answer instanceof Error) throw answer;
+      for (const answer of await this.#ctx.kv.pipeline(values.map(value => ['SET', `revoked:${kind}:${value}`, '1', 'EX', seconds])))
+        if (answer instanceof Error) throw answer;
       await this.#ctx.db.sql`update revocations set published = true where kind = ${kind} and value in ${this.#ctx.db.sql.list(values)}`;
     } catch (error) {
       this.#ctx.log.error({ err: error, kind, count: values.length }, 'what was revoked could not be marked yet');
@@ -159,7 +183,9 @@ export class Sessions {
         where expires_at > now() ${remembered ? db.sql`and not published` : db.sql``} and (kind, value) > (${after.kind}, ${after.value}) order by kind, value limit ${PER_PASS}`;
       const last = rows.at(-1);
       if (!last) break;
-      const answers = await kv.pipeline(rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]));
+      const answers = await kv.pipeline(
+        rows.map(({ kind, value, ttl }) => ['SET', `revoked:${kind}:${value}`, '1', 'EX', Math.max(1, ttl)]),
+      );
       for (const answer of answers) if (answer instanceof Error) throw answer;
       const [kinds, values] = [rows.map(({ kind }) => kind), rows.map(({ value }) => value)];
       await db.sql`update revocations set published = true where not published and (kind, value) in (select * from unnest(${kinds}::text[], ${values}::text[]))`;
@@ -200,6 +226,12 @@ export class Sessions {
     await tx.sql`
       insert into revocations (kind, value, expires_at) values ('sid', ${sid}, now() + make_interval(secs => ${MARK_S}))
       on conflict (kind, value) do update set expires_at = excluded.expires_at, published = false`;
-    await tx.emit('platform:auth:session:revoked', envId, { session_id: sid, user_id: userId, env_id: envId, reason, revoked_at: at.toISOString() });
+    await tx.emit('platform:auth:session:revoked', envId, {
+      session_id: sid,
+      user_id: userId,
+      env_id: envId,
+      reason,
+      revoked_at: at.toISOString(),
+    });
   }
 }

@@ -22,13 +22,18 @@ export class SignInSettings {
     const { env_id: envId } = await this.#realms.ofEnv(env);
     if (envId === SYSTEM.envId)
       throw this.#ctx.problem('realm_configured', {
-        detail: 'Set PLATFORM_AUTH_PASSKEYS, PLATFORM_AUTH_ACCOUNT_RECOVERY and PLATFORM_AUTH_RECOVERY_WAIT_HOURS, and start the platform again.',
+        detail:
+          'Set PLATFORM_AUTH_PASSKEYS, PLATFORM_AUTH_ACCOUNT_RECOVERY and PLATFORM_AUTH_RECOVERY_WAIT_HOURS, and start the platform again.',
       });
     await this.#ctx.db.tx(async tx => {
       const [held] = await tx.sql<Realm[]>`select * from realms where env_id = ${envId} for update`;
       if (!held) throw this.#ctx.problem('realm_not_found', { detail: 'The environment was removed a moment ago.' });
       const before = settingsOf(held);
-      const changes = Object.fromEntries(Object.entries(body).flatMap(([name, to]) => (before[name as keyof Settings] === to ? [] : [[name, { from: before[name as keyof Settings], to }]])));
+      const changes = Object.fromEntries(
+        Object.entries(body).flatMap(([name, to]) =>
+          before[name as keyof Settings] === to ? [] : [[name, { from: before[name as keyof Settings], to }]],
+        ),
+      );
       if (Object.keys(changes).length === 0) return;
       await tx.sql`update realms set ${tx.sql.row(body)} where env_id = ${envId}`;
       await tx.audit({ action: 'auth.realm.updated', envId, caller, resource: { type: 'env', id: envId }, details: { changes } });

@@ -30,7 +30,10 @@ export interface SignInParts {
   readonly steps: StepTokens;
 }
 
-/** The password steps of the hosted pages. They sign a browser in and send it back to the protocol; none of them mints a code (doc1, sign-in). */
+/**
+ * The password steps of the hosted pages. They sign a browser in and send it back to the protocol; none of them mints a code (doc1,
+ * sign-in).
+ */
 export class SignIn {
   readonly #ctx: Ctx;
   readonly #parts: SignInParts;
@@ -53,7 +56,10 @@ export class SignIn {
       throw this.#ctx.problem('invalid_credentials', { detail: UNKNOWN });
     }
     const begun = await authorizations.begun(realm, body.oauth, person.begun);
-    const [answer] = await Promise.all([arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'], begun }), attempts.succeeded(account)]);
+    const [answer] = await Promise.all([
+      arrival.proceed(realm, person, { oauth: body.oauth, headers, amr: ['pwd'], begun }),
+      attempts.succeeded(account),
+    ]);
     renewal.begin(person, body.password);
     return answer;
   }
@@ -74,7 +80,11 @@ export class SignIn {
       // Whoever sets the mark has used the step; two tabs cannot both (H-13).
       if (!(await steps.use(tx.sql, step))) throw expired();
     });
-    return arrival.proceed(realm, { ...person, ...password, must_change_password: false }, { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr });
+    return arrival.proceed(
+      realm,
+      { ...person, ...password, must_change_password: false },
+      { oauth: { ...body.oauth, ...step.context }, headers, amr: step.amr },
+    );
   }
 
   async signOut({ headers, hostname }: RequestOf<Contract, 'signOut'>) {

@@ -32,7 +32,8 @@ const FLOW_S = 600;
 const COOKIE = '__Host-platform-sso';
 
 /**
- * Signing in with the provider of the organization: code with PKCE, a state and a nonce that count once, bound to this browser. The provider
+ * Signing in with the provider of the organization: code with PKCE, a state and a nonce that count once, bound to this browser. The
+ * provider
  * proves one factor; a second one that is set up here is still asked for.
  */
 export class SsoSignIn {
@@ -71,7 +72,10 @@ export class SsoSignIn {
       ...(body.oauth.ui_locales ? { ui_locales: body.oauth.ui_locales } : {}),
     };
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    return reply({ redirect_to: url.href }, { headers: { 'set-cookie': `${COOKIE}=${browser}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${FLOW_S}` } });
+    return reply(
+      { redirect_to: url.href },
+      { headers: { 'set-cookie': `${COOKIE}=${browser}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${FLOW_S}` } },
+    );
   }
 
   async finish({ body, headers, hostname, ip, signal }: RequestOf<Contract, 'finishSso'>) {
@@ -85,15 +89,25 @@ export class SsoSignIn {
     if (!nonce || !verifier || issuer !== provider.issuer) throw this.#expired();
     const discovered = await protocol.discover(provider.issuer, signal);
     // RFC 9207: an answer of another provider is not carried to this one.
-    const named = body.iss === undefined ? discovered.authorization_response_iss_parameter_supported !== true : body.iss === provider.issuer;
+    const named =
+      body.iss === undefined ? discovered.authorization_response_iss_parameter_supported !== true : body.iss === provider.issuer;
     if (!named || !body.code || body.error) throw this.#refused();
     const secret = await providers.secretOf(realm);
-    const claims = await protocol.redeem(discovered, { code: body.code, verifier, nonce, clientId: provider.client_id, secret, redirectUri: redirectUriOf(realms, realm) }, signal);
+    const claims = await protocol.redeem(
+      discovered,
+      { code: body.code, verifier, nonce, clientId: provider.client_id, secret, redirectUri: redirectUriOf(realms, realm) },
+      signal,
+    );
     if (!claims?.sub) throw this.#refused();
     const userId = await this.#accountOf(realm, provider, claims);
     const person = await people.withPassword(userId);
     if (person?.status !== 'active') throw this.#refused();
-    return arrival.proceed(realm, person, { oauth: flow.context, headers, amr: ['fed'], provenAt: typeof claims['auth_time'] === 'number' ? Math.max(0, Math.floor(claims['auth_time'])) : undefined });
+    return arrival.proceed(realm, person, {
+      oauth: flow.context,
+      headers,
+      amr: ['fed'],
+      provenAt: typeof claims['auth_time'] === 'number' ? Math.max(0, Math.floor(claims['auth_time'])) : undefined,
+    });
   }
 
   /** Whoever sets the mark has used it; of any number at once that is one (H-13). Only the browser that began goes on. */
@@ -106,16 +120,24 @@ export class SsoSignIn {
   }
 
   /** Known by issuer and subject; else by an address that both sides confirmed; else, where it is allowed, a new account. */
-  async #accountOf(realm: Realm, { issuer, allow_sign_up }: UpstreamProvider, { sub = '', email, email_verified, name }: JWTPayload): Promise<string> {
+  async #accountOf(
+    realm: Realm,
+    { issuer, allow_sign_up }: UpstreamProvider,
+    { sub = '', email, email_verified, name }: JWTPayload,
+  ): Promise<string> {
     const { sql } = this.#ctx.db;
-    const [known] = await sql<{ user_id: string }[]>`select user_id from upstream_identities where env_id = ${realm.env_id} and issuer = ${issuer} and subject = ${sub}`;
+    const [known] = await sql<
+      { user_id: string }[]
+    >`select user_id from upstream_identities where env_id = ${realm.env_id} and issuer = ${issuer} and subject = ${sub}`;
     if (known) return known.user_id;
-    const confirmed = email_verified === true && typeof email === 'string' && /^[^@\s]+@[^@\s]+$/.test(email) && email.length <= 320 ? email : undefined;
+    const confirmed =
+      email_verified === true && typeof email === 'string' && /^[^@\s]+@[^@\s]+$/.test(email) && email.length <= 320 ? email : undefined;
     if (!confirmed) throw this.#noAccount('Your provider has not confirmed your e-mail address.');
     return this.#ctx.db.tx(async tx => {
       const person = await this.#parts.people.byEmail(realm.env_id, confirmed, tx.sql);
       // Somebody may have opened it in advance with the address of another: only the owner of the address has confirmed it.
-      if (person && !person.email_verified) throw this.#noAccount('An account with your address waits for its confirmation. Confirm it first.');
+      if (person && !person.email_verified)
+        throw this.#noAccount('An account with your address waits for its confirmation. Confirm it first.');
       if (!person && !allow_sign_up) throw this.#noAccount('Ask somebody who is already there to invite you.');
       const userId = person?.user_id ?? (await this.#open(tx, realm, confirmed, typeof name === 'string' ? name : null));
       await tx.sql`insert into upstream_identities ${tx.sql.row({ env_id: realm.env_id, issuer, subject: sub, user_id: userId })} on conflict do nothing`;
@@ -126,7 +148,14 @@ export class SsoSignIn {
 
   async #open(tx: IdentityTx, realm: Realm, email: string, name: string | null): Promise<string> {
     const userId = this.#ctx.platform.newId();
-    const row = { user_id: userId, env_id: realm.env_id, email, email_ci: email.toLowerCase(), email_verified: true, display_name: name?.trim().slice(0, 120) || null };
+    const row = {
+      user_id: userId,
+      env_id: realm.env_id,
+      email,
+      email_ci: email.toLowerCase(),
+      email_verified: true,
+      display_name: name?.trim().slice(0, 120) || null,
+    };
     const [made] = await tx.sql<object[]>`insert into users ${tx.sql.row(row)} on conflict (env_id, email_ci) do nothing returning 1`;
     if (!made) throw this.#expired();
     await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });

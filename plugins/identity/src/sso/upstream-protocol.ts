@@ -25,7 +25,10 @@ const KNOWN = 200;
 /** What is signed by a key that everybody may know: never `none`, never a shared secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
 
-/** The calls of a relying party: discovery, the token endpoint, and the keys its identity tokens are signed with (OpenID Connect Core, Discovery). */
+/**
+ * The calls of a relying party: discovery, the token endpoint, and the keys its identity tokens are signed with (OpenID Connect Core,
+ * Discovery).
+ */
 export class UpstreamProtocol {
   readonly #ctx: Ctx;
   readonly #known = new Map<string, { at: number; document: Discovered }>();
@@ -51,14 +54,24 @@ export class UpstreamProtocol {
   }
 
   /** The claims of the person the code stands for; nothing when the provider does not stand by the code, or its token does not hold. */
-  async redeem(provider: Discovered, { code, verifier, nonce, clientId, secret, redirectUri }: Redeeming, signal: AbortSignal): Promise<JWTPayload | undefined> {
+  async redeem(
+    provider: Discovered,
+    { code, verifier, nonce, clientId, secret, redirectUri }: Redeeming,
+    signal: AbortSignal,
+  ): Promise<JWTPayload | undefined> {
     const form = new URLSearchParams({ grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: redirectUri });
     const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
     const methods = provider.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
     // RFC 6749 2.3.1: both halves are form-encoded first.
-    if (methods.includes('client_secret_basic')) headers['authorization'] = `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString('base64')}`;
+    if (methods.includes('client_secret_basic'))
+      headers['authorization'] = `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString('base64')}`;
     else for (const [name, value] of Object.entries({ client_id: clientId, client_secret: secret })) form.set(name, value);
-    const { status, text } = await fetchOutside(this.#ctx, new URL(provider.token_endpoint), { method: 'POST', headers, body: form.toString(), signal }).catch(cause => {
+    const { status, text } = await fetchOutside(this.#ctx, new URL(provider.token_endpoint), {
+      method: 'POST',
+      headers,
+      body: form.toString(),
+      signal,
+    }).catch(cause => {
       throw this.#away(cause);
     });
     if (status >= 500) throw this.#away(new Error(`the token endpoint answered ${status}`));
@@ -79,7 +92,9 @@ export class UpstreamProtocol {
       // Core 3.1.3.7: for nobody else, and for this very sign-in.
       const foreign = Array.isArray(payload.aud) && payload.aud.length > 1 && payload['azp'] !== clientId;
       if (payload['nonce'] !== nonce || foreign) return undefined;
-      return payload['email'] === undefined && access ? { ...(await this.#userinfo(provider, access, payload.sub, signal)), ...payload } : payload;
+      return payload['email'] === undefined && access
+        ? { ...(await this.#userinfo(provider, access, payload.sub, signal)), ...payload }
+        : payload;
     } catch (error) {
       this.#ctx.log.warn({ err: error, issuer: provider.issuer }, 'an identity token of the provider does not hold');
       return undefined;
@@ -87,7 +102,12 @@ export class UpstreamProtocol {
   }
 
   /** Claims that the identity token leaves out (Core 5.4). They are somebody else's unless the subject is the same (5.3.2). */
-  async #userinfo({ userinfo_endpoint: address }: Discovered, token: string, subject: string | undefined, signal: AbortSignal): Promise<JWTPayload> {
+  async #userinfo(
+    { userinfo_endpoint: address }: Discovered,
+    token: string,
+    subject: string | undefined,
+    signal: AbortSignal,
+  ): Promise<JWTPayload> {
     if (address === undefined) return {};
     const claims = (await this.#json(address, signal, { authorization: `Bearer ${token}` })) as JWTPayload;
     return claims.sub === subject ? claims : {};
@@ -96,7 +116,10 @@ export class UpstreamProtocol {
   async #json(address: string, signal: AbortSignal, headers: Readonly<Record<string, string>> = {}): Promise<object> {
     try {
       if (!this.#acceptable(address)) throw new Error('in production the provider speaks HTTPS');
-      const { status, text } = await fetchOutside(this.#ctx, new URL(address), { headers: { accept: 'application/json', ...headers }, signal });
+      const { status, text } = await fetchOutside(this.#ctx, new URL(address), {
+        headers: { accept: 'application/json', ...headers },
+        signal,
+      });
       const answer: unknown = status === 200 ? JSON.parse(text) : undefined;
       if (typeof answer !== 'object' || answer === null) throw new Error(`the provider answered ${status}`);
       return answer;

@@ -41,11 +41,22 @@ export class UpstreamProviders {
     const { client_secret: secret, allow_sign_up = false, ...said } = request.body;
     await protocol.discover(said.issuer, request.signal);
     await this.#ctx.db.tx(async tx => {
-      const row = { ...said, env_id: realm.env_id, allow_sign_up, client_secret: tx.sql.json(box.seal(purposeOf(realm.env_id), secret)), updated_at: this.#ctx.clock.now().toISOString() };
+      const row = {
+        ...said,
+        env_id: realm.env_id,
+        allow_sign_up,
+        client_secret: tx.sql.json(box.seal(purposeOf(realm.env_id), secret)),
+        updated_at: this.#ctx.clock.now().toISOString(),
+      };
       await tx.sql`
         insert into upstream_providers ${tx.sql.row(row)} on conflict (env_id) do update set issuer = excluded.issuer, client_id = excluded.client_id,
           client_secret = excluded.client_secret, label = excluded.label, allow_sign_up = excluded.allow_sign_up, updated_at = excluded.updated_at`;
-      await tx.audit({ action: 'auth.sso.configured', envId: realm.env_id, resource: { type: 'realm', id: realm.env_id }, details: { issuer: said.issuer, client_id: said.client_id, allow_sign_up } });
+      await tx.audit({
+        action: 'auth.sso.configured',
+        envId: realm.env_id,
+        resource: { type: 'realm', id: realm.env_id },
+        details: { issuer: said.issuer, client_id: said.client_id, allow_sign_up },
+      });
     });
     this.#labels.forget(realm.env_id);
     return this.#told(realm, await this.require(realm));
@@ -62,13 +73,17 @@ export class UpstreamProviders {
   }
 
   async require({ env_id }: Realm): Promise<UpstreamProvider> {
-    const [row] = await this.#ctx.db.sql<UpstreamProvider[]>`select issuer, client_id, label, allow_sign_up, updated_at from upstream_providers where env_id = ${env_id}`;
+    const [row] = await this.#ctx.db.sql<
+      UpstreamProvider[]
+    >`select issuer, client_id, label, allow_sign_up, updated_at from upstream_providers where env_id = ${env_id}`;
     if (!row) throw this.#off();
     return row;
   }
 
   async secretOf({ env_id }: Realm): Promise<string> {
-    const [row] = await this.#ctx.db.sql<{ client_secret: Sealed }[]>`select client_secret from upstream_providers where env_id = ${env_id}`;
+    const [row] = await this.#ctx.db.sql<
+      { client_secret: Sealed }[]
+    >`select client_secret from upstream_providers where env_id = ${env_id}`;
     const secret = row && this.#parts.box.open(purposeOf(env_id), row.client_secret);
     if (secret === undefined) throw this.#off();
     return secret;
@@ -77,7 +92,10 @@ export class UpstreamProviders {
   /** What the button on the sign-in page says; nothing where there is no provider. Never fails the page: what was last known is said. */
   async labelOf({ env_id }: Realm): Promise<string | undefined> {
     try {
-      return await this.#labels.get(env_id, async () => (await this.#ctx.db.sql<{ label: string }[]>`select label from upstream_providers where env_id = ${env_id}`)[0]?.label);
+      return await this.#labels.get(
+        env_id,
+        async () => (await this.#ctx.db.sql<{ label: string }[]>`select label from upstream_providers where env_id = ${env_id}`)[0]?.label,
+      );
     } catch (error) {
       this.#ctx.log.debug({ err: error }, 'whether there is a provider is not to be had');
       return undefined;

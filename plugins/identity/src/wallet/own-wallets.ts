@@ -18,7 +18,10 @@ interface Parts {
   readonly visits: AccountVisit;
 }
 
-/** Wallets of the own account. The password is shown once more, where there is one, and the wallet proves itself, before it may stand for the person. */
+/**
+ * Wallets of the own account. The password is shown once more, where there is one, and the wallet proves itself, before it may stand for
+ * the person.
+ */
 export class OwnWallets {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -30,7 +33,9 @@ export class OwnWallets {
 
   async list(request: RequestOf<Contract, 'ownWallets'>) {
     const { realm, person } = await this.#parts.visits.reading(request);
-    const rows = await this.#ctx.db.sql<{ address: string; linked_at: string }[]>`select address, linked_at from wallets where user_id = ${person.user_id} order by linked_at, address`;
+    const rows = await this.#ctx.db.sql<
+      { address: string; linked_at: string }[]
+    >`select address, linked_at from wallets where user_id = ${person.user_id} order by linked_at, address`;
     return { enabled: realm.wallet_sign_in !== 'off', items: rows.map(wireOf) };
   }
 
@@ -38,7 +43,12 @@ export class OwnWallets {
     const { challenges, visits } = this.#parts;
     const { realm, person } = await visits.proven(request, request.body.password);
     this.#enabled(realm);
-    return challenges.issue(realm, { address: request.body.address, path: '/account', statement: 'Link this wallet to your account.', userId: person.user_id });
+    return challenges.issue(realm, {
+      address: request.body.address,
+      path: '/account',
+      statement: 'Link this wallet to your account.',
+      userId: person.user_id,
+    });
   }
 
   async link(request: RequestOf<Contract, 'linkWallet'>) {
@@ -52,7 +62,8 @@ export class OwnWallets {
     return this.#ctx.db.tx(async tx => {
       await tx.sql`select 1 from users where user_id = ${person.user_id} for update`;
       const held = await tx.sql<{ address: string }[]>`select address from wallets where user_id = ${person.user_id}`;
-      if (held.length >= MOST) throw this.#ctx.problem('wallet_limit', { detail: `An account has at most ${MOST} wallets. Remove one first.` });
+      if (held.length >= MOST)
+        throw this.#ctx.problem('wallet_limit', { detail: `An account has at most ${MOST} wallets. Remove one first.` });
       const [row] = await tx.sql<{ address: string; linked_at: string }[]>`
         insert into wallets ${tx.sql.row({ env_id: realm.env_id, address, user_id: person.user_id })} on conflict do nothing returning address, linked_at`;
       if (!row) throw this.#ctx.problem('wallet_taken', { detail: 'Remove it from the account that has it first.' });
@@ -65,7 +76,9 @@ export class OwnWallets {
     const visit = await this.#parts.visits.proven(request, request.body.password);
     const address = readAddress(request.params.address);
     await this.#ctx.db.tx(async tx => {
-      const gone = await tx.sql<object[]>`delete from wallets where user_id = ${visit.person.user_id} and address = ${address ?? ''} returning 1`;
+      const gone = await tx.sql<
+        object[]
+      >`delete from wallets where user_id = ${visit.person.user_id} and address = ${address ?? ''} returning 1`;
       if (gone.length === 0) throw this.#ctx.problem('wallet_not_found', { detail: 'The account has no such wallet.' });
       await this.#parts.means.requireSome(tx, visit.person);
       await this.#record(tx, visit, 'auth.wallet.unlinked', 'wallet_unlinked', address as string);

@@ -55,7 +55,10 @@ export class WalletChallenges {
   }
 
   /** The address that was proven. Whoever sets the mark has used the challenge; of any number at once that is one (H-13). */
-  async prove(realm: Realm, { challengeId, signature, userId }: { challengeId: string; signature: string; userId?: string }): Promise<{ address: string; context: OAuthContext }> {
+  async prove(
+    realm: Realm,
+    { challengeId, signature, userId }: { challengeId: string; signature: string; userId?: string },
+  ): Promise<{ address: string; context: OAuthContext }> {
     const now = this.#ctx.clock.now().toISOString();
     const [row] = isId(challengeId)
       ? await this.#ctx.db.sql<{ address: string; message: string; context: OAuthContext }[]>`
@@ -64,7 +67,8 @@ export class WalletChallenges {
           returning address, message, context`
       : [];
     if (!row) throw this.#ctx.problem('token_expired', { detail: 'Connect the wallet again.' });
-    if (signerOf(row.message, signature) !== row.address) throw this.#ctx.problem('wallet_refused', { detail: 'Sign the message with the wallet that was connected.' });
+    if (signerOf(row.message, signature) !== row.address)
+      throw this.#ctx.problem('wallet_refused', { detail: 'Sign the message with the wallet that was connected.' });
     return row;
   }
 

@@ -14,7 +14,17 @@ export interface WalletMessage {
 }
 
 /** The text that a wallet shows and signs (EIP-4361, «Message Format»). */
-export function messageText({ domain, address, statement, uri, chainId, nonce, issuedAt, expirationTime, requestId }: WalletMessage): string {
+export function messageText({
+  domain,
+  address,
+  statement,
+  uri,
+  chainId,
+  nonce,
+  issuedAt,
+  expirationTime,
+  requestId,
+}: WalletMessage): string {
   return [
     `${domain} wants you to sign in with your Ethereum account:`,
     checksummed(address),

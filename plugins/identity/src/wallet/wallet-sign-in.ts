@@ -17,7 +17,10 @@ interface Parts {
   readonly realms: Realms;
 }
 
-/** Signing in with a wallet (EIP-4361), where the environment wants it. The signature takes the place of the password; what else is asked for stays. */
+/**
+ * Signing in with a wallet (EIP-4361), where the environment wants it. The signature takes the place of the password; what else is asked
+ * for stays.
+ */
 export class WalletSignIn {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
@@ -40,9 +43,11 @@ export class WalletSignIn {
     const realm = await this.#enter(hostname, headers);
     await attempts.slow(undefined, ip);
     const { address, context } = await challenges.prove(realm, { challengeId: body.challenge_id, signature: body.signature });
-    const userId = (await this.#holder(realm, address)) ?? (realm.wallet_sign_in === 'sign_up' ? await this.#open(realm, address) : undefined);
+    const userId =
+      (await this.#holder(realm, address)) ?? (realm.wallet_sign_in === 'sign_up' ? await this.#open(realm, address) : undefined);
     const person = userId ? await people.withPassword(userId) : undefined;
-    if (person?.status !== 'active' || person.env_id !== realm.env_id) throw this.#ctx.problem('wallet_unknown', { detail: 'Sign in another way, and link the wallet on the page of your account.' });
+    if (person?.status !== 'active' || person.env_id !== realm.env_id)
+      throw this.#ctx.problem('wallet_unknown', { detail: 'Sign in another way, and link the wallet on the page of your account.' });
     // RFC 8176: a key that software keeps.
     return arrival.proceed(realm, person, { oauth: context, headers, amr: ['swk'] });
   }
@@ -56,7 +61,9 @@ export class WalletSignIn {
   }
 
   async #holder(realm: Realm, address: string): Promise<string | undefined> {
-    const [row] = await this.#ctx.db.sql<{ user_id: string }[]>`select user_id from wallets where env_id = ${realm.env_id} and address = ${address}`;
+    const [row] = await this.#ctx.db.sql<
+      { user_id: string }[]
+    >`select user_id from wallets where env_id = ${realm.env_id} and address = ${address}`;
     return row?.user_id;
   }
 
@@ -69,7 +76,12 @@ export class WalletSignIn {
       if (!made) return false;
       await tx.sql`insert into wallets ${tx.sql.row({ env_id: realm.env_id, address, user_id: userId })}`;
       await tx.emit('platform:auth:user:created', realm.env_id, { user_id: userId, env_id: realm.env_id });
-      await tx.audit({ action: 'auth.user.signed_up', envId: realm.env_id, resource: { type: 'user', id: userId }, details: { wallet: true } });
+      await tx.audit({
+        action: 'auth.user.signed_up',
+        envId: realm.env_id,
+        resource: { type: 'user', id: userId },
+        details: { wallet: true },
+      });
       return true;
     });
     return opened ? userId : this.#holder(realm, address);

@@ -5,7 +5,10 @@ const SIGNATURE = /^0x[0-9a-fA-F]{130}$/;
 /** Wallets write the recovery bit as it is, or with 27 added to it. */
 const RECOVERY: Readonly<Record<number, number>> = { 0: 0, 1: 1, 27: 0, 28: 1 };
 
-/** Who signed a text with `personal_sign` (EIP-191, version 0x45): an address in lower case, or nobody. Of the two forms of a signature the one with the low s counts (EIP-2). */
+/**
+ * Who signed a text with `personal_sign` (EIP-191, version 0x45): an address in lower case, or nobody. Of the two forms of a signature the
+ * one with the low s counts (EIP-2).
+ */
 export function signerOf(text: string, signature: string): string | undefined {
   if (!SIGNATURE.test(signature)) return undefined;
   const bytes = Buffer.from(signature.slice(2), 'hex');

@@ -16,8 +16,11 @@ test('REG-035 REG-036 the console of a fresh platform has its group, role and bo
   const [role] = await access.world
     .sql`select role_id from roles join group_roles on group_roles.role = roles.name and group_roles.env_id = roles.env_id where group_name = ${at.name} and roles.env_id = ${at.env_id}`;
   expect(role).toEqual({ role_id: '00000000-0000-7000-8000-000000000005' });
-  const members = await access.world.sql`select membership_id, user_id from group_members where env_id = ${at.env_id} and group_name = ${at.name}`;
-  expect([...members]).toEqual([{ membership_id: '00000000-0000-7000-8000-000000000006', user_id: '00000000-0000-7000-8000-000000000007' }]);
+  const members = await access.world
+    .sql`select membership_id, user_id from group_members where env_id = ${at.env_id} and group_name = ${at.name}`;
+  expect([...members]).toEqual([
+    { membership_id: '00000000-0000-7000-8000-000000000006', user_id: '00000000-0000-7000-8000-000000000007' },
+  ]);
 });
 
 describe('the verbs', () => {
@@ -53,7 +56,11 @@ describe('the verbs', () => {
     const ada = await access.person();
     await access.registry.putRole({ params: { role: 'changing' }, body: { scopes: ['a:one', 'a:two'] }, targetEnvId: access.env });
     await access.registry.putUserRole({ params: { user_id: ada, role: 'changing' }, targetEnvId: access.env });
-    await access.registry.putRole({ params: { role: 'changing' }, body: { scopes: ['platform:a:two', 'a:three'] }, targetEnvId: access.env });
+    await access.registry.putRole({
+      params: { role: 'changing' },
+      body: { scopes: ['platform:a:two', 'a:three'] },
+      targetEnvId: access.env,
+    });
     expect(await access.scopes(ada, access.env)).toEqual(['a:three', 'a:two']);
   });
 
@@ -69,30 +76,53 @@ describe('the verbs', () => {
     for (let time = 0; time < 2; time++) await access.registry.deleteGroup({ params: { group: 'app:gone:users' }, ...at });
     expect(await access.scopes(ada, access.env)).toEqual([]);
     for (let time = 0; time < 2; time++) await access.registry.deleteRole({ params: { role: 'app:gone:editor' }, ...at });
-    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'app:gone:editor' }, ...at })).rejects.toMatchObject({ code: 'role_not_found' });
+    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'app:gone:editor' }, ...at })).rejects.toMatchObject({
+      code: 'role_not_found',
+    });
     const system = { targetEnvId: SYSTEM.envId };
-    await expect(access.registry.deleteGroup({ params: { group: 'platform:console:users' }, ...system })).rejects.toMatchObject({ code: 'access_protected', status: 409 });
-    await expect(access.registry.deleteRole({ params: { role: 'platform:org:owner' }, ...system })).rejects.toMatchObject({ code: 'access_protected', status: 409 });
+    await expect(access.registry.deleteGroup({ params: { group: 'platform:console:users' }, ...system })).rejects.toMatchObject({
+      code: 'access_protected',
+      status: 409,
+    });
+    await expect(access.registry.deleteRole({ params: { role: 'platform:org:owner' }, ...system })).rejects.toMatchObject({
+      code: 'access_protected',
+      status: 409,
+    });
   });
 
   test('IDN-013 act in the realm the caller names, and ask for it', async () => {
     const ada = await access.person();
-    await expect(access.registry.putRole({ params: { role: 'nowhere' }, body: { scopes: [] } })).rejects.toMatchObject({ code: 'target_env_missing', status: 400 });
+    await expect(access.registry.putRole({ params: { role: 'nowhere' }, body: { scopes: [] } })).rejects.toMatchObject({
+      code: 'target_env_missing',
+      status: 400,
+    });
     await access.registry.putRole({ params: { role: 'local' }, body: { scopes: ['a:local'] }, targetEnvId: access.env });
     await access.registry.putUserRole({ params: { user_id: ada, role: 'local' }, targetEnvId: access.env });
     expect([await access.scopes(ada, access.env), await access.scopes(ada, SYSTEM.envId)]).toEqual([['a:local'], []]);
-    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'local' }, targetEnvId: SYSTEM.envId })).rejects.toMatchObject({ code: 'role_not_found' });
+    await expect(access.registry.putUserRole({ params: { user_id: ada, role: 'local' }, targetEnvId: SYSTEM.envId })).rejects.toMatchObject(
+      { code: 'role_not_found' },
+    );
   });
 
   test('never fabricate what they refer to', async () => {
     const ada = await access.person();
     const at = { targetEnvId: access.env };
-    await expect(access.registry.putGroupMember({ params: { group: 'platform:org:gone:admins', user_id: ada }, ...at })).rejects.toMatchObject({ code: 'group_not_found', status: 404 });
+    await expect(
+      access.registry.putGroupMember({ params: { group: 'platform:org:gone:admins', user_id: ada }, ...at }),
+    ).rejects.toMatchObject({ code: 'group_not_found', status: 404 });
     await access.registry.putGroup({ params: { group: 'some' }, body: {}, ...at });
-    await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: newId() }, ...at })).rejects.toMatchObject({ code: 'user_not_found' });
-    await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: 'not an id' }, ...at })).rejects.toMatchObject({ code: 'user_not_found' });
-    await expect(access.registry.putGroupRole({ params: { group: 'some', role: 'none' }, ...at })).rejects.toMatchObject({ code: 'role_not_found' });
-    await expect(access.registry.putRole({ params: { role: 'No Such Name' }, body: { scopes: [] }, ...at })).rejects.toMatchObject({ status: 400 });
+    await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: newId() }, ...at })).rejects.toMatchObject({
+      code: 'user_not_found',
+    });
+    await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: 'not an id' }, ...at })).rejects.toMatchObject({
+      code: 'user_not_found',
+    });
+    await expect(access.registry.putGroupRole({ params: { group: 'some', role: 'none' }, ...at })).rejects.toMatchObject({
+      code: 'role_not_found',
+    });
+    await expect(access.registry.putRole({ params: { role: 'No Such Name' }, body: { scopes: [] }, ...at })).rejects.toMatchObject({
+      status: 400,
+    });
   });
 
   test('refuse roles that would contain each other, also when both halves come at once', async () => {
@@ -100,7 +130,10 @@ describe('the verbs', () => {
     for (const role of ['c:a', 'c:b', 'c:c']) await access.registry.putRole({ params: { role }, body: { scopes: [] }, ...at });
     await access.registry.nestRole({ params: { role: 'c:a', child: 'c:b' }, ...at });
     await access.registry.nestRole({ params: { role: 'c:b', child: 'c:c' }, ...at });
-    await expect(access.registry.nestRole({ params: { role: 'c:c', child: 'c:a' }, ...at })).rejects.toMatchObject({ code: 'role_cycle', status: 409 });
+    await expect(access.registry.nestRole({ params: { role: 'c:c', child: 'c:a' }, ...at })).rejects.toMatchObject({
+      code: 'role_cycle',
+      status: 409,
+    });
     await expect(access.registry.nestRole({ params: { role: 'c:a', child: 'c:a' }, ...at })).rejects.toMatchObject({ code: 'role_cycle' });
     for (let run = 0; run < 8; run++) {
       for (const role of [`r${run}:a`, `r${run}:b`]) await access.registry.putRole({ params: { role }, body: { scopes: [] }, ...at });

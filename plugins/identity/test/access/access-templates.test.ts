@@ -19,7 +19,10 @@ describe('an access model', () => {
     await access.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
     await access.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: tenant, owner: creator } });
     expect(await access.snapshot()).toBe(state);
-    for (const user of [owner, creator]) expect(await access.scopes(user, tenant)).toEqual(expect.arrayContaining(['sys:read', 'sys:env:admin', 'auth:users:read', 'bus:admin', 'bus:read']));
+    for (const user of [owner, creator])
+      expect(await access.scopes(user, tenant)).toEqual(
+        expect.arrayContaining(['sys:read', 'sys:env:admin', 'auth:users:read', 'bus:admin', 'bus:read']),
+      );
     expect((await access.groups(owner)).map(({ name }) => name)).toContain(`platform:env:${tenant}:owners`);
     // A member who joins the organization's owners later owns the environment at once, under a version that moved.
     const late = await access.person();
@@ -27,7 +30,9 @@ describe('an access model', () => {
     await access.registry.putGroupMember({ params: { group: `platform:org:${org}:owners`, user_id: late }, targetEnvId: SYSTEM.envId });
     expect(await access.scopes(late, tenant)).toContain('sys:env:admin');
     expect(await access.version(tenant)).toBeGreaterThan(before);
-    await expect(access.registry.provisionAccess({ body: { template: 'org', org_id: newId(), owner: newId() } })).rejects.toMatchObject({ code: 'user_not_found' });
+    await expect(access.registry.provisionAccess({ body: { template: 'org', org_id: newId(), owner: newId() } })).rejects.toMatchObject({
+      code: 'user_not_found',
+    });
     expect(await access.snapshot()).not.toContain(newId());
   });
 
@@ -56,13 +61,18 @@ describe('an access model', () => {
   test("D-02 whoever joins an organization or environment is in the console's group, until that is left or gone", async () => {
     const org = await access.organization();
     const tenant = await access.tenant(org);
-    const inConsole = async (user: string) => (await access.groups(user)).some(({ name, env_id }) => name === SYSTEM.consoleGroup && env_id === SYSTEM.envId);
+    const inConsole = async (user: string) =>
+      (await access.groups(user)).some(({ name, env_id }) => name === SYSTEM.consoleGroup && env_id === SYSTEM.envId);
     const [member, guest, stranger] = [await access.person(), await access.person(), await access.person()];
-    const join = (group: string, user_id: string) => access.registry.putGroupMember({ params: { group, user_id }, targetEnvId: SYSTEM.envId });
+    const join = (group: string, user_id: string) =>
+      access.registry.putGroupMember({ params: { group, user_id }, targetEnvId: SYSTEM.envId });
     await join(`platform:org:${org}:viewers`, member);
     await join(`platform:env:${tenant}:viewers`, guest);
     expect([await inConsole(member), await inConsole(guest), await inConsole(stranger)]).toEqual([true, true, false]);
-    await access.registry.deleteGroupMember({ params: { group: `platform:org:${org}:viewers`, user_id: member }, targetEnvId: SYSTEM.envId });
+    await access.registry.deleteGroupMember({
+      params: { group: `platform:org:${org}:viewers`, user_id: member },
+      targetEnvId: SYSTEM.envId,
+    });
     await access.registry.removeAccess({ params: { template: 'env', id: tenant } });
     expect([await inConsole(member), await inConsole(guest)]).toEqual([false, false]);
   });
@@ -108,7 +118,9 @@ describe('an access model', () => {
     // What is not granted any more is gone.
     await access.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [] } });
     expect(await acme(owner)).toEqual([]);
-    await expect(access.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope: 'sys:sys:admin', grants: 'read' }] } })).rejects.toMatchObject({ code: 'scope_foreign' });
+    await expect(
+      access.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope: 'sys:sys:admin', grants: 'read' }] } }),
+    ).rejects.toMatchObject({ code: 'scope_foreign' });
   });
 });
 

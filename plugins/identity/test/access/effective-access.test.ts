@@ -12,8 +12,12 @@ describe('what a person may do', () => {
   test("IDN-011 an organization's owner is listed in its groups, live", async () => {
     const owner = await access.person();
     const org = await access.organization(owner);
-    expect(await access.groups(owner)).toEqual([SYSTEM.consoleGroup, `platform:org:${org}:owners`].map(name => ({ name, env_id: SYSTEM.envId })));
-    expect(await access.scopes(owner, SYSTEM.envId)).toEqual(expect.arrayContaining(['sys:read', 'audit:read', 'sys:env:admin', 'sys:org:admin']));
+    expect(await access.groups(owner)).toEqual(
+      [SYSTEM.consoleGroup, `platform:org:${org}:owners`].map(name => ({ name, env_id: SYSTEM.envId })),
+    );
+    expect(await access.scopes(owner, SYSTEM.envId)).toEqual(
+      expect.arrayContaining(['sys:read', 'audit:read', 'sys:env:admin', 'sys:org:admin']),
+    );
     await access.registry.deleteGroupMember({ params: { group: `platform:org:${org}:owners`, user_id: owner }, targetEnvId: SYSTEM.envId });
     expect([await access.groups(owner), await access.scopes(owner, SYSTEM.envId)]).toEqual([[], []]);
     await expect(access.registry.userGroups({ params: { user_id: ' ' } })).rejects.toMatchObject({ status: 400 });
@@ -23,7 +27,8 @@ describe('what a person may do', () => {
     const owner = await access.person();
     await access.tenant(await access.organization(owner), owner);
     const there = await access.scopes(owner, SYSTEM.envId);
-    for (const scope of ['auth:users:read', 'auth:users:admin', 'bus:admin', 'bus:read', 'sys:sys:admin']) expect(there).not.toContain(scope);
+    for (const scope of ['auth:users:read', 'auth:users:admin', 'bus:admin', 'bus:read', 'sys:sys:admin'])
+      expect(there).not.toContain(scope);
   });
 
   test("the platform's administrator holds every action a person may hold, everywhere", async () => {
@@ -48,7 +53,10 @@ describe('who holds a scope', () => {
   const holders = async (scope: string, envId: string) => {
     const found: { user_id: string; via: string[] }[] = [];
     for (let cursor: string | undefined; ; ) {
-      const page = await access.registry.scopeHolders({ params: { scope }, query: { env_id: envId, limit: 2, ...(cursor ? { cursor } : {}) } });
+      const page = await access.registry.scopeHolders({
+        params: { scope },
+        query: { env_id: envId, limit: 2, ...(cursor ? { cursor } : {}) },
+      });
       found.push(...page.items);
       if (!page.next_cursor) return found;
       cursor = page.next_cursor;
@@ -68,7 +76,17 @@ describe('who holds a scope', () => {
     await access.registry.putUserRole({ params: { user_id: people[3] as string, role: 'held:low' }, ...at });
     await access.registry.putGroupMember({ params: { group: `platform:env:${tenant}:viewers`, user_id: people[4] as string }, ...at });
     const everybody = (await access.world.sql<{ user_id: string }[]>`select user_id from users`).map(({ user_id }) => user_id);
-    for (const scope of ['held:read', 'held:write', 'sys:read', 'sys:env:admin', 'sys:org:admin', 'auth:users:read', 'bus:admin', 'sys:sys:admin', 'nobody:has']) {
+    for (const scope of [
+      'held:read',
+      'held:write',
+      'sys:read',
+      'sys:env:admin',
+      'sys:org:admin',
+      'auth:users:read',
+      'bus:admin',
+      'sys:sys:admin',
+      'nobody:has',
+    ]) {
       for (const envId of [tenant, SYSTEM.envId]) {
         const expected: string[] = [];
         for (const userId of everybody) if ((await access.scopes(userId, envId)).includes(scope)) expected.push(userId);

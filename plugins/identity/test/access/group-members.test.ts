@@ -19,13 +19,20 @@ describe('members of an organization', () => {
     const prefixes = [`platform:org:${orgId}:`, `platform:env:${access.env}:`];
     const { left } = await access.registry.leaveGroups({ params: { user_id: ada }, body: { prefixes } });
     expect(left.map(({ name, env_id }) => `${name} ${env_id}`).sort()).toEqual(
-      [`platform:env:${access.env}:owners ${SYSTEM.envId}`, `platform:env:${access.env}:owners ${access.env}`, `platform:org:${orgId}:owners ${SYSTEM.envId}`].sort(),
+      [
+        `platform:env:${access.env}:owners ${SYSTEM.envId}`,
+        `platform:env:${access.env}:owners ${access.env}`,
+        `platform:org:${orgId}:owners ${SYSTEM.envId}`,
+      ].sort(),
     );
     expect((await access.groups(ada)).map(({ name }) => name)).toEqual([SYSTEM.consoleGroup, `platform:org:${other}:owners`]);
     expect((await access.groups(lin)).length).toBeGreaterThan(0);
     expect(await access.scopes(ada, access.env)).toEqual([]);
     // The next request of everybody there sees it.
-    expect([(await access.version(SYSTEM.envId)) > (before[0] as number), (await access.version(access.env)) > (before[1] as number)]).toEqual([true, true]);
+    expect([
+      (await access.version(SYSTEM.envId)) > (before[0] as number),
+      (await access.version(access.env)) > (before[1] as number),
+    ]).toEqual([true, true]);
     const state = await access.members();
     expect(await access.registry.leaveGroups({ params: { user_id: ada }, body: { prefixes } })).toEqual({ left: [] });
     expect(await access.registry.leaveGroups({ params: { user_id: 'nobody' }, body: { prefixes } })).toEqual({ left: [] });
@@ -36,7 +43,8 @@ describe('members of an organization', () => {
     const people = [await access.person(), await access.person(), await access.person()];
     const orgId = await access.organization(people[0]);
     const names = ['owners', 'admins', 'viewers'].map(level => `platform:org:${orgId}:${level}`);
-    for (const user_id of people) await access.registry.putGroupMember({ params: { group: names[2] as string, user_id }, targetEnvId: SYSTEM.envId });
+    for (const user_id of people)
+      await access.registry.putGroupMember({ params: { group: names[2] as string, user_id }, targetEnvId: SYSTEM.envId });
     const seen: { user_id: string; groups: string[] }[] = [];
     let cursor: string | null = null;
     do {
@@ -47,23 +55,33 @@ describe('members of an organization', () => {
       seen.push(...page.items);
       cursor = page.next_cursor;
     } while (cursor);
-    expect(seen.map(({ user_id, groups: held }) => [user_id, held])).toEqual([...people].sort().map(id => [id, id === people[0] ? [names[0], names[2]] : [names[2]]]));
-    const one = await access.registry.membersOf({ query: { groups: names.join(','), user_id: people[1] as string }, targetEnvId: SYSTEM.envId });
+    expect(seen.map(({ user_id, groups: held }) => [user_id, held])).toEqual(
+      [...people].sort().map(id => [id, id === people[0] ? [names[0], names[2]] : [names[2]]]),
+    );
+    const one = await access.registry.membersOf({
+      query: { groups: names.join(','), user_id: people[1] as string },
+      targetEnvId: SYSTEM.envId,
+    });
     expect(one.items.map(({ user_id }) => user_id)).toEqual([people[1]]);
     expect((await access.registry.membersOf({ query: { groups: names.join(',') }, targetEnvId: access.env })).items).toEqual([]);
     await expect(access.registry.membersOf({ query: { groups: names.join(',') } })).rejects.toMatchObject({ code: 'target_env_missing' });
-    await expect(access.registry.membersOf({ query: { groups: names.join(','), cursor: 'x' }, targetEnvId: access.env })).rejects.toMatchObject({ code: 'invalid_cursor' });
+    await expect(
+      access.registry.membersOf({ query: { groups: names.join(','), cursor: 'x' }, targetEnvId: access.env }),
+    ).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 });
 
 describe('tenants of a person', () => {
-  const tenants = (userId: string, ...named: string[]) => access.registry.tenantsOf({ params: { user_id: userId }, query: named.length > 0 ? { tenants: named.join() } : {} });
+  const tenants = (userId: string, ...named: string[]) =>
+    access.registry.tenantsOf({ params: { user_id: userId }, query: named.length > 0 ? { tenants: named.join() } : {} });
   const none = { owners: [], admins: [], viewers: [] };
 
   test('by level, each once whatever realms its groups are in; all of them, or those that are named', async () => {
     const [ada, envId] = [await access.person(), newId()];
     const [orgId, other] = [await access.organization(ada), await access.organization(ada)];
-    await access.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id: envId, owner: ada, host: `auth.${envId}.localhost` } });
+    await access.registry.provisionAccess({
+      body: { template: 'env', org_id: orgId, env_id: envId, owner: ada, host: `auth.${envId}.localhost` },
+    });
     await access.registry.putGroupMember({ params: { group: `platform:env:${envId}:viewers`, user_id: ada }, targetEnvId: envId });
     const all = await tenants(ada);
     expect({ org: { ...all.org, owners: [...all.org.owners].sort() }, env: all.env }).toEqual({
@@ -84,7 +102,8 @@ describe('tenants of a person', () => {
       return (await read()) > before;
     };
     const org = (owner: string, org_id = newId()) => access.registry.provisionAccess({ body: { template: 'org', org_id, owner } });
-    const newEnv = (owner: string, env_id = newId()) => access.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id, owner, host: `auth.${env_id}.localhost` } });
+    const newEnv = (owner: string, env_id = newId()) =>
+      access.registry.provisionAccess({ body: { template: 'env', org_id: orgId, env_id, owner, host: `auth.${env_id}.localhost` } });
     expect(await moved(ada, () => org(ada, orgId))).toBe(true);
     expect(await moved(ada, () => org(ada))).toBe(false);
     const first = newId();

@@ -12,7 +12,13 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 const email = () => `administrator-${(count += 1)}@example.org`;
 const refused = ({ status, headers, json }: Answer) => [status, headers['content-type'], json['schemas'], json['status'], json['detail']];
-const LAST = [409, 'application/scim+json; charset=utf-8', ['urn:ietf:params:scim:api:messages:2.0:Error'], '409', 'Make somebody else an administrator of this environment first.'];
+const LAST = [
+  409,
+  'application/scim+json; charset=utf-8',
+  ['urn:ietf:params:scim:api:messages:2.0:Error'],
+  '409',
+  'Make somebody else an administrator of this environment first.',
+];
 
 describe('the last administrator of the platform', () => {
   let directory: Directory;

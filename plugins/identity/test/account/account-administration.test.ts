@@ -29,7 +29,9 @@ describe('an administrator', () => {
     const params = { user_id };
     expect((await admin().disableUser({ params })).status).toBe('disabled');
     expect((await world.refresh(tokens.refresh_token)).json['error']).toBe('invalid_grant');
-    const { payload } = (await world.host.events('platform:auth:session:revoked')).find(event => event.payload['user_id'] === user_id) ?? { payload: {} };
+    const { payload } = (await world.host.events('platform:auth:session:revoked')).find(event => event.payload['user_id'] === user_id) ?? {
+      payload: {},
+    };
     expect(payload).toMatchObject({ reason: 'admin' });
     expect((await signIn(email)).json['code']).toBe('invalid_credentials');
     await world.audited('auth.user.disabled', user_id);
@@ -99,13 +101,17 @@ describe('an administrator', () => {
   test('of another environment reaches nobody here', async () => {
     const { user_id } = await somebody();
     const elsewhere = world.host.by(as.userIn('018f0000-0000-7000-8000-00000000e009', 'auth:users:admin'));
-    for (const verb of ['disableUser', 'enableUser', 'unlockUser', 'resetUserMfa'] as const) await expect(elsewhere[verb]({ params: { user_id } })).rejects.toMatchObject({ code: 'user_not_found' });
-    for (const verb of ['disableUser', 'unlockUser'] as const) await expect(admin()[verb]({ params: { user_id: 'no-id' } })).rejects.toMatchObject({ code: 'user_not_found' });
+    for (const verb of ['disableUser', 'enableUser', 'unlockUser', 'resetUserMfa'] as const)
+      await expect(elsewhere[verb]({ params: { user_id } })).rejects.toMatchObject({ code: 'user_not_found' });
+    for (const verb of ['disableUser', 'unlockUser'] as const)
+      await expect(admin()[verb]({ params: { user_id: 'no-id' } })).rejects.toMatchObject({ code: 'user_not_found' });
   });
 });
 
 describe('mail of accounts', () => {
-  const waiting = async () => [...(await world.sql<{ state: string; attempts: number }[]>`select state, attempts from work_tasks where name = 'mail'`)];
+  const waiting = async () => [
+    ...(await world.sql<{ state: string; attempts: number }[]>`select state, attempts from work_tasks where name = 'mail'`),
+  ];
 
   test('NTF-056 waits while the notification service is away, reaches it from the workload auth-post as a template that stays confidential, and is erased', async () => {
     const { email, user_id } = await somebody();

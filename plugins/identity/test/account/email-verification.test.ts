@@ -16,7 +16,8 @@ const unverified = async () => {
 };
 const ask = (email: string) => world.browser().post('/v1/email/verify-request', { email });
 const verify = (token: string) => world.browser().post('/v1/email/verify', { token });
-const verified = async (userId: string) => (await world.sql<{ email_verified: boolean }[]>`select email_verified from users where user_id = ${userId}`)[0]?.email_verified;
+const verified = async (userId: string) =>
+  (await world.sql<{ email_verified: boolean }[]>`select email_verified from users where user_id = ${userId}`)[0]?.email_verified;
 
 describe('confirming an e-mail address', () => {
   test('[H-08] opening the link shows a page and changes nothing; its button confirms, with event and audit', async () => {
@@ -48,9 +49,13 @@ describe('confirming an e-mail address', () => {
     const { email, userId } = await unverified();
     await ask(email);
     const token = await world.token(email);
-    const [row] = await world.sql<{ hours: number }[]>`select extract(epoch from expires_at - now())::float / 3600 as hours from step_tokens where user_id = ${userId}`;
+    const [row] = await world.sql<
+      { hours: number }[]
+    >`select extract(epoch from expires_at - now())::float / 3600 as hours from step_tokens where user_id = ${userId}`;
     expect(row?.hours).toBeGreaterThan(23.9);
-    expect((await world.browser().post('/v1/password/reset', { token, password: 'another sentence of mine' })).json['code']).toBe('token_expired');
+    expect((await world.browser().post('/v1/password/reset', { token, password: 'another sentence of mine' })).json['code']).toBe(
+      'token_expired',
+    );
     const host = 'auth.prod.mail.localhost';
     await world.environment(host);
     const elsewhere = await world.host.fetch('/v1/email/verify', {
@@ -73,7 +78,11 @@ describe('confirming an e-mail address', () => {
     const answers = [await ask('nobody@example.org'), await ask('done@example.org'), await ask(email)];
     expect(answers.map(({ status, json }) => [status, json])).toEqual(answers.map(() => [200, { status: 'ok' }]));
     for (let run = 0; run < 6; run++) expect((await ask(email)).status).toBe(200);
-    expect([(await world.mails('nobody@example.org')).length, (await world.mails('done@example.org')).length, (await world.mails(email)).length]).toEqual([0, 0, 5]);
+    expect([
+      (await world.mails('nobody@example.org')).length,
+      (await world.mails('done@example.org')).length,
+      (await world.mails(email)).length,
+    ]).toEqual([0, 0, 5]);
   });
 
   test('an environment may let people sign in unconfirmed: `verify_email` of its realm', async () => {

@@ -21,7 +21,8 @@ const signedIn = async (email = `own-${(count += 1)}@example.org`) => {
   return { email, userId, browser, tokens, sid: String(claimsOf(tokens.access_token)['sid']) };
 };
 type Row = { session_id: string; device: string; current: boolean; created_at: string; last_seen_at: string };
-const list = async ({ browser }: { browser: ReturnType<World['browser']> }) => (await browser.get('/v1/account/sessions')).json['items'] as Row[];
+const list = async ({ browser }: { browser: ReturnType<World['browser']> }) =>
+  (await browser.get('/v1/account/sessions')).json['items'] as Row[];
 const ended = async (sid: string) => {
   for (;;) {
     const found = (await world.host.events('platform:auth:session:revoked')).find(({ payload }) => payload['session_id'] === sid);
@@ -55,7 +56,9 @@ describe('a sign-in from a device that the account was not used with for 90 days
     await world.sql`update account_devices set seen_at = now() - interval '91 days' where user_id = ${userId} and device like 'Safari%'`;
     await signIn(email, SAFARI);
     expect(await told(email)).toHaveLength(2);
-    const [kept] = await world.sql<{ payload: string }[]>`select string_agg(payload::text, '') as payload from work_tasks where name = 'mail'`;
+    const [kept] = await world.sql<
+      { payload: string }[]
+    >`select string_agg(payload::text, '') as payload from work_tasks where name = 'mail'`;
     expect(kept?.payload).not.toContain(email);
     const logs = join(world.dataDir, 'logs');
     for (const file of readdirSync(logs)) expect(readFileSync(join(logs, file), 'utf8')).not.toContain(email);
@@ -65,7 +68,11 @@ describe('a sign-in from a device that the account was not used with for 90 days
     const email = `device-${(count += 1)}@example.org`;
     await world.person(email);
     await signIn(email, FIREFOX, { 'accept-language': 'de' });
-    const answers = await Promise.all(Array.from({ length: 6 }, () => world.browser().post('/v1/sign-in', { email, password: CHOSEN, oauth: {} }, { 'accept-language': 'en' })));
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        world.browser().post('/v1/sign-in', { email, password: CHOSEN, oauth: {} }, { 'accept-language': 'en' }),
+      ),
+    );
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 200));
     const mails = (await world.mails(email)).map(({ subject, body }) => [subject, /^Gerät: .*$/m.exec(body)?.[0]]);
     expect(mails).toEqual([['Anmeldung mit einem neuen Gerät', 'Gerät: nicht bekannt']]);
@@ -136,7 +143,11 @@ describe('the own account', () => {
         [there.sid, false],
       ].sort(),
     );
-    expect(rows.find(({ session_id }) => session_id === there.sid)).toMatchObject({ device: 'Firefox · Linux', created_at: expect.any(String), last_seen_at: expect.any(String) });
+    expect(rows.find(({ session_id }) => session_id === there.sid)).toMatchObject({
+      device: 'Firefox · Linux',
+      created_at: expect.any(String),
+      last_seen_at: expect.any(String),
+    });
     expect((await here.browser.post(`/v1/account/sessions/${there.sid}/revoke`, {})).status).toBe(204);
     expect((await world.refresh(there.tokens.refresh_token)).json['error']).toBe('invalid_grant');
     expect(await ended(there.sid)).toMatchObject({ user_id: here.userId, reason: 'sign_out' });
@@ -176,16 +187,25 @@ describe('the own account', () => {
   test('the password changes with the old one, ends what was signed in, and goes on in a new session', async () => {
     const here = await signedIn();
     await AuthenticatorApp.enrol(world, here.browser, CHOSEN);
-    const there = await world.sql<{ sid: string }[]>`select uid as sid from oidc_state where model = 'Session' and account_id = ${here.userId}`;
-    const change = (current_password: string, password: string) => here.browser.post('/v1/account/password', { current_password, password });
+    const there = await world.sql<
+      { sid: string }[]
+    >`select uid as sid from oidc_state where model = 'Session' and account_id = ${here.userId}`;
+    const change = (current_password: string, password: string) =>
+      here.browser.post('/v1/account/password', { current_password, password });
     expect((await change('not the password', 'a fresh new sentence')).json['code']).toBe('wrong_password');
     expect((await change(CHOSEN, 'passwordpassword')).json['code']).toBe('weak_password');
     expect((await change(CHOSEN, CHOSEN)).json['code']).toBe('weak_password');
-    expect((await change(CHOSEN, 'a fresh new sentence')).json).toMatchObject({ status: 'ok', next: '/account', session_token_id: expect.any(String) });
+    expect((await change(CHOSEN, 'a fresh new sentence')).json).toMatchObject({
+      status: 'ok',
+      next: '/account',
+      session_token_id: expect.any(String),
+    });
     expect((await world.refresh(here.tokens.refresh_token)).json['error']).toBe('invalid_grant');
     for (const { sid } of there) expect(await ended(sid)).toMatchObject({ reason: 'password_change' });
     // It was begun with the password alone, and the new one says no more.
-    const [opened] = await world.sql<{ amr: string[] }[]>`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${here.userId}`;
+    const [opened] = await world.sql<
+      { amr: string[] }[]
+    >`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${here.userId}`;
     expect(opened?.amr).toEqual(['pwd']);
     const [only, ...more] = await list(here);
     expect([only?.current, more]).toEqual([true, []]);
@@ -195,7 +215,11 @@ describe('the own account', () => {
 
   test('of eight changes at once with the old password, one is made', async () => {
     const { browser } = await signedIn();
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => browser.post('/v1/account/password', { current_password: CHOSEN, password: `a fresh new sentence ${index}` })));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        browser.post('/v1/account/password', { current_password: CHOSEN, password: `a fresh new sentence ${index}` }),
+      ),
+    );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
@@ -219,8 +243,14 @@ describe('the own account', () => {
   test.each([
     ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/156.0.0.0 Safari/537.36', 'Chrome · Linux'],
     ['Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox · Windows'],
-    ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1', 'Safari · iOS'],
-    ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0', 'Edge · macOS'],
+    [
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',
+      'Safari · iOS',
+    ],
+    [
+      'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0',
+      'Edge · macOS',
+    ],
     ['curl/8.5.0', ''],
     [undefined, ''],
   ])('a device is known by a few words: %s', (header, words) => {

@@ -20,7 +20,14 @@ describe('what this service recorded', () => {
     const userId = await unlock('first@example.org');
     const { items } = await admin().listOwnAudit({ query: { action: 'auth.user.unlocked' } });
     expect(items).toHaveLength(1);
-    expect(items[0]).toMatchObject({ service: 'auth', env_id: SYSTEM.envId, actor: { kind: 'user' }, resource: { type: 'user', id: userId }, outcome: 'success', correlation_id: expect.any(String) });
+    expect(items[0]).toMatchObject({
+      service: 'auth',
+      env_id: SYSTEM.envId,
+      actor: { kind: 'user' },
+      resource: { type: 'user', id: userId },
+      outcome: 'success',
+      correlation_id: expect.any(String),
+    });
     expect((await admin().listOwnAudit({ query: { correlation_id: items[0]?.correlation_id as string } })).items).toEqual(items);
     expect((await admin().listOwnAudit({ query: { service: 'sys' } })).items).toEqual([]);
     await world.audited('auth.user.unlocked', userId);
@@ -38,8 +45,14 @@ describe('what this service recorded', () => {
     } while (after);
     expect(seen).toHaveLength(4);
     expect([...seen].sort().reverse()).toEqual(seen);
-    await expect(admin().listOwnAudit({ query: { after_ts: new Date(0).toISOString() } })).rejects.toMatchObject({ status: 400, code: 'keyset_incomplete' });
-    await expect(admin().listOwnAudit({ query: { after_ts: 'soon', after_id: seen[0] as string } })).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+    await expect(admin().listOwnAudit({ query: { after_ts: new Date(0).toISOString() } })).rejects.toMatchObject({
+      status: 400,
+      code: 'keyset_incomplete',
+    });
+    await expect(admin().listOwnAudit({ query: { after_ts: 'soon', after_id: seen[0] as string } })).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_cursor',
+    });
   });
 
   test('IDN-024 is of the own environment, whatever is asked for, but for the platform’s administrators', async () => {

@@ -22,15 +22,28 @@ async function hashedBefore(cost: Parameters<typeof hash>[1] = CHEAP): Promise<{
   await world.sql`update passwords set hash = ${stored} where user_id = ${userId}`;
   return { email, userId, stored };
 }
-const hashOf = async (userId: string) => (await world.sql<[{ hash: string }]>`select hash from passwords where user_id = ${userId}`)[0].hash;
+const hashOf = async (userId: string) =>
+  (await world.sql<[{ hash: string }]>`select hash from passwords where user_id = ${userId}`)[0].hash;
 const waiting = async () => {
-  while ((await world.sql<object[]>`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`).length === 0) await new Promise(resolve => setImmediate(resolve));
+  while (
+    (await world.sql<object[]>`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`).length === 0
+  )
+    await new Promise(resolve => setImmediate(resolve));
 };
 
 /** Signs in at a process of its own, which has done all it began when this is over. */
-async function signIn(email: string, password = CHOSEN, meanwhile: (answer: Promise<Answer>) => Promise<unknown> = async answer => answer): Promise<Answer> {
+async function signIn(
+  email: string,
+  password = CHOSEN,
+  meanwhile: (answer: Promise<Answer>) => Promise<unknown> = async answer => answer,
+): Promise<Answer> {
   await using another = await world.another();
-  const answer = world.reach('/v1/sign-in', { method: 'POST', at: another, headers: { origin: world.issuer }, body: JSON.stringify({ email, password, oauth: {} }) });
+  const answer = world.reach('/v1/sign-in', {
+    method: 'POST',
+    at: another,
+    headers: { origin: world.issuer },
+    body: JSON.stringify({ email, password, oauth: {} }),
+  });
   await meanwhile(answer);
   return answer;
 }

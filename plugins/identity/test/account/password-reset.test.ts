@@ -31,9 +31,18 @@ describe('asking for a new password', () => {
   test('IDN-007 SGN-035 always succeeds in the same words; mail goes to open accounts alone', async () => {
     const [open, closed] = [await somebody(), await somebody({ status: 'disabled' })];
     const answers = [await ask(open.email.toUpperCase()), await ask(closed.email), await ask('nobody@example.org')];
-    const shown = answers.map(({ status, text, headers }) => ({ status, text, names: Object.keys(headers).sort(), cookie: headers['set-cookie'] }));
+    const shown = answers.map(({ status, text, headers }) => ({
+      status,
+      text,
+      names: Object.keys(headers).sort(),
+      cookie: headers['set-cookie'],
+    }));
     expect(shown).toEqual(shown.map(() => ({ ...shown[0], status: 200, text: '{"status":"ok"}' })));
-    expect([(await world.mails(open.email)).length, (await world.mails(closed.email)).length, (await world.mails('nobody@example.org')).length]).toEqual([1, 0, 0]);
+    expect([
+      (await world.mails(open.email)).length,
+      (await world.mails(closed.email)).length,
+      (await world.mails('nobody@example.org')).length,
+    ]).toEqual([1, 0, 0]);
   });
 
   test('IDN-007 the request reads no account and writes the same for everybody', async () => {
@@ -66,11 +75,19 @@ describe('a request that cannot be answered', () => {
   const broken = async () => {
     const request_id = newId();
     const payload = { request_id, env_id: SYSTEM.envId, kind: 'password_reset', sealed: sealed(request_id, 'a\0@x.test') };
-    const row = { task_id: request_id, name: 'answer', lane: SYSTEM.envId, payload: world.sql.json(payload as never), correlation_id: 'c', subject: 'auth' };
+    const row = {
+      task_id: request_id,
+      name: 'answer',
+      lane: SYSTEM.envId,
+      payload: world.sql.json(payload as never),
+      correlation_id: 'c',
+      subject: 'auth',
+    };
     await world.sql`insert into work_tasks ${world.sql.row({ ...row, due_at: '2020-01-01', created_at: '2020-01-01' })}`;
     return request_id;
   };
-  const kept = async (id: string) => (await world.sql<{ attempts: number; state: string }[]>`select attempts, state from work_tasks where task_id = ${id}`)[0];
+  const kept = async (id: string) =>
+    (await world.sql<{ attempts: number; state: string }[]>`select attempts, state from work_tasks where task_id = ${id}`)[0];
   const mailed = async () => (await world.sql<{ n: number }[]>`select count(*)::int as n from work_tasks where name = 'mail'`)[0]?.n ?? 0;
 
   test('F-19 holds up nobody else’s mail, is tried less and less, and lies with the dead for a day', async () => {
@@ -116,7 +133,12 @@ describe('a request that cannot be answered', () => {
     const [refused, fine] = [await somebody(), await somebody()];
     await ask(refused.email);
     await world.mails(refused.email);
-    const task = async () => (await world.sql<{ state: string; attempts: number }[]>`select state, attempts from work_tasks where name = 'mail' order by created_at`)[0];
+    const task = async () =>
+      (
+        await world.sql<
+          { state: string; attempts: number }[]
+        >`select state, attempts from work_tasks where name = 'mail' order by created_at`
+      )[0];
     await eventually(task).toEqual({ state: 'waiting', attempts: 1 });
     await world.sql`update work_tasks set payload = jsonb_set(payload, '{sealed,kid}', '"00000000"'), attempts = 38, due_at = ${world.host.clock.now().toISOString()} where name = 'mail'`;
     await world.host.clock.advance('5s');
@@ -150,7 +172,9 @@ describe('the link', () => {
     expect((await world.refresh(before.refresh_token)).json['error']).toBe('invalid_grant');
     const { sid } = claimsOf(before.access_token) as { sid: string };
     const ended = await world.host.events('platform:auth:session:revoked');
-    expect(ended.map(({ payload }) => payload)).toContainEqual(expect.objectContaining({ session_id: sid, user_id: userId, reason: 'password_change' }));
+    expect(ended.map(({ payload }) => payload)).toContainEqual(
+      expect.objectContaining({ session_id: sid, user_id: userId, reason: 'password_change' }),
+    );
     expect((await world.mails(email)).map(({ subject }) => subject)).toEqual(['Reset your password', 'Your password was changed']);
     await world.audited('auth.password.reset_requested', userId);
     await world.audited('auth.password.reset', userId);
@@ -186,7 +210,9 @@ describe('the link', () => {
     expect(second).not.toBe(first);
     const weak = await reset(second, 'passwordpassword');
     expect([weak.status, weak.json['code']]).toEqual([400, 'weak_password']);
-    const [row] = await world.sql<{ minutes: number }[]>`select max(extract(epoch from expires_at - now()))::float / 60 as minutes from step_tokens where user_id = ${userId}`;
+    const [row] = await world.sql<
+      { minutes: number }[]
+    >`select max(extract(epoch from expires_at - now()))::float / 60 as minutes from step_tokens where user_id = ${userId}`;
     expect(row?.minutes).toBeGreaterThan(29);
     expect(row?.minutes).toBeLessThanOrEqual(30);
     expect((await reset(second)).status).toBe(200);
@@ -210,7 +236,9 @@ describe('the link', () => {
   test('neither tokens nor addresses reach a log, the store, or a row that is not sealed', async () => {
     const { email } = await somebody();
     const token = await linkFor(email);
-    const tables = await world.sql<{ row: string }[]>`select work_tasks::text as row from work_tasks union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
+    const tables = await world.sql<
+      { row: string }[]
+    >`select work_tasks::text as row from work_tasks union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
     for (const { row } of tables) expect(row.includes(token) || row.includes(email)).toBe(false);
     const keys = (await world.kv('KEYS', '*')) as string[];
     expect(keys.filter(key => key.includes('@') || key.includes(token))).toEqual([]);

@@ -14,7 +14,8 @@ afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
 const marked = async (sid: unknown) => (await world.kv('EXISTS', `revoked:sid:${String(sid)}`)) === 1;
 const sidOf = (token: string) => String(claimsOf(token)['sid']);
-const ended = async (sid: string) => (await world.host.events('platform:auth:session:revoked')).find(({ payload }) => payload['session_id'] === sid);
+const ended = async (sid: string) =>
+  (await world.host.events('platform:auth:session:revoked')).find(({ payload }) => payload['session_id'] === sid);
 const eventually = async (look: () => Promise<boolean>) => {
   while (!(await look())) await new Promise(resolve => setImmediate(resolve));
 };
@@ -128,7 +129,9 @@ describe('a session', () => {
     // Six days and twenty hours after the sign-in, a use does not carry it over the seventh day.
     await world.sql`update oidc_state set payload = payload || jsonb_build_object('loginTs', extract(epoch from now())::int - 590400) where model = 'Session' and uid = ${row?.uid ?? ''}`;
     await world.begin(browser);
-    const [later] = await world.sql<{ left: number }[]>`select extract(epoch from expires_at - now())::int as left from oidc_state where model = 'Session' and uid = ${row?.uid ?? ''}`;
+    const [later] = await world.sql<
+      { left: number }[]
+    >`select extract(epoch from expires_at - now())::int as left from oidc_state where model = 'Session' and uid = ${row?.uid ?? ''}`;
     expect(later?.left).toBeLessThanOrEqual(7 * 86_400 - 590_400 + 5);
   });
 

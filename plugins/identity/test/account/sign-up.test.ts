@@ -8,7 +8,12 @@ let count = 0;
 const fresh = () => `new-${(count += 1)}@example.org`;
 beforeAll(async () => {
   world = await World.start();
-  world.apps.set('console', { auth_env: SYSTEM.envId, auth_mode: 'self_service', auth_group: 'platform:console:users', allow_signup: true });
+  world.apps.set('console', {
+    auth_env: SYSTEM.envId,
+    auth_mode: 'self_service',
+    auth_group: 'platform:console:users',
+    allow_signup: true,
+  });
   world.apps.set('open-app', { auth_env: SYSTEM.envId, auth_mode: 'open', auth_group: null, allow_signup: true });
   world.apps.set('closed-app', { auth_env: SYSTEM.envId, auth_mode: 'open', auth_group: null, allow_signup: false });
 });
@@ -17,9 +22,15 @@ beforeEach(() => world.forgetTries());
 const signUp = (email: string, changes: Record<string, unknown> = {}, oauth: Record<string, string> = { client_id: 'console' }) =>
   world.browser().post('/v1/sign-up', { email, password: CHOSEN, oauth, ...changes });
 const users = async (email: string) => [
-  ...(await world.sql<{ user_id: string; email_verified: boolean; display_name: string | null }[]>`select user_id, email_verified, display_name from users where email_ci = ${email.toLowerCase()}`),
+  ...(await world.sql<
+    { user_id: string; email_verified: boolean; display_name: string | null }[]
+  >`select user_id, email_verified, display_name from users where email_ci = ${email.toLowerCase()}`),
 ];
-const said = ({ status, json: { correlation_id: _, instance: __, ...json }, headers }: Awaited<ReturnType<typeof signUp>>) => ({ status, json, cookie: headers['set-cookie'] });
+const said = ({ status, json: { correlation_id: _, instance: __, ...json }, headers }: Awaited<ReturnType<typeof signUp>>) => ({
+  status,
+  json,
+  cookie: headers['set-cookie'],
+});
 
 describe('signing up', () => {
   test('SGN-041 opens an account that signs in after the address is confirmed, and completes no authorization itself', async () => {
@@ -29,11 +40,19 @@ describe('signing up', () => {
     expect(page.location).toMatch(/^\/sign-up\?/);
     const answer = await browser.post('/v1/sign-up', { email, password: CHOSEN, display_name: '  Grace\n Hopper ', oauth });
     // No session, no code: only the next page, with the whole context.
-    expect(said(answer)).toEqual({ status: 200, json: { status: 'verification_required', next: `/verify-email?${new URLSearchParams(oauth)}` }, cookie: undefined });
+    expect(said(answer)).toEqual({
+      status: 200,
+      json: { status: 'verification_required', next: `/verify-email?${new URLSearchParams(oauth)}` },
+      cookie: undefined,
+    });
     const token = await world.token(email);
     expect(await users(email)).toMatchObject([{ email_verified: false, display_name: 'Grace Hopper' }]);
     const early = await browser.post('/v1/sign-in', { email, password: CHOSEN, oauth });
-    expect(said(early)).toEqual({ status: 200, json: { status: 'verification_required', next: `/verify-email?${new URLSearchParams(oauth)}` }, cookie: undefined });
+    expect(said(early)).toEqual({
+      status: 200,
+      json: { status: 'verification_required', next: `/verify-email?${new URLSearchParams(oauth)}` },
+      cookie: undefined,
+    });
     expect((await browser.post('/v1/email/verify', { token })).status).toBe(200);
     const signedIn = await browser.post('/v1/sign-in', { email, password: CHOSEN, oauth });
     // The browser is sent back through the protocol, which mints the code.
@@ -54,9 +73,13 @@ describe('signing up', () => {
     const userId = person?.user_id as string;
     const { groups } = await world.registry.userGroups({ params: { user_id: userId } });
     expect(groups).toEqual([{ name: 'platform:console:users', env_id: SYSTEM.envId }]);
-    expect((await world.registry.userScopes({ params: { user_id: userId }, query: { env_id: SYSTEM.envId } })).scopes).toContain('lending:loans:read');
+    expect((await world.registry.userScopes({ params: { user_id: userId }, query: { env_id: SYSTEM.envId } })).scopes).toContain(
+      'lending:loans:read',
+    );
     await world.audited('auth.user.signed_up', userId);
-    const told = () => world.host.bus.find(({ event_type, payload }) => event_type === 'platform:auth:user:created' && payload['user_id'] === userId)?.payload;
+    const told = () =>
+      world.host.bus.find(({ event_type, payload }) => event_type === 'platform:auth:user:created' && payload['user_id'] === userId)
+        ?.payload;
     while (!told()) await new Promise(resolve => setImmediate(resolve));
     expect(told()).toEqual({ user_id: userId, env_id: SYSTEM.envId });
     await world.registry.deleteSignUpRole({ params: { group: 'platform:console:users', role: 'app:reader' }, ...realm });
@@ -95,8 +118,12 @@ describe('signing up', () => {
     // The link of the first mail opens nothing any more.
     expect((await world.browser().post('/v1/email/verify', { token: early })).json['code']).toBe('token_expired');
     expect([await attempt('a stranger was here before you'), await attempt(CHOSEN)]).toEqual([401, 401]);
-    expect((await world.browser().post('/v1/password/reset', { token: await world.token(email), password: 'what the owner has chosen' })).status).toBe(200);
-    expect([await attempt('a stranger was here before you'), await attempt(CHOSEN), await attempt('what the owner has chosen')]).toEqual([401, 401, 200]);
+    expect(
+      (await world.browser().post('/v1/password/reset', { token: await world.token(email), password: 'what the owner has chosen' })).status,
+    ).toBe(200);
+    expect([await attempt('a stranger was here before you'), await attempt(CHOSEN), await attempt('what the owner has chosen')]).toEqual([
+      401, 401, 200,
+    ]);
     const [person] = await users(email);
     await world.audited('auth.user.sign_up_contested', person?.user_id as string);
   });
@@ -136,7 +163,12 @@ describe('signing up', () => {
       const answer = await signUp(fresh(), {}, oauth);
       expect([oauth, answer.status, answer.json['code']]).toEqual([oauth, 403, 'signup_disabled']);
     }
-    world.apps.set('tenant-app', { auth_env: '018f0000-0000-7000-8000-00000000e001', auth_mode: 'open', auth_group: null, allow_signup: true });
+    world.apps.set('tenant-app', {
+      auth_env: '018f0000-0000-7000-8000-00000000e001',
+      auth_mode: 'open',
+      auth_group: null,
+      allow_signup: true,
+    });
     expect((await signUp(fresh(), {}, { client_id: 'tenant-app' })).json['code']).toBe('signup_disabled');
   });
 
@@ -185,7 +217,11 @@ describe('somebody who was invited', () => {
     const reference = randomBytes(32).toString('base64url');
     const grace = await world.person(fresh());
     world.invitations.set(reference, { org_name: 'Harbour & Sons', email, invited_by: grace, open });
-    return { email, reference, inviter: (await world.sql<{ name: string }[]>`select display_name as name from users where user_id = ${grace}`)[0]?.name as string };
+    return {
+      email,
+      reference,
+      inviter: (await world.sql<{ name: string }[]>`select display_name as name from users where user_id = ${grace}`)[0]?.name as string,
+    };
   };
   const follow = async (reference: string) => {
     const browser = world.browser();
@@ -198,7 +234,8 @@ describe('somebody who was invited', () => {
     const { page, oauth, shown } = await follow(reference);
     expect(page.location).toMatch(/^\/sign-up\?/);
     expect(oauth['invitation']).toBe(reference);
-    for (const text of ['Join Harbour &amp; Sons', `${inviter} invites you to join Harbour &amp; Sons.`, `value="${email}"`]) expect(shown.text).toContain(text);
+    for (const text of ['Join Harbour &amp; Sons', `${inviter} invites you to join Harbour &amp; Sons.`, `value="${email}"`])
+      expect(shown.text).toContain(text);
   });
 
   test('F-51 is a member with the click that proves the address, in one way, and is told so', async () => {
@@ -208,7 +245,11 @@ describe('somebody who was invited', () => {
     expect([answer.status, answer.json['status']]).toEqual([200, 'verification_required']);
     const [mail] = await world.mails(email);
     const link = new URL(/https:\S+/.exec(mail?.body ?? '')?.[0] as string);
-    expect([link.pathname, link.searchParams.get('invitation'), link.searchParams.get('client_id')]).toEqual(['/verify-email', reference, 'console']);
+    expect([link.pathname, link.searchParams.get('invitation'), link.searchParams.get('client_id')]).toEqual([
+      '/verify-email',
+      reference,
+      'console',
+    ]);
     expect(world.invitations.get(reference)?.joined).toBeUndefined();
     // Another browser than the one that began: the mail is read on a telephone.
     const telephone = world.browser();

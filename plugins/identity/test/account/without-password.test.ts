@@ -18,7 +18,9 @@ beforeAll(async () => {
   const admin = world.host.by(as.userIn(envId, 'auth:realms:admin', 'auth:users:admin', 'auth:users:read'));
   await admin.putSignInSettings({ body: { ...(await admin.signInSettings()), passkeys: true, wallet_sign_in: 'sign_up' } });
   upstream = await Upstream.open([`https://${HOST}:8443/sso`]);
-  await admin.putUpstream({ body: { issuer: upstream.issuer, client_id: CLIENT, client_secret: SECRET, label: 'Guild', allow_sign_up: true } });
+  await admin.putUpstream({
+    body: { issuer: upstream.issuer, client_id: CLIENT, client_secret: SECRET, label: 'Guild', allow_sign_up: true },
+  });
 });
 afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
@@ -103,7 +105,10 @@ describe('an account without a password', () => {
     expect((await passkey.signIn(anew)).json['status']).toBe('ok');
     const other = new Wallet();
     const { json } = await anew.post('/v1/account/wallets/challenge', { address: other.address });
-    expect((await anew.post('/v1/account/wallets', { challenge_id: json['challenge_id'], signature: other.sign(String(json['message'])) })).status).toBe(200);
+    expect(
+      (await anew.post('/v1/account/wallets', { challenge_id: json['challenge_id'], signature: other.sign(String(json['message'])) }))
+        .status,
+    ).toBe(200);
     expect((await anew.post(`/v1/account/passkeys/${items[0]?.passkey_id}/remove`, {})).status).toBe(204);
   });
 
@@ -112,7 +117,9 @@ describe('an account without a password', () => {
     const browser = await byWallet(first);
     const { json } = await browser.post('/v1/account/wallets/challenge', { address: second.address });
     await browser.post('/v1/account/wallets', { challenge_id: json['challenge_id'], signature: second.sign(String(json['message'])) });
-    await Promise.all(Array.from({ length: 12 }, (_, index) => browser.post(`/v1/account/wallets/${(index % 2 ? first : second).address}/remove`, {})));
+    await Promise.all(
+      Array.from({ length: 12 }, (_, index) => browser.post(`/v1/account/wallets/${(index % 2 ? first : second).address}/remove`, {})),
+    );
     expect(((await browser.get('/v1/account/wallets')).json['items'] as object[]).length).toBe(1);
   });
 

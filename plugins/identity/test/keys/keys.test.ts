@@ -15,8 +15,10 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
 
-const headerOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { alg: string; kid: string };
-const published = async (at = world.host) => (await world.reach('/.well-known/jwks.json', { at })).json as unknown as { keys: (JsonWebKey & { kid: string; alg: string })[] };
+const headerOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { alg: string; kid: string };
+const published = async (at = world.host) =>
+  (await world.reach('/.well-known/jwks.json', { at })).json as unknown as { keys: (JsonWebKey & { kid: string; alg: string })[] };
 const administrator = () => world.host.by(as.user('auth:keys:admin'));
 /** As if the next keys had been published for as long as it takes. */
 const settle = () => world.sql`update signing_keys set created_at = created_at - interval '11 minutes' where state = 'next'`;
@@ -33,9 +35,20 @@ const service = async () => {
     personScopes: async () => ['sys:read'],
     workload: async () => ({ vertical: 'platform', scopes: ['sys:read'] }),
   });
-  const verifier = new Verifier({ keys, closures, workloads: () => undefined, issuers: async issuer => (issuer === world.issuer ? SYSTEM.envId : undefined), possession: async () => undefined });
+  const verifier = new Verifier({
+    keys,
+    closures,
+    workloads: () => undefined,
+    issuers: async issuer => (issuer === world.issuer ? SYSTEM.envId : undefined),
+    possession: async () => undefined,
+  });
   const verify = (token: string, thumbprint?: string) =>
-    verifier.verify({ authorization: `Bearer ${token}`, peer: thumbprint ? { workload: 'bff', thumbprint } : undefined, service: 'sys', tenantEnvId: undefined });
+    verifier.verify({
+      authorization: `Bearer ${token}`,
+      peer: thumbprint ? { workload: 'bff', thumbprint } : undefined,
+      service: 'sys',
+      tenantEnvId: undefined,
+    });
   return { verify, reads: () => reads };
 };
 const personToken = async () => (await world.tokens(world.browser(), 'ada@example.org')).access_token;
@@ -76,7 +89,11 @@ describe('rotation', () => {
     expect((await verify(before)).principal).toBe('user');
     await settle();
     const states = async () =>
-      Object.fromEntries((await world.sql<{ kid: string; state: string }[]>`select kid, state from signing_keys where alg = 'ML-DSA-65'`).map(({ kid, state }) => [kid, state]));
+      Object.fromEntries(
+        (await world.sql<{ kid: string; state: string }[]>`select kid, state from signing_keys where alg = 'ML-DSA-65'`).map(
+          ({ kid, state }) => [kid, state],
+        ),
+      );
     const was = await states();
     const { items } = await administrator().rotateKeys();
     expect(items.filter(({ state }) => state === 'next')).toHaveLength(4);
@@ -109,7 +126,9 @@ describe('rotation', () => {
   test('two processes that rotate at once rotate once', async () => {
     await using second = await world.another();
     await settle();
-    const outcomes = await Promise.allSettled([world.host, second, world.host, second].map(host => host.by(as.user('auth:keys:admin')).rotateKeys()));
+    const outcomes = await Promise.allSettled(
+      [world.host, second, world.host, second].map(host => host.by(as.user('auth:keys:admin')).rotateKeys()),
+    );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(await world.sql`select alg from signing_keys where state <> 'retired'`).toHaveLength(8);
   });

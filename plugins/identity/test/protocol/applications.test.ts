@@ -50,7 +50,10 @@ const tokenEndpoint = (made: Made, secret: string) =>
     method: 'POST',
     host: HOST,
     body: 'grant_type=refresh_token&refresh_token=x',
-    headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: `Basic ${Buffer.from(`${made.client_id}:${secret}`).toString('base64')}` },
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      authorization: `Basic ${Buffer.from(`${made.client_id}:${secret}`).toString('base64')}`,
+    },
   });
 
 describe('an administrator of an environment', () => {
@@ -58,43 +61,70 @@ describe('an administrator of an environment', () => {
     await world.registry.provisionAccess({ body: { template: 'env', org_id: world.org, env_id: tenant, owner: ada } });
     const viewer = await world.person('viewer@example.org', { envId: tenant });
     const other = await world.person('admin@example.org', { envId: tenant });
-    const join = (userId: string, level: string) => world.registry.putGroupMember({ params: { group: `platform:env:${tenant}:${level}`, user_id: userId }, targetEnvId: tenant });
+    const join = (userId: string, level: string) =>
+      world.registry.putGroupMember({ params: { group: `platform:env:${tenant}:${level}`, user_id: userId }, targetEnvId: tenant });
     await join(viewer, 'viewers');
     await join(other, 'admins');
-    const holds = async (user_id: string) => (await world.registry.userScopes({ params: { user_id }, query: { env_id: tenant } })).scopes.includes('auth:clients:write');
+    const holds = async (user_id: string) =>
+      (await world.registry.userScopes({ params: { user_id }, query: { env_id: tenant } })).scopes.includes('auth:clients:write');
     expect([await holds(ada), await holds(other), await holds(viewer)]).toEqual([true, true, false]);
   });
 
   test('F-33 registers an application: the secret is told once, and the application signs people in with it', async () => {
     const made = await create({ first_party: true, logo_uri: 'https://app.example.org/logo.png' });
-    expect(made).toMatchObject({ client_secret: expect.stringMatching(/^[\w-]{43}$/), has_secret: true, registered_by: admin.id, logo_uri: 'https://app.example.org/logo.png' });
+    expect(made).toMatchObject({
+      client_secret: expect.stringMatching(/^[\w-]{43}$/),
+      has_secret: true,
+      registered_by: admin.id,
+      logo_uri: 'https://app.example.org/logo.png',
+    });
     const tokens = await signIn(made);
     expect(claimsOf(tokens.access_token)).toMatchObject({ sub: ada, client_id: made.client_id });
-    for (const shown of [await by().getClient({ params: { client_id: made.client_id } }), ...(await by().listClients()).items]) expect(shown).not.toHaveProperty('client_secret');
+    for (const shown of [await by().getClient({ params: { client_id: made.client_id } }), ...(await by().listClients()).items])
+      expect(shown).not.toHaveProperty('client_secret');
     await world.audited('auth.client.created', made.client_id);
   });
 
   test('F-33 types redirect addresses one a line, and is told which one is no address', async () => {
     const lines = 'https://a.example.org/x?y=1,2\n https://b.example.org/\r\nhttps://a.example.org/x?y=1,2';
-    expect(await create({ redirect_uris: lines })).toMatchObject({ redirect_uris: ['https://a.example.org/x?y=1,2', 'https://b.example.org/'] });
-    await expect(create({ redirect_uris: 'http://evil.example.org/' })).rejects.toMatchObject({ code: 'client_metadata_invalid', status: 400 });
+    expect(await create({ redirect_uris: lines })).toMatchObject({
+      redirect_uris: ['https://a.example.org/x?y=1,2', 'https://b.example.org/'],
+    });
+    await expect(create({ redirect_uris: 'http://evil.example.org/' })).rejects.toMatchObject({
+      code: 'client_metadata_invalid',
+      status: 400,
+    });
     await expect(create({ redirect_uris: '' })).rejects.toMatchObject({ code: 'client_metadata_invalid' });
   });
 
   test('F-33 changes the secret: the one before is worth nothing at the next request', async () => {
     const made = await create();
     const { client_secret: next } = await by().rotateClientSecret({ params: { client_id: made.client_id } });
-    expect([(await tokenEndpoint(made, made.client_secret as string)).json['error'], (await tokenEndpoint(made, next)).json['error']]).toEqual(['invalid_client', 'invalid_grant']);
+    expect([
+      (await tokenEndpoint(made, made.client_secret as string)).json['error'],
+      (await tokenEndpoint(made, next)).json['error'],
+    ]).toEqual(['invalid_client', 'invalid_grant']);
     const open = await create({ token_endpoint_auth_method: 'none' });
     expect(open).not.toHaveProperty('client_secret');
-    await expect(by().rotateClientSecret({ params: { client_id: open.client_id } })).rejects.toMatchObject({ code: 'client_without_secret' });
+    await expect(by().rotateClientSecret({ params: { client_id: open.client_id } })).rejects.toMatchObject({
+      code: 'client_without_secret',
+    });
     await world.audited('auth.client.secret_rotated', made.client_id);
   });
 
   test('F-33 changes what an application is; what is not said stays', async () => {
     const made = await create({ logo_uri: 'https://app.example.org/logo.png', scope: 'openid email' });
-    const changed = (await by().updateClient({ params: { client_id: made.client_id }, body: { client_name: 'Books', redirect_uris: 'https://new.example.org/' } })) as Made;
-    expect(changed).toMatchObject({ client_name: 'Books', redirect_uris: ['https://new.example.org/'], logo_uri: 'https://app.example.org/logo.png', scope: 'openid email', has_secret: true });
+    const changed = (await by().updateClient({
+      params: { client_id: made.client_id },
+      body: { client_name: 'Books', redirect_uris: 'https://new.example.org/' },
+    })) as Made;
+    expect(changed).toMatchObject({
+      client_name: 'Books',
+      redirect_uris: ['https://new.example.org/'],
+      logo_uri: 'https://app.example.org/logo.png',
+      scope: 'openid email',
+      has_secret: true,
+    });
     expect(changed).not.toHaveProperty('client_secret');
     expect((await tokenEndpoint(made, made.client_secret as string)).json['error']).toBe('invalid_grant');
   });
@@ -157,9 +187,14 @@ describe('a vertical', () => {
     await expect(create({}, { ...lending, id: 'other' }, tenant)).rejects.toMatchObject({ code: 'vertical_elsewhere' });
     await expect(create({}, lending)).rejects.toMatchObject({ code: 'target_env_required' });
     await expect(create({ first_party: true }, lending, tenant)).rejects.toMatchObject({ code: 'client_metadata_invalid' });
-    const registered = by(lending).registerClient({ body: { client_name: 'x', redirect_uris: [REDIRECT], first_party: true }, targetEnvId: tenant });
+    const registered = by(lending).registerClient({
+      body: { client_name: 'x', redirect_uris: [REDIRECT], first_party: true },
+      targetEnvId: tenant,
+    });
     await expect(registered).rejects.toMatchObject({ code: 'client_metadata_invalid' });
-    await expect(by(lending).registerClient({ body: { client_name: 'x', redirect_uris: [REDIRECT] }, targetEnvId: elsewhere })).rejects.toMatchObject({ code: 'vertical_elsewhere' });
+    await expect(
+      by(lending).registerClient({ body: { client_name: 'x', redirect_uris: [REDIRECT] }, targetEnvId: elsewhere }),
+    ).rejects.toMatchObject({ code: 'vertical_elsewhere' });
   });
 
   test('F-33 may ask for the scope, and gets tokens that carry it', async () => {
@@ -174,11 +209,20 @@ describe('what an application may ask for', () => {
     const made = await create({ first_party: true, scope: `openid email ${scope}` });
     const config = await configured(made);
     const verifier = openid.randomPKCECodeVerifier();
-    const fields = { redirect_uri: REDIRECT, scope: `openid ${scope}`, code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' };
+    const fields = {
+      redirect_uri: REDIRECT,
+      scope: `openid ${scope}`,
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    };
     const url = await openid.buildAuthorizationUrlWithPAR(config, fields);
     const browser = world.browser(HOST);
     const page = await browser.get(url.href);
-    const answer = await browser.post('/v1/sign-in', { email: ADA, password: CHOSEN, oauth: Object.fromEntries(new URL(page.location, url).searchParams) });
+    const answer = await browser.post('/v1/sign-in', {
+      email: ADA,
+      password: CHOSEN,
+      oauth: Object.fromEntries(new URL(page.location, url).searchParams),
+    });
     const landed = new URL((await browser.get(String(answer.json['next']))).location);
     const pushed = await openid.authorizationCodeGrant(config, landed, { pkceCodeVerifier: verifier });
     const asked = await signIn(made, { scope: `openid ${scope}` });
@@ -194,9 +238,14 @@ describe('signatures', () => {
   test('F-33 an ID token is signed by RS256 where the application chose it; its access token is one that services read', async () => {
     const made = await create({ first_party: true, id_token_signed_response_alg: 'RS256' });
     const tokens = await signIn(made);
-    expect([decodeProtectedHeader(String(tokens.id_token)).alg, decodeProtectedHeader(tokens.access_token).alg]).toEqual(['RS256', 'ES256']);
+    expect([decodeProtectedHeader(String(tokens.id_token)).alg, decodeProtectedHeader(tokens.access_token).alg]).toEqual([
+      'RS256',
+      'ES256',
+    ]);
     expect((await world.reach('/oauth/userinfo', { host: HOST, token: tokens.access_token })).json['email']).toBe(ADA);
-    const kept = await world.sql<{ state: string; text: string }[]>`select state, public_jwk::text as text from signing_keys where alg = 'RS256' order by state`;
+    const kept = await world.sql<
+      { state: string; text: string }[]
+    >`select state, public_jwk::text as text from signing_keys where alg = 'RS256' order by state`;
     expect(kept.map(({ state }) => state)).toEqual(['current', 'next']);
     for (const { text } of kept) expect(Object.keys(JSON.parse(text)).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
   });
@@ -209,8 +258,14 @@ describe('signatures', () => {
     const browser = world.browser(HOST);
     const verifier = openid.randomPKCECodeVerifier();
     const code_challenge = await openid.calculatePKCECodeChallenge(verifier);
-    const page = await browser.get(openid.buildAuthorizationUrl(config, { redirect_uri: REDIRECT, scope: 'openid', code_challenge, code_challenge_method: 'S256' }).href);
-    const answer = await browser.post('/v1/sign-in', { email: ADA, password: CHOSEN, oauth: Object.fromEntries(new URL(page.location, `https://${HOST}:8443`).searchParams) });
+    const page = await browser.get(
+      openid.buildAuthorizationUrl(config, { redirect_uri: REDIRECT, scope: 'openid', code_challenge, code_challenge_method: 'S256' }).href,
+    );
+    const answer = await browser.post('/v1/sign-in', {
+      email: ADA,
+      password: CHOSEN,
+      oauth: Object.fromEntries(new URL(page.location, `https://${HOST}:8443`).searchParams),
+    });
     const code = new URL((await browser.get(String(answer.json['next']))).location).searchParams.get('code') as string;
     const proof = new SignJWT({ htm: 'POST', htu: `https://${HOST}:8443/oauth/token`, jti: crypto.randomUUID() }).setIssuedAt();
     const redeemed = await world.reach('/oauth/token', {

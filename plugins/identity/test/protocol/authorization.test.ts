@@ -44,8 +44,20 @@ describe('the first administrator', () => {
     const answer = await world.redeem(landed.searchParams.get('code') as string, verifier);
     expect(answer.status).toBe(200);
     const tokens = answer.json as unknown as Tokens;
-    expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 900, refresh_token: expect.any(String), id_token: expect.any(String) });
-    expect(claimsOf(tokens.id_token)).toMatchObject({ iss: world.issuer, aud: 'console', sub: SYSTEM.bootstrapUserId, nonce: 'n-1', email: ADMIN, name: 'Administrator' });
+    expect(tokens).toMatchObject({
+      token_type: 'Bearer',
+      expires_in: 900,
+      refresh_token: expect.any(String),
+      id_token: expect.any(String),
+    });
+    expect(claimsOf(tokens.id_token)).toMatchObject({
+      iss: world.issuer,
+      aud: 'console',
+      sub: SYSTEM.bootstrapUserId,
+      nonce: 'n-1',
+      email: ADMIN,
+      name: 'Administrator',
+    });
     // 6. The old password and the used step are worth nothing.
     const again = await world.browser().post('/v1/sign-in', { email: ADMIN, password: ONE_TIME, oauth: {} });
     expect([again.status, again.json['code']]).toEqual([401, 'invalid_credentials']);
@@ -61,7 +73,9 @@ describe('the first administrator', () => {
     const { json } = await world.host.fetch('/.well-known/jwks.json', { host: world.authHost });
     const keys = json['keys'] as (JsonWebKey & { kid: string; alg: string })[];
     const key = keys.find(({ kid }) => kid === header.kid) as JsonWebKey;
-    expect(verify(null, Buffer.from(`${head}.${body}`), createPublicKey({ key, format: 'jwk' }), Buffer.from(signature, 'base64url'))).toBe(true);
+    expect(verify(null, Buffer.from(`${head}.${body}`), createPublicKey({ key, format: 'jwk' }), Buffer.from(signature, 'base64url'))).toBe(
+      true,
+    );
     const claims = claimsOf(tokens.access_token);
     expect(Object.keys(claims).sort()).toEqual([
       'amr',
@@ -148,7 +162,14 @@ describe('an authorization', () => {
         tls_client_certificate_bound_access_tokens: true,
         mtls_endpoint_aliases: expect.objectContaining({ token_endpoint: `${world.issuer}/mtls/oauth/token` }),
       });
-      expect(json['grant_types_supported']).toEqual(expect.arrayContaining(['authorization_code', 'refresh_token', 'client_credentials', 'urn:ietf:params:oauth:grant-type:token-exchange']));
+      expect(json['grant_types_supported']).toEqual(
+        expect.arrayContaining([
+          'authorization_code',
+          'refresh_token',
+          'client_credentials',
+          'urn:ietf:params:oauth:grant-type:token-exchange',
+        ]),
+      );
       expect(json['grant_types_supported']).not.toContain('implicit');
     }
   });
@@ -160,16 +181,26 @@ describe('an authorization', () => {
         `/oauth/authorize?${new URLSearchParams({ client_id: 'console', response_type: 'code', scope: 'openid', redirect_uri: CALLBACK, state: 's', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' })}`,
       );
     expect(new URL(direct.location, world.issuer).searchParams.get('error')).toBe('invalid_request');
-    expect((await world.push({ code_challenge: undefined, code_challenge_method: undefined })).answer.json['error']).toBe('invalid_request');
+    expect((await world.push({ code_challenge: undefined, code_challenge_method: undefined })).answer.json['error']).toBe(
+      'invalid_request',
+    );
     expect((await world.push({ code_challenge_method: 'plain' })).answer.json['error']).toBe('invalid_request');
-    for (const redirect_uri of [`${CALLBACK}/`, `${CALLBACK}?x=1`, 'https://evil.example/auth/callback', CALLBACK.replace('https', 'http'), CALLBACK.replace(':8443', '')]) {
+    for (const redirect_uri of [
+      `${CALLBACK}/`,
+      `${CALLBACK}?x=1`,
+      'https://evil.example/auth/callback',
+      CALLBACK.replace('https', 'http'),
+      CALLBACK.replace(':8443', ''),
+    ]) {
       const { answer } = await world.push({ redirect_uri });
       expect([redirect_uri, answer.status]).toEqual([redirect_uri, 400]);
     }
   });
 
   test('an error that has no safe way back stays on this origin, without the words of the request', async () => {
-    const page = await world.browser().get('/oauth/authorize?client_id=nobody&redirect_uri=https://evil.example/&response_type=code&state=<script>');
+    const page = await world
+      .browser()
+      .get('/oauth/authorize?client_id=nobody&redirect_uri=https://evil.example/&response_type=code&state=<script>');
     expect(page.location).toMatch(/^\/error\?error=[a-z_]+$/);
   });
 
@@ -177,7 +208,9 @@ describe('an authorization', () => {
     const { code, verifier } = await world.signIn(world.browser(), ADMIN);
     const answers = await Promise.all(Array.from({ length: 12 }, () => world.redeem(code, verifier)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 400)]);
-    expect(answers.filter(({ status }) => status === 400).map(({ json }) => json['error'])).toEqual(Array.from({ length: 11 }, () => 'invalid_grant'));
+    expect(answers.filter(({ status }) => status === 400).map(({ json }) => json['error'])).toEqual(
+      Array.from({ length: 11 }, () => 'invalid_grant'),
+    );
   });
 
   test('a code that comes a second time takes the tokens of the first with it', async () => {
@@ -229,7 +262,13 @@ describe('an authorization', () => {
 
   test('signing in gives the browser a new session, whatever it came with', async () => {
     const browser = world.browser();
-    browser.cookies.set('__Host-platform-session /', { name: '__Host-platform-session', value: 'planted-by-somebody', path: '/', httpOnly: true, sameSite: 'lax' });
+    browser.cookies.set('__Host-platform-session /', {
+      name: '__Host-platform-session',
+      value: 'planted-by-somebody',
+      path: '/',
+      httpOnly: true,
+      sameSite: 'lax',
+    });
     await world.signIn(browser, ADMIN);
     const first = browser.cookie('__Host-platform-session')?.value;
     expect(first).not.toBe('planted-by-somebody');

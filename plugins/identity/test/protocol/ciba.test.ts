@@ -19,22 +19,39 @@ beforeAll(async () => {
   await world.registry.putUserRole({ params: { user_id: customer, role: 'buyer' }, targetEnvId: tenant });
   staff = await world.person('grace@example.org');
   staffToken = (await world.tokens(world.browser(), 'grace@example.org')).access_token;
-  delegator = await openid.discovery(new URL(`https://${HOST}:8443`), 'bff-delegator', { use_mtls_endpoint_aliases: true }, openid.TlsClientAuth(), {
-    [openid.customFetch]: fetchOf(world, 'bff-delegator'),
-  });
+  delegator = await openid.discovery(
+    new URL(`https://${HOST}:8443`),
+    'bff-delegator',
+    { use_mtls_endpoint_aliases: true },
+    openid.TlsClientAuth(),
+    {
+      [openid.customFetch]: fetchOf(world, 'bff-delegator'),
+    },
+  );
 });
 afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
 
 const begin = (more: Record<string, string> = {}) =>
-  openid.initiateBackchannelAuthentication(delegator, { scope: 'openid sys:read', login_hint: 'customer@example.org', actor_token: staffToken, binding_message: 'Order 4711', ...more });
+  openid.initiateBackchannelAuthentication(delegator, {
+    scope: 'openid sys:read',
+    login_hint: 'customer@example.org',
+    actor_token: staffToken,
+    binding_message: 'Order 4711',
+    ...more,
+  });
 const signedIn = async (email = 'customer@example.org'): Promise<Browser> => {
   const browser = world.browser(HOST);
   await browser.post('/v1/sign-in', { email, password: CHOSEN, oauth: {} });
   return browser;
 };
 const poll = async (id: string, headers: Record<string, string> = {}) =>
-  world.mtls('/mtls/oauth/token', { grant_type: 'urn:openid:params:grant-type:ciba', client_id: 'bff-delegator', auth_req_id: id }, 'bff-delegator', { host: HOST, headers });
+  world.mtls(
+    '/mtls/oauth/token',
+    { grant_type: 'urn:openid:params:grant-type:ciba', client_id: 'bff-delegator', auth_req_id: id },
+    'bff-delegator',
+    { host: HOST, headers },
+  );
 const proof = async () => openid.getDPoPHandle(delegator, await openid.randomDPoPKeyPair('ES256', { extractable: true }));
 
 describe('assisted sign-in', () => {
@@ -43,10 +60,17 @@ describe('assisted sign-in', () => {
     expect(started).toMatchObject({ auth_req_id: expect.any(String), expires_in: 300, interval: 5 });
     const browser = await signedIn();
     const shown = await browser.get(`/v1/ciba/${started.auth_req_id}`);
-    expect(shown.json).toEqual({ client: { name: 'Customer support' }, actor_display: 'grace', binding_message: 'Order 4711', expires_at: expect.stringMatching(/Z$/) });
+    expect(shown.json).toEqual({
+      client: { name: 'Customer support' },
+      actor_display: 'grace',
+      binding_message: 'Order 4711',
+      expires_at: expect.stringMatching(/Z$/),
+    });
     const decided = await browser.post(`/v1/ciba/${started.auth_req_id}/decision`, { decision: 'approve' });
     expect([decided.status, decided.json]).toEqual([200, { status: 'approved' }]);
-    const tokens = await openid.pollBackchannelAuthenticationGrant(delegator, { ...started, interval: 0 }, undefined, { DPoP: await proof() });
+    const tokens = await openid.pollBackchannelAuthenticationGrant(delegator, { ...started, interval: 0 }, undefined, {
+      DPoP: await proof(),
+    });
     expect(tokens.token_type).toBe('dpop');
     const claims = claimsOf(tokens.access_token);
     expect(claims).toMatchObject({
@@ -72,8 +96,11 @@ describe('assisted sign-in', () => {
     expect(mail?.body).toContain(`\nhttps://${HOST}:8443/ciba?auth_req_id=${id}\n`);
     expect(mail?.body).toContain('Customer support');
     // Who acts and what to compare is shown to the customer who signed in.
-    for (const secret of ['grace', 'Order 4711', staff, customer, staffToken.slice(0, 40)]) expect([secret, mail?.body.includes(secret)]).toEqual([secret, false]);
-    expect((await world.sql<{ row: string }[]>`select work_tasks::text as row from work_tasks`).filter(({ row }) => row.includes(id))).toEqual([]);
+    for (const secret of ['grace', 'Order 4711', staff, customer, staffToken.slice(0, 40)])
+      expect([secret, mail?.body.includes(secret)]).toEqual([secret, false]);
+    expect(
+      (await world.sql<{ row: string }[]>`select work_tasks::text as row from work_tasks`).filter(({ row }) => row.includes(id)),
+    ).toEqual([]);
     const browser = await signedIn();
     const path = /https:\S+/.exec(mail?.body ?? '')?.[0] as string;
     expect((await browser.get(path)).text).toContain('data-step="ciba"');
@@ -97,7 +124,9 @@ describe('assisted sign-in', () => {
     await browser.post(`/v1/ciba/${id}/decision`, { decision: 'approve' });
     const bare = await poll(id);
     expect([bare.status, bare.json['error']]).toEqual([400, 'invalid_grant']);
-    const tokens = await openid.pollBackchannelAuthenticationGrant(delegator, { ...rest, auth_req_id: id, interval: 0 }, undefined, { DPoP: await proof() });
+    const tokens = await openid.pollBackchannelAuthenticationGrant(delegator, { ...rest, auth_req_id: id, interval: 0 }, undefined, {
+      DPoP: await proof(),
+    });
     expect(claimsOf(tokens.access_token)['sub']).toBe(customer);
   });
 
@@ -115,7 +144,11 @@ describe('assisted sign-in', () => {
     expect((await browser.post(`/v1/ciba/${id}/decision`, { decision: 'deny' })).json).toEqual({ status: 'denied' });
     await world.audited('auth.ciba.denied');
     expect((await browser.post(`/v1/ciba/${id}/decision`, { decision: 'approve' })).json['code']).toBe('approval_not_found');
-    await expect(openid.pollBackchannelAuthenticationGrant(delegator, { auth_req_id: id, expires_in: 300, interval: 0 }, undefined, { DPoP: await proof() })).rejects.toMatchObject({
+    await expect(
+      openid.pollBackchannelAuthenticationGrant(delegator, { auth_req_id: id, expires_in: 300, interval: 0 }, undefined, {
+        DPoP: await proof(),
+      }),
+    ).rejects.toMatchObject({
       error: 'access_denied',
     });
   });
@@ -126,7 +159,8 @@ describe('assisted sign-in', () => {
       const handle = await proof();
       return { handle };
     };
-    const grant = async () => openid.genericGrantRequest(delegator, 'urn:openid:params:grant-type:ciba', { auth_req_id: id }, { DPoP: (await headers()).handle });
+    const grant = async () =>
+      openid.genericGrantRequest(delegator, 'urn:openid:params:grant-type:ciba', { auth_req_id: id }, { DPoP: (await headers()).handle });
     await expect(grant()).rejects.toMatchObject({ error: 'authorization_pending' });
     await expect(grant()).rejects.toMatchObject({ error: 'slow_down' });
     await world.host.clock.advance('11s');
@@ -162,17 +196,27 @@ describe('assisted sign-in', () => {
   });
 
   test('is for the gateway’s delegator and for clients that registered for it', async () => {
-    const refused = await world.mtls('/mtls/oauth/bc-authorize', { client_id: 'bff', scope: 'openid', login_hint: customer }, 'bff', { host: HOST });
+    const refused = await world.mtls('/mtls/oauth/bc-authorize', { client_id: 'bff', scope: 'openid', login_hint: customer }, 'bff', {
+      host: HOST,
+    });
     expect([refused.status, refused.json['error']]).toEqual([401, 'invalid_client']);
     const other = await application(world, {}, HOST);
-    await expect(openid.initiateBackchannelAuthentication(other, { scope: 'openid', login_hint: customer })).rejects.toMatchObject({ error: 'invalid_request' });
+    await expect(openid.initiateBackchannelAuthentication(other, { scope: 'openid', login_hint: customer })).rejects.toMatchObject({
+      error: 'invalid_request',
+    });
     // Another's application asks in its own name: nobody acts.
-    const shop = await application(world, { client_name: 'Shop', grant_types: ['urn:openid:params:grant-type:ciba'], redirect_uris: [] }, HOST);
+    const shop = await application(
+      world,
+      { client_name: 'Shop', grant_types: ['urn:openid:params:grant-type:ciba'], redirect_uris: [] },
+      HOST,
+    );
     const started = await openid.initiateBackchannelAuthentication(shop, { scope: 'openid', login_hint: customer });
     const browser = await signedIn();
     expect((await browser.get(`/v1/ciba/${started.auth_req_id}`)).json).toMatchObject({ client: { name: 'Shop' }, actor_display: 'Shop' });
     await browser.post(`/v1/ciba/${started.auth_req_id}/decision`, { decision: 'approve' });
-    const tokens = await openid.pollBackchannelAuthenticationGrant(shop, { ...started, interval: 0 }, undefined, { DPoP: await openid.getDPoPHandle(shop, await openid.randomDPoPKeyPair('ES256')) });
+    const tokens = await openid.pollBackchannelAuthenticationGrant(shop, { ...started, interval: 0 }, undefined, {
+      DPoP: await openid.getDPoPHandle(shop, await openid.randomDPoPKeyPair('ES256')),
+    });
     expect(claimsOf(tokens.access_token)).toMatchObject({ token_type: 'access', sub: customer, limited: true });
     expect(claimsOf(tokens.access_token)).not.toHaveProperty('act');
   });

@@ -38,7 +38,8 @@ const toConsent = async (config: openid.Configuration, browser: Browser, more: R
   const page = begun.page.location.startsWith('/sign-in') ? await signIn(browser, begun.oauth()) : begun.page;
   return { ...begun, location: page.location, context: contextOf(page.location) };
 };
-const decide = (browser: Browser, context: Record<string, string>, body: object) => browser.post('/oauth/authorize/continue', { ...withoutFlow(context), ...body });
+const decide = (browser: Browser, context: Record<string, string>, body: object) =>
+  browser.post('/oauth/authorize/continue', { ...withoutFlow(context), ...body });
 const withoutFlow = ({ consent_flow: _flow, ...context }: Record<string, string>) => context;
 
 describe('consent', () => {
@@ -48,7 +49,9 @@ describe('consent', () => {
     const { context, location, redeem } = await toConsent(config, browser, { scope: 'openid email sys:read' });
     expect(location).toMatch(/^\/consent\?/);
     expect(context).not.toHaveProperty('consent_flow');
-    const asking = await browser.get(`/v1/consent?${new URLSearchParams({ client_id: context['client_id'] as string, scope: context['scope'] as string })}`);
+    const asking = await browser.get(
+      `/v1/consent?${new URLSearchParams({ client_id: context['client_id'] as string, scope: context['scope'] as string })}`,
+    );
     expect(asking.json).toEqual({
       client: { name: 'Ledger', logo_url: null },
       scopes: [
@@ -85,11 +88,16 @@ describe('consent', () => {
     const browser = world.browser(HOST);
     const { context, redeem } = await toConsent(config, browser);
     const client = context['client_id'] as string;
-    const tokens = await redeem((await browser.get(String((await decide(browser, context, { decision: 'approve' })).json['redirect_to']))).location);
+    const tokens = await redeem(
+      (await browser.get(String((await decide(browser, context, { decision: 'approve' })).json['redirect_to']))).location,
+    );
     const other = await application(world, { client_name: 'Abacus' }, HOST);
     const kept = await toConsent(other, browser);
     await decide(browser, kept.context, { decision: 'approve' });
-    const list = async () => ((await browser.get('/v1/account/consents')).json['items'] as { client_id: string }[]).filter(({ client_id }) => [client, kept.context['client_id']].includes(client_id));
+    const list = async () =>
+      ((await browser.get('/v1/account/consents')).json['items'] as { client_id: string }[]).filter(({ client_id }) =>
+        [client, kept.context['client_id']].includes(client_id),
+      );
     expect((await list()).map(({ client_id }) => client_id)).toEqual([kept.context['client_id'], client]);
     expect((await list())[1]).toMatchObject({
       client: { name: 'Ledger' },
@@ -114,7 +122,9 @@ describe('consent', () => {
     await expect(refreshTokenGrant(config, tokens.refresh_token as string)).rejects.toMatchObject({ error: 'invalid_grant' });
     const anew = await toConsent(config, browser);
     expect(anew.location).toMatch(/^\/consent/);
-    const next = await anew.redeem((await browser.get(String((await decide(browser, anew.context, { decision: 'approve' })).json['redirect_to']))).location);
+    const next = await anew.redeem(
+      (await browser.get(String((await decide(browser, anew.context, { decision: 'approve' })).json['redirect_to']))).location,
+    );
     expect([await userinfo(next.access_token), await userinfo(tokens.access_token)]).toEqual([200, 401]);
     expect((await browser.post(`/v1/account/consents/${client}/withdraw`, {})).status).toBe(204);
     expect((await authorize(other, browser)).page.location).toContain(REDIRECT);
@@ -169,13 +179,25 @@ describe('accounts', () => {
     // The bank is asked for this person by an assertion it can check with the realm's published keys.
     const { url, assertion } = keeper.asked.at(-1) as { url: string; assertion: string };
     expect(url).toBe('/accounts?consent_flow=fdx');
-    expect(claimsOf(assertion)).toMatchObject({ iss: `https://${HOST}:8443`, sub: ada, aud: new URL(keeper.uri).origin, client_id: context['client_id'] });
+    expect(claimsOf(assertion)).toMatchObject({
+      iss: `https://${HOST}:8443`,
+      sub: ada,
+      aud: new URL(keeper.uri).origin,
+      client_id: context['client_id'],
+    });
     const [head = '', body = '', signature = ''] = assertion.split('.');
     const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string; alg: string };
     const { json } = await world.reach('/.well-known/jwks.json', { host: HOST });
     const key = (json['keys'] as (JsonWebKey & { kid: string })[]).find(each => each.kid === kid) as JsonWebKey;
     expect(alg).toBe('ES256');
-    expect(verify('sha256', Buffer.from(`${head}.${body}`), { key: createPublicKey({ key, format: 'jwk' }), dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))).toBe(true);
+    expect(
+      verify(
+        'sha256',
+        Buffer.from(`${head}.${body}`),
+        { key: createPublicKey({ key, format: 'jwk' }), dsaEncoding: 'ieee-p1363' },
+        Buffer.from(signature, 'base64url'),
+      ),
+    ).toBe(true);
     // Only what was shown can be chosen.
     const foreign = await decide(browser, context, { decision: 'approve', consent_flow: flow, selected_account_ids: ['1', '99'] });
     expect([foreign.status, foreign.json['code']]).toEqual([400, 'account_not_offered']);

@@ -12,7 +12,11 @@ let config: openid.Configuration;
 beforeAll(async () => {
   world = await World.start({ contracts: [appStore] });
   ada = await world.person('ada@example.org', { envId: await world.environment(HOST) });
-  config = await application(world, { client_name: 'Television', grant_types: [GRANT], redirect_uris: [], token_endpoint_auth_method: 'none' }, HOST);
+  config = await application(
+    world,
+    { client_name: 'Television', grant_types: [GRANT], redirect_uris: [], token_endpoint_auth_method: 'none' },
+    HOST,
+  );
 });
 afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
@@ -25,7 +29,12 @@ const signedIn = async (): Promise<Browser> => {
 };
 const poll = async (deviceCode: string) => {
   const body = new URLSearchParams({ grant_type: GRANT, device_code: deviceCode, client_id: config.clientMetadata().client_id }).toString();
-  return world.reach('/oauth/token', { method: 'POST', host: HOST, body, headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+  return world.reach('/oauth/token', {
+    method: 'POST',
+    host: HOST,
+    body,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
 };
 
 describe('a device', () => {
@@ -40,14 +49,23 @@ describe('a device', () => {
     });
     const browser = await signedIn();
     const asking = await browser.get(`/v1/device?user_code=${started.user_code.toLowerCase().replace('-', '')}`);
-    expect(asking.json).toEqual({ client: { name: 'Television', logo_url: null }, scopes: [expect.objectContaining({ scope: 'openid' }), expect.objectContaining({ scope: 'email' })] });
+    expect(asking.json).toEqual({
+      client: { name: 'Television', logo_url: null },
+      scopes: [expect.objectContaining({ scope: 'openid' }), expect.objectContaining({ scope: 'email' })],
+    });
     const decided = await browser.post('/v1/device/decision', { user_code: started.user_code, decision: 'approve' });
     expect([decided.status, decided.json]).toEqual([200, { status: 'approved' }]);
     expect(await world.audited('auth.device.approved', ada)).toMatchObject({ details: { client_id: config.clientMetadata().client_id } });
     // The independent client asks by itself, at its own pace: `interval` 0 keeps the test from waiting for five seconds.
     const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...started, interval: 0 });
     expect(tokens.claims()).toMatchObject({ sub: ada, iss: `https://${HOST}:8443` });
-    expect(claimsOf(tokens.access_token)).toMatchObject({ sub: ada, token_type: 'access', scope: 'openid email', limited: true, client_id: config.clientMetadata().client_id });
+    expect(claimsOf(tokens.access_token)).toMatchObject({
+      sub: ada,
+      token_type: 'access',
+      scope: 'openid email',
+      limited: true,
+      client_id: config.clientMetadata().client_id,
+    });
   });
 
   test('is told to wait, to ask less often, that it was refused, and that time is up', async () => {
@@ -61,7 +79,9 @@ describe('a device', () => {
     await world.host.clock.advance('15s');
     expect((await poll(started.device_code)).json['error']).toBe('authorization_pending');
     const browser = await signedIn();
-    expect((await browser.post('/v1/device/decision', { user_code: started.user_code, decision: 'deny' })).json).toEqual({ status: 'denied' });
+    expect((await browser.post('/v1/device/decision', { user_code: started.user_code, decision: 'deny' })).json).toEqual({
+      status: 'denied',
+    });
     expect(await world.audited('auth.device.denied', ada)).toMatchObject({ details: { client_id: config.clientMetadata().client_id } });
     expect((await poll(started.device_code)).json['error']).toBe('access_denied');
     const late = await begin();
@@ -82,11 +102,13 @@ describe('a device', () => {
   });
 
   test('whoever signs in on the way to the page comes back to it, and nowhere else', async () => {
-    const signIn = (page: string) => world.browser(HOST).post('/v1/sign-in', { email: 'ada@example.org', password: CHOSEN, oauth: { return_to: page } });
+    const signIn = (page: string) =>
+      world.browser(HOST).post('/v1/sign-in', { email: 'ada@example.org', password: CHOSEN, oauth: { return_to: page } });
     const next = async (page: string) => (await signIn(page)).json['next'];
     expect(await next('/device?user_code=BCDF-GHJK')).toBe('/device?user_code=BCDF-GHJK');
     expect(await next('/ciba?auth_req_id=abc_DEF-1')).toBe('/ciba?auth_req_id=abc_DEF-1');
-    for (const elsewhere of ['https://evil.example/', '//evil.example', '/device/../x', '/device?x=//evil', '/sign-in', '/device\\x']) expect((await signIn(elsewhere)).status).toBe(400);
+    for (const elsewhere of ['https://evil.example/', '//evil.example', '/device/../x', '/device?x=//evil', '/sign-in', '/device\\x'])
+      expect((await signIn(elsewhere)).status).toBe(400);
   });
 
   test('codes cannot be guessed: after ten in a minute a person tries no more', async () => {

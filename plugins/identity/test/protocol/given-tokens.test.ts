@@ -59,7 +59,12 @@ describe('a token that is bound to a key', () => {
     const browser = world.browser(HOST);
     const verifier = openid.randomPKCECodeVerifier();
     const code_challenge = await openid.calculatePKCECodeChallenge(verifier);
-    const url = openid.buildAuthorizationUrl(config, { redirect_uri: REDIRECT, scope: 'openid email', code_challenge, code_challenge_method: 'S256' });
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: REDIRECT,
+      scope: 'openid email',
+      code_challenge,
+      code_challenge_method: 'S256',
+    });
     const page = await browser.get(url.href);
     const oauth = Object.fromEntries(new URL(page.location, url).searchParams);
     const answer = await browser.post('/v1/sign-in', { email: 'ada@example.org', password: CHOSEN, oauth });
@@ -76,7 +81,9 @@ describe('a token that is bound to a key', () => {
       await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${token}` } }),
       await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${(await tokens()).access_token}` } }),
     ];
-    expect(answers.map(({ status, headers }) => [status, String(headers['www-authenticate']).split(' ')[0]])).toEqual(Array(3).fill([401, 'DPoP']));
+    expect(answers.map(({ status, headers }) => [status, String(headers['www-authenticate']).split(' ')[0]])).toEqual(
+      Array(3).fill([401, 'DPoP']),
+    );
   });
 
   test('F-18 a proof opens userinfo once', async () => {
@@ -91,7 +98,9 @@ describe('a token that is bound to a key', () => {
     await openid.fetchUserInfo(config, token, sub, { DPoP: handle });
     if (kept) config[openid.customFetch] = kept;
     expect(proof).toMatch(/^ey/);
-    expect((await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${token}`, dpop: proof } })).status).toBe(401);
+    expect((await world.reach('/oauth/userinfo', { host: HOST, headers: { authorization: `DPoP ${token}`, dpop: proof } })).status).toBe(
+      401,
+    );
   });
 });
 
@@ -127,7 +136,10 @@ describe('discovery', () => {
     // Every endpoint that is named is there.
     for (const [name, url] of Object.entries(json)) {
       if (!/_(endpoint|uri)$/.test(name) || typeof url !== 'string') continue;
-      const { status } = await world.reach(new URL(url).pathname, { host: HOST, method: name === 'jwks_uri' || name === 'authorization_endpoint' || name === 'userinfo_endpoint' ? 'GET' : 'POST' });
+      const { status } = await world.reach(new URL(url).pathname, {
+        host: HOST,
+        method: name === 'jwks_uri' || name === 'authorization_endpoint' || name === 'userinfo_endpoint' ? 'GET' : 'POST',
+      });
       expect([name, status === 404 || status >= 500]).toEqual([name, false]);
     }
   });

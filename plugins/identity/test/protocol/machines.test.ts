@@ -35,7 +35,20 @@ describe('a workload', () => {
     const answer = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff-delegator' }, 'bff-delegator');
     expect(answer.status).toBe(200);
     const claims = claimsOf(String(answer.json['access_token']));
-    expect(Object.keys(claims).sort()).toEqual(['aud', 'client_id', 'cnf', 'exp', 'iat', 'iss', 'jti', 'nbf', 'scope', 'sub', 'token_type', 'vertical']);
+    expect(Object.keys(claims).sort()).toEqual([
+      'aud',
+      'client_id',
+      'cnf',
+      'exp',
+      'iat',
+      'iss',
+      'jti',
+      'nbf',
+      'scope',
+      'sub',
+      'token_type',
+      'vertical',
+    ]);
     expect(claims).toMatchObject({
       sub: 'bff-delegator',
       client_id: 'bff-delegator',
@@ -50,9 +63,17 @@ describe('a workload', () => {
   });
 
   test('asks for less and gets less, under either spelling; asking for what it may not have is refused', async () => {
-    expect(claimsOf(await world.machineToken('bff-delegator', { scope: 'platform:sys:instances:read' }))['scope']).toBe('sys:instances:read');
-    expect(claimsOf(await world.machineToken('bff-delegator', { scope: 'sys:instances:read auth:membership:write' }))['scope']).toBe('sys:instances:read');
-    const refused = await world.mtls('/mtls/oauth/token', { grant_type: 'client_credentials', client_id: 'bff-delegator', scope: 'auth:membership:write' }, 'bff-delegator');
+    expect(claimsOf(await world.machineToken('bff-delegator', { scope: 'platform:sys:instances:read' }))['scope']).toBe(
+      'sys:instances:read',
+    );
+    expect(claimsOf(await world.machineToken('bff-delegator', { scope: 'sys:instances:read auth:membership:write' }))['scope']).toBe(
+      'sys:instances:read',
+    );
+    const refused = await world.mtls(
+      '/mtls/oauth/token',
+      { grant_type: 'client_credentials', client_id: 'bff-delegator', scope: 'auth:membership:write' },
+      'bff-delegator',
+    );
     expect([refused.status, refused.json['error']]).toEqual([400, 'invalid_scope']);
   });
 
@@ -98,16 +119,30 @@ describe('a workload', () => {
 
   test('of a vertical is what the host registered, and can not be named like a part of the platform', async () => {
     const body = { vertical: 'acme', scopes: ['bus:produce', 'platform:bus:consume'] };
-    expect(await world.registry.putWorkload({ params: { name: 'lending' }, body })).toEqual({ name: 'lending', vertical: 'acme', scopes: ['bus:produce', 'bus:consume'] });
-    expect(await world.registry.getWorkload({ params: { name: 'lending' } })).toEqual({ name: 'lending', vertical: 'acme', scopes: ['bus:produce', 'bus:consume'] });
-    expect(claimsOf(await world.machineToken('lending'))).toMatchObject({ sub: 'lending', vertical: 'acme', scope: 'bus:produce bus:consume' });
+    expect(await world.registry.putWorkload({ params: { name: 'lending' }, body })).toEqual({
+      name: 'lending',
+      vertical: 'acme',
+      scopes: ['bus:produce', 'bus:consume'],
+    });
+    expect(await world.registry.getWorkload({ params: { name: 'lending' } })).toEqual({
+      name: 'lending',
+      vertical: 'acme',
+      scopes: ['bus:produce', 'bus:consume'],
+    });
+    expect(claimsOf(await world.machineToken('lending'))).toMatchObject({
+      sub: 'lending',
+      vertical: 'acme',
+      scope: 'bus:produce bus:consume',
+    });
     for (const [name, vertical, scopes] of [
       ['bff', 'acme', []],
       ['sys-evil', 'acme', []],
       ['lending', 'platform', []],
       ['lending', 'acme', ['platform:auth:membership:write']],
     ] as const) {
-      await expect(world.registry.putWorkload({ params: { name }, body: { vertical, scopes: [...scopes] } })).rejects.toMatchObject({ code: 'workload_reserved' });
+      await expect(world.registry.putWorkload({ params: { name }, body: { vertical, scopes: [...scopes] } })).rejects.toMatchObject({
+        code: 'workload_reserved',
+      });
     }
     await expect(world.registry.getWorkload({ params: { name: 'nobody' } })).rejects.toMatchObject({ code: 'workload_not_found' });
     const exchange = await world.exchange(ownerToken, {}, 'lending');
@@ -121,7 +156,15 @@ describe('token exchange', () => {
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({ token_type: 'Bearer', issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
     const claims = claimsOf(String(answer.json['access_token']));
-    expect(claims).toMatchObject({ token_type: 'delegated', sub: 'bff-delegator', client_id: 'bff-delegator', act: { sub: owner }, env_id: tenant, aud: ['sys'], iss: world.issuer });
+    expect(claims).toMatchObject({
+      token_type: 'delegated',
+      sub: 'bff-delegator',
+      client_id: 'bff-delegator',
+      act: { sub: owner },
+      env_id: tenant,
+      aud: ['sys'],
+      iss: world.issuer,
+    });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBeLessThanOrEqual(600);
     const scopes = String(claims['scope']).split(' ');
     expect(scopes).toEqual(expect.arrayContaining(['sys:read', 'sys:env:admin']));
@@ -130,13 +173,20 @@ describe('token exchange', () => {
   });
 
   test('IDN-021 asks for less and gets less', async () => {
-    const answer = await world.exchange(ownerToken, { resource: `urn:platform:env:${tenant}`, scope: 'platform:sys:read sys:sys:admin bus:admin' });
+    const answer = await world.exchange(ownerToken, {
+      resource: `urn:platform:env:${tenant}`,
+      scope: 'platform:sys:read sys:sys:admin bus:admin',
+    });
     expect(claimsOf(String(answer.json['access_token']))['scope']).toBe('sys:read');
   });
 
   test('IDN-021 is refused where the person has no access, with a 403 that no retry changes', async () => {
     const elsewhere = await world.environment('auth.prod.other.localhost');
-    for (const changes of [{ resource: `urn:platform:env:${elsewhere}` }, { resource: `urn:platform:env:${newId()}` }, { resource: `urn:platform:env:${tenant}`, audience: 'nothing' }]) {
+    for (const changes of [
+      { resource: `urn:platform:env:${elsewhere}` },
+      { resource: `urn:platform:env:${newId()}` },
+      { resource: `urn:platform:env:${tenant}`, audience: 'nothing' },
+    ]) {
       const answer = await world.exchange(ownerToken, changes);
       expect([answer.status, answer.json['error']]).toEqual([403, 'invalid_target']);
     }
@@ -191,7 +241,8 @@ describe('about tokens', () => {
 
   test('IDN-018 a revoked refresh token refreshes nothing; revocation says 200 to anything', async () => {
     const { refresh_token: refresh } = await world.tokens(world.browser(), 'owner@example.org');
-    const revoke = (value: string, hint: string) => world.mtls('/mtls/oauth/revoke', { client_id: 'console', token: value, token_type_hint: hint });
+    const revoke = (value: string, hint: string) =>
+      world.mtls('/mtls/oauth/revoke', { client_id: 'console', token: value, token_type_hint: hint });
     expect([
       (await revoke(refresh, 'refresh_token')).status,
       (await revoke(refresh, 'refresh_token')).status,
@@ -212,14 +263,16 @@ describe('about tokens', () => {
 });
 
 describe('F-11 logout by the application (RP-Initiated Logout)', () => {
-  const end = (form: Record<string, string>, workload = 'bff', headers: Record<string, string> = {}) => world.mtls('/mtls/oauth/end-session', { client_id: 'console', ...form }, workload, { headers });
+  const end = (form: Record<string, string>, workload = 'bff', headers: Record<string, string> = {}) =>
+    world.mtls('/mtls/oauth/end-session', { client_id: 'console', ...form }, workload, { headers });
   const signedIn = async (email: string) => {
     const browser = world.browser();
     const { id_token, access_token, refresh_token } = await world.tokens(browser, email);
     return { browser, hint: String(id_token), sid: String(claimsOf(access_token)['sid']), refresh: String(refresh_token) };
   };
   /** Whether a sign-in of this browser asks for nothing. */
-  const passes = async ({ browser }: Awaited<ReturnType<typeof signedIn>>) => !(await world.begin(browser)).page.location.startsWith('/sign-in');
+  const passes = async ({ browser }: Awaited<ReturnType<typeof signedIn>>) =>
+    !(await world.begin(browser)).page.location.startsWith('/sign-in');
 
   test('F-11 ends the sign-in session that the id token came from, with its tokens; the browser is asked for the password again', async () => {
     await world.person('leaver@example.org');

@@ -33,7 +33,8 @@ async function rowsRead(): Promise<number> {
     with mine as materialized (select pid from pg_stat_activity where usename = current_user and pid <> pg_backend_pid())
     select pid, pg_stat_force_next_flush()::text from mine where pg_terminate_backend(pid)`;
   const pids = ended.map(({ pid }) => pid);
-  while ((await world.sql<object[]>`select 1 from pg_stat_activity where pid = any(${pids}::int[])`).length > 0) await new Promise(resolve => setImmediate(resolve));
+  while ((await world.sql<object[]>`select 1 from pg_stat_activity where pid = any(${pids}::int[])`).length > 0)
+    await new Promise(resolve => setImmediate(resolve));
   const [row] = await world.sql<
     [{ rows: number }]
   >`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname in ('oidc_state', 'users', 'authenticators', 'passwords', 'session_devices', 'account_devices', 'grant_selections')`;
@@ -44,7 +45,10 @@ const operator = () => world.host.by(as.user('auth:users:read', 'auth:users:admi
 const mine = browser;
 test.each<[string, () => Promise<unknown>]>([
   ['a sign-in and its tokens', async () => (tokens = await world.tokens(mine(), EMAIL))],
-  ['their renewal', async () => expect((tokens = (await world.refresh(tokens.refresh_token)).json as unknown as Tokens).refresh_token).toBeDefined()],
+  [
+    'their renewal',
+    async () => expect((tokens = (await world.refresh(tokens.refresh_token)).json as unknown as Tokens).refresh_token).toBeDefined(),
+  ],
   ['a page of everybody’s sessions', async () => expect((await operator().listSessions({ query: { limit: 10 } })).items).toHaveLength(10)],
   ['the end of a session', () => operator().revokeSession({ params: { session_id: String(claimsOf(tokens.access_token)['sid']) } })],
   [

@@ -25,7 +25,8 @@ const turn = async (work: () => Promise<unknown>) => {
   await made.run(work);
   await made.write();
 };
-const kept = async () => (await world.sql<{ uid: string }[]>`select payload ->> 'uid' as uid from oidc_state where env_id = ${envId}`).map(({ uid }) => uid);
+const kept = async () =>
+  (await world.sql<{ uid: string }[]>`select payload ->> 'uid' as uid from oidc_state where env_id = ${envId}`).map(({ uid }) => uid);
 
 test('H-13 of two requests that use up the same row one writes what it got for it, and of the other nothing is there', async () => {
   await turn(() => state('AuthorizationCode').upsert('code', { jti: 'code', accountId: newId() }, 60));

@@ -16,7 +16,12 @@ afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
 
 const metadata = { client_name: 'Ledger', redirect_uris: [REDIRECT], scope: 'openid email sys:read' };
-const manage = async (answer: { json: Record<string, unknown> }, method: string, body?: object, token = String(answer.json['registration_access_token'])) => {
+const manage = async (
+  answer: { json: Record<string, unknown> },
+  method: string,
+  body?: object,
+  token = String(answer.json['registration_access_token']),
+) => {
   const { pathname } = new URL(String(answer.json['registration_client_uri']));
   return world.reach(pathname, { method, host: HOST, token, ...(body ? { body: JSON.stringify(body) } : {}) });
 };
@@ -37,21 +42,31 @@ describe('registration', () => {
       token_endpoint_auth_method: 'client_secret_basic',
       registration_client_uri: `https://${HOST}:8443/oauth/register/${String(answer.json['client_id'])}`,
     });
-    const [row] = await world.sql<{ all: string }[]>`select row_to_json(c)::text as all from oauth_clients c where client_id = ${String(answer.json['client_id'])}`;
+    const [row] = await world.sql<
+      { all: string }[]
+    >`select row_to_json(c)::text as all from oauth_clients c where client_id = ${String(answer.json['client_id'])}`;
     expect(row?.all).not.toContain(String(answer.json['client_secret']));
     expect(row?.all).not.toContain(String(answer.json['registration_access_token']));
-    const [event] = (await world.host.events('platform:auth:client:created')).filter(({ payload }) => payload['client_id'] === answer.json['client_id']);
+    const [event] = (await world.host.events('platform:auth:client:created')).filter(
+      ({ payload }) => payload['client_id'] === answer.json['client_id'],
+    );
     expect(event?.payload).toEqual({ client_id: answer.json['client_id'], env_id: tenant });
   });
 
   test('IDN-001 oauth4webapi registers by itself, over mutual TLS with the certificate its token is bound to', async () => {
     const issuer = new URL(`https://${HOST}:8443`);
-    const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { [oauth.customFetch]: fetchOf(world) as never }));
+    const server = await oauth.processDiscoveryResponse(
+      issuer,
+      await oauth.discoveryRequest(issuer, { [oauth.customFetch]: fetchOf(world) as never }),
+    );
     const response = await oauth.dynamicClientRegistrationRequest(server, metadata, {
       initialAccessToken: await world.machineToken('app'),
       [oauth.customFetch]: fetchOf(world, 'app') as never,
     });
-    expect(await oauth.processDynamicClientRegistrationResponse(response)).toMatchObject({ client_name: 'Ledger', client_secret: expect.any(String) });
+    expect(await oauth.processDynamicClientRegistrationResponse(response)).toMatchObject({
+      client_name: 'Ledger',
+      client_secret: expect.any(String),
+    });
   });
 
   test('a workload registers twenty clients a minute and is asked to wait', async () => {
@@ -70,7 +85,12 @@ describe('registration', () => {
     expect([again.status, again.json['error']]).toEqual([401, 'invalid_token']);
     const other = await register(world, metadata, { host: HOST, token: await world.machineToken('bff') });
     expect([other.status, other.json['error']]).toEqual([401, 'invalid_token']);
-    const stolen = await world.reach('/oauth/register', { method: 'POST', host: HOST, token: await world.machineToken('app'), body: JSON.stringify(metadata) });
+    const stolen = await world.reach('/oauth/register', {
+      method: 'POST',
+      host: HOST,
+      token: await world.machineToken('app'),
+      body: JSON.stringify(metadata),
+    });
     expect([stolen.status, stolen.json['error']]).toEqual([401, 'invalid_token']);
     const unscoped = await world.reach('/oauth/register', {
       method: 'POST',
@@ -105,7 +125,10 @@ describe('registration', () => {
     ['a scope nobody declares', { scope: 'nothing:at:all' }],
     ['a symmetric signature', { id_token_signed_response_alg: 'HS256' }],
     ['keys to be fetched', { jwks_uri: 'https://a.example.org/jwks' }],
-    ['a private key', { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'x', d: 'secret' }] } }],
+    [
+      'a private key',
+      { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'x', d: 'secret' }] } },
+    ],
     ['a name that turns around', { client_name: 'a\u202Eb' }],
     ['accounts over plain http', { consent_accounts_uri: 'http://accounts.example.org/' }],
   ])('refuses %s', async (_what, change) => {
@@ -115,7 +138,8 @@ describe('registration', () => {
   });
 
   test('answers in the words of the standard to what is no registration at all', async () => {
-    const send = async (init: object) => world.reach('/oauth/register', { method: 'POST', host: HOST, token: await world.machineToken('app'), workload: 'app', ...init });
+    const send = async (init: object) =>
+      world.reach('/oauth/register', { method: 'POST', host: HOST, token: await world.machineToken('app'), workload: 'app', ...init });
     expect((await send({ body: '{' })).json['error']).toBe('invalid_client_metadata');
     expect((await send({ body: '[]' })).json['error']).toBe('invalid_client_metadata');
     expect((await send({ body: 'x=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } })).status).toBe(415);
@@ -128,7 +152,12 @@ describe('registration', () => {
     const read = await manage(answer, 'GET');
     expect([read.status, read.json['client_name']]).toEqual([200, 'Ledger']);
     expect(read.json).not.toHaveProperty('client_secret');
-    const changed = await manage(answer, 'PUT', { ...metadata, client_id: answer.json['client_id'], client_secret: answer.json['client_secret'], client_name: 'General ledger' });
+    const changed = await manage(answer, 'PUT', {
+      ...metadata,
+      client_id: answer.json['client_id'],
+      client_secret: answer.json['client_secret'],
+      client_name: 'General ledger',
+    });
     expect([changed.status, changed.json['client_name']]).toEqual([200, 'General ledger']);
     expect(changed.json).not.toHaveProperty('client_secret');
     const wider = { ...metadata, client_id: answer.json['client_id'] };
@@ -146,17 +175,22 @@ describe('registration', () => {
     expect((await manage(answer, 'GET', undefined, 'not-the-token')).status).toBe(401);
     expect((await manage(answer, 'DELETE')).status).toBe(204);
     expect((await manage(answer, 'GET')).status).toBe(401);
-    const deleted = (await world.host.events('platform:auth:client:deleted')).find(({ payload }) => payload['client_id'] === answer.json['client_id']);
+    const deleted = (await world.host.events('platform:auth:client:deleted')).find(
+      ({ payload }) => payload['client_id'] === answer.json['client_id'],
+    );
     expect(deleted?.payload).toEqual({ client_id: answer.json['client_id'], env_id: tenant });
   });
 
   test('a change of method makes a secret, or takes it away', async () => {
     const answer = await register(world, { ...metadata, token_endpoint_auth_method: 'none' }, { host: HOST });
     expect(answer.json).not.toHaveProperty('client_secret');
-    const put = (token_endpoint_auth_method: string) => manage(answer, 'PUT', { ...metadata, client_id: answer.json['client_id'], token_endpoint_auth_method });
+    const put = (token_endpoint_auth_method: string) =>
+      manage(answer, 'PUT', { ...metadata, client_id: answer.json['client_id'], token_endpoint_auth_method });
     expect((await put('client_secret_post')).json['client_secret']).toMatch(/^[\w-]{43}$/);
     await put('none');
-    const [row] = await world.sql<{ secret_hash: unknown }[]>`select secret_hash from oauth_clients where client_id = ${String(answer.json['client_id'])}`;
+    const [row] = await world.sql<
+      { secret_hash: unknown }[]
+    >`select secret_hash from oauth_clients where client_id = ${String(answer.json['client_id'])}`;
     expect(row?.secret_hash).toBeNull();
   });
 
@@ -165,7 +199,14 @@ describe('registration', () => {
     const answer = await register(world, { ...metadata, grant_types: ['authorization_code', 'refresh_token'] }, { host: HOST });
     const clientId = String(answer.json['client_id']);
     const push = async () => {
-      const body = new URLSearchParams({ client_id: clientId, response_type: 'code', redirect_uri: REDIRECT, scope: 'openid', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' });
+      const body = new URLSearchParams({
+        client_id: clientId,
+        response_type: 'code',
+        redirect_uri: REDIRECT,
+        scope: 'openid',
+        code_challenge: 'x'.repeat(43),
+        code_challenge_method: 'S256',
+      });
       const basic = Buffer.from(`${clientId}:${String(answer.json['client_secret'])}`).toString('base64');
       const headers = { 'content-type': 'application/x-www-form-urlencoded', authorization: `Basic ${basic}` };
       return (await world.reach('/oauth/par', { method: 'POST', host: HOST, at: second, headers, body: body.toString() })).status;
@@ -181,12 +222,20 @@ describe('registration', () => {
   test('from inside, by the typed call: register in a realm, delete, and nothing is left', async () => {
     const store = world.host.by(as.machine('app', 'auth:clients:write'));
     const made = (await store.registerClient({ body: metadata, targetEnvId: tenant })) as Record<string, string>;
-    expect(made).toMatchObject({ client_id: expect.any(String), client_secret: expect.any(String), registration_access_token: expect.any(String) });
+    expect(made).toMatchObject({
+      client_id: expect.any(String),
+      client_secret: expect.any(String),
+      registration_access_token: expect.any(String),
+    });
     await store.deleteClient({ params: { client_id: made['client_id'] as string }, targetEnvId: tenant });
     await store.deleteClient({ params: { client_id: made['client_id'] as string }, targetEnvId: tenant });
     expect(await world.sql`select 1 from oauth_clients where client_id = ${made['client_id'] as string}`).toHaveLength(0);
-    await expect(store.registerClient({ body: { redirect_uris: ['x'] }, targetEnvId: tenant })).rejects.toMatchObject({ code: 'client_metadata_invalid' });
-    await expect(store.registerClient({ body: metadata, targetEnvId: '018f0000-0000-7000-8000-00000000ffff' })).rejects.toMatchObject({ code: 'realm_not_found' });
+    await expect(store.registerClient({ body: { redirect_uris: ['x'] }, targetEnvId: tenant })).rejects.toMatchObject({
+      code: 'client_metadata_invalid',
+    });
+    await expect(store.registerClient({ body: metadata, targetEnvId: '018f0000-0000-7000-8000-00000000ffff' })).rejects.toMatchObject({
+      code: 'realm_not_found',
+    });
     await expect(store.registerClient({ body: metadata })).rejects.toMatchObject({ code: 'target_env_missing' });
   });
 
@@ -194,7 +243,10 @@ describe('registration', () => {
     const ask = async (path: string, workload: string, host = world.authHost) =>
       world.reach(path, { method: 'POST', host, workload, body: JSON.stringify({ token_endpoint_auth_method: 'tls_client_auth' }) });
     const delegator = await ask('/mtls/oauth/register', 'bff-delegator');
-    expect([delegator.status, delegator.json]).toEqual([201, expect.objectContaining({ client_id: 'bff-delegator', token_endpoint_auth_method: 'tls_client_auth' })]);
+    expect([delegator.status, delegator.json]).toEqual([
+      201,
+      expect.objectContaining({ client_id: 'bff-delegator', token_endpoint_auth_method: 'tls_client_auth' }),
+    ]);
     expect((await ask('/mtls/oauth/register', 'nowhere')).status).toBe(401);
     // Whoever stands before the ingress would otherwise be the ingress.
     expect((await ask('/mtls/oauth/register', 'proxy')).status).toBe(401);
@@ -205,14 +257,23 @@ describe('registration', () => {
     const config = await application(world, { first_party: true, grant_types: ['authorization_code', 'refresh_token'] }, HOST);
     const browser = world.browser(HOST);
     const { page, oauth: context, redeem } = await authorize(config, browser);
-    const signedIn = await browser.post('/v1/sign-in', { email: 'ada@example.org', password: 'a sentence nobody has guessed', oauth: context() });
+    const signedIn = await browser.post('/v1/sign-in', {
+      email: 'ada@example.org',
+      password: 'a sentence nobody has guessed',
+      oauth: context(),
+    });
     expect(page.location).toMatch(/^\/sign-in/);
     const back = await browser.get(String(signedIn.json['next']));
     const tokens = await redeem(back.location);
     expect(tokens.claims()).toMatchObject({ iss: `https://${HOST}:8443`, email: 'ada@example.org' });
     const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) }).toString();
     const guess = Buffer.from(`${config.clientMetadata().client_id}:guess`).toString('base64');
-    const refused = await world.reach('/oauth/token', { method: 'POST', host: HOST, body, headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: `Basic ${guess}` } });
+    const refused = await world.reach('/oauth/token', {
+      method: 'POST',
+      host: HOST,
+      body,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: `Basic ${guess}` },
+    });
     expect([refused.status, refused.json['error']]).toEqual([401, 'invalid_client']);
   });
 });

@@ -27,7 +27,8 @@ afterAll(async () => {
 beforeEach(() => world.forgetTries());
 
 /** Twelve at once, turn by turn on either process. */
-const twelve = (work: (at: World['host'], index: number) => Promise<Answer>) => Promise.all(Array.from({ length: 12 }, (_, index) => work(index % 2 === 0 ? world.host : second, index)));
+const twelve = (work: (at: World['host'], index: number) => Promise<Answer>) =>
+  Promise.all(Array.from({ length: 12 }, (_, index) => work(index % 2 === 0 ? world.host : second, index)));
 const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort();
 const once = (status: number, refused: number) => [status, ...Array.from({ length: 11 }, () => refused)].sort();
 const signedIn = async (): Promise<Browser> => {
@@ -41,7 +42,8 @@ const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' };
 const prover = async (htu = `https://${HOST}:8443/mtls/oauth/token`) => {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = await exportJWK(publicKey);
-  return (jti = newId()) => new SignJWT({ htm: 'POST', htu, jti }).setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk }).setIssuedAt().sign(privateKey);
+  return (jti = newId()) =>
+    new SignJWT({ htm: 'POST', htu, jti }).setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk }).setIssuedAt().sign(privateKey);
 };
 
 /** A client without a browser. */
@@ -52,7 +54,11 @@ const television = async () => {
   return {
     start: () => world.reach('/oauth/device_authorization', { ...form({ client_id: clientId, scope: 'openid' }), headers: urlencoded }),
     redeem: (code: string, at: World['host'], headers = {}) =>
-      world.reach('/oauth/token', { ...form({ grant_type: grant, client_id: clientId, device_code: code }), headers: { ...urlencoded, ...headers }, at }),
+      world.reach('/oauth/token', {
+        ...form({ grant_type: grant, client_id: clientId, device_code: code }),
+        headers: { ...urlencoded, ...headers },
+        at,
+      }),
   };
 };
 
@@ -62,7 +68,13 @@ describe('of twelve at once on two processes one succeeds', () => {
     const answers = await twelve(at =>
       world.mtls(
         '/mtls/oauth/token',
-        { grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: 'https://bff.console.ops.sys.localhost:8443/auth/callback' },
+        {
+          grant_type: 'authorization_code',
+          client_id: 'console',
+          code,
+          code_verifier: verifier,
+          redirect_uri: 'https://bff.console.ops.sys.localhost:8443/auth/callback',
+        },
         'bff',
         { at },
       ),
@@ -83,7 +95,9 @@ describe('of twelve at once on two processes one succeeds', () => {
 
   test('H-13 with a refresh token', async () => {
     const { refresh_token: token } = await world.tokens(world.browser(), ADA);
-    const answers = await twelve(at => world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: token }, 'bff', { at }));
+    const answers = await twelve(at =>
+      world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: token }, 'bff', { at }),
+    );
     expect(statuses(answers)).toEqual(once(200, 400));
   });
 
@@ -113,7 +127,11 @@ describe('of twelve at once on two processes one succeeds', () => {
     const { publicKey, privateKey } = await generateKeyPair('EdDSA');
     const jwk = await exportJWK(publicKey);
     const kid = await calculateJwkThumbprint(jwk);
-    const config = await application(world, { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ ...jwk, kid, alg: 'EdDSA' }] } }, HOST);
+    const config = await application(
+      world,
+      { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [{ ...jwk, kid, alg: 'EdDSA' }] } },
+      HOST,
+    );
     const { client_id: clientId } = config.clientMetadata();
     const assertion = await new SignJWT({ jti: newId() })
       .setProtectedHeader({ alg: 'EdDSA', kid })
@@ -147,7 +165,13 @@ describe('of twelve at once on two processes one succeeds', () => {
     await world.forgetTries();
     const decided = await Promise.all(
       Array.from({ length: 9 }, (_, index) =>
-        world.reach('/v1/device/decision', { method: 'POST', host: HOST, at: index % 2 === 0 ? world.host : second, body: decision, headers: { cookie, origin: browser.origin } }),
+        world.reach('/v1/device/decision', {
+          method: 'POST',
+          host: HOST,
+          at: index % 2 === 0 ? world.host : second,
+          body: decision,
+          headers: { cookie, origin: browser.origin },
+        }),
       ),
     );
     expect(statuses(decided)).toEqual([200, ...Array.from({ length: 8 }, () => 404)]);
@@ -174,22 +198,38 @@ describe('of twelve at once on two processes one succeeds', () => {
   });
 
   test('H-13 with a CIBA request, and with the decision about it', async () => {
-    const begun = await world.mtls('/mtls/oauth/bc-authorize', { client_id: 'bff-delegator', scope: 'openid', login_hint: ada, actor_token: staffToken }, 'bff-delegator', { host: HOST });
+    const begun = await world.mtls(
+      '/mtls/oauth/bc-authorize',
+      { client_id: 'bff-delegator', scope: 'openid', login_hint: ada, actor_token: staffToken },
+      'bff-delegator',
+      { host: HOST },
+    );
     const id = String(begun.json['auth_req_id']);
     const browser = await signedIn();
     const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
     const decided = await twelve(at =>
-      world.reach(`/v1/ciba/${id}/decision`, { method: 'POST', host: HOST, at, body: JSON.stringify({ decision: 'approve' }), headers: { cookie, origin: browser.origin } }),
+      world.reach(`/v1/ciba/${id}/decision`, {
+        method: 'POST',
+        host: HOST,
+        at,
+        body: JSON.stringify({ decision: 'approve' }),
+        headers: { cookie, origin: browser.origin },
+      }),
     );
     expect(statuses(decided)).toEqual(once(200, 404));
     const prove = await prover();
     const proofs = await Promise.all(Array.from({ length: 12 }, () => prove()));
     const answers = await twelve((at, index) =>
-      world.mtls('/mtls/oauth/token', { grant_type: 'urn:openid:params:grant-type:ciba', client_id: 'bff-delegator', auth_req_id: id }, 'bff-delegator', {
-        host: HOST,
-        at,
-        headers: { dpop: proofs[index] as string },
-      }),
+      world.mtls(
+        '/mtls/oauth/token',
+        { grant_type: 'urn:openid:params:grant-type:ciba', client_id: 'bff-delegator', auth_req_id: id },
+        'bff-delegator',
+        {
+          host: HOST,
+          at,
+          headers: { dpop: proofs[index] as string },
+        },
+      ),
     );
     expect(statuses(answers)).toEqual(once(200, 400));
   });
@@ -198,7 +238,13 @@ describe('of twelve at once on two processes one succeeds', () => {
 describe('what was given for a code that comes twice', () => {
   const active = async (token: string) => (await world.mtls('/mtls/oauth/introspect', { client_id: 'bff', token }, 'bff')).json['active'];
   const marked = (token: string) => world.kv('EXISTS', `revoked:gid:${String(claimsOf(token)['gid'])}`);
-  const fields = (code: string, verifier: string) => ({ grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: CALLBACK });
+  const fields = (code: string, verifier: string) => ({
+    grant_type: 'authorization_code',
+    client_id: 'console',
+    code,
+    code_verifier: verifier,
+    redirect_uri: CALLBACK,
+  });
 
   test('F-32 ends: the access token at introspection and at verifiers, the refresh token, and no other of the person', async () => {
     const others = await world.tokens(world.browser(), ADA);
@@ -224,14 +270,19 @@ describe('what was given for a code that comes twice', () => {
 
   test('F-15 of two that refresh with one token at once neither keeps what it got', async () => {
     const first = await world.tokens(world.browser(), ADA);
-    const [row] = await world.sql<{ grant_id: string }[]>`select grant_id from oidc_state where model = 'RefreshToken' and id_hash = sha256(convert_to(${first.refresh_token}, 'UTF8'))`;
+    const [row] = await world.sql<
+      { grant_id: string }[]
+    >`select grant_id from oidc_state where model = 'RefreshToken' and id_hash = sha256(convert_to(${first.refresh_token}, 'UTF8'))`;
     const ofGrant = async () =>
       (
         await world.sql<{ model: string }[]>`
         select model from oidc_state where grant_id = ${row?.grant_id ?? ''} or (model = 'Grant' and id_hash = sha256(convert_to(${row?.grant_id ?? ''}, 'UTF8'))) order by model`
       ).map(({ model }) => model);
     expect(await ofGrant()).toEqual(expect.arrayContaining(['Grant', 'RefreshToken']));
-    const refresh = (at: World['host']) => world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: first.refresh_token }, 'bff', { at });
+    const refresh = (at: World['host']) =>
+      world.mtls('/mtls/oauth/token', { grant_type: 'refresh_token', client_id: 'console', refresh_token: first.refresh_token }, 'bff', {
+        at,
+      });
     const answers = await meeting('RefreshToken', () => Promise.all([refresh(world.host), refresh(second)]));
     const won = answers.filter(({ status }) => status === 200).map(({ json }) => json as unknown as Tokens);
     expect(won).toHaveLength(1);
@@ -271,15 +322,27 @@ describe('what cannot be written is not answered', () => {
     const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ');
     const path = `/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: requestUri })}`;
     const answer = await without('AuthorizationCode', () => world.reach(path, { headers: { cookie } }));
-    expect([answer.status, answer.headers['location'], answer.headers['set-cookie']]).toEqual([303, '/error?error=server_error', undefined]);
+    expect([answer.status, answer.headers['location'], answer.headers['set-cookie']]).toEqual([
+      303,
+      '/error?error=server_error',
+      undefined,
+    ]);
     const again = await world.push();
-    const renewed = await world.reach(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: again.requestUri })}`, { headers: { cookie } });
+    const renewed = await world.reach(`/oauth/authorize?${new URLSearchParams({ client_id: 'console', request_uri: again.requestUri })}`, {
+      headers: { cookie },
+    });
     expect(String(renewed.headers['location'])).toContain('code=');
   });
 
   test('tokens whose refresh token is not kept are not handed out', async () => {
     const { code, verifier } = await world.signIn(world.browser(), ADA);
-    const fields = { grant_type: 'authorization_code', client_id: 'console', code, code_verifier: verifier, redirect_uri: 'https://bff.console.ops.sys.localhost:8443/auth/callback' };
+    const fields = {
+      grant_type: 'authorization_code',
+      client_id: 'console',
+      code,
+      code_verifier: verifier,
+      redirect_uri: 'https://bff.console.ops.sys.localhost:8443/auth/callback',
+    };
     const answer = await without('RefreshToken', () => world.mtls('/mtls/oauth/token', fields, 'bff'));
     expect([answer.status, answer.json]).toEqual([500, { error: 'server_error', error_description: 'oops! something went wrong' }]);
   });

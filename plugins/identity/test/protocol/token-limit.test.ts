@@ -50,12 +50,20 @@ test('an application has them too, and they are its own: a stranger who only nam
       method: 'POST',
       host: HOST,
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-      body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'x', client_id: config.clientMetadata().client_id, client_secret: 'a guess' }).toString(),
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: 'x',
+        client_id: config.clientMetadata().client_id,
+        client_secret: 'a guess',
+      }).toString(),
     });
   expect((await stranger({})).json['error']).toBe('invalid_client');
   expect(await counted()).toBe(1);
   await world.kv('SET', keyOf(envId, config.clientMetadata().client_id), '600');
-  await expect(openid.refreshTokenGrant(config, given.refresh_token as string)).rejects.toMatchObject({ status: 429, error: 'temporarily_unavailable' });
+  await expect(openid.refreshTokenGrant(config, given.refresh_token as string)).rejects.toMatchObject({
+    status: 429,
+    error: 'temporarily_unavailable',
+  });
   await world.host.clock.advance('60s');
   expect((await openid.refreshTokenGrant(config, given.refresh_token as string)).access_token).toMatch(/^ey/);
 });

@@ -20,7 +20,8 @@ describe('while it waits', () => {
     await person.begin();
     await world.host.clock.advance('2m');
     expect([(await person.row()).status, await person.token('finish')]).toEqual(['waiting', undefined]);
-    for (const token of [(await person.token('confirm')) as string, (await person.token('cancel')) as string]) expect(code(await person.finish(token))).toEqual([410, 'token_expired']);
+    for (const token of [(await person.token('confirm')) as string, (await person.token('cancel')) as string])
+      expect(code(await person.finish(token))).toEqual([410, 'token_expired']);
     expect((await person.signIn()).json['status']).toBe('mfa_required');
     // Nor does a token that came about too early, whoever wrote it there.
     const token = 'forged';
@@ -37,7 +38,11 @@ describe('while it waits', () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => person.cancel(cancel)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 410)]);
     await person.waited();
-    expect([(await person.row()).status, await person.token('finish'), (await person.subjects()).at(-1)]).toEqual(['cancelled', undefined, 'The recovery of your account was ended']);
+    expect([(await person.row()).status, await person.token('finish'), (await person.subjects()).at(-1)]).toEqual([
+      'cancelled',
+      undefined,
+      'The recovery of your account was ended',
+    ]);
     expect((await world.audited('auth.recovery.cancelled', person.userId))['details']).toMatchObject({ cause: 'link' });
     expect(await person.row()).toMatchObject({ confirm_hash: null, finish_hash: null, cancel_sealed: null });
   });
@@ -68,7 +73,9 @@ describe('while it waits', () => {
     const token = await person.offered();
     const directory = await Directory.open(world, 'scim:read', 'scim:write');
     const next = `moved-${person.email}`;
-    expect((await directory.patch(person.userId, { op: 'replace', path: 'emails', value: [{ value: next, primary: true }] })).status).toBe(200);
+    expect((await directory.patch(person.userId, { op: 'replace', path: 'emails', value: [{ value: next, primary: true }] })).status).toBe(
+      200,
+    );
     expect((await world.audited('auth.recovery.cancelled', person.userId))['details']).toMatchObject({ cause: 'address_changed' });
     expect(code(await person.finish(token))).toEqual([410, 'token_expired']);
     expect((await world.mails(next)).map(({ subject }) => subject)).toEqual(['Confirm your e-mail address']);
@@ -80,7 +87,11 @@ describe('while it waits', () => {
     const rule = (account_recovery: 'off' | 'wait' | 'approval' | 'wait_and_approval') =>
       world.registry.putRealm({ params: { env_id: envId }, body: { host, org_id: world.org, account_recovery, recovery_wait_hours: 24 } });
     await rule('wait');
-    const [stopped, judged, late] = [await Recoverer.open(world, { host, envId }), await Recoverer.open(world, { host, envId }), await Recoverer.open(world, { host, envId })];
+    const [stopped, judged, late] = [
+      await Recoverer.open(world, { host, envId }),
+      await Recoverer.open(world, { host, envId }),
+      await Recoverer.open(world, { host, envId }),
+    ];
     await judged.begin();
     const token = await late.offered();
     await rule('approval');
@@ -102,7 +113,11 @@ describe('the link at the end', () => {
     const person = await Recoverer.open(world);
     const browser = world.browser();
     const { json } = await person.signIn(CHOSEN, browser);
-    await browser.post('/v1/mfa/verify', { challenge_id: (json['mfa'] as { challenge_id: string }).challenge_id, method: 'totp', code: await person.app.next() });
+    await browser.post('/v1/mfa/verify', {
+      challenge_id: (json['mfa'] as { challenge_id: string }).challenge_id,
+      method: 'totp',
+      code: await person.app.next(),
+    });
     expect((await new PasskeyDevice(world.authHost).enrol(browser, CHOSEN)).status).toBe(200);
     const before = await world.tokens(browser, person.email);
     const token = await person.offered();
@@ -116,10 +131,17 @@ describe('the link at the end', () => {
     expect(left).toEqual([{ n: 0 }]);
     const { sid } = claimsOf(before.access_token) as { sid: string };
     const ended = await world.host.events('platform:auth:session:revoked');
-    expect(ended.map(({ payload }) => payload)).toContainEqual(expect.objectContaining({ session_id: sid, user_id: person.userId, reason: 'password_change' }));
-    expect((await world.host.events('platform:auth:recovery:updated')).map(({ payload }) => payload)).toContainEqual(expect.objectContaining({ user_id: person.userId, status: 'completed' }));
+    expect(ended.map(({ payload }) => payload)).toContainEqual(
+      expect.objectContaining({ session_id: sid, user_id: person.userId, reason: 'password_change' }),
+    );
+    expect((await world.host.events('platform:auth:recovery:updated')).map(({ payload }) => payload)).toContainEqual(
+      expect.objectContaining({ user_id: person.userId, status: 'completed' }),
+    );
     await world.audited('auth.recovery.completed', person.userId);
-    expect((await world.mails(person.email)).at(-1)).toMatchObject({ subject: 'Your account was recovered', body: expect.stringContaining('/password-reset') });
+    expect((await world.mails(person.email)).at(-1)).toMatchObject({
+      subject: 'Your account was recovered',
+      body: expect.stringContaining('/password-reset'),
+    });
     expect(code(await person.finish(token))).toEqual([410, 'token_expired']);
   });
 
@@ -156,7 +178,10 @@ describe('the link at the end', () => {
     await world.sql`update account_recoveries set expires_at = now() where user_id = ${person.userId}`;
     expect((await person.finish(second)).status).toBe(410);
     await world.host.clock.advance('1m');
-    expect([(await person.row()).status, (await person.subjects()).at(-1)]).toEqual(['expired', 'The recovery of your account has expired']);
+    expect([(await person.row()).status, (await person.subjects()).at(-1)]).toEqual([
+      'expired',
+      'The recovery of your account has expired',
+    ]);
     await world.audited('auth.recovery.expired', person.userId);
     await world.sql`update account_recoveries set ended_at = now() - interval '31 days' where user_id = ${person.userId}`;
     await world.host.clock.advance('5m');

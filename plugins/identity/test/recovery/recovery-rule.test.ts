@@ -23,7 +23,8 @@ async function begun(first: 'wait' | 'approval' | 'wait_and_approval', hours = 2
   };
   await rule(first, hours);
   const person = await Recoverer.open(world, { host, envId });
-  const approve = async () => admin.approveRecovery({ params: { recovery_id: (await person.row()).recovery_id }, body: { reason: 'I know her.' } });
+  const approve = async () =>
+    admin.approveRecovery({ params: { recovery_id: (await person.row()).recovery_id }, body: { reason: 'I know her.' } });
   return { person, rule, approve, admin, envId };
 }
 
@@ -41,7 +42,11 @@ describe('a recovery that is under way is held to the rule as it is', () => {
     expect((await person.subjects()).filter(subject => subject === 'Your account is being recovered').length).toBe(2);
     expect(await approve()).toMatchObject({ status: 'offered' });
     const next = (await person.token('finish')) as string;
-    expect([next === token, code(await person.finish(token)), (await person.finish(next)).status]).toEqual([false, [410, 'token_expired'], 200]);
+    expect([next === token, code(await person.finish(token)), (await person.finish(next)).status]).toEqual([
+      false,
+      [410, 'token_expired'],
+      200,
+    ]);
   });
 
   test('nobody has to come by for that: a minute later it waits, and its two weeks begin anew', async () => {
@@ -51,7 +56,9 @@ describe('a recovery that is under way is held to the rule as it is', () => {
     await rule('wait_and_approval', 24);
     await world.host.clock.advance('1m');
     expect(await person.row()).toMatchObject({ status: 'waiting', needs_approval: true });
-    const [row] = await world.sql<{ days: number }[]>`select extract(epoch from expires_at - now())::float / 86400 as days from account_recoveries where user_id = ${person.userId}`;
+    const [row] = await world.sql<
+      { days: number }[]
+    >`select extract(epoch from expires_at - now())::float / 86400 as days from account_recoveries where user_id = ${person.userId}`;
     expect(Math.round(row?.days ?? 0)).toBe(14);
   });
 
@@ -88,7 +95,10 @@ describe('a recovery that is under way is held to the rule as it is', () => {
     await person.offered();
     await rule('off');
     await world.host.clock.advance('1m');
-    expect([(await person.row()).status, (await person.subjects()).at(-1)]).toEqual(['cancelled', 'The recovery of your account was ended']);
+    expect([(await person.row()).status, (await person.subjects()).at(-1)]).toEqual([
+      'cancelled',
+      'The recovery of your account was ended',
+    ]);
   });
 
   test("one of the platform's own people is held to its configuration", async () => {
@@ -105,7 +115,11 @@ describe('the owner who is signed in', () => {
     const person = await Recoverer.open(world);
     const browser = world.browser();
     const { json } = await person.signIn(undefined, browser);
-    await browser.post('/v1/mfa/verify', { challenge_id: (json['mfa'] as { challenge_id: string }).challenge_id, method: 'totp', code: await person.app.next() });
+    await browser.post('/v1/mfa/verify', {
+      challenge_id: (json['mfa'] as { challenge_id: string }).challenge_id,
+      method: 'totp',
+      code: await person.app.next(),
+    });
     const shown = async () => (await browser.get('/v1/account')).json['recovery'];
     await person.ask();
     const token = await person.token('confirm');

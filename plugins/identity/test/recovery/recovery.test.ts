@@ -20,7 +20,12 @@ describe('asking to recover an account', () => {
     await world.sql`update users set status = 'disabled' where user_id = ${closed.userId}`;
     const nobody = await world.browser().post('/v1/recovery/request', { email: 'nobody-at-all@example.org' });
     const answers = [await person.ask(), await unproven.ask(), await closed.ask(), nobody];
-    const shown = answers.map(({ status, text, headers }) => ({ status, text, names: Object.keys(headers).sort(), cookie: headers['set-cookie'] }));
+    const shown = answers.map(({ status, text, headers }) => ({
+      status,
+      text,
+      names: Object.keys(headers).sort(),
+      cookie: headers['set-cookie'],
+    }));
     expect(shown).toEqual(shown.map(() => ({ ...shown[0], status: 200, text: '{"status":"ok"}' })));
     expect([await person.subjects(), await unproven.subjects(), await closed.subjects()]).toEqual([['Recover your account'], [], []]);
     await world.audited('auth.recovery.requested', person.userId);
@@ -30,7 +35,10 @@ describe('asking to recover an account', () => {
     const person = await Recoverer.open(world);
     await world.sql`alter table users rename to users_hidden`;
     try {
-      expect([(await person.ask()).status, (await world.browser().post('/v1/recovery/request', { email: 'no-one@example.org' })).status]).toEqual([200, 200]);
+      expect([
+        (await person.ask()).status,
+        (await world.browser().post('/v1/recovery/request', { email: 'no-one@example.org' })).status,
+      ]).toEqual([200, 200]);
     } finally {
       await world.sql`alter table users_hidden rename to users`;
     }
@@ -49,7 +57,12 @@ describe('asking to recover an account', () => {
     const person = await Recoverer.open(world);
     const elsewhere = world.browser();
     elsewhere.origin = 'https://evil.example';
-    for (const [path, body] of Object.entries({ request: { email: person.email }, confirm: { token: 'x' }, cancel: { token: 'x' }, finish: { token: 'x', password: NEXT } }))
+    for (const [path, body] of Object.entries({
+      request: { email: person.email },
+      confirm: { token: 'x' },
+      cancel: { token: 'x' },
+      finish: { token: 'x', password: NEXT },
+    }))
       expect([path, ...code(await elsewhere.post(`/v1/recovery/${path}`, body))]).toEqual([path, 403, 'bad_origin']);
   });
 
@@ -74,10 +87,18 @@ describe('the link that confirms', () => {
     const token = (await person.token('confirm')) as string;
     for (let look = 0; look < 3; look++) expect((await world.browser().get(`/account-recovery/confirm?token=${token}`)).status).toBe(200);
     expect((await person.row()).status).toBe('asked');
-    const confirmed = await person.confirm(token, { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' });
+    const confirmed = await person.confirm(token, {
+      'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    });
     expect(confirmed.json).toEqual({ needs_approval: false, ready_at: expect.stringMatching(/Z$/) });
     const row = await person.row();
-    expect(row).toMatchObject({ status: 'waiting', device: 'Firefox · Linux', needs_approval: false, confirm_hash: null, finish_hash: null });
+    expect(row).toMatchObject({
+      status: 'waiting',
+      device: 'Firefox · Linux',
+      needs_approval: false,
+      confirm_hash: null,
+      finish_hash: null,
+    });
     const [{ hours } = { hours: 0 }] = await world.sql<
       { hours: number }[]
     >`select extract(epoch from wait_until - confirmed_at)::float / 3600 as hours from account_recoveries where recovery_id = ${row.recovery_id}`;
@@ -87,7 +108,12 @@ describe('the link that confirms', () => {
     expect(await person.token('cancel')).toMatch(/^[\w-]{43}$/);
     await world.audited('auth.recovery.confirmed', person.userId);
     const told = await world.host.events('platform:auth:recovery:updated');
-    expect(told.map(({ payload }) => payload)).toContainEqual({ recovery_id: row.recovery_id, user_id: person.userId, env_id: row['env_id'], status: 'waiting' });
+    expect(told.map(({ payload }) => payload)).toContainEqual({
+      recovery_id: row.recovery_id,
+      user_id: person.userId,
+      env_id: row['env_id'],
+      status: 'waiting',
+    });
   });
 
   test('[H-13] of twelve that use it at once, one confirms', async () => {
@@ -107,7 +133,10 @@ describe('the link that confirms', () => {
     const envId = await world.environment(other);
     await world.registry.putRealm({ params: { env_id: envId }, body: { host: other, org_id: world.org, account_recovery: 'wait' } });
     expect(code(await world.browser(other).post('/v1/recovery/confirm', { token }))).toEqual([410, 'token_expired']);
-    expect(code(await world.browser(other).post('/v1/recovery/cancel', { token: (await person.token('cancel')) as string }))).toEqual([410, 'token_expired']);
+    expect(code(await world.browser(other).post('/v1/recovery/cancel', { token: (await person.token('cancel')) as string }))).toEqual([
+      410,
+      'token_expired',
+    ]);
     await world.sql`update users set status = 'disabled' where user_id = ${person.userId}`;
     expect((await person.confirm(token)).status).toBe(410);
     await world.sql`update users set status = 'active' where user_id = ${person.userId}`;
@@ -129,7 +158,12 @@ describe('an environment that has it off', () => {
     await world.person('plain@example.org', { envId });
     for (const path of ['/account-recovery', '/account-recovery/confirm', '/account-recovery/finish']) {
       const page = await world.browser(OFF).get(path);
-      expect([path, page.status, page.text.includes('<form'), page.text.includes('ask an owner of your organization')]).toEqual([path, 200, false, true]);
+      expect([path, page.status, page.text.includes('<form'), page.text.includes('ask an owner of your organization')]).toEqual([
+        path,
+        200,
+        false,
+        true,
+      ]);
     }
     const browser = world.browser(OFF);
     expect(code(await browser.post('/v1/recovery/request', { email: 'plain@example.org' }))).toEqual([404, 'recovery_off']);
@@ -145,12 +179,19 @@ describe('an environment that has it off', () => {
   test('hours outside a day and a month are no setting', async () => {
     const envId = await world.environment('auth.prod.hours.localhost');
     for (const recovery_wait_hours of [0, 23, 721, 1.5])
-      await expect(world.registry.putRealm({ params: { env_id: envId }, body: { host: 'auth.prod.hours.localhost', org_id: world.org, recovery_wait_hours } })).rejects.toMatchObject({ status: 400 });
+      await expect(
+        world.registry.putRealm({
+          params: { env_id: envId },
+          body: { host: 'auth.prod.hours.localhost', org_id: world.org, recovery_wait_hours },
+        }),
+      ).rejects.toMatchObject({ status: 400 });
     const kept = await world.registry.putRealm({
       params: { env_id: envId },
       body: { host: 'auth.prod.hours.localhost', org_id: world.org, account_recovery: 'wait_and_approval', recovery_wait_hours: 24 },
     });
     expect(kept).toMatchObject({ account_recovery: 'wait_and_approval', recovery_wait_hours: 24 });
-    expect(await world.registry.putRealm({ params: { env_id: envId }, body: { host: 'auth.prod.hours.localhost', org_id: world.org } })).toMatchObject(kept);
+    expect(
+      await world.registry.putRealm({ params: { env_id: envId }, body: { host: 'auth.prod.hours.localhost', org_id: world.org } }),
+    ).toMatchObject(kept);
   });
 });

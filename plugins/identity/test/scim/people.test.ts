@@ -25,7 +25,9 @@ describe('operators', () => {
       created_at: expect.any(String),
       last_sign_in_at: null,
     });
-    await expect(world.host.by(as.user('auth:users:read')).getUser({ params: { user_id: ada } })).rejects.toMatchObject({ code: 'user_not_found' });
+    await expect(world.host.by(as.user('auth:users:read')).getUser({ params: { user_id: ada } })).rejects.toMatchObject({
+      code: 'user_not_found',
+    });
     await expect(reader.getUser({ params: { user_id: 'x' } })).rejects.toMatchObject({ code: 'user_not_found' });
     expect((await reader.listUsers()).items.map(({ user_id }) => user_id)).toEqual([ada]);
   });
@@ -39,7 +41,9 @@ describe('operators', () => {
       seen.push(...page.items.map(({ user_id }) => user_id));
       cursor = page.next_cursor;
     }
-    const [{ count } = { count: 0 }] = await world.sql<{ count: number }[]>`select count(*)::int as count from users where env_id = ${SYSTEM.envId}`;
+    const [{ count } = { count: 0 }] = await world.sql<
+      { count: number }[]
+    >`select count(*)::int as count from users where env_id = ${SYSTEM.envId}`;
     expect([seen.length, new Set(seen).size]).toEqual([count, count]);
   });
 });

@@ -7,7 +7,12 @@ import { ENTERPRISE, USER } from '../../src/scim/scim-user-schema.ts';
 const PATCH = 'urn:ietf:params:scim:api:messages:2.0:PatchOp';
 const work = { value: 'work@example.org', type: 'work', primary: true };
 const home = { value: 'home@example.org', type: 'home' };
-const start = (): ScimDocument => ({ userName: 'babs', name: { familyName: 'Jensen', givenName: 'Barbara' }, emails: [work, home], [ENTERPRISE]: { department: 'Tours' } });
+const start = (): ScimDocument => ({
+  userName: 'babs',
+  name: { familyName: 'Jensen', givenName: 'Barbara' },
+  emails: [work, home],
+  [ENTERPRISE]: { department: 'Tours' },
+});
 const apply = (...operations: object[]) => patched(start(), { schemas: [PATCH], Operations: operations });
 const refusal = (work: () => unknown): [number, string | undefined] => {
   try {
@@ -29,14 +34,22 @@ describe('a patch', () => {
       { op: 'add', value: { nickName: 'Babs', NAME: { middleName: 'Jane' } } },
       { nickName: 'Babs', name: { familyName: 'Jensen', givenName: 'Barbara', middleName: 'Jane' } },
     ],
-    ['adds a value to those that are there', { op: 'add', path: 'emails', value: [{ value: 'third@example.org' }] }, { emails: [work, home, { value: 'third@example.org' }] }],
+    [
+      'adds a value to those that are there',
+      { op: 'add', path: 'emails', value: [{ value: 'third@example.org' }] },
+      { emails: [work, home, { value: 'third@example.org' }] },
+    ],
     ['adds nothing twice', { op: 'add', path: 'emails', value: [home] }, { emails: [work, home] }],
     [
       'has one primary value',
       { op: 'add', path: 'emails', value: [{ value: 'new@example.org', primary: true }] },
       { emails: [{ ...work, primary: false }, home, { value: 'new@example.org', primary: true }] },
     ],
-    ['makes the value that it adds a part to', { op: 'Add', path: 'phoneNumbers[type eq "mobile"].value', value: '555' }, { phoneNumbers: [{ type: 'mobile', value: '555' }] }],
+    [
+      'makes the value that it adds a part to',
+      { op: 'Add', path: 'phoneNumbers[type eq "mobile"].value', value: '555' },
+      { phoneNumbers: [{ type: 'mobile', value: '555' }] },
+    ],
     ['replaces a part', { op: 'replace', path: 'name.givenName', value: 'Babs' }, { name: { familyName: 'Jensen', givenName: 'Babs' } }],
     ['replaces every value', { op: 'replace', path: 'emails', value: [home] }, { emails: [home] }],
     [
@@ -59,7 +72,11 @@ describe('a patch', () => {
       { op: 'replace', value: { 'emails[type eq "home"].value': 'h2@example.org', meta: {} } },
       { emails: [work, { ...home, value: 'h2@example.org' }] },
     ],
-    ['replaces what an extension knows', { op: 'replace', path: `${ENTERPRISE}:department`, value: 'Sales' }, { [ENTERPRISE]: { department: 'Sales' } }],
+    [
+      'replaces what an extension knows',
+      { op: 'replace', path: `${ENTERPRISE}:department`, value: 'Sales' },
+      { [ENTERPRISE]: { department: 'Sales' } },
+    ],
     [
       'adds to an extension as a whole',
       { op: 'add', value: { [ENTERPRISE]: { costCenter: '7', manager: { value: 'm' } } } },
@@ -69,7 +86,11 @@ describe('a patch', () => {
     ['removes a part', { op: 'remove', path: 'name.givenName' }, { name: { familyName: 'Jensen' } }],
     ['removes the value that is meant', { op: 'remove', path: 'emails[type eq "work"]' }, { emails: [home] }],
     ['removes the value that is shown', { op: 'remove', path: 'emails', value: [home] }, { emails: [work] }],
-    ['removes a part of each value', { op: 'remove', path: 'emails.type' }, { emails: [{ value: 'work@example.org', primary: true }, { value: 'home@example.org' }] }],
+    [
+      'removes a part of each value',
+      { op: 'remove', path: 'emails.type' },
+      { emails: [{ value: 'work@example.org', primary: true }, { value: 'home@example.org' }] },
+    ],
     ['removes all that an extension knows', { op: 'remove', path: ENTERPRISE }, { [ENTERPRISE]: undefined }],
     ['removes by null', { op: 'replace', path: 'name', value: null }, { name: undefined }],
   ])('%s', (_, operation, changes) => {
@@ -96,7 +117,14 @@ describe('a patch', () => {
   });
 
   test('is a message with operations, not too many', () => {
-    for (const message of [null, [], {}, { schemas: [PATCH] }, { schemas: [PATCH], Operations: [] }, { Operations: [{ op: 'remove', path: 'title' }] }])
+    for (const message of [
+      null,
+      [],
+      {},
+      { schemas: [PATCH] },
+      { schemas: [PATCH], Operations: [] },
+      { Operations: [{ op: 'remove', path: 'title' }] },
+    ])
       expect(refusal(() => patched(start(), message))).toEqual([400, 'invalidSyntax']);
     expect(refusal(() => apply(...Array.from({ length: 101 }, () => ({ op: 'remove', path: 'title' }))))).toEqual([400, 'invalidSyntax']);
   });
@@ -105,7 +133,18 @@ describe('a patch', () => {
 describe('a user that is sent', () => {
   const read = (user: Record<string, unknown>) => readUser({ schemas: [USER], userName: 'babs', ...user });
   test('is read without regard to case of its names, and without what nobody may write', () => {
-    expect(read({ USERNAME: 'babs', Name: { FAMILYNAME: 'Jensen' }, id: 'x', meta: {}, groups: [{ value: 'x' }], emails: [], title: null, unheard: {} })).toEqual({
+    expect(
+      read({
+        USERNAME: 'babs',
+        Name: { FAMILYNAME: 'Jensen' },
+        id: 'x',
+        meta: {},
+        groups: [{ value: 'x' }],
+        emails: [],
+        title: null,
+        unheard: {},
+      }),
+    ).toEqual({
       userName: 'babs',
       name: { familyName: 'Jensen' },
     });
@@ -120,7 +159,11 @@ describe('a user that is sent', () => {
     ['two primary values', { schemas: [USER], userName: 'babs', emails: [work, { ...home, primary: true }] }, 'invalidValue'],
     ['a text without end', { schemas: [USER], userName: 'x'.repeat(5_000) }, 'invalidValue'],
     ['a zero byte', { schemas: [USER], userName: 'a\0b' }, 'invalidValue'],
-    ['too many values', { schemas: [USER], userName: 'babs', roles: Array.from({ length: 201 }, (_, index) => ({ value: `${index}` })) }, 'invalidValue'],
+    [
+      'too many values',
+      { schemas: [USER], userName: 'babs', roles: Array.from({ length: 201 }, (_, index) => ({ value: `${index}` })) },
+      'invalidValue',
+    ],
   ])('with %s is refused', (_, user, scimType) => {
     expect(refusal(() => readUser(user))).toEqual([400, scimType]);
   });

@@ -69,7 +69,13 @@ describe('a body', () => {
   });
 
   test.each(WRITES)('%s %s of another type is refused', async (method, path) => {
-    for (const type of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'application/jsonp', 'application/problem+json']) {
+    for (const type of [
+      'text/plain',
+      'application/xml',
+      'application/x-www-form-urlencoded',
+      'application/jsonp',
+      'application/problem+json',
+    ]) {
       const answer = await directory.send(method, path, { schemas: [USER] }, { 'content-type': type });
       expect([type, answer.status]).toEqual([type, 415]);
       expectRefusal(answer, 415);
@@ -86,7 +92,9 @@ describe('later, with the time to wait', () => {
   test('while as many passwords are hashed as may wait for it', async () => {
     const held = Promise.withResolvers<void>();
     hashing.until = held.promise;
-    const users = Array.from({ length: 205 }, (_, n) => directory.send('POST', '/Users', { schemas: [USER], userName: `busy-${n}`, password: CHOSEN }));
+    const users = Array.from({ length: 205 }, (_, n) =>
+      directory.send('POST', '/Users', { schemas: [USER], userName: `busy-${n}`, password: CHOSEN }),
+    );
     const refused = await Promise.race(users);
     held.resolve();
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, '2']);
@@ -108,7 +116,12 @@ describe('later, with the time to wait', () => {
 
   test('without the database', async () => {
     const { authority } = world.stores;
-    const leaf = await authority.classical.issue({ commonName: 'postgres.platform.internal', names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'], usages: ['server'], days: 1 });
+    const leaf = await authority.classical.issue({
+      commonName: 'postgres.platform.internal',
+      names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'],
+      usages: ['server'],
+      days: 1,
+    });
     const tls = { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string };
     await (await startEmbeddedPostgres({ dataDir: world.dataDir, tls })).stop();
     const answers = [

@@ -27,8 +27,21 @@ beforeAll(async () => {
         { value: 'babs@jensen.org', type: 'home' },
       ],
     },
-    { userName: 'JSmith', externalId: 'e-1', name: { familyName: 'Smith' }, userType: 'Intern', emails: [{ value: 'js@example.org', type: 'work' }], displayName: 'J. Smith' },
-    { userName: 'zoe', active: false, nickName: 'Zed', roles: [{ value: 'reader' }], [ENTERPRISE]: { department: 'Tours', manager: { value: 'm-1' } } },
+    {
+      userName: 'JSmith',
+      externalId: 'e-1',
+      name: { familyName: 'Smith' },
+      userType: 'Intern',
+      emails: [{ value: 'js@example.org', type: 'work' }],
+      displayName: 'J. Smith',
+    },
+    {
+      userName: 'zoe',
+      active: false,
+      nickName: 'Zed',
+      roles: [{ value: 'reader' }],
+      [ENTERPRISE]: { department: 'Tours', manager: { value: 'm-1' } },
+    },
     { userName: `quote"and\\slash`, title: '%_' },
   ];
   for (const person of people) ids[person['userName'] as string] = (await directory.create(person)).id;
@@ -104,7 +117,12 @@ describe('a filter', () => {
     ['userName eq "\\u0000"', 'invalidFilter'],
   ])('that means nothing is refused: %s', async (filter, scimType) => {
     const { status, json } = await directory.send('GET', `/Users?${new URLSearchParams({ filter })}`);
-    expect([status, json['schemas'], json['status'], json['scimType']]).toEqual([400, ['urn:ietf:params:scim:api:messages:2.0:Error'], '400', scimType]);
+    expect([status, json['schemas'], json['status'], json['scimType']]).toEqual([
+      400,
+      ['urn:ietf:params:scim:api:messages:2.0:Error'],
+      '400',
+      scimType,
+    ]);
   });
 });
 
@@ -122,9 +140,16 @@ describe('a list', () => {
       list({ startIndex: '9' }),
       list({ startIndex: '-5', count: '-1' }),
     ]);
-    expect([first.totalResults, first.startIndex, first.itemsPerPage, second.itemsPerPage, beyond.itemsPerPage, none.itemsPerPage, none.totalResults, none.startIndex]).toEqual([
-      4, 1, 3, 1, 0, 0, 4, 1,
-    ]);
+    expect([
+      first.totalResults,
+      first.startIndex,
+      first.itemsPerPage,
+      second.itemsPerPage,
+      beyond.itemsPerPage,
+      none.itemsPerPage,
+      none.totalResults,
+      none.startIndex,
+    ]).toEqual([4, 1, 3, 1, 0, 0, 4, 1]);
     expect(new Set([...first.Resources, ...second.Resources].map(({ id }) => id)).size).toBe(4);
   });
 
@@ -142,7 +167,12 @@ describe('a list', () => {
     expect(Object.keys(only ?? {}).sort()).toEqual(['emails', 'id', 'schemas', 'userName']);
     expect(only?.['emails']).toEqual([{ value: 'bjensen@example.com' }, { value: 'babs@jensen.org' }]);
     const [without] = (await list({ filter, excludedAttributes: 'emails,name.givenName,id,meta' })).Resources;
-    expect([without?.id, without?.['emails'], without?.['name'], without?.meta]).toEqual([ids['bjensen'], undefined, { familyName: "O'Malley" }, undefined]);
+    expect([without?.id, without?.['emails'], without?.['name'], without?.meta]).toEqual([
+      ids['bjensen'],
+      undefined,
+      { familyName: "O'Malley" },
+      undefined,
+    ]);
   });
 
   test('is asked for by POST too', async () => {
@@ -170,10 +200,16 @@ test(`with ${PEOPLE.toLocaleString('en')} people in a realm finds by an index, w
     { filter: 'userName eq "many-1" or externalId eq "x-2"' },
     {},
     { startIndex: '50000', count: '200' },
-    ...['userName', 'externalId', 'meta.created', 'meta.lastModified', 'id'].flatMap(sortBy => [{ sortBy }, { sortBy, sortOrder: 'descending' }]),
+    ...['userName', 'externalId', 'meta.created', 'meta.lastModified', 'id'].flatMap(sortBy => [
+      { sortBy },
+      { sortBy, sortOrder: 'descending' },
+    ]),
   ] as Record<string, string>[]) {
     const told = await plan(query);
     // One that was found needs no order; a list comes in the order of its index.
-    expect([query, (query['filter'] ? /Seq Scan on users/ : /Seq Scan on users|Sort Key: u/).exec(told)?.[0]], told).toEqual([query, undefined]);
+    expect([query, (query['filter'] ? /Seq Scan on users/ : /Seq Scan on users|Sort Key: u/).exec(told)?.[0]], told).toEqual([
+      query,
+      undefined,
+    ]);
   }
 }, 60_000);

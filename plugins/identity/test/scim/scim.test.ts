@@ -17,7 +17,14 @@ const name = () => `person-${(count += 1)}@example.org`;
 const whole = (userName: string) => ({
   userName,
   externalId: `ext-${userName}`,
-  name: { formatted: 'Ms. Barbara J Jensen, III', familyName: 'Jensen', givenName: 'Barbara', middleName: 'Jane', honorificPrefix: 'Ms.', honorificSuffix: 'III' },
+  name: {
+    formatted: 'Ms. Barbara J Jensen, III',
+    familyName: 'Jensen',
+    givenName: 'Barbara',
+    middleName: 'Jane',
+    honorificPrefix: 'Ms.',
+    honorificSuffix: 'III',
+  },
   displayName: 'Babs Jensen',
   nickName: 'Babs',
   profileUrl: 'https://login.example.com/bjensen',
@@ -62,7 +69,13 @@ const whole = (userName: string) => ({
 describe('a directory', () => {
   test('IDN-020 creates, reads, replaces, patches, lists and deletes users; nothing of the schema is lost on the way', async () => {
     const userName = name();
-    const answer = await directory.send('POST', '/Users', { schemas: [USER, ENTERPRISE], ...whole(userName), groups: [{ value: 'x' }], id: 'mine', unheard: 1 });
+    const answer = await directory.send('POST', '/Users', {
+      schemas: [USER, ENTERPRISE],
+      ...whole(userName),
+      groups: [{ value: 'x' }],
+      id: 'mine',
+      unheard: 1,
+    });
     expect([answer.status, answer.headers['content-type']]).toEqual([201, 'application/scim+json; charset=utf-8']);
     const user = answer.json as unknown as ScimUser;
     expect(answer.headers['location']).toBe(user.meta.location);
@@ -74,8 +87,20 @@ describe('a directory', () => {
     expect(meta).toMatchObject({ resourceType: 'User', version: 'W/"1"' });
     expect(await directory.read(id)).toEqual(user);
 
-    const replaced = await directory.send('PUT', `/Users/${id}`, { schemas: [USER], userName, displayName: 'Barbara', emails: null, roles: [] });
-    expect([replaced.status, replaced.json['displayName'], replaced.json['name'], replaced.json['emails'], replaced.json[ENTERPRISE]]).toEqual([200, 'Barbara', undefined, undefined, undefined]);
+    const replaced = await directory.send('PUT', `/Users/${id}`, {
+      schemas: [USER],
+      userName,
+      displayName: 'Barbara',
+      emails: null,
+      roles: [],
+    });
+    expect([
+      replaced.status,
+      replaced.json['displayName'],
+      replaced.json['name'],
+      replaced.json['emails'],
+      replaced.json[ENTERPRISE],
+    ]).toEqual([200, 'Barbara', undefined, undefined, undefined]);
     expect((await directory.patch(id, { op: 'replace', path: 'name.familyName', value: 'J.' })).json['name']).toEqual({ familyName: 'J.' });
     expect(await directory.found(`userName eq "${userName.toUpperCase()}"`)).toEqual([userName]);
     expect((await directory.send('DELETE', `/Users/${id}`)).status).toBe(204);
@@ -104,7 +129,9 @@ describe('a directory', () => {
     expect((await writer.send('POST', `/Users?target_env_id=${SYSTEM.envId}`, { schemas: [USER], userName: name() })).status).toBe(201);
     // Whoever may write, and shows a token for reading, reads.
     const narrowed = directory.narrowed('scim:read');
-    expect([(await narrowed.send('GET', `/Users/${id}`)).status, (await narrowed.send('DELETE', `/Users/${id}`)).status]).toEqual([200, 403]);
+    expect([(await narrowed.send('GET', `/Users/${id}`)).status, (await narrowed.send('DELETE', `/Users/${id}`)).status]).toEqual([
+      200, 403,
+    ]);
     expect((await directory.narrowed('scim:write').send('DELETE', `/Users/${id}`)).status).toBe(204);
     expect((await world.host.fetch('/scim/v2/Users')).status).toBe(401);
   });
@@ -125,7 +152,10 @@ describe('a directory', () => {
       const twice = await directory.send(method, path, { schemas: [USER], userName: userName.toUpperCase() });
       expect([method, twice.status, twice.json['scimType']]).toEqual([method, 409, 'uniqueness']);
     }
-    const nowhere = await new Directory(world, { persona: as.machine('bff-delegator', 'scim:read'), envId: '018f0000-0000-7000-8000-00000000eeee' }).send('GET', '/Users');
+    const nowhere = await new Directory(world, {
+      persona: as.machine('bff-delegator', 'scim:read'),
+      envId: '018f0000-0000-7000-8000-00000000eeee',
+    }).send('GET', '/Users');
     expect(nowhere.status).toBe(404);
   });
 
@@ -139,7 +169,12 @@ describe('a directory', () => {
     const email = name();
     const id = await world.person(email);
     const seen = await directory.read(id);
-    expect(seen).toMatchObject({ userName: email, displayName: email.split('@')[0], emails: [{ value: email, primary: true }], active: true });
+    expect(seen).toMatchObject({
+      userName: email,
+      displayName: email.split('@')[0],
+      emails: [{ value: email, primary: true }],
+      active: true,
+    });
     expect(await directory.found(`emails.value eq "${email}"`)).toEqual([email]);
     await world.host.by(as.user('auth:users:admin')).disableUser({ params: { user_id: id } });
     const closed = await directory.read(id);
@@ -209,7 +244,9 @@ describe('an account of a directory', () => {
     const old = await world.token(email);
     const next = name();
     await directory.patch(id, { op: 'replace', path: 'emails', value: [{ value: next, primary: true }] });
-    const [row] = await world.sql<{ email: string; email_verified: boolean }[]>`select email, email_verified from users where user_id = ${id}`;
+    const [row] = await world.sql<
+      { email: string; email_verified: boolean }[]
+    >`select email, email_verified from users where user_id = ${id}`;
     expect(row).toMatchObject({ email: next, email_verified: false });
     expect((await world.browser().post('/v1/password/reset', { token: old, password: 'one more good sentence' })).status).toBe(410);
     expect((await world.mails(next)).map(({ subject }) => subject)).toEqual(['Confirm your e-mail address']);
@@ -252,7 +289,10 @@ describe('versions', () => {
         directory.send(
           'PATCH',
           `/Users/${user.id}`,
-          { schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'], Operations: [{ op: 'replace', path: 'title', value: `t${index}` }] },
+          {
+            schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+            Operations: [{ op: 'replace', path: 'title', value: `t${index}` }],
+          },
           { 'if-match': 'W/"2"' },
         ),
       ),
@@ -266,9 +306,18 @@ describe('bulk', () => {
     const [boss, worker] = [name(), name()];
     const { status, json } = await directory.bulk([
       { method: 'POST', path: '/Users', bulkId: 'boss', data: { schemas: [USER], userName: boss } },
-      { method: 'POST', path: '/Users', bulkId: 'worker', data: { schemas: [USER, ENTERPRISE], userName: worker, [ENTERPRISE]: { manager: { value: 'bulkId:boss' } } } },
+      {
+        method: 'POST',
+        path: '/Users',
+        bulkId: 'worker',
+        data: { schemas: [USER, ENTERPRISE], userName: worker, [ENTERPRISE]: { manager: { value: 'bulkId:boss' } } },
+      },
       { method: 'POST', path: '/Users', bulkId: 'again', data: { schemas: [USER], userName: boss } },
-      { method: 'PATCH', path: '/Users/bulkId:worker', data: { schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'], Operations: [{ op: 'add', path: 'title', value: 'Guide' }] } },
+      {
+        method: 'PATCH',
+        path: '/Users/bulkId:worker',
+        data: { schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'], Operations: [{ op: 'add', path: 'title', value: 'Guide' }] },
+      },
       { method: 'DELETE', path: '/Users/bulkId:nobody' },
     ]);
     const operations = json['Operations'] as { status: string; location?: string; version?: string; response?: { scimType?: string } }[];
@@ -301,7 +350,11 @@ describe('what the service says of itself', () => {
     const schemas = (await directory.send('GET', '/Schemas')).json;
     expect([schemas['totalResults'], (schemas['Resources'] as { id: string }[]).map(({ id }) => id)]).toEqual([2, [USER, ENTERPRISE]]);
     expect((await directory.send('GET', `/Schemas/${ENTERPRISE}`)).json).toMatchObject({ id: ENTERPRISE });
-    expect((await directory.send('GET', '/ResourceTypes/User')).json).toMatchObject({ endpoint: '/Users', schema: USER, schemaExtensions: [{ schema: ENTERPRISE, required: false }] });
+    expect((await directory.send('GET', '/ResourceTypes/User')).json).toMatchObject({
+      endpoint: '/Users',
+      schema: USER,
+      schemaExtensions: [{ schema: ENTERPRISE, required: false }],
+    });
     expect((await directory.send('GET', '/Schemas/urn:nothing')).status).toBe(404);
   });
 });

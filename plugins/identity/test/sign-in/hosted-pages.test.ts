@@ -59,7 +59,11 @@ describe('the hosted pages', () => {
     expect(policy).toContain("default-src 'self'");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toContain('unsafe');
-    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+    expect(page.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    });
     expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|\son[a-z]+=|style="/);
     const assets = [...page.text.matchAll(/(?:src|href)="(\/signin-assets\/[^"]+)"/g)].map(([, path]) => path as string);
     expect(assets.length).toBeGreaterThanOrEqual(2);
@@ -71,18 +75,28 @@ describe('the hosted pages', () => {
   });
 
   test('come compressed to whoever takes it, with the same words', async () => {
-    for (const path of ['/sign-in', '/nowhere', [...(await world.browser().get('/sign-in')).text.matchAll(/src="([^"]+)"/g)][0]?.[1] as string]) {
+    for (const path of [
+      '/sign-in',
+      '/nowhere',
+      [...(await world.browser().get('/sign-in')).text.matchAll(/src="([^"]+)"/g)][0]?.[1] as string,
+    ]) {
       const raw = await world.reach(path);
       const head = await world.reach(path, { method: 'HEAD', headers: { 'accept-encoding': 'gzip, br' } });
       const refused = await world.reach(path, { method: 'HEAD', headers: { 'accept-encoding': 'br;q=0' } });
-      expect([path, raw.headers['content-encoding'], head.headers['content-encoding'], refused.headers['content-encoding']]).toEqual([path, undefined, 'br', undefined]);
+      expect([path, raw.headers['content-encoding'], head.headers['content-encoding'], refused.headers['content-encoding']]).toEqual([
+        path,
+        undefined,
+        'br',
+        undefined,
+      ]);
       expect(head.headers['vary']).toBe('accept-encoding');
       expect(Number(head.headers['content-length'])).toBeLessThan(Number(raw.headers['content-length']) / 2);
     }
   });
 
   test('SGN-017 speak the language of the authorization, of the address, or of the browser, and turn around with it', async () => {
-    const shown = async (path: string, accept: string) => /<html lang="(\w+)" dir="(\w+)"/.exec((await world.reach(path, { headers: { 'accept-language': accept } })).text)?.slice(1);
+    const shown = async (path: string, accept: string) =>
+      /<html lang="(\w+)" dir="(\w+)"/.exec((await world.reach(path, { headers: { 'accept-language': accept } })).text)?.slice(1);
     expect(await shown('/sign-in', 'ar-EG,ar;q=0.9')).toEqual(['ar', 'rtl']);
     expect(await shown('/sign-in?ui_locales=de', 'ar')).toEqual(['de', 'ltr']);
     const begun = await world.begin(world.browser(), { ui_locales: 'fr ar' });
@@ -91,7 +105,14 @@ describe('the hosted pages', () => {
   });
 
   test('an unknown path is the static 404 page, also below the assets and above the root', async () => {
-    for (const path of ['/nowhere', '/signin-assets/nothing.js', '/signin-assets/..%2f..%2fpackage.json', '/signin-assets/manifest.json', '/passkey-enroll', '/sign-in/']) {
+    for (const path of [
+      '/nowhere',
+      '/signin-assets/nothing.js',
+      '/signin-assets/..%2f..%2fpackage.json',
+      '/signin-assets/manifest.json',
+      '/passkey-enroll',
+      '/sign-in/',
+    ]) {
       const page = await world.browser().get(path);
       expect([path, page.status]).toEqual([path, 404]);
       expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -100,7 +121,9 @@ describe('the hosted pages', () => {
   });
 
   test('nothing of the address becomes markup', async () => {
-    const page = await world.browser().get(`/sign-in?${new URLSearchParams({ login_hint: '"><script>alert(1)</script>', client_id: '<b>' })}`);
+    const page = await world
+      .browser()
+      .get(`/sign-in?${new URLSearchParams({ login_hint: '"><script>alert(1)</script>', client_id: '<b>' })}`);
     expect(page.text).not.toContain('<script>alert');
     expect(page.text).not.toContain('<b>');
   });
@@ -108,7 +131,16 @@ describe('the hosted pages', () => {
   test("IDN-006 branding never fails: without the registry the platform's defaults show", async () => {
     const answer = await world.browser().get('/v1/branding');
     expect(answer.status).toBe(200);
-    expect(Object.keys(answer.json).sort()).toEqual(['background_color', 'customCss', 'display_name', 'font_family', 'logo_url', 'primary_color', 'text_color', 'theme_mode']);
+    expect(Object.keys(answer.json).sort()).toEqual([
+      'background_color',
+      'customCss',
+      'display_name',
+      'font_family',
+      'logo_url',
+      'primary_color',
+      'text_color',
+      'theme_mode',
+    ]);
   });
 
   test('a host nobody signs in on is refused', async () => {
@@ -126,16 +158,32 @@ describe('the hosted pages', () => {
     await world.person('ada@example.org');
     await world.person('ada@example.org', { envId, password: 'the same address, another person' });
     const proxied = async (path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) =>
-      world.host.fetch(path, { ...init, host: world.authHost, as: await world.host.workload('proxy'), headers: { 'x-platform-hostname': host, 'x-platform-service': 'auth', ...init.headers } });
-    expect((await proxied('/.well-known/openid-configuration')).json).toMatchObject({ issuer: `https://${host}:8443`, token_endpoint: `https://${host}:8443/oauth/token` });
+      world.host.fetch(path, {
+        ...init,
+        host: world.authHost,
+        as: await world.host.workload('proxy'),
+        headers: { 'x-platform-hostname': host, 'x-platform-service': 'auth', ...init.headers },
+      });
+    expect((await proxied('/.well-known/openid-configuration')).json).toMatchObject({
+      issuer: `https://${host}:8443`,
+      token_endpoint: `https://${host}:8443/oauth/token`,
+    });
     const signIn = (password: string) =>
-      proxied('/v1/sign-in', { method: 'POST', headers: { origin: `https://${host}:8443` }, body: JSON.stringify({ email: 'ada@example.org', password, oauth: {} }) });
+      proxied('/v1/sign-in', {
+        method: 'POST',
+        headers: { origin: `https://${host}:8443` },
+        body: JSON.stringify({ email: 'ada@example.org', password, oauth: {} }),
+      });
     expect((await signIn('a sentence nobody has guessed')).status).toBe(401);
     const answer = await signIn('the same address, another person');
     expect(answer.status).toBe(200);
     const cookie = String(answer.headers['set-cookie']).split(';')[0] as string;
     // A session of the tenant is none at the platform.
-    const elsewhere = await world.host.fetch('/v1/sign-out', { method: 'POST', host: world.authHost, headers: { cookie, 'x-platform-csrf': String(answer.json['session_token_id']) } });
+    const elsewhere = await world.host.fetch('/v1/sign-out', {
+      method: 'POST',
+      host: world.authHost,
+      headers: { cookie, 'x-platform-csrf': String(answer.json['session_token_id']) },
+    });
     expect(elsewhere.json['code']).toBe('csrf_mismatch');
   });
 });
@@ -184,7 +232,12 @@ describe('a request that no page and no route takes', () => {
       ['/nowhere', { accept: 'application/problem+json' }],
     ] as const) {
       const answer = await ask('GET', path, headers);
-      expect([path, answer.status, answer.headers['content-type'], answer.json['code'] ?? answer.json['detail']]).toEqual([path, 404, expect.stringContaining('json'), expect.any(String)]);
+      expect([path, answer.status, answer.headers['content-type'], answer.json['code'] ?? answer.json['detail']]).toEqual([
+        path,
+        404,
+        expect.stringContaining('json'),
+        expect.any(String),
+      ]);
     }
     const page = await ask('GET', '/nowhere', { accept: 'text/html,application/json' });
     expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
@@ -199,6 +252,7 @@ describe('a request that no page and no route takes', () => {
       await browser.get('/v1/account/consents'),
       await browser.get('/v1/device?user_code=BCDF-GHJK'),
     ];
-    for (const { status, headers } of answers) expect([status, headers['www-authenticate']]).toEqual([401, expect.stringMatching(/^Cookie realm="platform"/)]);
+    for (const { status, headers } of answers)
+      expect([status, headers['www-authenticate']]).toEqual([401, expect.stringMatching(/^Cookie realm="platform"/)]);
   });
 });

@@ -28,7 +28,8 @@ const challenge = async (email: string, browser = world.browser()) => {
   const answer = await password(browser, email);
   return { browser, id: (answer.json['mfa'] as { challenge_id: string }).challenge_id, answer };
 };
-const prove = ({ browser, id }: { browser: Browser; id: string }, code: string, method = 'totp') => browser.post('/v1/mfa/verify', { challenge_id: id, method, code });
+const prove = ({ browser, id }: { browser: Browser; id: string }, code: string, method = 'totp') =>
+  browser.post('/v1/mfa/verify', { challenge_id: id, method, code });
 
 describe('setting up an authenticator app', () => {
   test('IDN-005 needs the password again, shows the secret as text, link and picture, and ends with ten recovery codes', async () => {
@@ -116,7 +117,11 @@ describe('signing in with a second factor', () => {
     expect((await browser.get('/v1/account')).json['code']).toBe('session_required');
     expect((await world.mails(email)).at(-1)?.subject).toBe('An authenticator app was added');
     const done = await prove({ browser, id }, await app.next());
-    expect(done.json).toMatchObject({ status: 'ok', session_token_id: expect.any(String), next: expect.stringMatching(/^\/oauth\/authorize\//) });
+    expect(done.json).toMatchObject({
+      status: 'ok',
+      session_token_id: expect.any(String),
+      next: expect.stringMatching(/^\/oauth\/authorize\//),
+    });
     const landed = new URL((await browser.get(String(done.json['next']))).location);
     const tokens = (await world.redeem(landed.searchParams.get('code') as string, verifier)).json as { access_token: string };
     expect(claimsOf(tokens.access_token)['amr']).toEqual(['pwd', 'otp', 'mfa']);
@@ -139,7 +144,9 @@ describe('signing in with a second factor', () => {
     expect(answers.filter(({ json }) => json['code'] === 'token_expired')).toHaveLength(7);
     expect((await prove(tired, await app.next())).status).toBe(410);
     const slow = await challenge(email);
-    const [row] = await world.sql<{ left: number }[]>`select extract(epoch from expires_at - now())::int as left from step_tokens where step_id = ${slow.id}`;
+    const [row] = await world.sql<
+      { left: number }[]
+    >`select extract(epoch from expires_at - now())::int as left from step_tokens where step_id = ${slow.id}`;
     expect(row?.left).toBeGreaterThan(295);
     expect(row?.left).toBeLessThanOrEqual(300);
     await world.sql`update step_tokens set expires_at = now() where user_id = ${userId}`;
@@ -205,7 +212,9 @@ describe('signing in with a second factor', () => {
     await world.sql`update users set must_change_password = true where user_id = ${userId}`;
     const one = await challenge(email);
     expect(one.answer.json['status']).toBe('mfa_required');
-    expect((await one.browser.post('/v1/password/change', { password: 'one more sentence', oauth: {} })).json['code']).toBe('token_expired');
+    expect((await one.browser.post('/v1/password/change', { password: 'one more sentence', oauth: {} })).json['code']).toBe(
+      'token_expired',
+    );
     expect((await prove(one, await app.next())).json).toMatchObject({ status: 'password_change_required', next: '/password-change' });
     expect((await one.browser.post('/v1/password/change', { password: 'one more sentence', oauth: {} })).json['status']).toBe('ok');
   });

@@ -39,7 +39,12 @@ describe('passkeys', () => {
     expect(code(await device.enrol(browser, 'not the password'))).toEqual([403, 'wrong_password']);
     expect(code(await device.enrol(world.browser(), CHOSEN))).toEqual([401, 'session_required']);
     const begun = await browser.post('/v1/account/passkeys/begin', { password: CHOSEN });
-    expect(begun.json).toMatchObject({ rp_id: world.authHost, user: { name: email }, exclude: [], challenge: expect.stringMatching(/^[\w-]{43}$/) });
+    expect(begun.json).toMatchObject({
+      rp_id: world.authHost,
+      user: { name: email },
+      exclude: [],
+      challenge: expect.stringMatching(/^[\w-]{43}$/),
+    });
     const credential = device.attest(begun.json as { challenge: string; user: { id: string } });
     const kept = await browser.post('/v1/account/passkeys/finish', { credential, name: ' Laptop ' });
     expect(kept.json).toMatchObject({ name: 'Laptop', synced: false, suspended: false, last_used_at: null });
@@ -63,7 +68,9 @@ describe('passkeys', () => {
     const tokens = await world.redeem(landed.get('code') as string, verifier);
     expect(claimsOf(String(tokens.json['id_token']))).toMatchObject({ sub: userId });
     const told = () =>
-      world.host.audits.filter(({ action, resource }) => action === 'auth.signed_in' && (resource as { id?: string }).id === userId).map(({ details }) => (details as { amr: string[] }).amr);
+      world.host.audits
+        .filter(({ action, resource }) => action === 'auth.signed_in' && (resource as { id?: string }).id === userId)
+        .map(({ details }) => (details as { amr: string[] }).amr);
     await expect.poll(told).toEqual([['pwd'], ['pop', 'user', 'mfa']]);
     expect((await list(browser))[0]).toMatchObject({ last_used_at: expect.stringMatching(/^\d{4}-/) });
     // The password alone still asks for the app.
@@ -74,14 +81,23 @@ describe('passkeys', () => {
     const { device } = await owner();
     const challenge = (await world.browser().post('/v1/passkey/challenge', {})).json as { challenge: string };
     const credential = device.assert(challenge);
-    const answers = await Promise.all(Array.from({ length: 12 }, () => world.browser().post('/v1/passkey/sign-in', { credential, oauth: {} })));
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => world.browser().post('/v1/passkey/sign-in', { credential, oauth: {} })),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 410)]);
   });
 
   test('[H-13] of twelve set-ups with one challenge one is kept', async () => {
     const { browser } = await signedIn();
-    const begun = (await browser.post('/v1/account/passkeys/begin', { password: CHOSEN })).json as { challenge: string; user: { id: string } };
-    const answers = await Promise.all(Array.from({ length: 12 }, () => browser.post('/v1/account/passkeys/finish', { credential: new PasskeyDevice(world.authHost).attest(begun), name: 'One' })));
+    const begun = (await browser.post('/v1/account/passkeys/begin', { password: CHOSEN })).json as {
+      challenge: string;
+      user: { id: string };
+    };
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        browser.post('/v1/account/passkeys/finish', { credential: new PasskeyDevice(world.authHost).attest(begun), name: 'One' }),
+      ),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 410)]);
     expect(await list(browser)).toHaveLength(1);
   });
@@ -106,7 +122,10 @@ describe('passkeys', () => {
     expect(code(await stranger.signIn(world.browser()))).toEqual([401, 'passkey_refused']);
     // A challenge of a set-up is none of a sign-in.
     const begun = (await other.browser.post('/v1/account/passkeys/begin', { password: CHOSEN })).json as { challenge: string };
-    expect(code(await world.browser().post('/v1/passkey/sign-in', { credential: device.assert(begun), oauth: {} }))).toEqual([410, 'token_expired']);
+    expect(code(await world.browser().post('/v1/passkey/sign-in', { credential: device.assert(begun), oauth: {} }))).toEqual([
+      410,
+      'token_expired',
+    ]);
     await world.sql`update users set status = 'disabled' where user_id = ${userId}`;
     expect(code(await device.signIn(world.browser()))).toEqual([401, 'passkey_refused']);
   });
@@ -130,7 +149,9 @@ describe('passkeys', () => {
     const { browser, device, userId, passkeyId } = await owner();
     const other = await owner();
     for (const path of ['rename', 'remove']) {
-      expect(code(await other.browser.post(`/v1/account/passkeys/${passkeyId}/${path}`, path === 'rename' ? { name: 'Mine' } : {}))).toEqual([404, 'passkey_not_found']);
+      expect(
+        code(await other.browser.post(`/v1/account/passkeys/${passkeyId}/${path}`, path === 'rename' ? { name: 'Mine' } : {})),
+      ).toEqual([404, 'passkey_not_found']);
     }
     expect((await browser.post(`/v1/account/passkeys/${passkeyId}/rename`, { name: 'Phone' })).json).toMatchObject({ name: 'Phone' });
     expect((await list(browser)).map(({ name }) => name)).toEqual(['Phone']);
@@ -162,7 +183,9 @@ describe('passkeys', () => {
     const on = await world.environment(ON);
     await world.registry.putRealm({ params: { env_id: on }, body: { host: ON, org_id: world.org, passkeys: true } });
     // What is not said stays as it was.
-    expect(await world.registry.putRealm({ params: { env_id: on }, body: { host: ON, org_id: world.org } })).toMatchObject({ passkeys: true });
+    expect(await world.registry.putRealm({ params: { env_id: on }, body: { host: ON, org_id: world.org } })).toMatchObject({
+      passkeys: true,
+    });
     const tenant = await signedIn(ON, on);
     const key = new PasskeyDevice(ON);
     expect((await key.enrol(tenant.browser, CHOSEN)).status).toBe(200);

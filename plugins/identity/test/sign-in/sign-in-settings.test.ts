@@ -47,10 +47,16 @@ describe('the sign-in settings of an environment', () => {
     const wanted = { ...FRESH, verify_email: false };
     for (const body of [wanted, wanted, FRESH]) await admin.putSignInSettings({ body });
     await world.host.clock.advance('2s');
-    const told = () => world.host.audits.filter(entry => entry['action'] === 'auth.realm.updated' && (entry['resource'] as { id: string }).id === envId).map(({ details }) => details);
+    const told = () =>
+      world.host.audits
+        .filter(entry => entry['action'] === 'auth.realm.updated' && (entry['resource'] as { id: string }).id === envId)
+        .map(({ details }) => details);
     // An environment's events come in their order: when the last change is there, no second word of the first is on its way.
     await expect.poll(told, { timeout: 10_000 }).toContainEqual({ changes: { verify_email: { from: false, to: true } } });
-    expect(told()).toEqual([{ changes: { verify_email: { from: true, to: false } } }, { changes: { verify_email: { from: false, to: true } } }]);
+    expect(told()).toEqual([
+      { changes: { verify_email: { from: true, to: false } } },
+      { changes: { verify_email: { from: false, to: true } } },
+    ]);
   });
 
   test('are changed whole, within their bounds, by its own administrators', async () => {
@@ -59,7 +65,12 @@ describe('the sign-in settings of an environment', () => {
     const reader = world.host.by(as.userIn(envId, 'auth:users:read'));
     await expect(stranger.putSignInSettings({ body: FRESH, targetEnvId: envId })).rejects.toMatchObject({ code: 'target_denied' });
     await expect(reader.putSignInSettings({ body: FRESH })).rejects.toMatchObject({ code: 'policy_denied' });
-    for (const body of [{ ...FRESH, recovery_wait_hours: 1 }, { ...FRESH, account_recovery: 'never' }, { passkeys: true }, { ...FRESH, host: 'auth.mine.localhost' }])
+    for (const body of [
+      { ...FRESH, recovery_wait_hours: 1 },
+      { ...FRESH, account_recovery: 'never' },
+      { passkeys: true },
+      { ...FRESH, host: 'auth.mine.localhost' },
+    ])
       await expect(admin.putSignInSettings({ body: body as typeof FRESH })).rejects.toMatchObject({ code: 'validation_failed' });
     expect(await reader.signInSettings()).toEqual(FRESH);
   });
@@ -67,7 +78,10 @@ describe('the sign-in settings of an environment', () => {
   test("of the platform's own people are read, and say where they are set", async () => {
     const admin = world.host.by(as.userIn(SYSTEM.envId, 'auth:realms:admin'));
     expect(await admin.signInSettings()).toEqual(FRESH);
-    await expect(admin.putSignInSettings({ body: FRESH })).rejects.toMatchObject({ code: 'realm_configured', detail: expect.stringContaining('PLATFORM_AUTH_PASSKEYS') });
+    await expect(admin.putSignInSettings({ body: FRESH })).rejects.toMatchObject({
+      code: 'realm_configured',
+      detail: expect.stringContaining('PLATFORM_AUTH_PASSKEYS'),
+    });
   });
 });
 
@@ -78,7 +92,13 @@ describe('sign-in hosts', () => {
     await expect(world.environment(host)).rejects.toMatchObject({ code: 'host_taken', status: 409 });
     await expect(world.environment('auth.ops.sys.localhost')).rejects.toMatchObject({ code: 'host_taken' });
     await expect(world.environment('console.ops.sys.localhost')).rejects.toMatchObject({ code: 'host_taken' });
-    await expect(world.registry.putRealm({ params: { env_id: SYSTEM.envId }, body: { host: 'evil.example', org_id: SYSTEM.orgId } })).rejects.toMatchObject({ code: 'host_taken' });
-    expect(await world.registry.putRealm({ params: { env_id: first }, body: { host, org_id: world.org } })).toEqual({ env_id: first, host, ...FRESH });
+    await expect(
+      world.registry.putRealm({ params: { env_id: SYSTEM.envId }, body: { host: 'evil.example', org_id: SYSTEM.orgId } }),
+    ).rejects.toMatchObject({ code: 'host_taken' });
+    expect(await world.registry.putRealm({ params: { env_id: first }, body: { host, org_id: world.org } })).toEqual({
+      env_id: first,
+      host,
+      ...FRESH,
+    });
   });
 });

@@ -12,13 +12,19 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => world.forgetTries());
-const attempt = (email: string, password: string, headers: Record<string, string> = {}) => world.browser().post('/v1/sign-in', { email, password, oauth: {} }, headers);
+const attempt = (email: string, password: string, headers: Record<string, string> = {}) =>
+  world.browser().post('/v1/sign-in', { email, password, oauth: {} }, headers);
 
 describe('signing in', () => {
   test('refuses the unknown, the wrong and the disabled in the same words', async () => {
     await world.person('gone@example.org', { status: 'disabled' });
     await world.person('locked@example.org', { status: 'locked' });
-    const answers = await Promise.all([attempt('nobody@example.org', CHOSEN), attempt(ADA, 'a wrong password'), attempt('gone@example.org', CHOSEN), attempt('locked@example.org', CHOSEN)]);
+    const answers = await Promise.all([
+      attempt('nobody@example.org', CHOSEN),
+      attempt(ADA, 'a wrong password'),
+      attempt('gone@example.org', CHOSEN),
+      attempt('locked@example.org', CHOSEN),
+    ]);
     const said = answers.map(({ status, json: { correlation_id: _, instance: __, ...json } }) => ({ status, json }));
     expect(said).toEqual(
       said.map(() => ({
@@ -41,7 +47,11 @@ describe('signing in', () => {
 
   test('without an application ends where the person can go on, on this origin', async () => {
     const browser = world.browser();
-    const answer = await browser.post('/v1/sign-in', { email: ADA, password: CHOSEN, oauth: { client_id: 'x', redirect_uri: 'https://evil.example/', uid: 'no-such-authorization' } });
+    const answer = await browser.post('/v1/sign-in', {
+      email: ADA,
+      password: CHOSEN,
+      oauth: { client_id: 'x', redirect_uri: 'https://evil.example/', uid: 'no-such-authorization' },
+    });
     expect(answer.json).toEqual({ status: 'ok', session_token_id: expect.any(String), next: '/' });
     const home = await browser.get('/');
     expect([home.status, home.location]).toEqual([303, 'https://console.ops.sys.localhost:8443/']);
@@ -87,7 +97,9 @@ describe('signing in', () => {
 
   test('guesses in parallel are counted before they are checked', async () => {
     await world.person('parallel@example.org');
-    const [key] = await Promise.all([attempt('parallel@example.org', 'wrong, to learn the key')]).then(() => world.kv('KEYS', 'auth:failed:*') as Promise<string[]>);
+    const [key] = await Promise.all([attempt('parallel@example.org', 'wrong, to learn the key')]).then(
+      () => world.kv('KEYS', 'auth:failed:*') as Promise<string[]>,
+    );
     await world.kv('SET', key as string, '9', 'EX', '900');
     await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
     const answers = await Promise.all(Array.from({ length: 8 }, () => attempt('parallel@example.org', 'a wrong password')));
@@ -125,7 +137,8 @@ test.each([
     await run(`${change} = '${userId}'`);
     await sql`update users set must_change_password = false where user_id = ${userId}`;
     const answer = attempt(email, CHOSEN);
-    while ((await world.sql<object[]>`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length === 0) await new Promise(resolve => setImmediate(resolve));
+    while ((await world.sql<object[]>`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length === 0)
+      await new Promise(resolve => setImmediate(resolve));
     return { answer };
   });
   const answer = await late.answer;
@@ -134,10 +147,19 @@ test.each([
 });
 
 describe('U+0000', () => {
-  test.each(['/v1/sign-in', '/v1/sign-up', '/v1/password/reset-request', '/v1/email/verify-request'])('F-19 in a text of %s is refused with its place', async path => {
-    const answer = await world.browser().post(path, { email: 'a\0@x.test', ...(path.startsWith('/v1/sign') ? { password: CHOSEN, oauth: {} } : {}) });
-    expect([answer.status, answer.json['code'], answer.json['errors']]).toEqual([400, 'validation_failed', [expect.objectContaining({ pointer: '/email' })]]);
-  });
+  test.each(['/v1/sign-in', '/v1/sign-up', '/v1/password/reset-request', '/v1/email/verify-request'])(
+    'F-19 in a text of %s is refused with its place',
+    async path => {
+      const answer = await world
+        .browser()
+        .post(path, { email: 'a\0@x.test', ...(path.startsWith('/v1/sign') ? { password: CHOSEN, oauth: {} } : {}) });
+      expect([answer.status, answer.json['code'], answer.json['errors']]).toEqual([
+        400,
+        'validation_failed',
+        [expect.objectContaining({ pointer: '/email' })],
+      ]);
+    },
+  );
 
   test.each([
     ['/oauth/par', { client_id: 'x', state: 'a\0b' }],
@@ -155,7 +177,11 @@ describe('U+0000', () => {
   test('F-19 in a client’s name in an assertion is no client', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const client_assertion = `${part({ alg: 'EdDSA' })}.${part({ iss: 'a\0b', sub: 'a\0b', aud: world.issuer, exp: 9_999_999_999, jti: 'x' })}.AAAA`;
-    const body = { grant_type: 'client_credentials', client_assertion, client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' };
+    const body = {
+      grant_type: 'client_credentials',
+      client_assertion,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    };
     const answer = await world.mtls('/oauth/token', body);
     expect([answer.status, answer.json['error']]).toEqual([401, 'invalid_client']);
   });
@@ -164,7 +190,13 @@ describe('U+0000', () => {
 describe('other sites', () => {
   test("IDN-016 [H-07] a request needs the page's exact origin, or the session's own token", async () => {
     const browser = world.browser();
-    for (const origin of ['https://console.ops.sys.localhost:8443', 'https://auth.ops.sys.localhost', 'http://auth.ops.sys.localhost:8443', 'null', 'https://evil.example']) {
+    for (const origin of [
+      'https://console.ops.sys.localhost:8443',
+      'https://auth.ops.sys.localhost',
+      'http://auth.ops.sys.localhost:8443',
+      'null',
+      'https://evil.example',
+    ]) {
       browser.origin = origin;
       for (const [path, body] of [
         ['/v1/sign-in', { email: ADA, password: CHOSEN, oauth: {} }],
@@ -185,7 +217,11 @@ describe('other sites', () => {
       ['/v1/sign-out', {}],
       ['/oauth/authorize/continue', { decision: 'deny' }],
     ] as const) {
-      const answer = await world.reach(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+      const answer = await world.reach(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
       expect([path, answer.status, answer.json['code'], answer.headers['set-cookie']]).toEqual([path, 403, 'bad_origin', undefined]);
     }
   });
@@ -218,15 +254,22 @@ describe('a new password', () => {
     expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toContain(reason);
   });
 
-  test.each(['a long walk by the sea 7', CHOSEN, 'dragonfly meadow 12', '7741-pumpkin-lathe'])('"%s" will do, although leaked words are in it', password => {
-    expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toBeUndefined();
-  });
+  test.each(['a long walk by the sea 7', CHOSEN, 'dragonfly meadow 12', '7741-pumpkin-lathe'])(
+    '"%s" will do, although leaked words are in it',
+    password => {
+      expect(new Passwords().weakness(password, 'ada.lovelace@example.org')).toBeUndefined();
+    },
+  );
 
   test('is kept as argon2id with 19 MiB and two passes', async () => {
     const passwords = new Passwords();
     const stored = await passwords.hash(CHOSEN);
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
-    expect([await passwords.verify(stored, CHOSEN), await passwords.verify(stored, `${CHOSEN}.`), await passwords.verify(undefined, CHOSEN)]).toEqual([true, false, false]);
+    expect([
+      await passwords.verify(stored, CHOSEN),
+      await passwords.verify(stored, `${CHOSEN}.`),
+      await passwords.verify(undefined, CHOSEN),
+    ]).toEqual([true, false, false]);
   });
 
   test('[H-13] of twelve tabs that use one step at once, one changes the password', async () => {
@@ -234,7 +277,9 @@ describe('a new password', () => {
     await world.sql`update users set must_change_password = true where user_id = ${userId}`;
     const browser = world.browser();
     await browser.post('/v1/sign-in', { email: 'tabs@example.org', password: 'given once, changed at once', oauth: {} });
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, tab) => browser.post('/v1/password/change', { password: `a different sentence ${tab}`, oauth: {} })));
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, tab) => browser.post('/v1/password/change', { password: `a different sentence ${tab}`, oauth: {} })),
+    );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 410)).toHaveLength(11);
   });
@@ -250,7 +295,12 @@ describe('a new password', () => {
       method: 'POST',
       host: world.authHost,
       as: await world.host.workload('proxy'),
-      headers: { 'x-platform-hostname': 'auth.prod.acme.localhost', 'x-platform-service': 'auth', origin: 'https://auth.prod.acme.localhost:8443', cookie: `__Host-platform-step=${token}` },
+      headers: {
+        'x-platform-hostname': 'auth.prod.acme.localhost',
+        'x-platform-service': 'auth',
+        origin: 'https://auth.prod.acme.localhost:8443',
+        cookie: `__Host-platform-step=${token}`,
+      },
       body: JSON.stringify({ password: CHOSEN, oauth: {} }),
     });
     expect([elsewhere.status, elsewhere.json['code']]).toEqual([410, 'token_expired']);

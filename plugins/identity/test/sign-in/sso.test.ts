@@ -30,7 +30,8 @@ const admin = () => world.host.by(as.userIn(tenant, 'auth:users:admin'));
 const said = () => ({ issuer: upstream.issuer, client_id: CLIENT, client_secret: SECRET, label: 'Guild' });
 const set = (more: object = {}) => admin().putUpstream({ targetEnvId: tenant, body: { ...said(), ...more } });
 const begin = async (browser: Browser, oauth: object = {}) => String((await browser.post('/v1/sso/begin', { oauth })).json['redirect_to']);
-const answerOf = async (browser: Browser, oauth: object = {}) => Object.fromEntries((await upstream.visit(await begin(browser, oauth))).searchParams);
+const answerOf = async (browser: Browser, oauth: object = {}) =>
+  Object.fromEntries((await upstream.visit(await begin(browser, oauth))).searchParams);
 const finish = (browser: Browser, body: object) => browser.post('/v1/sso/finish', body);
 const signIn = async (browser = world.browser(HOST), oauth: object = {}) => finish(browser, await answerOf(browser, oauth));
 const code = ({ status, json }: { status: number; json: Record<string, unknown> }) => [status, json['code']];
@@ -39,9 +40,18 @@ describe('single sign-on', () => {
   test('SGN-022 is a stub that says so until an environment sets up its provider, which its administrators do alone', async () => {
     expect((await world.browser(PLAIN).get('/sign-in')).text).toMatch(/data-sso disabled/);
     expect(code(await world.browser(PLAIN).post('/v1/sso/begin', { oauth: {} }))).toEqual([404, 'sso_off']);
-    await expect(world.host.by(as.userIn(tenant, 'auth:users:read')).putUpstream({ targetEnvId: tenant, body: said() })).rejects.toMatchObject({ status: 403 });
+    await expect(
+      world.host.by(as.userIn(tenant, 'auth:users:read')).putUpstream({ targetEnvId: tenant, body: said() }),
+    ).rejects.toMatchObject({ status: 403 });
     const kept = await set();
-    expect(kept).toEqual({ issuer: upstream.issuer, client_id: CLIENT, label: 'Guild', allow_sign_up: false, redirect_uri: REDIRECT, updated_at: expect.any(String) });
+    expect(kept).toEqual({
+      issuer: upstream.issuer,
+      client_id: CLIENT,
+      label: 'Guild',
+      allow_sign_up: false,
+      redirect_uri: REDIRECT,
+      updated_at: expect.any(String),
+    });
     expect(await admin().getUpstream({ targetEnvId: tenant })).toEqual(kept);
     expect((await world.browser(HOST).get('/sign-in')).text).toMatch(/data-sso data-sso-on disabled>Sign in with Guild</);
     const rows = await world.sql<object[]>`select * from upstream_providers`;
@@ -64,7 +74,13 @@ describe('single sign-on', () => {
     upstream.person = { sub: 'joan-1', email: 'Joan@example.org', email_verified: true };
     const browser = world.browser(HOST);
     const url = new URL(await begin(browser, { client_id: 'console', ui_locales: 'de' }));
-    expect(Object.fromEntries(url.searchParams)).toMatchObject({ response_type: 'code', code_challenge_method: 'S256', scope: 'openid email profile', redirect_uri: REDIRECT, ui_locales: 'de' });
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      scope: 'openid email profile',
+      redirect_uri: REDIRECT,
+      ui_locales: 'de',
+    });
     const answer = await signIn(browser, { return_to: '/account' });
     expect(answer.json).toMatchObject({ status: 'ok', next: '/account' });
     expect((await browser.get('/v1/account')).json).toMatchObject({ email: 'joan@example.org' });
@@ -123,11 +139,20 @@ describe('single sign-on', () => {
     upstream.person = { sub: 'new-1', email: 'new@example.org', email_verified: true, name: ' New Person ' };
     const browser = world.browser(HOST);
     expect((await signIn(browser)).json['status']).toBe('ok');
-    expect((await browser.get('/v1/account')).json).toMatchObject({ email: 'new@example.org', email_verified: true, display_name: 'New Person' });
-    const [row] = await world.sql<{ user_id: string }[]>`select user_id from users where env_id = ${tenant} and email_ci = 'new@example.org'`;
+    expect((await browser.get('/v1/account')).json).toMatchObject({
+      email: 'new@example.org',
+      email_verified: true,
+      display_name: 'New Person',
+    });
+    const [row] = await world.sql<
+      { user_id: string }[]
+    >`select user_id from users where env_id = ${tenant} and email_ci = 'new@example.org'`;
     const userId = row?.user_id as string;
     expect((await world.host.events('platform:auth:user:created')).filter(({ payload }) => payload['user_id'] === userId)).toHaveLength(1);
-    expect(code(await world.browser(HOST).post('/v1/sign-in', { email: 'new@example.org', password: CHOSEN, oauth: {} }))).toEqual([401, 'invalid_credentials']);
+    expect(code(await world.browser(HOST).post('/v1/sign-in', { email: 'new@example.org', password: CHOSEN, oauth: {} }))).toEqual([
+      401,
+      'invalid_credentials',
+    ]);
     await world.audited('auth.user.signed_up', userId);
   });
 

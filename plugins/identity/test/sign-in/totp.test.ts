@@ -20,12 +20,27 @@ describe('one-time codes', () => {
   test('the step before and the step after are accepted, no other', () => {
     const now = new Date(1_111_111_111_000);
     const step = stepAt(now);
-    expect([-2, -1, 0, 1, 2].map(offset => stepOfCode(SECRET, codeAt(SECRET, step + offset), now))).toEqual([undefined, step - 1, step, step + 1, undefined]);
-    for (const wrong of ['', '12345', '1234567', 'abcdef', `${codeAt(SECRET, step)}0`]) expect(stepOfCode(SECRET, wrong, now)).toBeUndefined();
+    expect([-2, -1, 0, 1, 2].map(offset => stepOfCode(SECRET, codeAt(SECRET, step + offset), now))).toEqual([
+      undefined,
+      step - 1,
+      step,
+      step + 1,
+      undefined,
+    ]);
+    for (const wrong of ['', '12345', '1234567', 'abcdef', `${codeAt(SECRET, step)}0`])
+      expect(stepOfCode(SECRET, wrong, now)).toBeUndefined();
   });
 
   test('RFC 4648 section 10: base32', () => {
-    expect(['', 'f', 'fo', 'foo', 'foob', 'fooba', 'foobar'].map(text => base32(Buffer.from(text)))).toEqual(['', 'MY', 'MZXQ', 'MZXW6', 'MZXW6YQ', 'MZXW6YTB', 'MZXW6YTBOI']);
+    expect(['', 'f', 'fo', 'foo', 'foob', 'fooba', 'foobar'].map(text => base32(Buffer.from(text)))).toEqual([
+      '',
+      'MY',
+      'MZXQ',
+      'MZXW6',
+      'MZXW6YQ',
+      'MZXW6YTB',
+      'MZXW6YTBOI',
+    ]);
   });
 
   test('the link names issuer and account, and the picture of it has the three corners of a QR code', () => {
@@ -37,9 +52,14 @@ describe('one-time codes', () => {
     ]);
     const { size, path } = qrCode(uri);
     const dark = new Set<string>();
-    for (const [, x, y, run] of path.matchAll(/M(\d+) (\d+)h(\d+)v1H\d+z/g)) for (let at = 0; at < Number(run); at++) dark.add(`${Number(x) + at},${Number(y)}`);
+    for (const [, x, y, run] of path.matchAll(/M(\d+) (\d+)h(\d+)v1H\d+z/g))
+      for (let at = 0; at < Number(run); at++) dark.add(`${Number(x) + at},${Number(y)}`);
     const ring = (left: number, top: number) =>
-      Array.from({ length: 7 }, (_, index) => [dark.has(`${left + index},${top}`), dark.has(`${left},${top + index}`), dark.has(`${left + index},${top + 6}`)]).flat();
+      Array.from({ length: 7 }, (_, index) => [
+        dark.has(`${left + index},${top}`),
+        dark.has(`${left},${top + index}`),
+        dark.has(`${left + index},${top + 6}`),
+      ]).flat();
     // Four modules of quiet around it (ISO 18004).
     for (const [left, top] of [
       [4, 4],

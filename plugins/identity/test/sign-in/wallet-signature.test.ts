@@ -56,7 +56,13 @@ describe('a published signature', () => {
   });
 
   test.each(PUBLISHED)('%s names somebody else once a word is changed', (_, message, signature) => {
-    for (const changes of [{ domain: 'evil.example' }, { nonce: 'another0' }, { chainId: 10 }, { statement: 'Give me everything.' }, { uri: 'https://evil.example' }])
+    for (const changes of [
+      { domain: 'evil.example' },
+      { nonce: 'another0' },
+      { chainId: 10 },
+      { statement: 'Give me everything.' },
+      { uri: 'https://evil.example' },
+    ])
       expect(signerOf(messageText({ ...message, ...changes }), signature)).not.toBe(message.address.toLowerCase());
   });
 
@@ -98,7 +104,12 @@ describe('an address', () => {
   });
 
   test('with a wrong checksum, or of another length, is none', () => {
-    for (const address of ['0x5aAeb6053F3E94C9b9A09f33669435E7Ef1Beaed', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe', '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', ''])
+    for (const address of [
+      '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1Beaed',
+      '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe',
+      '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+      '',
+    ])
       expect(readAddress(address)).toBe(undefined);
     expect(readAddress('0x5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED')).toBe('0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed');
   });

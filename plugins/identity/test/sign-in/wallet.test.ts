@@ -8,7 +8,10 @@ let world: World;
 let envId: string;
 let count = 0;
 const setting = (wallet_sign_in?: 'off' | 'linked' | 'sign_up') =>
-  world.registry.putRealm({ params: { env_id: envId }, body: { host: HOST, org_id: world.org, ...(wallet_sign_in ? { wallet_sign_in } : {}) } });
+  world.registry.putRealm({
+    params: { env_id: envId },
+    body: { host: HOST, org_id: world.org, ...(wallet_sign_in ? { wallet_sign_in } : {}) },
+  });
 beforeAll(async () => {
   world = await World.start();
   envId = await world.environment(HOST);
@@ -46,13 +49,21 @@ describe('a wallet', () => {
     expect((await owner.browser.get('/v1/account/wallets')).json).toMatchObject({ enabled: true, items: [{ address: wallet.address }] });
     const browser = there().as(FIREFOX);
     const asked = await browser.post('/v1/wallet/challenge', { address: wallet.address.toLowerCase(), oauth: { return_to: '/account' } });
-    const answer = await browser.post('/v1/wallet/verify', { challenge_id: asked.json['challenge_id'], signature: wallet.sign(String(asked.json['message'])) });
+    const answer = await browser.post('/v1/wallet/verify', {
+      challenge_id: asked.json['challenge_id'],
+      signature: wallet.sign(String(asked.json['message'])),
+    });
     expect([answer.status, answer.json['status'], answer.json['next']]).toEqual([200, 'ok', '/account']);
     expect((await browser.get('/v1/account')).json['email']).toBe(owner.email);
-    const [session] = await world.sql<{ amr: string[] }[]>`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${owner.userId} order by created_at desc limit 1`;
+    const [session] = await world.sql<
+      { amr: string[] }[]
+    >`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${owner.userId} order by created_at desc limit 1`;
     expect(session?.amr).toEqual(['swk']);
     await world.audited('auth.wallet.linked', owner.userId);
-    expect((await world.mails(owner.email)).map(({ subject }) => subject)).toEqual(['A wallet was linked to your account', 'A sign-in from a new device']);
+    expect((await world.mails(owner.email)).map(({ subject }) => subject)).toEqual([
+      'A wallet was linked to your account',
+      'A sign-in from a new device',
+    ]);
     expect((await world.host.events('platform:auth:user:updated')).some(({ payload }) => payload['user_id'] === owner.userId)).toBe(true);
   });
 
@@ -109,7 +120,9 @@ describe('a wallet', () => {
       (
         await challenge(
           browser,
-          wallet.address.replace(/[a-fA-F](?=[0-9]*[a-zA-Z])/, letter => (letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase())),
+          wallet.address.replace(/[a-fA-F](?=[0-9]*[a-zA-Z])/, letter =>
+            letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase(),
+          ),
         )
       ).json['code'],
     ).toBe('wallet_address_invalid');
@@ -121,7 +134,9 @@ describe('a wallet', () => {
     expect((await signIn(stranger)).json['code']).toBe('wallet_unknown');
     await world.sql`update users set status = 'disabled' where user_id = ${owner.userId}`;
     expect((await signIn(wallet)).json['code']).toBe('wallet_unknown');
-    const shapes = await Promise.all([wallet, stranger].map(async each => Object.keys((await challenge(there(), each.address)).json).sort()));
+    const shapes = await Promise.all(
+      [wallet, stranger].map(async each => Object.keys((await challenge(there(), each.address)).json).sort()),
+    );
     expect(shapes[0]).toEqual(shapes[1]);
   });
 
@@ -130,7 +145,9 @@ describe('a wallet', () => {
     const wallet = new Wallet();
     const answers = await Promise.all(Array.from({ length: 6 }, () => signIn(wallet)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 200));
-    const made = await world.sql<{ user_id: string; email: string }[]>`select u.user_id, u.email from users u join wallets using (user_id) where address = ${wallet.address.toLowerCase()}`;
+    const made = await world.sql<
+      { user_id: string; email: string }[]
+    >`select u.user_id, u.email from users u join wallets using (user_id) where address = ${wallet.address.toLowerCase()}`;
     expect(made.map(({ email }) => email)).toEqual([wallet.address]);
     await world.audited('auth.user.signed_up', made[0]?.user_id);
     await world.sql`delete from wallets where user_id = ${made[0]?.user_id}`;
@@ -146,7 +163,9 @@ describe('a wallet', () => {
     expect(await setting()).toMatchObject({ wallet_sign_in: 'off' });
     expect((await challenge(there(), wallet.address)).json['code']).toBe('wallet_disabled');
     expect((await there().post('/v1/wallet/verify', pending)).json['code']).toBe('wallet_disabled');
-    expect((await owner.browser.post('/v1/account/wallets/challenge', { address: wallet.address, password: CHOSEN })).json['code']).toBe('wallet_disabled');
+    expect((await owner.browser.post('/v1/account/wallets/challenge', { address: wallet.address, password: CHOSEN })).json['code']).toBe(
+      'wallet_disabled',
+    );
     expect((await challenge(world.browser(), wallet.address)).json['code']).toBe('wallet_disabled');
   });
 });
@@ -156,7 +175,9 @@ describe('wallets of an account', () => {
     const [owner, wallet] = [await visitor(), new Wallet()];
     const begin = (password: string) => owner.browser.post('/v1/account/wallets/challenge', { address: wallet.address, password });
     expect((await begin('not the password')).json['code']).toBe('wrong_password');
-    expect((await there().post('/v1/account/wallets/challenge', { address: wallet.address, password: CHOSEN })).json['code']).toBe('session_required');
+    expect((await there().post('/v1/account/wallets/challenge', { address: wallet.address, password: CHOSEN })).json['code']).toBe(
+      'session_required',
+    );
     await link(owner, wallet);
     const remove = (password: string) => owner.browser.post(`/v1/account/wallets/${wallet.address}/remove`, { password });
     expect((await remove('not the password')).json['code']).toBe('wrong_password');
@@ -180,7 +201,14 @@ describe('wallets of an account', () => {
     await link(owner, wallet);
     expect((await link(other, wallet)).json['code']).toBe('wallet_taken');
     const begun = (await other.browser.post('/v1/account/wallets/challenge', { address: new Wallet().address, password: CHOSEN })).json;
-    expect((await other.browser.post('/v1/account/wallets', { challenge_id: begun['challenge_id'], signature: wallet.sign(String(begun['message'])) })).json['code']).toBe('wallet_refused');
+    expect(
+      (
+        await other.browser.post('/v1/account/wallets', {
+          challenge_id: begun['challenge_id'],
+          signature: wallet.sign(String(begun['message'])),
+        })
+      ).json['code'],
+    ).toBe('wallet_refused');
     await world.sql`insert into wallets (env_id, address, user_id) select ${envId}, '0x' || lpad(n::text, 40, '0'), ${owner.userId} from generate_series(1, 9) n`;
     expect((await link(owner, new Wallet())).json['code']).toBe('wallet_limit');
   });

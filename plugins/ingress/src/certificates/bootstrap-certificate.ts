@@ -9,12 +9,18 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 /** A key of the edge: P-256, which any client can read (G-PROXY-06). */
 export async function edgeKey(): Promise<{ readonly pem: string; readonly pair: CryptoKeyPair; readonly algorithm: typeof ALGORITHM }> {
   const { privateKey, publicKey } = await makeKeys('ec', { namedCurve: 'P-256' });
-  const pair = { privateKey: privateKey.toCryptoKey(ALGORITHM, true, ['sign']), publicKey: publicKey.toCryptoKey(ALGORITHM, true, ['verify']) } as CryptoKeyPair;
+  const pair = {
+    privateKey: privateKey.toCryptoKey(ALGORITHM, true, ['sign']),
+    publicKey: publicKey.toCryptoKey(ALGORITHM, true, ['verify']),
+  } as CryptoKeyPair;
   return { pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, pair, algorithm: ALGORITHM };
 }
 
 /** What the edge shows until the authority has signed for it: self-signed, for 24 hours (ING-014). */
-export async function bootstrapCertificate(name: string, now: Date): Promise<{ readonly key: string; readonly cert: string; readonly notAfter: Date }> {
+export async function bootstrapCertificate(
+  name: string,
+  now: Date,
+): Promise<{ readonly key: string; readonly cert: string; readonly notAfter: Date }> {
   const { pem, pair, algorithm } = await edgeKey();
   const notAfter = new Date(now.getTime() + HOURS * 3_600_000);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

@@ -28,7 +28,8 @@ export const EDGE_TLS = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768:X255
 /**
  * Browser-facing leafs, P-256 by name: one fetch per name at a time and a budget for all, refreshed at two thirds of life, refusals
  * remembered (G-K-23, H-04). Until the authority has answered once, a self-signed certificate stands in (ING-014); the next handshake after
- * that has the issued one (ING-015). What was revoked is dropped. Held in memory alone, as many as the settings say; a new one takes the place
+ * that has the issued one (ING-015). What was revoked is dropped. Held in memory alone, as many as the settings say; a new one takes the
+ * place
  * of the one that nobody has asked for the longest.
  */
 export class EdgeCertificates {
@@ -113,7 +114,9 @@ export class EdgeCertificates {
     }
   }
 
-  /** A name of a customer is the authority's to have proven elsewhere: it brings the key along. One that it signs itself wants a request. */
+  /**
+   * A name of a customer is the authority's to have proven elsewhere: it brings the key along. One that it signs itself wants a request.
+   */
   async #ask({ hostname, source }: Asked): Promise<{ key: string; chain: string; notAfter: string } | undefined> {
     const { authority } = this.#ctx.services;
     if (source === 'custom') {
@@ -127,8 +130,14 @@ export class EdgeCertificates {
       }
     }
     const { pem, pair, algorithm } = await edgeKey();
-    const csr = await x509.Pkcs10CertificateRequestGenerator.create({ name: `CN=${hostname.slice(0, 64)}`, keys: pair, signingAlgorithm: algorithm });
-    const { chain_pem: chain, not_after: notAfter } = await authority.fetchCertificate({ body: { domain: hostname, csr: csr.toString('pem') } });
+    const csr = await x509.Pkcs10CertificateRequestGenerator.create({
+      name: `CN=${hostname.slice(0, 64)}`,
+      keys: pair,
+      signingAlgorithm: algorithm,
+    });
+    const { chain_pem: chain, not_after: notAfter } = await authority.fetchCertificate({
+      body: { domain: hostname, csr: csr.toString('pem') },
+    });
     return { key: pem, chain, notAfter };
   }
 

@@ -75,7 +75,8 @@ function helloOf(message: Buffer): ClientHello {
     const body = message.subarray(at + 4, at + 4 + length);
     if (type === SERVER_NAME) hello.name = nameOf(body);
     else if (type === GROUPS) for (let of = 2; of + 2 <= body.length; of += 2) hello.groups.push(body.readUInt16BE(of));
-    else if (type === SHARES) for (let of = 2; of + 4 <= body.length; of += 4 + body.readUInt16BE(of + 2)) hello.shares.push(body.readUInt16BE(of));
+    else if (type === SHARES)
+      for (let of = 2; of + 4 <= body.length; of += 4 + body.readUInt16BE(of + 2)) hello.shares.push(body.readUInt16BE(of));
     at += 4 + length;
   }
   return hello;

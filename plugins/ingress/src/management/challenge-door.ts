@@ -16,7 +16,12 @@ export async function challengeDoor(ctx: Pick<Ctx, 'backends' | 'log'>, req: Inc
     const answer = await ctx.backends.fetch('acme', url, { method: 'GET', headers: {}, timeoutMs: ANSWER_MS });
     const body = Buffer.from(await answer.arrayBuffer()).subarray(0, MOST_BYTES);
     if (answer.status !== 200) return notFound(res);
-    res.writeHead(200, { 'content-type': 'text/plain', 'content-length': String(body.length), 'cache-control': 'no-store', connection: 'close' });
+    res.writeHead(200, {
+      'content-type': 'text/plain',
+      'content-length': String(body.length),
+      'cache-control': 'no-store',
+      connection: 'close',
+    });
     res.end(method === 'HEAD' ? undefined : body);
   } catch (error) {
     ctx.log.warn({ err: error }, 'an ACME challenge could not be answered: the authority is away');

@@ -17,10 +17,21 @@ export interface EdgeCounts {
 }
 export type EdgeWindow = Omit<Traffic, 'counts'> & { readonly counts: Readonly<EdgeCounts & { requests: number }> };
 
-const NONE: EdgeCounts = { connections: 0, handshakes: 0, handshakes_failed: 0, handshakes_post_quantum: 0, piped: 0, requests_http2: 0, not_2xx: 0 };
+const NONE: EdgeCounts = {
+  connections: 0,
+  handshakes: 0,
+  handshakes_failed: 0,
+  handshakes_post_quantum: 0,
+  piped: 0,
+  requests_http2: 0,
+  not_2xx: 0,
+};
 const EMPTY = { counts: { requests: 0 }, statuses: {}, latency_ms: { p50: 0, p95: 0, p99: 0 } };
 
-/** Counts what goes through the edge and says so on `stat:metrics:tls` every ten seconds (ING-048): counts, statuses and latency, never a path, a name or a byte (ING-049). */
+/**
+ * Counts what goes through the edge and says so on `stat:metrics:tls` every ten seconds (ING-048): counts, statuses and latency, never a
+ * path, a name or a byte (ING-049).
+ */
 export class EdgeTraffic {
   readonly #ctx: Ctx;
   readonly #window = new TrafficWindow('proxy');

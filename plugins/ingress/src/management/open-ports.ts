@@ -8,12 +8,19 @@ import { PlainListener } from './plain-listener.ts';
 const HTTP_PORT = 80;
 const AGAIN_MS = 1_000;
 
-/** The port of ACME challenges, where it is asked for, or this is production (ING-011). One that nobody asked for and that may not be opened is told of. */
+/**
+ * The port of ACME challenges, where it is asked for, or this is production (ING-011). One that nobody asked for and that may not be opened
+ * is told of.
+ */
 export async function openChallenges(ctx: Ctx): Promise<void> {
   const { httpPort, address } = ctx.config;
   const port = httpPort ?? (ctx.platform.production ? HTTP_PORT : 0);
   if (port === 0) return;
-  await openWhenFree(ctx, () => new PlainListener((req, res) => void challengeDoor(ctx, req, res)), { port, address, setting: 'PLATFORM_PROXY_HTTP_PORT' }).catch(error => {
+  await openWhenFree(ctx, () => new PlainListener((req, res) => void challengeDoor(ctx, req, res)), {
+    port,
+    address,
+    setting: 'PLATFORM_PROXY_HTTP_PORT',
+  }).catch(error => {
     if (httpPort !== undefined) throw error;
     ctx.log.error({ port, err: error }, 'certificates of names outside cannot be had');
   });
@@ -31,8 +38,15 @@ export async function openManagement(ctx: Ctx, bodies: BodyIntake): Promise<void
   await openWhenFree(ctx, make, { port, address, setting: 'PLATFORM_PROXY_MANAGEMENT_PORT' });
 }
 
-/** Opens a port. While another instance has it, which this one may be there to follow, it is tried again every second; what is refused for good throws. */
-async function openWhenFree(ctx: Ctx, make: () => PlainListener, { port, address, setting }: { readonly port: number; readonly address: string; readonly setting: string }): Promise<void> {
+/**
+ * Opens a port. While another instance has it, which this one may be there to follow, it is tried again every second; what is refused for
+ * good throws.
+ */
+async function openWhenFree(
+  ctx: Ctx,
+  make: () => PlainListener,
+  { port, address, setting }: { readonly port: number; readonly address: string; readonly setting: string },
+): Promise<void> {
   const open = async (): Promise<boolean> => {
     const listener = make();
     try {

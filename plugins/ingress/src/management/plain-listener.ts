@@ -31,7 +31,9 @@ export class PlainListener implements AsyncDisposable {
     });
     this.#server.on('request', answer);
     for (const event of ['clientError', 'connect'] as const)
-      this.#server.on(event, (_: unknown, socket: Socket) => (socket.writable ? socket.on('error', () => socket.destroy()).end(FIXED_404) : socket.destroy()));
+      this.#server.on(event, (_: unknown, socket: Socket) =>
+        socket.writable ? socket.on('error', () => socket.destroy()).end(FIXED_404) : socket.destroy(),
+      );
   }
 
   async listen(port: number, address: string): Promise<void> {

@@ -5,7 +5,8 @@ const [SEED_EVERY_MS, POLL_MS] = [3_000, 30_000];
 const [QUIET_MS, APART_MS, TICK_MS] = [1_000, 100, 50];
 
 /**
- * Which services there are and how many of their instances take traffic. Seeded from the registry, ten times three seconds apart, then asked
+ * Which services there are and how many of their instances take traffic. Seeded from the registry, ten times three seconds apart, then
+ * asked
  * every thirty (ING-007, ING-050); told of changes by `captain:changed`, which is waited out for a second of quiet (ING-046). Connections
  * live on whatever changes: new requests alone are chosen for anew.
  */
@@ -83,7 +84,10 @@ export class Topology {
     try {
       const read = [...ids].map(async id => {
         const addresses = await this.#ctx.backends.addresses(id);
-        return [id, { active: addresses.length, suspect: addresses.filter(({ suspect_until }) => suspect_until !== undefined).length }] as const;
+        return [
+          id,
+          { active: addresses.length, suspect: addresses.filter(({ suspect_until }) => suspect_until !== undefined).length },
+        ] as const;
       });
       this.#services = Object.fromEntries(await Promise.all(read));
       this.#onChange();

@@ -15,9 +15,14 @@ export interface Settings {
 export const SETTINGS_OF = 'workload:proxy';
 const FRESH_MS = 1_000;
 const MOST = 10_000;
-const MODES: ReadonlyMap<string, WafMode> = new Map(Object.entries({ off: 'off', detect: 'detect', block: 'block', on: 'block', true: 'block', false: 'off' } as const));
+const MODES: ReadonlyMap<string, WafMode> = new Map(
+  Object.entries({ off: 'off', detect: 'detect', block: 'block', on: 'block', true: 'block', false: 'off' } as const),
+);
 
-/** Switches per environment over the platform's defaults: the attributes `waf_mode` (or `waf_enabled`), `waf_large_bodies`, `rate_limit_enabled` and `rate_limit_rps`. */
+/**
+ * Switches per environment over the platform's defaults: the attributes `waf_mode` (or `waf_enabled`), `waf_large_bodies`,
+ * `rate_limit_enabled` and `rate_limit_rps`.
+ */
 export class EdgeSettings {
   readonly #ctx: Ctx;
   readonly #known: Cache<Settings>;
@@ -26,10 +31,18 @@ export class EdgeSettings {
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
     this.#known = ctx.cache({ max: MOST, ttl: FRESH_MS });
-    this.#defaults = { waf: MODES.get(ctx.config.waf) ?? 'off', wafLargeBodies: ctx.config.wafLargeBodies, limited: ctx.config.rateLimit, rps: ctx.config.rateLimitRps };
+    this.#defaults = {
+      waf: MODES.get(ctx.config.waf) ?? 'off',
+      wafLargeBodies: ctx.config.wafLargeBodies,
+      limited: ctx.config.rateLimit,
+      rps: ctx.config.rateLimitRps,
+    };
   }
 
-  /** Never fails: while the administration cannot be read, what was last known holds, or else the platform's defaults. A fault switches no screening off. */
+  /**
+   * Never fails: while the administration cannot be read, what was last known holds, or else the platform's defaults. A fault switches no
+   * screening off.
+   */
   of(envId: string | null): Promise<Settings> {
     return envId === null ? Promise.resolve(this.#defaults) : this.#known.get(envId, () => this.#read(envId));
   }

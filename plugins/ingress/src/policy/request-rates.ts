@@ -5,7 +5,10 @@ interface Bucket {
 
 const MOST = 100_000;
 
-/** Token buckets by party, in memory alone (ING-008): as many at once as two seconds give, at most 100,000 buckets; the one used longest ago goes first. */
+/**
+ * Token buckets by party, in memory alone (ING-008): as many at once as two seconds give, at most 100,000 buckets; the one used longest ago
+ * goes first.
+ */
 export class RequestRates {
   readonly #buckets = new Map<string, Bucket>();
   #refused = 0;
@@ -34,4 +37,8 @@ export class RequestRates {
 }
 
 /** What a refused client is told (G-PROXY-04, G-K-19). */
-export const rateHeaders = (rps: number): Readonly<Record<string, string>> => ({ 'retry-after': '1', ratelimit: '"edge";r=0;t=1', 'ratelimit-policy': `"edge";q=${rps * 2};w=2` });
+export const rateHeaders = (rps: number): Readonly<Record<string, string>> => ({
+  'retry-after': '1',
+  ratelimit: '"edge";r=0;t=1',
+  'ratelimit-policy': `"edge";q=${rps * 2};w=2`,
+});

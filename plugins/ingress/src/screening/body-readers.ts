@@ -11,7 +11,10 @@ export interface BodyReader {
 
 const LONGEST_HEAD = 8_192;
 
-/** The reader for a body of this type, as a backend would read it; undefined where the bytes are somebody's document. `begun` is how it begins. */
+/**
+ * The reader for a body of this type, as a backend would read it; undefined where the bytes are somebody's document. `begun` is how it
+ * begins.
+ */
 export function readerOf(contentType: string, begun: string, add: Add): BodyReader | undefined {
   const type = contentType.toLowerCase();
   const boundary = /boundary="?([^";]+)/i.exec(contentType)?.[1];

@@ -35,8 +35,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export const isPlain = (value: string): boolean => PLAIN.test(value);
 
 /**
- * The forms in which a backend may come to read a value: as it came, and with each layer of encoding undone. Percent (once and again), `%u0027`,
- * HTML entities, backslash escapes, full-width letters and bytes that a sloppy decoder takes for ASCII are all ways to write the same thing.
+ * The forms in which a backend may come to read a value: as it came, and with each layer of encoding undone. Percent (once and again),
+ * `%u0027`,
+ * HTML entities, backslash escapes, full-width letters and bytes that a sloppy decoder takes for ASCII are all ways to write the same
+ * thing.
  * At most four forms of at most 8 KiB; what is longer is read at both ends.
  */
 export function formsOf(value: string): string[] {
@@ -57,7 +59,8 @@ export function formsOf(value: string): string[] {
   return [...forms].slice(-4);
 }
 
-const bounded = (value: string): string => (value.length <= LONGEST ? value : `${value.slice(0, LONGEST / 2)} ${value.slice(-LONGEST / 2)}`);
+const bounded = (value: string): string =>
+  value.length <= LONGEST ? value : `${value.slice(0, LONGEST / 2)} ${value.slice(-LONGEST / 2)}`;
 
 /** `%41`, and `%u0041` as an old Microsoft server reads it. Sequences that are no UTF-8 become the bytes they are. */
 function percent(text: string): string {
@@ -89,21 +92,27 @@ function overlong(bytes: Buffer): string {
 
 function entities(text: string): string {
   if (!text.includes('&')) return text;
-  return text.replaceAll(/&(?:#x([0-9a-f]{1,6})|#0*([0-9]{1,7})|([a-z]{2,8}));?/gi, (whole, hex: string | undefined, decimal: string | undefined, name: string | undefined) => {
-    if (name) return ENTITIES[name.toLowerCase()] ?? whole;
-    const code = hex ? Number.parseInt(hex, 16) : Number(decimal);
-    return code > 0 && code <= 0x10_ff_ff ? String.fromCodePoint(code) : '';
-  });
+  return text.replaceAll(
+    /&(?:#x([0-9a-f]{1,6})|#0*([0-9]{1,7})|([a-z]{2,8}));?/gi,
+    (whole, hex: string | undefined, decimal: string | undefined, name: string | undefined) => {
+      if (name) return ENTITIES[name.toLowerCase()] ?? whole;
+      const code = hex ? Number.parseInt(hex, 16) : Number(decimal);
+      return code > 0 && code <= 0x10_ff_ff ? String.fromCodePoint(code) : '';
+    },
+  );
 }
 
 /** `\x27`, `\u0027`, `\u{27}` and `\047` of languages in which payloads are written. */
 function unescaped(text: string): string {
   if (!text.includes('\\')) return text;
-  return text.replaceAll(/\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|([0-7]{3}))/gi, (whole, ...groups: (string | undefined)[]) => {
-    const [byte, unit, point, octal] = groups;
-    const code = octal ? Number.parseInt(octal, 8) : Number.parseInt(byte ?? unit ?? point ?? '', 16);
-    return Number.isNaN(code) || code > 0x10_ff_ff ? whole : String.fromCodePoint(code);
-  });
+  return text.replaceAll(
+    /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|([0-7]{3}))/gi,
+    (whole, ...groups: (string | undefined)[]) => {
+      const [byte, unit, point, octal] = groups;
+      const code = octal ? Number.parseInt(octal, 8) : Number.parseInt(byte ?? unit ?? point ?? '', 16);
+      return Number.isNaN(code) || code > 0x10_ff_ff ? whole : String.fromCodePoint(code);
+    },
+  );
 }
 
 /** Full-width forms, and the letters of single-byte pages that browsers once took for angle brackets (`¼script¾`). */

@@ -24,7 +24,11 @@ export class Findings {
     return { ...this.#counts };
   }
 
-  add(finding: Finding, { hostname, env_id }: Mapping, request: Pick<RecordedFinding, 'finding_id' | 'at' | 'ip' | 'method' | 'outcome' | 'correlation_id'>): void {
+  add(
+    finding: Finding,
+    { hostname, env_id }: Mapping,
+    request: Pick<RecordedFinding, 'finding_id' | 'at' | 'ip' | 'method' | 'outcome' | 'correlation_id'>,
+  ): void {
     this.#counts[request.outcome === 'blocked' ? 'waf_blocked_total' : 'waf_detected_total'] += 1;
     this.#latest.unshift({ ...finding, hostname, env_id, ...request });
     if (this.#latest.length > MOST) this.#latest.length = MOST;

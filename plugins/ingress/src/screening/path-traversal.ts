@@ -10,7 +10,10 @@ const DOTTED =
 const BACKUPS =
   /(?:^|[\\/])(?:wp-config|configuration|config|settings|database|db|dump|backup|localsettings|web|phpinfo|local\.xml|credentials|secrets?|id_(?:rsa|dsa|ecdsa|ed25519)|authorized_keys|known_hosts|debug|errors?|access|laravel)(?:[.-]\w+)*\.(?:php\.?(?:bak|old|save|swp|orig|txt|~)|bak|old|sql(?:\.(?:gz|zip|tar|bz2))?|swp|orig|save|log|tar\.gz|key|pem|config)\b|[\\/](?:id_(?:rsa|dsa|ecdsa|ed25519)|authorized_keys|wp-config\.php|web\.config|composer\.(?:lock|json)|package-lock\.json|yarn\.lock|dockerfile|docker-compose\.ya?ml|node_modules[\\/]\.|\w+\.sql(?:\.(?:gz|zip))?)(?:$|[?\s])/i;
 
-/** A way out of the folder that was meant, or the name of a file that no client is to have. `isPath` where the text is the path of the request itself. */
+/**
+ * A way out of the folder that was meant, or the name of a file that no client is to have. `isPath` where the text is the path of the
+ * request itself.
+ */
 export function pathTraversal(value: string, isPath = false): string | undefined {
   if (!isPath && !/[\\/.]|0x/.test(value)) return undefined;
   if (isPath) {
@@ -26,7 +29,8 @@ export function pathTraversal(value: string, isPath = false): string | undefined
   if (TEXTUAL.test(value)) return 'a way out of its folder, in numbers';
   if (SYSTEM.test(value)) return 'the name of a file of the system';
   if (DOTTED.test(value)) return 'the name of a file of secrets';
-  if (isPath && /(?:^|[\\/])\.(?!well-known(?:[\\/]|$))[a-z0-9]|^\/@(?:fs|id)\/(?:\.|__x00__|[a-z]:|etc|root|proc)/i.test(value)) return 'the name of a file of secrets';
+  if (isPath && /(?:^|[\\/])\.(?!well-known(?:[\\/]|$))[a-z0-9]|^\/@(?:fs|id)\/(?:\.|__x00__|[a-z]:|etc|root|proc)/i.test(value))
+    return 'the name of a file of secrets';
   if (/>\s*\/(?:tmp|var|dev|etc)\/\w/i.test(value)) return 'the name of a file of the system';
   return (isPath || /^[\w.-]+$/.test(value)) && BACKUPS.test(isPath ? value : `/${value}`) ? 'the name of a file of secrets' : undefined;
 }

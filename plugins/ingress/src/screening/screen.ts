@@ -17,7 +17,10 @@ export interface Finding {
 const EXCERPT = 200;
 const SECRET = /pass|secret|token|authorization|session|csrf|api[-_]?key|credential/i;
 
-/** Looks for SQL injection, cross-site scripting and path traversal in everything a request says (ING-035). Keeps nothing; linear in the request. */
+/**
+ * Looks for SQL injection, cross-site scripting and path traversal in everything a request says (ING-035). Keeps nothing; linear in the
+ * request.
+ */
 export function screen(request: ScreenedRequest): Finding | undefined {
   for (const value of valuesOf(request)) {
     const found = screenValue(value);
@@ -27,7 +30,8 @@ export function screen(request: ScreenedRequest): Finding | undefined {
 }
 
 /** The same for one value. */
-export const screenValue = (value: RequestValue): Finding | undefined => (isPlain(value.value) && !WORTH_A_LOOK.test(value.value) ? undefined : judged(value));
+export const screenValue = (value: RequestValue): Finding | undefined =>
+  isPlain(value.value) && !WORTH_A_LOOK.test(value.value) ? undefined : judged(value);
 
 /** Words that need no punctuation to be part of an attack. */
 const WORTH_A_LOOK =
@@ -36,7 +40,8 @@ const WORTH_A_LOOK =
 function judged({ place, name, value }: RequestValue): Finding | undefined {
   for (const form of formsOf(value)) {
     const [threat, reason] = threatIn(form, place) ?? [];
-    if (threat && reason) return { threat, place, name: name.slice(0, 100), reason, excerpt: SECRET.test(name) ? '(masked)' : form.slice(0, EXCERPT) };
+    if (threat && reason)
+      return { threat, place, name: name.slice(0, 100), reason, excerpt: SECRET.test(name) ? '(masked)' : form.slice(0, EXCERPT) };
   }
   return undefined;
 }

@@ -5,7 +5,9 @@ const ELEMENTS = new Set(
   ),
 );
 /** Elements that a person who writes HTML may use; they count with an attribute that runs. */
-const HARMLESS = new Set('a img b i u p br em strong span div ul ol li h1 h2 h3 h4 h5 h6 table tr td th video audio source details image'.split(' '));
+const HARMLESS = new Set(
+  'a img b i u p br em strong span div ul ol li h1 h2 h3 h4 h5 h6 table tr td th video audio source details image'.split(' '),
+);
 const HANDLER = /(?:^|[\s"'`/<;\0\x0b\x0c])on[a-z]{3,50}[\s\x0b\x0c]*=/i;
 const KNOWN_HANDLER =
   /^on(?:abort|activate|afterprint|after\w+|animation\w+|aux\w+|before\w+|begin|blur|bounce|cancel|canplay\w*|cellchange|change|click|close|command|content\w+|contextmenu|controlselect|copy|cuechange|cut|data\w+|dbl\w+|deactivate|drag\w*|drop|durationchange|emptied|end|ended|error\w*|filterchange|finish|focus\w*|formchange|forminput|formdata|fullscreen\w+|gesture\w+|got\w+|hashchange|help|hover|input|invalid|key\w+|languagechange|layoutcomplete|load\w*|lose\w+|lost\w+|media\w+|message\w*|mouse\w+|move\w*|offline|online|open|orientation\w*|outofsync|pagehide|pageshow|paste|pause|play|playing|pointer\w+|popstate|progress|propertychange|ratechange|readystatechange|rejection\w+|repeat|reset|resize\w*|resume|reverse|row\w+|scroll\w*|search|seek\w*|select\w*|show|slotchange|start|stop|storage|submit|suspend|syncrestored|timeerror|timeupdate|toggle|touch\w+|track\w*|transition\w+|unhandled\w+|unload|urlflip|volumechange|waiting|webkit\w+|wheel|zoom)$/i;
@@ -55,9 +57,14 @@ function tags(value: string): string | undefined {
     if (/^(?:\?import|\?xml-stylesheet|import\w*$)/i.test(name)) return 'an instruction that loads';
     if (HANDLER.test(` ${rest}`) && /[\s/"'`]on[a-z]{3,}/i.test(` ${rest}`)) return 'an element with a handler';
     if (/xmlns|xlink|srcdoc|formaction|style\s*=[^>]*(?:url|expression|binding|import)/i.test(rest)) return `an element ${element}`;
-    if (ELEMENTS.has(element) && !HARMLESS.has(element) && (closed !== '' || /^[\s/=]/.test(rest) || rest === '')) return `an element ${element}`;
+    if (ELEMENTS.has(element) && !HARMLESS.has(element) && (closed !== '' || /^[\s/=]/.test(rest) || rest === ''))
+      return `an element ${element}`;
     if (HARMLESS.has(element) && SCHEME.test(rest)) return `an element ${element}`;
-    if (/^(?:img|video|audio|source|image|input)$/.test(element) && /\bsrc\s*=\s*["'`]?\s*(?:x|data:|javascript|\/\/|[a-z]\s*$|["'`]\s)/i.test(rest)) return `an element ${element}`;
+    if (
+      /^(?:img|video|audio|source|image|input)$/.test(element) &&
+      /\bsrc\s*=\s*["'`]?\s*(?:x|data:|javascript|\/\/|[a-z]\s*$|["'`]\s)/i.test(rest)
+    )
+      return `an element ${element}`;
   }
   const spread = SPREAD.exec(value);
   return spread ? 'an element that is spread out' : undefined;
@@ -74,8 +81,14 @@ function attributes(value: string): string | undefined {
     if (KNOWN_HANDLER.test(name) && (begins || /^["'`]?\s*(?:\w[\w.$]*\s*[(`[]|javascript)/i.test(after))) return 'a handler';
     if (begins && name.length >= 10 && after === '') return 'a handler';
   }
-  if (/["'`<]\s*(?:formaction|srcdoc|xlink:href|xmlns)\s*=|\b(?:formaction|xlink:href|srcdoc)\s*=\s*["'`]?/i.test(value)) return 'an attribute that loads';
-  if (/(?:style|x)\s*=[^=]{0,400}(?:url\s*\(\s*["']?\s*(?:javascript|vbscript|data)|expression\s*\(|behavior\s*:|-moz-binding|@import)/i.test(value)) return 'a style that runs';
+  if (/["'`<]\s*(?:formaction|srcdoc|xlink:href|xmlns)\s*=|\b(?:formaction|xlink:href|srcdoc)\s*=\s*["'`]?/i.test(value))
+    return 'an attribute that loads';
+  if (
+    /(?:style|x)\s*=[^=]{0,400}(?:url\s*\(\s*["']?\s*(?:javascript|vbscript|data)|expression\s*\(|behavior\s*:|-moz-binding|@import)/i.test(
+      value,
+    )
+  )
+    return 'a style that runs';
   if (/!entity\s+%?\s*\S+\s+(?:system|public)\b|\bxlink:href\b|\bxmlns\s*=|\bxsi:schemalocation\b/i.test(value)) return 'an entity of XML';
   return undefined;
 }
@@ -84,22 +97,31 @@ function schemes(value: string): string | undefined {
   // A title says what it is about behind its colon; a script says what it does.
   const scheme = SCHEME.exec(value);
   const does = scheme && value.slice(scheme.index + scheme[0].length);
-  if (does !== null && (/^(?:\S|\s+(?:[^a-z\s]|[a-z$_][\w$.]*[=([.`]))/i.test(does) || (scheme?.index === 0 && does.trim() === ''))) return 'an address that is a script';
-  if (/\bdata\s*:\s*(?:text\/html|text\/javascript|application\/(?:xhtml|xml|javascript)|image\/svg|[^,]{0,60};\s*base64\s*,\s*PHN|\s*,\s*<)/i.test(value)) return 'an address that is a document';
+  if (does !== null && (/^(?:\S|\s+(?:[^a-z\s]|[a-z$_][\w$.]*[=([.`]))/i.test(does) || (scheme?.index === 0 && does.trim() === '')))
+    return 'an address that is a script';
+  if (
+    /\bdata\s*:\s*(?:text\/html|text\/javascript|application\/(?:xhtml|xml|javascript)|image\/svg|[^,]{0,60};\s*base64\s*,\s*PHN|\s*,\s*<)/i.test(
+      value,
+    )
+  )
+    return 'an address that is a document';
   return undefined;
 }
 
 function programs(value: string): string | undefined {
   if (DOM.test(value)) return 'a program of a browser';
-  if (/\)\s*\[\s*['"`]|\bself\s*\[|\(\s*(?:document|window|self|top|this)\s*\)\s*\[/i.test(value) && OBJECTS.test(value)) return 'a program of a browser';
+  if (/\)\s*\[\s*['"`]|\bself\s*\[|\(\s*(?:document|window|self|top|this)\s*\)\s*\[/i.test(value) && OBJECTS.test(value))
+    return 'a program of a browser';
   if (
     /(?:^|[^\w.$]|\)\s*)(?:(?:eval|settimeout|setinterval|execscript|atob|btoa|importscripts|fromcharcode)\s*[(`]|(?:alert|prompt|confirm)(?:[(`]|\s+\(\s*(?:['"`\d)]|[\w.$]+\s*[)(,+.[])))/i.test(
       value,
     )
   )
     return 'a call of a program in a browser';
-  if (/\bnew\s+function\s*\(|\bstring\.fromcharcode\b|\bset\.constructor|\.constructor\s*[(`[]/i.test(value)) return 'a call of a program in a browser';
-  if (/(?:\[\s*\]\s*\.\s*|reflect\s*\.\s*)\w+\s*\.\s*(?:call|apply|bind)\s*[`(]|\.\s*call\s*`\s*\$/i.test(value)) return 'a call without brackets';
+  if (/\bnew\s+function\s*\(|\bstring\.fromcharcode\b|\bset\.constructor|\.constructor\s*[(`[]/i.test(value))
+    return 'a call of a program in a browser';
+  if (/(?:\[\s*\]\s*\.\s*|reflect\s*\.\s*)\w+\s*\.\s*(?:call|apply|bind)\s*[`(]|\.\s*call\s*`\s*\$/i.test(value))
+    return 'a call without brackets';
   return undefined;
 }
 

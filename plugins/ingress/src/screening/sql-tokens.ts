@@ -50,7 +50,9 @@ const COMPARE = new Set([
 ]);
 const OPERATOR = /^(?:<=>|->>|#>>|<@|@>|@@|@\?|#>|#-|\?\||\?&|->|!~|~\*|<=|>=|<>|!=|==|\^=|\|\||&&|::|:=|[=<>+\-*/%&|^~!?:.])/;
 
-/** Reads a value as one of the databases would, from outside of strings, or from inside of one that `quote` opened. Linear in its length. */
+/**
+ * Reads a value as one of the databases would, from outside of strings, or from inside of one that `quote` opened. Linear in its length.
+ */
 export function tokensOf(value: string, quote = ''): Token[] {
   const tokens: Token[] = [];
   let at = 0;
@@ -95,7 +97,10 @@ function read(value: string, at: number): [Token | undefined, number] {
 function string(value: string, at: number, quote: string): [Token, number] {
   const end = endOfString(value, at + 1, quote);
   const inside = value.slice(at + 1, end === -1 ? undefined : end);
-  return [{ kind: quote === '`' ? 'w' : 's', text: inside.toLowerCase(), ...(end === -1 ? { open: true } : {}) }, end === -1 ? value.length : end + 1];
+  return [
+    { kind: quote === '`' ? 'w' : 's', text: inside.toLowerCase(), ...(end === -1 ? { open: true } : {}) },
+    end === -1 ? value.length : end + 1,
+  ];
 }
 
 /** A quote that is doubled or behind a backslash belongs to the string. */

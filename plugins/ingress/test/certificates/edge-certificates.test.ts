@@ -25,7 +25,12 @@ function certificatesOf(answer: (name: string) => Promise<'issued' | 'running'>,
       },
     },
   } as never);
-  return { clock, asked, figures: () => certificates.figures, get: (hostname: string) => certificates.contextFor({ hostname, source: 'custom' }) };
+  return {
+    clock,
+    asked,
+    figures: () => certificates.figures,
+    get: (hostname: string) => certificates.contextFor({ hostname, source: 'custom' }),
+  };
 }
 const issued = async () => 'issued' as const;
 

@@ -40,14 +40,19 @@ const classical = await helloOf({ servername: 'old.example', ecdhCurve: 'X25519:
 describe('ING-030 the ClientHello', () => {
   test('ING-030 says the name and the key exchange', () => {
     const [browser, workload, old] = [hybrid, strict, classical].map(bytes => readClientHello(bytes) as ClientHello);
-    expect([browser, workload, old].map(hello => hello?.name)).toEqual(['console.ops.sys.localhost', 'sys.ops.sys.localhost', 'old.example']);
+    expect([browser, workload, old].map(hello => hello?.name)).toEqual([
+      'console.ops.sys.localhost',
+      'sys.ops.sys.localhost',
+      'old.example',
+    ]);
     expect([browser, workload, old].map(hello => isStrict(hello as ClientHello))).toEqual([false, true, false]);
     expect([browser, workload, old].map(hello => isPostQuantum(hello as ClientHello))).toEqual([true, true, false]);
   });
 
   test('ING-030 of a post-quantum client is longer than one packet, and is waited for whole', () => {
     expect(strict.length).toBeGreaterThan(1_300);
-    for (let length = 0; length < strict.length; length++) expect([length, readClientHello(strict.subarray(0, length))]).toEqual([length, 'more']);
+    for (let length = 0; length < strict.length; length++)
+      expect([length, readClientHello(strict.subarray(0, length))]).toEqual([length, 'more']);
   });
 
   test.each([1, 7, 100, 1_000])('ING-030 is read over records of %i bytes', size => {
@@ -113,8 +118,29 @@ describe('the peek', () => {
 });
 
 test('G-PROXY-01 what is inside, and what is not', () => {
-  const inside = ['10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1', '127.0.0.1', '100.64.0.1', '::1', 'fc00::1', 'fdff::1', '::ffff:10.0.0.1'];
-  const outside = ['11.0.0.1', '172.32.0.1', '192.169.0.1', '100.128.0.1', '8.8.8.8', '2001:db8::1', 'fe80::1', '::ffff:8.8.8.8', undefined];
+  const inside = [
+    '10.1.2.3',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '127.0.0.1',
+    '100.64.0.1',
+    '::1',
+    'fc00::1',
+    'fdff::1',
+    '::ffff:10.0.0.1',
+  ];
+  const outside = [
+    '11.0.0.1',
+    '172.32.0.1',
+    '192.169.0.1',
+    '100.128.0.1',
+    '8.8.8.8',
+    '2001:db8::1',
+    'fe80::1',
+    '::ffff:8.8.8.8',
+    undefined,
+  ];
   expect([inside.map(isPrivate), outside.map(isPrivate)]).toEqual([inside.map(() => true), outside.map(() => false)]);
 });
 
@@ -136,5 +162,7 @@ test('ING-002 G-PROXY-01 who is piped: workloads inside that ask for names of th
     [names, '8.8.8.8', browser, 'platform', false],
     [off, '8.8.8.8', browser, 'custom', true],
   ] as const;
-  expect(cases.map(([config, from, hello, source]) => isPiped(config, { from, hello, source }))).toEqual(cases.map(([, , , , piped]) => piped));
+  expect(cases.map(([config, from, hello, source]) => isPiped(config, { from, hello, source }))).toEqual(
+    cases.map(([, , , , piped]) => piped),
+  );
 });

@@ -10,10 +10,25 @@ async function opened(config: { httpPort?: number }, production = false) {
   const clock = new ManualClock();
   const owned: (AsyncDisposable & Disposable & { port?: number })[] = [];
   const said: string[] = [];
-  const log = { warn: (_: object, message: string) => void said.push(message), error: (_: object, message: string) => void said.push(message) };
-  const ctx = { config: { address: '127.0.0.1', ...config }, platform: { production }, clock, every: clock.every.bind(clock), own: (resource: never) => void owned.push(resource), log };
+  const log = {
+    warn: (_: object, message: string) => void said.push(message),
+    error: (_: object, message: string) => void said.push(message),
+  };
+  const ctx = {
+    config: { address: '127.0.0.1', ...config },
+    platform: { production },
+    clock,
+    every: clock.every.bind(clock),
+    own: (resource: never) => void owned.push(resource),
+    log,
+  };
   await openChallenges(ctx as never);
-  return { clock, said, ports: () => owned.flatMap(({ port }) => port ?? []), close: () => Promise.all(owned.map(one => one[Symbol.asyncDispose]?.() ?? one[Symbol.dispose]?.())) };
+  return {
+    clock,
+    said,
+    ports: () => owned.flatMap(({ port }) => port ?? []),
+    close: () => Promise.all(owned.map(one => one[Symbol.asyncDispose]?.() ?? one[Symbol.dispose]?.())),
+  };
 }
 
 test('ING-011 in development there is no plain port unless it is asked for', async () => {

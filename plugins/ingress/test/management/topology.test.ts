@@ -68,7 +68,12 @@ test('ING-050 ING-007 the seed is tried ten times, three seconds apart; then the
 test('ING-048 ING-049 every ten seconds counts, statuses and latency go to stat:metrics:tls, and nothing else', async () => {
   const clock = new ManualClock();
   const told: unknown[][] = [];
-  const traffic = new EdgeTraffic({ clock, every: clock.every.bind(clock), own: (resource: unknown) => resource, kv: { call: async (...args: unknown[]) => void told.push(args) } } as never);
+  const traffic = new EdgeTraffic({
+    clock,
+    every: clock.every.bind(clock),
+    own: (resource: unknown) => resource,
+    kv: { call: async (...args: unknown[]) => void told.push(args) },
+  } as never);
   for (const status of [200, 200, 301, 404, 502]) traffic.answered(status, 2);
   traffic.count('connections');
   traffic.count('handshakes_post_quantum');
@@ -80,7 +85,16 @@ test('ING-048 ING-049 every ten seconds counts, statuses and latency go to stat:
   expect(said).toEqual({
     service: 'proxy',
     at: clock.now().toISOString(),
-    counts: { requests: 5, connections: 1, handshakes: 0, handshakes_failed: 0, handshakes_post_quantum: 1, piped: 0, requests_http2: 0, not_2xx: 3 },
+    counts: {
+      requests: 5,
+      connections: 1,
+      handshakes: 0,
+      handshakes_failed: 0,
+      handshakes_post_quantum: 1,
+      piped: 0,
+      requests_http2: 0,
+      not_2xx: 3,
+    },
     statuses: { '2xx': 2, '3xx': 1, '4xx': 1, '5xx': 1 },
     latency_ms: { p50: 2, p95: 2, p99: 2 },
   });

@@ -10,7 +10,12 @@ test('an administration that cannot be read switches off no screening that an en
     cache: <V>(options: CacheOptions<V>) => new TimedCache(options, () => now),
     config: { waf: 'off', wafLargeBodies: true, rateLimit: false, rateLimitRps: 100 },
     log: { warn: (fields: unknown) => warned.push(fields) },
-    policy: { attributes: async () => (fails ? Promise.reject(new Error('gone')) : { waf_mode: 'block', rate_limit_enabled: true, rate_limit_rps: 5, wafLargeBodies: true }) },
+    policy: {
+      attributes: async () =>
+        fails
+          ? Promise.reject(new Error('gone'))
+          : { waf_mode: 'block', rate_limit_enabled: true, rate_limit_rps: 5, wafLargeBodies: true },
+    },
   };
   const settings = new EdgeSettings(ctx as never);
   expect(await settings.of('env-1')).toEqual({ waf: 'block', limited: true, rps: 5, wafLargeBodies: true });

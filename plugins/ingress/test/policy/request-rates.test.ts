@@ -2,11 +2,18 @@ import { expect, test } from 'vitest';
 import { partyOf } from '../../src/edge-bounds.ts';
 import { RequestRates } from '../../src/policy/request-rates.ts';
 
-const taken = (rates: RequestRates, party: string, times: number, at: number, rps = 100) => Array.from({ length: times }, () => rates.take(party, rps, at)).filter(Boolean).length;
+const taken = (rates: RequestRates, party: string, times: number, at: number, rps = 100) =>
+  Array.from({ length: times }, () => rates.take(party, rps, at)).filter(Boolean).length;
 
 test('ING-036 an address has two seconds of requests at once, then as many as come back', () => {
   const rates = new RequestRates();
-  expect([taken(rates, 'a', 250, 0), taken(rates, 'a', 10, 5), taken(rates, 'a', 10, 50), taken(rates, 'a', 250, 10_000), taken(rates, 'b', 250, 0)]).toEqual([200, 0, 5, 200, 200]);
+  expect([
+    taken(rates, 'a', 250, 0),
+    taken(rates, 'a', 10, 5),
+    taken(rates, 'a', 10, 50),
+    taken(rates, 'a', 250, 10_000),
+    taken(rates, 'b', 250, 0),
+  ]).toEqual([200, 0, 5, 200, 200]);
   expect(rates.figures.rate_limited_total).toBe(50 + 10 + 5 + 50 + 50);
 });
 
@@ -26,5 +33,11 @@ test('ING-008 at most 100,000 buckets are kept, the ones used last', () => {
 });
 
 test('G-PROXY-06 of IPv6 a bucket is for one network of 64 bits', () => {
-  expect(['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '::ffff:10.0.0.1', '10.0.0.1', '::1'].map(partyOf)).toEqual(['2001:db8:0:1::/64', '2001:db8:0:1::/64', '10.0.0.1', '10.0.0.1', '0:0:0:0::/64']);
+  expect(['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '::ffff:10.0.0.1', '10.0.0.1', '::1'].map(partyOf)).toEqual([
+    '2001:db8:0:1::/64',
+    '2001:db8:0:1::/64',
+    '10.0.0.1',
+    '10.0.0.1',
+    '0:0:0:0::/64',
+  ]);
 });

@@ -3,7 +3,14 @@ import { Gateway, GatewayChange, GatewayTest, NewGateway, OneGatewayTest, TestRe
 import { Channel } from '../schema/send.ts';
 
 const administered = { gate: 'post:admin', env: 'target' } as const;
-const refused = ['literal_credential', 'credential_reserved', 'gateway_url_invalid', 'gateway_invalid', 'platform_admin_required', 'org_unknown'] as const;
+const refused = [
+  'literal_credential',
+  'credential_reserved',
+  'gateway_url_invalid',
+  'gateway_invalid',
+  'platform_admin_required',
+  'org_unknown',
+] as const;
 
 /** What messages leave by (G-POST-04). */
 export const gatewayRoutes = {
@@ -15,10 +22,31 @@ export const gatewayRoutes = {
     problems: ['org_unknown'],
   }),
   createGateway: post('/v1/gateways', { summary: 'Add a gateway', ...administered, body: NewGateway, returns: Gateway, problems: refused }),
-  testGateway: post('/v1/gateways/test', { summary: 'Try a gateway', ...administered, body: GatewayTest, returns: TestResult, problems: [...refused, 'gateway_not_found', 'recipient_invalid'] }),
-  getGateway: get('/v1/gateways/{gateway_id}', { summary: 'One gateway', ...administered, returns: Gateway, problems: ['gateway_not_found', 'org_unknown'] }),
-  updateGateway: put('/v1/gateways/{gateway_id}', { summary: 'Change a gateway', ...administered, body: GatewayChange, returns: Gateway, problems: [...refused, 'gateway_not_found'] }),
-  deleteGateway: del('/v1/gateways/{gateway_id}', { summary: 'Remove a gateway', ...administered, problems: ['gateway_not_found', 'platform_admin_required', 'org_unknown'] }),
+  testGateway: post('/v1/gateways/test', {
+    summary: 'Try a gateway',
+    ...administered,
+    body: GatewayTest,
+    returns: TestResult,
+    problems: [...refused, 'gateway_not_found', 'recipient_invalid'],
+  }),
+  getGateway: get('/v1/gateways/{gateway_id}', {
+    summary: 'One gateway',
+    ...administered,
+    returns: Gateway,
+    problems: ['gateway_not_found', 'org_unknown'],
+  }),
+  updateGateway: put('/v1/gateways/{gateway_id}', {
+    summary: 'Change a gateway',
+    ...administered,
+    body: GatewayChange,
+    returns: Gateway,
+    problems: [...refused, 'gateway_not_found'],
+  }),
+  deleteGateway: del('/v1/gateways/{gateway_id}', {
+    summary: 'Remove a gateway',
+    ...administered,
+    problems: ['gateway_not_found', 'platform_admin_required', 'org_unknown'],
+  }),
   tryGateway: post('/v1/gateways/{gateway_id}/test', {
     summary: 'Send a test',
     ...administered,

@@ -4,7 +4,11 @@ import { Category, Channel, Send } from '../schema/send.ts';
 
 const reader = { any: ['post:read', 'post:admin'] } as const;
 const own = { env: 'own', problems: ['message_not_found'] } as const;
-const whose = { user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 330, description: 'Somebody else, for administrators, with target_env_id' })) };
+const whose = {
+  user_id: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 330, description: 'Somebody else, for administrators, with target_env_id' }),
+  ),
+};
 const Unread = Type.Object({ unread_count: Type.Integer() });
 
 /** Handing over messages, and the inbox of whoever asks (G-POST-01, G-POST-02). */
@@ -27,7 +31,12 @@ export const messageRoutes = {
     returns: Page(Message),
     problems: ['admin_required'],
   }),
-  unreadCount: get('/v1/messages/unread-count', { summary: 'How many messages the caller has not read', gate: reader, env: 'own', returns: Unread }),
+  unreadCount: get('/v1/messages/unread-count', {
+    summary: 'How many messages the caller has not read',
+    gate: reader,
+    env: 'own',
+    returns: Unread,
+  }),
   readAll: post('/v1/messages/read-all', {
     summary: 'Mark every message read',
     gate: 'post:write',
@@ -35,8 +44,18 @@ export const messageRoutes = {
     returns: Type.Object({ updated: Type.Integer(), unread_count: Type.Integer() }),
     emits: ['platform:post:notification:read'],
   }),
-  getMessage: get('/v1/messages/{notification_id}', { summary: 'One message and its deliveries', gate: reader, returns: MessageWithDeliveries, ...own }),
-  messageContent: get('/v1/messages/{notification_id}/content', { summary: 'What a message says', gate: reader, returns: MessageContent, ...own }),
+  getMessage: get('/v1/messages/{notification_id}', {
+    summary: 'One message and its deliveries',
+    gate: reader,
+    returns: MessageWithDeliveries,
+    ...own,
+  }),
+  messageContent: get('/v1/messages/{notification_id}/content', {
+    summary: 'What a message says',
+    gate: reader,
+    returns: MessageContent,
+    ...own,
+  }),
   readMessage: post('/v1/messages/{notification_id}/read', {
     summary: 'Mark read',
     gate: 'post:write',
@@ -74,5 +93,9 @@ export const messageRoutes = {
     hidden: true,
   }),
   /** GET shows a button, POST takes effect: from the page, or by one click in the mail program (RFC 8058, H-08). */
-  unsubscribe: raw('/v1/unsubscribe/{token}', { summary: 'Stop marketing mail', gate: { public: 'Whoever has the mail has its link; it does nothing but mute one category' }, hidden: true }),
+  unsubscribe: raw('/v1/unsubscribe/{token}', {
+    summary: 'Stop marketing mail',
+    gate: { public: 'Whoever has the mail has its link; it does nothing but mute one category' },
+    hidden: true,
+  }),
 } as const;

@@ -7,8 +7,20 @@ const administered = { gate: 'post:admin', env: 'target' } as const;
 
 /** Preferences, what could not be delivered, addresses that refuse mail, and the mailbox of development. */
 export const upkeepRoutes = {
-  getPreferences: get('/v1/preferences', { summary: 'What the caller wants to be sent', gate: { any: ['post:read', 'post:admin'] }, env: 'own', returns: Preferences }),
-  putPreferences: put('/v1/preferences', { summary: 'Save preferences', gate: 'post:write', env: 'own', body: Preferences, returns: Preferences, problems: ['timezone_unknown'] }),
+  getPreferences: get('/v1/preferences', {
+    summary: 'What the caller wants to be sent',
+    gate: { any: ['post:read', 'post:admin'] },
+    env: 'own',
+    returns: Preferences,
+  }),
+  putPreferences: put('/v1/preferences', {
+    summary: 'Save preferences',
+    gate: 'post:write',
+    env: 'own',
+    body: Preferences,
+    returns: Preferences,
+    problems: ['timezone_unknown'],
+  }),
 
   listDeadLetters: get('/v1/dead-letters', {
     summary: 'What could not be delivered, newest first',
@@ -16,8 +28,18 @@ export const upkeepRoutes = {
     query: { channel: Type.Optional(Channel), ...PageQuery },
     returns: Page(DeadLetter),
   }),
-  replayDeadLetter: post('/v1/dead-letters/{dead_letter_id}/replay', { summary: 'Replay', ...administered, returns: Replayed, problems: ['dead_letter_not_found'] }),
-  replayMatching: post('/v1/dead-letters/replay-matching', { summary: 'Replay all that match', ...administered, body: ReplayMatching, returns: ReplayReport }),
+  replayDeadLetter: post('/v1/dead-letters/{dead_letter_id}/replay', {
+    summary: 'Replay',
+    ...administered,
+    returns: Replayed,
+    problems: ['dead_letter_not_found'],
+  }),
+  replayMatching: post('/v1/dead-letters/replay-matching', {
+    summary: 'Replay all that match',
+    ...administered,
+    body: ReplayMatching,
+    returns: ReplayReport,
+  }),
 
   listSuppressions: get('/v1/suppressions', {
     summary: 'Addresses that mail is not sent to',
@@ -25,8 +47,18 @@ export const upkeepRoutes = {
     query: { address: Type.Optional(Type.String({ title: 'Address', maxLength: 320 })), ...PageQuery },
     returns: Page(Suppression),
   }),
-  addSuppression: post('/v1/suppressions', { summary: 'Stop mail to an address', ...administered, body: NewSuppression, returns: Suppression, problems: ['recipient_invalid'] }),
-  deleteSuppression: del('/v1/suppressions/{suppression_id}', { summary: 'Send to an address again', ...administered, problems: ['suppression_not_found'] }),
+  addSuppression: post('/v1/suppressions', {
+    summary: 'Stop mail to an address',
+    ...administered,
+    body: NewSuppression,
+    returns: Suppression,
+    problems: ['recipient_invalid'],
+  }),
+  deleteSuppression: del('/v1/suppressions/{suppression_id}', {
+    summary: 'Send to an address again',
+    ...administered,
+    problems: ['suppression_not_found'],
+  }),
   reportBounce: post('/v1/bounces', {
     summary: 'Say that a mail came back',
     gate: 'post:bounces:write',
@@ -42,6 +74,11 @@ export const upkeepRoutes = {
     query: { to: Type.Optional(Type.String({ title: 'To', maxLength: 320 })), ...PageQuery },
     returns: Page(KeptMail),
   }),
-  getMail: get('/v1/mailbox/{mail_id}', { summary: 'One kept mail', gate: 'post:mailbox:read', returns: KeptMail, problems: ['mail_not_found'] }),
+  getMail: get('/v1/mailbox/{mail_id}', {
+    summary: 'One kept mail',
+    gate: 'post:mailbox:read',
+    returns: KeptMail,
+    problems: ['mail_not_found'],
+  }),
   deleteMail: del('/v1/mailbox/{mail_id}', { summary: 'Forget a kept mail', gate: 'post:mailbox:read', problems: ['mail_not_found'] }),
 } as const;

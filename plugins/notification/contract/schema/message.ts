@@ -2,7 +2,13 @@ import { Id, type Static, Type } from '@platform/sdk/contract';
 import { Category, Priority, ResourceRefs } from './send.ts';
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
-export const DeliveryState = Type.Union([Type.Literal('pending'), Type.Literal('delivered'), Type.Literal('suppressed'), Type.Literal('no_gateway'), Type.Literal('dead_lettered')]);
+export const DeliveryState = Type.Union([
+  Type.Literal('pending'),
+  Type.Literal('delivered'),
+  Type.Literal('suppressed'),
+  Type.Literal('no_gateway'),
+  Type.Literal('dead_lettered'),
+]);
 export type DeliveryState = Static<typeof DeliveryState>;
 
 /** G-POST-02. */
@@ -62,7 +68,15 @@ export const Explanation = Type.Object({
   /** The template that was looked for, and where its words came from. */
   rendering: Type.Object({ template_key: nullable, locale: nullable, rendered_from: Type.String(), why: Type.String() }),
   channels: Type.Array(
-    Type.Object({ channel: Type.String(), state: Type.String(), why: Type.String(), gateway: nullable, attempts: Type.Array(Attempt), next_attempt_at: nullable, delivered_at: nullable }),
+    Type.Object({
+      channel: Type.String(),
+      state: Type.String(),
+      why: Type.String(),
+      gateway: nullable,
+      attempts: Type.Array(Attempt),
+      next_attempt_at: nullable,
+      delivered_at: nullable,
+    }),
   ),
 });
 export type Explanation = Static<typeof Explanation>;

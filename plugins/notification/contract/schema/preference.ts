@@ -8,6 +8,8 @@ export type QuietHours = Static<typeof QuietHours>;
 export const Preferences = Type.Object({
   muted_categories: Type.Array(Category, { maxItems: 4, uniqueItems: true, title: 'Muted', description: 'These come to the inbox alone' }),
   quiet_hours: Type.Array(QuietHours, { maxItems: 24, description: '[{"start_hour": 22, "end_hour": 7}]; nothing is sent out meanwhile' }),
-  timezone: Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()], { description: 'Of the quiet hours, such as Europe/Berlin; UTC when empty' })),
+  timezone: Type.Optional(
+    Type.Union([Type.String({ maxLength: 64 }), Type.Null()], { description: 'Of the quiet hours, such as Europe/Berlin; UTC when empty' }),
+  ),
 });
 export type Preferences = Static<typeof Preferences>;

@@ -3,11 +3,22 @@ import { Id, Instant, type Static, Type } from '@platform/sdk/contract';
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 export const CATEGORIES = ['transaction', 'security', 'marketing', 'system'] as const;
 export type Category = (typeof CATEGORIES)[number];
-export const Category = Type.Union([Type.Literal('transaction'), Type.Literal('security'), Type.Literal('marketing'), Type.Literal('system')]);
+export const Category = Type.Union([
+  Type.Literal('transaction'),
+  Type.Literal('security'),
+  Type.Literal('marketing'),
+  Type.Literal('system'),
+]);
 export const CHANNELS = ['email', 'sms', 'push', 'web_push', 'mail'] as const;
 /** Channels that lead out of the platform. */
 export type Channel = (typeof CHANNELS)[number];
-export const Channel = Type.Union([Type.Literal('email'), Type.Literal('sms'), Type.Literal('push'), Type.Literal('web_push'), Type.Literal('mail')]);
+export const Channel = Type.Union([
+  Type.Literal('email'),
+  Type.Literal('sms'),
+  Type.Literal('push'),
+  Type.Literal('web_push'),
+  Type.Literal('mail'),
+]);
 export const Priority = Type.Union([Type.Literal('low'), Type.Literal('normal'), Type.Literal('high')]);
 export const Scalar = Type.Union([Type.String({ maxLength: 10_000 }), Type.Number(), Type.Boolean()]);
 export const Vars = Type.Record(Type.String({ maxLength: 64 }), Scalar);
@@ -18,9 +29,17 @@ export const TemplateKey = Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,199}$'
 /** G-POST-01. A recipient without an account is `email:{address}`; `template`, or `subject` and `body`, must be there. */
 export const Send = Type.Object({
   env_id: Id,
-  /** One of `transaction`, `security`, `marketing`, `system`. Not an enumeration here: another is 500 `category_unsupported`, never a 400 (C29). */
+  /**
+   * One of `transaction`, `security`, `marketing`, `system`. Not an enumeration here: another is 500 `category_unsupported`, never a 400
+   * (C29).
+   */
   category: text(64),
-  recipient: Type.Object({ user_id: text(330), email: Type.Optional(text(320)), phone: Type.Optional(text(32)), address: Type.Optional(text(1_000)) }),
+  recipient: Type.Object({
+    user_id: text(330),
+    email: Type.Optional(text(320)),
+    phone: Type.Optional(text(32)),
+    address: Type.Optional(text(1_000)),
+  }),
   priority: Type.Optional(Priority),
   template: Type.Optional(Type.Object({ key: TemplateKey, locale: Type.Optional(Locale), vars: Type.Optional(Vars) })),
   subject: Type.Optional(text(500)),
@@ -30,7 +49,10 @@ export const Send = Type.Object({
   resource_refs: Type.Optional(ResourceRefs),
   idempotency_key: Type.Optional(text(200)),
   correlation_id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$' })),
-  /** What it says is for its channels alone, such as a link that works once: the inbox shows its subject, and the words are erased when they were delivered. */
+  /**
+   * What it says is for its channels alone, such as a link that works once: the inbox shows its subject, and the words are erased when they
+   * were delivered.
+   */
   confidential: Type.Optional(Type.Boolean()),
   /** It is of no use after this time: channels that have not delivered it by then do not. */
   expires_at: Type.Optional(Instant),

@@ -19,7 +19,11 @@ export type Template = Static<typeof Template>;
 const words = {
   locale: Locale,
   subject: Type.String({ minLength: 1, maxLength: 500 }),
-  body: Type.String({ minLength: 1, maxLength: 100_000, description: '{{name}} stands for a value. HTML is recognized by its tags; its values are escaped.' }),
+  body: Type.String({
+    minLength: 1,
+    maxLength: 100_000,
+    description: '{{name}} stands for a value. HTML is recognized by its tags; its values are escaped.',
+  }),
 };
 export const TemplateWords = Type.Object(words);
 export type TemplateWords = Static<typeof TemplateWords>;
@@ -44,5 +48,8 @@ export const Preview = Type.Object({
   vars: Vars,
 });
 export type Preview = Static<typeof Preview>;
-export const SendTest = Type.Object({ recipient: Type.String({ minLength: 3, maxLength: 320, title: 'Send to' }), vars: Type.Optional(Vars) });
+export const SendTest = Type.Object({
+  recipient: Type.String({ minLength: 3, maxLength: 320, title: 'Send to' }),
+  vars: Type.Optional(Vars),
+});
 export type SendTest = Static<typeof SendTest>;

@@ -28,7 +28,10 @@ export const Suppression = Type.Object({
   created_at: Type.String(),
 });
 export type Suppression = Static<typeof Suppression>;
-export const NewSuppression = Type.Object({ address: Type.String({ minLength: 3, maxLength: 320 }), reason: Type.Optional(Type.String({ maxLength: 500 })) });
+export const NewSuppression = Type.Object({
+  address: Type.String({ minLength: 3, maxLength: 320 }),
+  reason: Type.Optional(Type.String({ maxLength: 500 })),
+});
 export const Bounce = Type.Object({
   message_id: Type.String({ maxLength: 400, description: 'Message-ID of the mail' }),
   kind: Type.Union([Type.Literal('permanent'), Type.Literal('transient')]),

@@ -29,7 +29,10 @@ export interface GatewaySettings {
   readonly channel: string;
   readonly gateway_url: string | null;
   readonly secret_ref: string | null;
-  readonly config: { readonly from?: string; readonly simulate_failure?: { readonly mode: 'always' | 'first_n'; readonly n?: number; readonly error?: string } };
+  readonly config: {
+    readonly from?: string;
+    readonly simulate_failure?: { readonly mode: 'always' | 'first_n'; readonly n?: number; readonly error?: string };
+  };
   readonly version: number;
   readonly private_ok: boolean;
 }
@@ -48,7 +51,9 @@ export class DispatchFailure extends Error {
   }
 }
 
-/** One way out. Throws a {@link DispatchFailure} when the message was not taken. `secret` is wiped by whoever gave it, after this has ended. */
+/**
+ * One way out. Throws a {@link DispatchFailure} when the message was not taken. `secret` is wiped by whoever gave it, after this has ended.
+ */
 export interface Adapter {
   readonly name: string;
   dispatch(outgoing: Outgoing, gateway: GatewaySettings, secret: Uint8Array | undefined, signal: AbortSignal): Promise<void>;

@@ -22,10 +22,12 @@ export class Adapters {
   /** Dispatches once. The secret is read now, and wiped when the try has ended; without one the try goes on (NTF-016 to NTF-020). */
   async dispatch(outgoing: Outgoing, gateway: GatewaySettings, signal: AbortSignal): Promise<void> {
     const { simulate_failure: simulated } = gateway.config;
-    if (simulated && (simulated.mode === 'always' || outgoing.tries < (simulated.n ?? 1))) throw new DispatchFailure(simulated.error ?? 'simulated failure');
+    if (simulated && (simulated.mode === 'always' || outgoing.tries < (simulated.n ?? 1)))
+      throw new DispatchFailure(simulated.error ?? 'simulated failure');
     const settings = { ...gateway, config: { ...gateway.config, from: gateway.config.from ?? `no-reply@${this.#ctx.platform.domain}` } };
     const secret = gateway.secret_ref === null ? undefined : await this.#ctx.secrets.read(gateway.secret_ref);
-    if (gateway.secret_ref !== null && secret === undefined) this.#ctx.log.warn({ gateway_id: gateway.gateway_id }, 'the credentials of a gateway could not be resolved; it is tried without');
+    if (gateway.secret_ref !== null && secret === undefined)
+      this.#ctx.log.warn({ gateway_id: gateway.gateway_id }, 'the credentials of a gateway could not be resolved; it is tried without');
     try {
       await this.of(gateway).dispatch(outgoing, settings, secret, signal);
     } finally {

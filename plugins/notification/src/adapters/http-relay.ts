@@ -18,7 +18,9 @@ export const httpRelay: Adapter = {
     });
     const { status, words } = await post(url, { address, family }, bodyOf(outgoing, gateway), headersOf(outgoing, secret), deadline);
     if (status >= 200 && status < 300) return;
-    throw new DispatchFailure(`the relay answered ${status}${words ? `: ${words}` : ''}`, { permanent: status === 410 || /"bounce"\s*:\s*"permanent"/.test(words) });
+    throw new DispatchFailure(`the relay answered ${status}${words ? `: ${words}` : ''}`, {
+      permanent: status === 410 || /"bounce"\s*:\s*"permanent"/.test(words),
+    });
   },
 };
 
@@ -28,25 +30,47 @@ function bodyOf({ to, subject, text, html, headers, messageId }: Outgoing, { con
 
 function headersOf({ deliveryId }: Outgoing, secret: Uint8Array | undefined): Record<string, string> {
   const bearer = secret && Buffer.from(secret.buffer, secret.byteOffset, secret.byteLength).toString('utf8').trim();
-  return { 'content-type': 'application/json', 'idempotency-key': deliveryId, ...(bearer && BEARER.test(bearer) ? { authorization: `Bearer ${bearer}` } : {}) };
+  return {
+    'content-type': 'application/json',
+    'idempotency-key': deliveryId,
+    ...(bearer && BEARER.test(bearer) ? { authorization: `Bearer ${bearer}` } : {}),
+  };
 }
 
-function post(url: URL, at: { address: string; family: number }, body: Buffer, headers: Record<string, string>, signal: AbortSignal): Promise<{ status: number; words: string }> {
+function post(
+  url: URL,
+  at: { address: string; family: number },
+  body: Buffer,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<{ status: number; words: string }> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? tlsRequest : plainRequest;
     // The address that was judged is the one that is connected to.
-    const lookup = (_host: string, options: { all?: boolean }, done: (error: null, address: unknown, family?: number) => void) => (options.all ? done(null, [at]) : done(null, at.address, at.family));
-    const outgoing = send(url, { method: 'POST', headers: { ...headers, 'content-length': body.byteLength }, signal, agent: false, lookup: lookup as never }, answer => {
-      let words = '';
-      answer.setEncoding('utf8');
-      answer.on('data', (chunk: string) => {
-        words += chunk.slice(0, Math.max(0, MAX_ANSWER - words.length));
-      });
-      answer.on('error', () => resolve({ status: answer.statusCode ?? 0, words }));
-      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, words }));
-    });
+    const lookup = (_host: string, options: { all?: boolean }, done: (error: null, address: unknown, family?: number) => void) =>
+      options.all ? done(null, [at]) : done(null, at.address, at.family);
+    const outgoing = send(
+      url,
+      { method: 'POST', headers: { ...headers, 'content-length': body.byteLength }, signal, agent: false, lookup: lookup as never },
+      answer => {
+        let words = '';
+        answer.setEncoding('utf8');
+        answer.on('data', (chunk: string) => {
+          words += chunk.slice(0, Math.max(0, MAX_ANSWER - words.length));
+        });
+        answer.on('error', () => resolve({ status: answer.statusCode ?? 0, words }));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, words }));
+      },
+    );
     outgoing.on('error', error =>
-      reject(new DispatchFailure(signal.aborted ? 'the relay did not answer within 10 s' : `the relay could not be reached: ${(error as { code?: string }).code ?? error.message}`, { away: true })),
+      reject(
+        new DispatchFailure(
+          signal.aborted
+            ? 'the relay did not answer within 10 s'
+            : `the relay could not be reached: ${(error as { code?: string }).code ?? error.message}`,
+          { away: true },
+        ),
+      ),
     );
     outgoing.end(body);
   });

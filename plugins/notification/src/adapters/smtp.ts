@@ -26,7 +26,10 @@ export interface SmtpOptions {
   readonly ca?: string;
 }
 
-/** E-mail over SMTP, one pool of connections for each gateway as it is now; STARTTLS wherever the server offers it, and always where a secret is shown. */
+/**
+ * E-mail over SMTP, one pool of connections for each gateway as it is now; STARTTLS wherever the server offers it, and always where a
+ * secret is shown.
+ */
 export class Smtp implements Adapter, AsyncDisposable {
   readonly name = 'smtp';
   readonly #pools = new Map<string, Pool>();
@@ -146,7 +149,9 @@ function authOf(secret: Uint8Array): { user: string; pass: string } {
 /** What a server's refusal means: an address that is refused for good with 5xx at RCPT, or a fault that another try may not meet. */
 export function judged({ code, responseCode, response, message }: SmtpError): DispatchFailure {
   if (code === 'EENVELOPE' && responseCode !== undefined)
-    return new DispatchFailure(`the server refused the address: ${response ?? responseCode}`, { permanent: responseCode >= 500 && isOfAddress(response ?? '') });
+    return new DispatchFailure(`the server refused the address: ${response ?? responseCode}`, {
+      permanent: responseCode >= 500 && isOfAddress(response ?? ''),
+    });
   if (code === 'EAUTH') return new DispatchFailure(`the server refused the credentials${responseCode ? ` (${responseCode})` : ''}`);
   if (responseCode !== undefined) return new DispatchFailure(`the server answered ${response ?? responseCode}`);
   const away = ['ECONNECTION', 'ETIMEDOUT', 'ESOCKET', 'EDNS', 'ECONNREFUSED', 'ECONNRESET'].includes(code ?? '');

@@ -5,7 +5,10 @@ import type { Adapter, Device } from './adapter.ts';
 export const stub = (channel: string, log: Logger): Adapter => ({
   name: `stub-${channel}`,
   async dispatch({ deliveryId, devices }) {
-    log.info({ channel, delivery_id: deliveryId, ...(devices ? { devices: byPlatform(devices) } : {}) }, 'a message left by a channel that has no provider');
+    log.info(
+      { channel, delivery_id: deliveryId, ...(devices ? { devices: byPlatform(devices) } : {}) },
+      'a message left by a channel that has no provider',
+    );
   },
 });
 

@@ -29,8 +29,14 @@ export class DeadLetters {
   async replay({ params, env, caller }: RequestOf<Contract, 'replayDeadLetter'>) {
     return this.#ctx.db.tx(async tx => {
       const [replayed] = await this.#again(tx, env, { id: params.dead_letter_id, channel: null });
-      if (!replayed) throw this.#ctx.problem('dead_letter_not_found', { detail: 'It was replayed already, or is older than dead letters are kept.' });
-      await tx.audit({ action: 'post.deadletter.replayed', envId: env, caller, resource: { type: 'notification', id: replayed.notification_id } });
+      if (!replayed)
+        throw this.#ctx.problem('dead_letter_not_found', { detail: 'It was replayed already, or is older than dead letters are kept.' });
+      await tx.audit({
+        action: 'post.deadletter.replayed',
+        envId: env,
+        caller,
+        resource: { type: 'notification', id: replayed.notification_id },
+      });
       return { notification_id: replayed.notification_id, delivery_id: replayed.delivery_id, status: 'pending' as const };
     });
   }
@@ -38,7 +44,13 @@ export class DeadLetters {
   async replayMatching({ body, env, caller }: RequestOf<Contract, 'replayMatching'>) {
     return this.#ctx.db.tx(async tx => {
       const replayed = await this.#again(tx, env, { id: null, channel: body.channel ?? null });
-      if (replayed.length > 0) await tx.audit({ action: 'post.deadletter.replayed', envId: env, caller, details: { count: replayed.length, channel: body.channel ?? 'all' } });
+      if (replayed.length > 0)
+        await tx.audit({
+          action: 'post.deadletter.replayed',
+          envId: env,
+          caller,
+          details: { count: replayed.length, channel: body.channel ?? 'all' },
+        });
       return { replayed: replayed.length, more: replayed.length === AT_ONCE };
     });
   }
@@ -57,7 +69,10 @@ export class DeadLetters {
     for (const each of gone) await tx.enqueue(each.channel, { delivery_id: each.delivery_id }, { key: each.delivery_id, envId: env });
     await tx.emitAll(
       'platform:post:deadletter:replayed',
-      gone.map(({ dead_letter_id, notification_id, channel: by }) => ({ envId: env, payload: { dead_letter_id, notification_id, channel: by } })),
+      gone.map(({ dead_letter_id, notification_id, channel: by }) => ({
+        envId: env,
+        payload: { dead_letter_id, notification_id, channel: by },
+      })),
     );
     return gone;
   }

@@ -29,8 +29,20 @@ export interface DeliveryRow extends MessageRow {
 }
 /** How a try ended. */
 type Outcome =
-  | { readonly state: 'delivered' | 'suppressed' | 'no_gateway'; readonly why: string; readonly gateway?: GatewayRow; readonly kept?: Outgoing; readonly to?: string }
-  | { readonly state: 'failed'; readonly reason: string; readonly permanent: boolean; readonly gateway: GatewayRow | undefined; readonly to?: string };
+  | {
+      readonly state: 'delivered' | 'suppressed' | 'no_gateway';
+      readonly why: string;
+      readonly gateway?: GatewayRow;
+      readonly kept?: Outgoing;
+      readonly to?: string;
+    }
+  | {
+      readonly state: 'failed';
+      readonly reason: string;
+      readonly permanent: boolean;
+      readonly gateway: GatewayRow | undefined;
+      readonly to?: string;
+    };
 
 interface Parts {
   readonly words: MessageWords;
@@ -72,7 +84,8 @@ export class Dispatcher {
 
   async #attempt(row: DeliveryRow, content: Content, signal: AbortSignal): Promise<Outcome> {
     const { channel, env_id } = row;
-    if (row.expires_at !== null && Date.parse(row.expires_at) <= this.#ctx.clock.now().getTime()) return { state: 'suppressed', why: `expired: it was of no use after ${row.expires_at}` };
+    if (row.expires_at !== null && Date.parse(row.expires_at) <= this.#ctx.clock.now().getTime())
+      return { state: 'suppressed', why: `expired: it was of no use after ${row.expires_at}` };
     const to = addressFor(channel, content, row.user_id);
     if (!to) return { state: 'failed', reason: `the message names no address for ${channel}`, permanent: true, gateway: undefined };
     if (channel === 'email') {
@@ -81,12 +94,20 @@ export class Dispatcher {
     }
     const gateway = await chosenGateway(this.#ctx, env_id, channel, id => this.#parts.tenants.orgOf(id));
     if (!gateway && channel === 'email' && this.#parts.mailbox.open)
-      return { state: 'delivered', why: 'kept in the mailbox: this is development, and no gateway is set up', kept: await this.outgoing(row, content, to) };
-    if (!gateway) return { state: 'no_gateway', why: `no gateway for ${channel} is enabled in the environment, its organization or the platform` };
+      return {
+        state: 'delivered',
+        why: 'kept in the mailbox: this is development, and no gateway is set up',
+        kept: await this.outgoing(row, content, to),
+      };
+    if (!gateway)
+      return { state: 'no_gateway', why: `no gateway for ${channel} is enabled in the environment, its organization or the platform` };
     return this.#through(gateway, { row, content, to, signal });
   }
 
-  async #through(gateway: GatewayRow, { row, content, to, signal }: { row: DeliveryRow; content: Content; to: string; signal: AbortSignal }): Promise<Outcome> {
+  async #through(
+    gateway: GatewayRow,
+    { row, content, to, signal }: { row: DeliveryRow; content: Content; to: string; signal: AbortSignal },
+  ): Promise<Outcome> {
     const { gateway_id } = gateway;
     let devices: readonly Device[] | undefined;
     try {
@@ -95,13 +116,26 @@ export class Dispatcher {
       if (!(error instanceof DispatchFailure)) throw error;
       return { state: 'failed', reason: error.message, permanent: false, gateway, to };
     }
-    if (devices?.length === 0) return { state: 'suppressed', why: `no device: the person has none for ${row.channel} in a session that lives`, gateway };
+    if (devices?.length === 0)
+      return { state: 'suppressed', why: `no device: the person has none for ${row.channel} in a session that lives`, gateway };
     const outgoing = { ...(await this.outgoing(row, content, to)), ...(devices ? { devices } : {}) };
-    if (!this.#breaker.admits(gateway_id)) return { state: 'failed', reason: 'the gateway did not answer others just now; this one was not tried', permanent: false, gateway, to };
+    if (!this.#breaker.admits(gateway_id))
+      return {
+        state: 'failed',
+        reason: 'the gateway did not answer others just now; this one was not tried',
+        permanent: false,
+        gateway,
+        to,
+      };
     try {
       await this.#parts.adapters.dispatch(outgoing, gateway, signal);
       this.#breaker.answered(gateway_id);
-      return { state: 'delivered', why: `taken by the gateway ${gateway.name}${devices ? ` for devices: ${byPlatform(devices)}` : ''}`, gateway, to };
+      return {
+        state: 'delivered',
+        why: `taken by the gateway ${gateway.name}${devices ? ` for devices: ${byPlatform(devices)}` : ''}`,
+        gateway,
+        to,
+      };
     } catch (error) {
       const known = error instanceof DispatchFailure;
       if (known && error.away) this.#breaker.silent(gateway_id);
@@ -141,7 +175,13 @@ export class Dispatcher {
     const attempts = row.attempts + 1;
     const gateway_id = gateway?.gateway_id ?? null;
     if (permanent && row.channel === 'email' && to !== undefined)
-      await this.#parts.suppressions.keep(sql, { env_id: row.env_id, channel: 'email', address: to, reason, notification_id: row.notification_id });
+      await this.#parts.suppressions.keep(sql, {
+        env_id: row.env_id,
+        channel: 'email',
+        address: to,
+        reason,
+        notification_id: row.notification_id,
+      });
     if (!permanent && row.retries_used < this.#ctx.config.maxRetries) {
       const next = new Date(now.getTime() + (CURVE_S[Math.min(row.retries_used, CURVE_S.length - 1)] as number) * 1_000);
       await sql`update deliveries set attempts = ${attempts}, retries_used = retries_used + 1, next_attempt_at = ${next.toISOString()}, last_error = ${reason}, why = ${`tried again: ${reason}`},
@@ -154,7 +194,12 @@ export class Dispatcher {
       history = ${sql.json(history)} where delivery_id = ${row.delivery_id}`;
     await sql`insert into dead_letters (dead_letter_id, delivery_id, notification_id, env_id, channel, error, attempts, history, failed_at)
       values (${id}, ${row.delivery_id}, ${row.notification_id}, ${row.env_id}, ${row.channel}, ${reason}, ${attempts}, ${sql.json(history)}, ${now.toISOString()})`;
-    await tx.emit('platform:post:deadletter:added', row.env_id, { dead_letter_id: id, notification_id: row.notification_id, channel: row.channel, error: reason });
+    await tx.emit('platform:post:deadletter:added', row.env_id, {
+      dead_letter_id: id,
+      notification_id: row.notification_id,
+      channel: row.channel,
+      error: reason,
+    });
     this.#ctx.log.warn(
       // Not the reason: a server's words name the address, and are with the dead letter.
       { delivery_id: row.delivery_id, channel: row.channel, attempts, correlation_id: row.correlation_id, code: 'dead_letter' },

@@ -24,7 +24,18 @@ export interface MailParts {
 const STOP: Readonly<Record<string, string>> = { en: 'Stop marketing mail', de: 'Keine Werbung mehr erhalten', ar: 'إيقاف رسائل التسويق' };
 
 /** A message as it goes out: text and HTML beside each other, and headers that say what it is. */
-export function mailOf({ deliveryId, notificationId, envId, to, domain, correlationId, tries, written, look, unsubscribe }: MailParts): Outgoing {
+export function mailOf({
+  deliveryId,
+  notificationId,
+  envId,
+  to,
+  domain,
+  correlationId,
+  tries,
+  written,
+  look,
+  unsubscribe,
+}: MailParts): Outgoing {
   const { subject, body, content_type: type, locale } = written;
   const footer = unsubscribe ? { text: STOP[locale.slice(0, 2).toLowerCase()] ?? (STOP['en'] as string), link: unsubscribe } : undefined;
   const text = type === 'text/html' ? textOf(body) : body;
@@ -48,4 +59,5 @@ export function mailOf({ deliveryId, notificationId, envId, to, domain, correlat
 
 export const messageIdOf = (deliveryId: string, domain: string): string => `<${deliveryId}@post.${domain}>`;
 /** The delivery that a Message-ID names. */
-export const deliveryIn = (messageId: string): string | undefined => /^<?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})@/.exec(messageId.trim())?.[1];
+export const deliveryIn = (messageId: string): string | undefined =>
+  /^<?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})@/.exec(messageId.trim())?.[1];

@@ -14,7 +14,10 @@ interface Row {
 }
 export const mailPurpose = (mailId: string): string => `post:mailbox:${mailId}`;
 
-/** Mails of environments without a gateway, in development: whoever is invited finds the mail on the page *Mailbox* (F-50). Nothing falls into it in production. */
+/**
+ * Mails of environments without a gateway, in development: whoever is invited finds the mail on the page *Mailbox* (F-50). Nothing falls
+ * into it in production.
+ */
 export class Mailbox {
   readonly #ctx: Ctx;
 
@@ -29,7 +32,14 @@ export class Mailbox {
   /** Keeps a mail in the transaction that ends its delivery. */
   async keep(tx: PostTx, { deliveryId, notificationId, envId, to, subject, text, html, headers, messageId }: Outgoing): Promise<void> {
     const from = `no-reply@${this.#ctx.platform.domain}`;
-    const mail: Kept = { from, to, subject, text, html, headers: { From: from, To: to, Subject: subject, 'Message-ID': messageId, ...headers } };
+    const mail: Kept = {
+      from,
+      to,
+      subject,
+      text,
+      html,
+      headers: { From: from, To: to, Subject: subject, 'Message-ID': messageId, ...headers },
+    };
     await tx.sql`insert into mailbox (mail_id, env_id, notification_id, recipient, mail, created_at)
       values (${deliveryId}, ${envId}, ${notificationId}, ${to.toLowerCase()}, ${tx.sql.json(this.#ctx.keys.content.seal(mailPurpose(deliveryId), JSON.stringify(mail)))}, ${nowOf(this.#ctx)}) on conflict (mail_id) do nothing`;
     await tx.emit('platform:post:mail:kept', envId, { mail_id: deliveryId });
@@ -42,7 +52,10 @@ export class Mailbox {
       .page(
         query,
         { list: `mailbox ${to ?? ''}`, order: { created_at: 'time', mail_id: 'id' } },
-        ({ where, order, limit }) => sql<Row[]>`select * from mailbox where (${to}::text is null or position(${to} in recipient) > 0) and ${where} order by ${order} limit ${limit}`,
+        ({ where, order, limit }) =>
+          sql<
+            Row[]
+          >`select * from mailbox where (${to}::text is null or position(${to} in recipient) > 0) and ${where} order by ${order} limit ${limit}`,
       )
       .then(({ items, next_cursor }) => ({ items: items.map(row => this.#mailOf(row)), next_cursor }));
   }
@@ -60,7 +73,10 @@ export class Mailbox {
 
   #mailOf({ mail_id, env_id, notification_id, mail, created_at }: Row): KeptMail {
     const opened = this.#ctx.keys.content.open(mailPurpose(mail_id), mail);
-    const kept = opened === undefined ? { from: '', to: '', subject: '(sealed under another key)', text: '', html: '', headers: {} } : (JSON.parse(opened) as Kept);
+    const kept =
+      opened === undefined
+        ? { from: '', to: '', subject: '(sealed under another key)', text: '', html: '', headers: {} }
+        : (JSON.parse(opened) as Kept);
     return { mail_id, env_id, notification_id, ...kept, links: linksIn(kept.text), created_at };
   }
 }

@@ -33,9 +33,18 @@ export class Upkeep {
     const { sql } = this.#ctx.db;
     const before = (days: number) => new Date(this.#ctx.clock.now().getTime() - days * DAY_MS).toISOString();
     const rounds: (() => Promise<readonly object[]>)[] = [
-      () => sql<object[]>`delete from messages where notification_id in (select notification_id from messages where created_at < ${before(180)} limit ${ROWS}) returning 1`,
-      () => sql<object[]>`delete from deliveries where delivery_id in (select delivery_id from deliveries where created_at < ${before(90)} and state <> 'pending' limit ${ROWS}) returning 1`,
-      () => sql<object[]>`delete from mailbox where mail_id in (select mail_id from mailbox order by created_at desc, mail_id desc offset ${KEPT_MAILS} limit ${ROWS}) returning 1`,
+      () =>
+        sql<
+          object[]
+        >`delete from messages where notification_id in (select notification_id from messages where created_at < ${before(180)} limit ${ROWS}) returning 1`,
+      () =>
+        sql<
+          object[]
+        >`delete from deliveries where delivery_id in (select delivery_id from deliveries where created_at < ${before(90)} and state <> 'pending' limit ${ROWS}) returning 1`,
+      () =>
+        sql<
+          object[]
+        >`delete from mailbox where mail_id in (select mail_id from mailbox order by created_at desc, mail_id desc offset ${KEPT_MAILS} limit ${ROWS}) returning 1`,
     ];
     for (const round of rounds) while (!signal.aborted && (await round()).length === ROWS);
   }

@@ -7,15 +7,24 @@ export interface GatewayRow extends Omit<Gateway, 'credentials'> {
   readonly private_ok: boolean;
 }
 
-export const gatewayColumns = (sql: Sql): unknown => sql`gateway_id, scope, org_id, env_id, channel, name, gateway_url, secret_ref, config, enabled, private_ok, version, created_at, updated_at`;
+export const gatewayColumns = (sql: Sql): unknown =>
+  sql`gateway_id, scope, org_id, env_id, channel, name, gateway_url, secret_ref, config, enabled, private_ok, version, created_at, updated_at`;
 
 /** A gateway as others see it: its credentials are a reference (NTF-015). */
 export function gatewayOf({ secret_ref, private_ok: _, ...row }: GatewayRow): Gateway {
   return { ...row, credentials: secret_ref === null ? null : { secret_ref } };
 }
 
-/** The gateway a message of an environment leaves by: the environment's own, its organization's, the platform's; the first that is enabled (G-POST-04). */
-export async function chosenGateway(ctx: Ctx, envId: string, channel: string, orgOf: (envId: string) => Promise<string>): Promise<GatewayRow | undefined> {
+/**
+ * The gateway a message of an environment leaves by: the environment's own, its organization's, the platform's; the first that is enabled
+ * (G-POST-04).
+ */
+export async function chosenGateway(
+  ctx: Ctx,
+  envId: string,
+  channel: string,
+  orgOf: (envId: string) => Promise<string>,
+): Promise<GatewayRow | undefined> {
   const { sql } = ctx.db;
   const rows = await sql<GatewayRow[]>`
     select ${gatewayColumns(sql)} from gateways where channel = ${channel} and enabled and (scope = 'sys' or scope = 'org' or env_id = ${envId})

@@ -31,10 +31,15 @@ export class GatewayTests {
   }
 
   async test({ body, env, caller, signal, correlationId }: RequestOf<Contract, 'testGateway'>): Promise<TestResult> {
-    if ((body.gateway_id === undefined) === (body.gateway === undefined)) throw this.#ctx.problem('gateway_invalid', { detail: 'Name gateway_id, or describe one in gateway.' });
+    if ((body.gateway_id === undefined) === (body.gateway === undefined))
+      throw this.#ctx.problem('gateway_invalid', { detail: 'Name gateway_id, or describe one in gateway.' });
     const settings = body.gateway_id
       ? await this.#gateways.find(this.#ctx.db.sql, body.gateway_id, env)
-      : { ...(await this.#gateways.settingsOf(body.gateway as NonNullable<typeof body.gateway>, env, caller)), gateway_id: this.#ctx.platform.newId(), version: 0 };
+      : {
+          ...(await this.#gateways.settingsOf(body.gateway as NonNullable<typeof body.gateway>, env, caller)),
+          gateway_id: this.#ctx.platform.newId(),
+          version: 0,
+        };
     return this.through(settings, { recipient: body.recipient, env, written: wordsOf(body), signal, correlationId });
   }
 
@@ -44,7 +49,8 @@ export class GatewayTests {
   }
 
   async through(gateway: GatewaySettings, { recipient, env, written, signal, correlationId }: Tested): Promise<TestResult> {
-    if (gateway.channel === 'email' && !isOneAddress(recipient)) throw this.#ctx.problem('recipient_invalid', { detail: 'Write one e-mail address, without a name.' });
+    if (gateway.channel === 'email' && !isOneAddress(recipient))
+      throw this.#ctx.problem('recipient_invalid', { detail: 'Write one e-mail address, without a name.' });
     const id = this.#ctx.platform.newId();
     const outgoing = mailOf({
       deliveryId: id,

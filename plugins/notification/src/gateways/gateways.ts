@@ -12,7 +12,10 @@ type Draft = Partial<NewGateway> & GatewayChange;
 const SCHEMES: ReadonlySet<string> = new Set(['https:', 'http:', 'smtp:', 'smtps:']);
 const REFERENCE = /^(secrets|file|env|vault):\/\/.{1,500}$/;
 
-/** Gateways: what an environment's messages leave by (G-POST-04). Those of an organization or the platform are for the platform's administrators. */
+/**
+ * Gateways: what an environment's messages leave by (G-POST-04). Those of an organization or the platform are for the platform's
+ * administrators.
+ */
 export class Gateways {
   readonly #ctx: Ctx;
   readonly #tenants: Tenants;
@@ -45,7 +48,13 @@ export class Gateways {
     const row: GatewayRow = { ...settings, gateway_id: this.#ctx.platform.newId(), version: 1, created_at: at, updated_at: at };
     await this.#ctx.db.tx(async tx => {
       await tx.sql`insert into gateways ${tx.sql.row({ ...row, config: tx.sql.json(row.config) })}`;
-      await tx.audit({ action: 'post.gateway.created', envId: env, caller, resource: { type: 'gateway', id: row.gateway_id }, details: { channel: row.channel, scope: row.scope } });
+      await tx.audit({
+        action: 'post.gateway.created',
+        envId: env,
+        caller,
+        resource: { type: 'gateway', id: row.gateway_id },
+        details: { channel: row.channel, scope: row.scope },
+      });
     });
     return gatewayOf(row);
   }
@@ -68,7 +77,9 @@ export class Gateways {
       const [locked] = await tx.sql<{ version: number }[]>`select version from gateways where gateway_id = ${known.gateway_id} for update`;
       if (!locked) throw this.#ctx.problem('gateway_not_found');
       this.#ctx.requireVersion(ifMatch, locked.version);
-      const [row] = await tx.sql<GatewayRow[]>`update gateways set name = ${settings.name}, channel = ${settings.channel}, gateway_url = ${settings.gateway_url}, secret_ref = ${settings.secret_ref},
+      const [row] = await tx.sql<
+        GatewayRow[]
+      >`update gateways set name = ${settings.name}, channel = ${settings.channel}, gateway_url = ${settings.gateway_url}, secret_ref = ${settings.secret_ref},
         config = ${tx.sql.json(settings.config)}, enabled = ${settings.enabled}, private_ok = ${settings.private_ok}, version = version + 1, updated_at = ${nowOf(this.#ctx)}
         where gateway_id = ${known.gateway_id} returning ${gatewayColumns(tx.sql)}`;
       await tx.audit({ action: 'post.gateway.updated', envId: env, caller, resource: { type: 'gateway', id: known.gateway_id } });
@@ -88,7 +99,8 @@ export class Gateways {
   /** A gateway that an environment can use, or 404. */
   async find(sql: Sql, id: string, env: string): Promise<GatewayRow> {
     const [row] = await sql<GatewayRow[]>`select ${gatewayColumns(sql)} from gateways where gateway_id::text = ${id}`;
-    const usable = row && (row.scope === 'sys' || row.env_id === env || (row.scope === 'org' && row.org_id === (await this.#tenants.orgOf(env))));
+    const usable =
+      row && (row.scope === 'sys' || row.env_id === env || (row.scope === 'org' && row.org_id === (await this.#tenants.orgOf(env))));
     if (!row || !usable) throw this.#ctx.problem('gateway_not_found', { detail: 'No gateway with this id serves the environment.' });
     return row;
   }
@@ -102,13 +114,27 @@ export class Gateways {
     const gateway_url = this.#address(draft.gateway_url ?? null, draft.channel, private_ok);
     const secret_ref = this.#reference(draft.credentials ?? null, { env, org_id }, caller);
     const config: GatewayConfig = draft.config ?? {};
-    if (config.from !== undefined && !senderOf(config.from)) throw this.#ctx.problem('gateway_invalid', { detail: 'config.from is one address, or "Name <address>".' });
-    return { scope, org_id, env_id: scope === 'env' ? env : null, channel: draft.channel, name: draft.name, gateway_url, secret_ref, config, enabled: draft.enabled ?? true, private_ok };
+    if (config.from !== undefined && !senderOf(config.from))
+      throw this.#ctx.problem('gateway_invalid', { detail: 'config.from is one address, or "Name <address>".' });
+    return {
+      scope,
+      org_id,
+      env_id: scope === 'env' ? env : null,
+      channel: draft.channel,
+      name: draft.name,
+      gateway_url,
+      secret_ref,
+      config,
+      enabled: draft.enabled ?? true,
+      private_ok,
+    };
   }
 
   #mayWrite(scope: Gateway['scope'], caller: Caller): void {
     if (scope !== 'env' && !caller.platformAdmin)
-      throw this.#ctx.problem('platform_admin_required', { detail: 'Gateways of an organization or of the platform serve others too: ask an administrator of the platform.' });
+      throw this.#ctx.problem('platform_admin_required', {
+        detail: 'Gateways of an organization or of the platform serve others too: ask an administrator of the platform.',
+      });
   }
 
   #address(text: string | null, channel: string, privateOk: boolean): string | null {
@@ -116,7 +142,8 @@ export class Gateways {
     const refuse = (detail: string) => this.#ctx.problem('gateway_url_invalid', { detail });
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !SCHEMES.has(url.protocol) || url.hostname === '') throw refuse('Use https://, smtp:// or smtps:// with a host.');
-    if (url.username || url.password) throw this.#ctx.problem('literal_credential', { detail: 'Name a secret in credentials.secret_ref; the address carries none.' });
+    if (url.username || url.password)
+      throw this.#ctx.problem('literal_credential', { detail: 'Name a secret in credentials.secret_ref; the address carries none.' });
     if (url.protocol.startsWith('smtp') && channel !== 'email') throw refuse('SMTP carries e-mail alone.');
     const hidden = looksPrivate(url.hostname);
     if (url.protocol === 'http:' && !hidden) throw refuse('A relay outside the private network is reached by https://.');
@@ -125,16 +152,24 @@ export class Gateways {
   }
 
   /**
-   * Files and variables belong to the machine, and other paths of the secrets service to others: whoever administers one environment may name what
+   * Files and variables belong to the machine, and other paths of the secrets service to others: whoever administers one environment may
+   * name what
    * is kept for it, and no more, since the gateway's address is theirs as well.
    */
   #reference(credentials: object | null, { env, org_id }: { env: string; org_id: string | null }, caller: Caller): string | null {
     if (credentials === null || Object.keys(credentials).length === 0) return null;
     const { secret_ref: reference, ...others } = credentials as { secret_ref?: unknown };
-    if (Object.keys(others).length > 0) throw this.#ctx.problem('literal_credential', { detail: 'credentials has one member, secret_ref; the secret itself stays in the secrets service.' });
-    if (typeof reference !== 'string' || !REFERENCE.test(reference)) throw this.#ctx.problem('literal_credential', { detail: 'secret_ref is secrets://…, vault://…, file:///… or env://…' });
-    const theirs = [`secrets://env/${env}/`, ...(org_id ? [`secrets://org/${org_id}/`] : [])].some(prefix => reference.startsWith(prefix) && !reference.includes('..'));
-    if (!theirs && !caller.platformAdmin) throw this.#ctx.problem('credential_reserved', { detail: `Keep the secret at secrets://env/${env}/… and name that.` });
+    if (Object.keys(others).length > 0)
+      throw this.#ctx.problem('literal_credential', {
+        detail: 'credentials has one member, secret_ref; the secret itself stays in the secrets service.',
+      });
+    if (typeof reference !== 'string' || !REFERENCE.test(reference))
+      throw this.#ctx.problem('literal_credential', { detail: 'secret_ref is secrets://…, vault://…, file:///… or env://…' });
+    const theirs = [`secrets://env/${env}/`, ...(org_id ? [`secrets://org/${org_id}/`] : [])].some(
+      prefix => reference.startsWith(prefix) && !reference.includes('..'),
+    );
+    if (!theirs && !caller.platformAdmin)
+      throw this.#ctx.problem('credential_reserved', { detail: `Keep the secret at secrets://env/${env}/… and name that.` });
     return reference;
   }
 

@@ -13,7 +13,8 @@ export interface Content {
 
 export const contentPurpose = (notificationId: string): string => `post:content:${notificationId}`;
 
-export const sealContent = (box: SealedBox, notificationId: string, content: Content): Sealed => box.seal(contentPurpose(notificationId), JSON.stringify(content));
+export const sealContent = (box: SealedBox, notificationId: string, content: Content): Sealed =>
+  box.seal(contentPurpose(notificationId), JSON.stringify(content));
 
 /** Throws when it was sealed under a key that nobody has any more. */
 export function openContent(box: SealedBox, notificationId: string, sealed: Sealed): Content {

@@ -52,10 +52,14 @@ export class Inbox {
     const { notification_id } = await this.#find(request, { env, user });
     return this.#ctx.db.tx(async tx => {
       const now = nowOf(this.#ctx);
-      const [marked] = await tx.sql<{ read_at: string }[]>`update messages set read_at = ${now} where notification_id = ${notification_id} and read_at is null returning read_at`;
+      const [marked] = await tx.sql<
+        { read_at: string }[]
+      >`update messages set read_at = ${now} where notification_id = ${notification_id} and read_at is null returning read_at`;
       const unread_count = await unread(tx.sql, { env, user });
       if (marked) await this.#tell(tx, { env, user }, [notification_id], now, unread_count);
-      const [known] = marked ? [marked] : await tx.sql<{ read_at: string }[]>`select read_at from messages where notification_id = ${notification_id}`;
+      const [known] = marked
+        ? [marked]
+        : await tx.sql<{ read_at: string }[]>`select read_at from messages where notification_id = ${notification_id}`;
       return { notification_id, read_at: known?.read_at ?? now, unread_count };
     });
   }
@@ -96,13 +100,15 @@ export class Inbox {
   }
 
   /**
-   * The caller's own key. What was sent to a proven address before there was an account is taken over (G-POST-01): an address that nobody has
+   * The caller's own key. What was sent to a proven address before there was an account is taken over (G-POST-01): an address that nobody
+   * has
    * proven opens nothing.
    */
   async #own({ caller, env }: Pick<Asked, 'caller' | 'env'>): Promise<Owner> {
     const user = caller.userId ?? caller.subject;
     if (caller.userId !== undefined && caller.email !== undefined && caller.emailVerified)
-      await this.#ctx.db.sql`update messages set user_id = ${user} where env_id = ${env} and user_id = ${`email:${caller.email.toLowerCase()}`}`;
+      await this.#ctx.db
+        .sql`update messages set user_id = ${user} where env_id = ${env} and user_id = ${`email:${caller.email.toLowerCase()}`}`;
     return { env, user };
   }
 
@@ -110,7 +116,9 @@ export class Inbox {
   async #others({ caller, env, targetEnvId }: Asked, user: string): Promise<Owner> {
     const inside = targetEnvId !== undefined && (caller.envId === targetEnvId || caller.platformAdmin);
     if (!inside || !(await this.#ctx.policy.allows(caller, 'post:admin')))
-      throw this.#ctx.problem('admin_required', { detail: 'Messages of others are for administrators: name target_env_id, and hold post:admin there.' });
+      throw this.#ctx.problem('admin_required', {
+        detail: 'Messages of others are for administrators: name target_env_id, and hold post:admin there.',
+      });
     return { env, user };
   }
 
@@ -126,13 +134,17 @@ export class Inbox {
 }
 
 async function unread(sql: Sql, { env, user }: Owner): Promise<number> {
-  const [row] = await sql<{ unread: number }[]>`select count(*)::int as unread from messages where env_id = ${env} and user_id = ${user} and read_at is null and shown_at is not null`;
+  const [row] = await sql<
+    { unread: number }[]
+  >`select count(*)::int as unread from messages where env_id = ${env} and user_id = ${user} and read_at is null and shown_at is not null`;
   return row?.unread ?? 0;
 }
 
 export async function deliveriesOf(sql: Sql, notificationId: string): Promise<Delivery[]> {
   return [
-    ...(await sql<Delivery[]>`select delivery_id, notification_id, channel, gateway_id, state, attempts, retries_used, next_attempt_at, last_error, delivered_at from deliveries
+    ...(await sql<
+      Delivery[]
+    >`select delivery_id, notification_id, channel, gateway_id, state, attempts, retries_used, next_attempt_at, last_error, delivered_at from deliveries
       where notification_id = ${notificationId} order by channel <> 'view', channel`),
   ];
 }

@@ -20,21 +20,31 @@ export class Intake {
 
   async send({ body, caller, headers, correlationId }: RequestOf<Contract, 'send'>) {
     const { problem } = this.#ctx;
-    if (caller.kind !== 'machine') throw problem('m2m_required', { detail: 'People do not send messages; a service does it for them with its own credentials.' });
+    if (caller.kind !== 'machine')
+      throw problem('m2m_required', { detail: 'People do not send messages; a service does it for them with its own credentials.' });
     const { allowed, headers: told } = await this.#rate.take(caller.clientId);
-    if (!allowed) throw problem('rate_limited', { detail: '200 messages a second, 400 at once. Try again in a moment.', headers: { ...told } });
+    if (!allowed)
+      throw problem('rate_limited', { detail: '200 messages a second, 400 at once. Try again in a moment.', headers: { ...told } });
     this.#check(body);
-    const notification_id = await this.#keep(body, caller.subject, body.idempotency_key ?? headers['idempotency-key'], body.correlation_id ?? correlationId);
+    const notification_id = await this.#keep(
+      body,
+      caller.subject,
+      body.idempotency_key ?? headers['idempotency-key'],
+      body.correlation_id ?? correlationId,
+    );
     return reply({ notification_id, status: 'queued' as const }, { status: 202 });
   }
 
   #check({ category, recipient, template, subject, body }: Send): void {
     const { problem } = this.#ctx;
-    if (!(CATEGORIES as readonly string[]).includes(category)) throw problem('category_unsupported', { detail: `Use one of ${CATEGORIES.join(', ')}.` });
-    if (!template && (subject === undefined || body === undefined)) throw problem('content_required', { detail: 'Name a template, or give subject and body.' });
+    if (!(CATEGORIES as readonly string[]).includes(category))
+      throw problem('category_unsupported', { detail: `Use one of ${CATEGORIES.join(', ')}.` });
+    if (!template && (subject === undefined || body === undefined))
+      throw problem('content_required', { detail: 'Name a template, or give subject and body.' });
     const named = recipient.user_id.startsWith('email:') ? recipient.user_id.slice('email:'.length) : undefined;
     for (const address of [recipient.email, named]) {
-      if (address !== undefined && !isOneAddress(address)) throw problem('recipient_invalid', { detail: 'An e-mail address is exactly one address, without a name.' });
+      if (address !== undefined && !isOneAddress(address))
+        throw problem('recipient_invalid', { detail: 'An e-mail address is exactly one address, without a name.' });
     }
   }
 
@@ -61,7 +71,9 @@ export class Intake {
     const [made] = rows;
     if (made) return made.notification_id;
     // The same producer sent it under this key before: it is the same message.
-    const [known] = await db.sql<{ notification_id: string }[]>`select notification_id from messages where stream_family = ${producer} and idempotency_key = ${key ?? ''}`;
+    const [known] = await db.sql<
+      { notification_id: string }[]
+    >`select notification_id from messages where stream_family = ${producer} and idempotency_key = ${key ?? ''}`;
     if (!known) throw new Error('a message was neither kept nor known');
     return known.notification_id;
   }

@@ -32,7 +32,10 @@ export class MessageLog {
     const { user_id: user = null, category = null, channel = null, state = null, correlation_id: correlation = null } = query;
     const { items, next_cursor } = await this.#ctx.page(
       query,
-      { list: JSON.stringify(['log', env, user, category, channel, state, correlation]), order: { created_at: 'time', notification_id: 'id' } },
+      {
+        list: JSON.stringify(['log', env, user, category, channel, state, correlation]),
+        order: { created_at: 'time', notification_id: 'id' },
+      },
       ({ where, order, limit }) => sql<(MessageRow & { states: { channel: string; state: string }[] | null })[]>`
         select ${columns(sql)}, (select jsonb_agg(jsonb_build_object('channel', d.channel, 'state', d.state) order by d.channel <> 'view', d.channel) from deliveries d where d.notification_id = m.notification_id) as states
         from messages m where m.env_id = ${env} and (${user}::text is null or m.user_id = ${user}) and (${category}::text is null or m.category = ${category})
@@ -45,7 +48,9 @@ export class MessageLog {
 
   async explain({ params, env }: Pick<RequestOf<Contract, 'explainMessage'>, 'params' | 'env'>): Promise<Explanation> {
     const { sql } = this.#ctx.db;
-    const [row] = await sql<MessageRow[]>`select ${columns(sql)} from messages m where m.notification_id::text = ${params.notification_id} and m.env_id = ${env}`;
+    const [row] = await sql<
+      MessageRow[]
+    >`select ${columns(sql)} from messages m where m.notification_id::text = ${params.notification_id} and m.env_id = ${env}`;
     if (!row) throw this.#ctx.problem('message_not_found', { detail: 'There is no such message in this environment.' });
     const deliveries = await sql<Explained[]>`
       select d.channel, d.state, d.why, g.name as gateway, d.history, d.next_attempt_at, d.delivered_at from deliveries d left join gateways g using (gateway_id)
@@ -61,9 +66,19 @@ export class MessageLog {
   async #rendering(row: MessageRow): Promise<Explanation['rendering']> {
     try {
       const { shown, template } = openContent(this.#ctx.keys.content, row.notification_id, row.content);
-      const found = row.template_key === null ? undefined : await this.#words.find(row.env_id, row.template_key, template?.locale ?? shown?.locale);
-      const now = found ? `today it would be ${found.why}` : row.template_key === null ? 'no template was named' : `today there is no template ${row.template_key} for this language`;
-      return { template_key: row.template_key, locale: shown?.locale ?? null, rendered_from: shown?.rendered_from ?? 'not rendered yet', why: now };
+      const found =
+        row.template_key === null ? undefined : await this.#words.find(row.env_id, row.template_key, template?.locale ?? shown?.locale);
+      const now = found
+        ? `today it would be ${found.why}`
+        : row.template_key === null
+          ? 'no template was named'
+          : `today there is no template ${row.template_key} for this language`;
+      return {
+        template_key: row.template_key,
+        locale: shown?.locale ?? null,
+        rendered_from: shown?.rendered_from ?? 'not rendered yet',
+        why: now,
+      };
     } catch (error) {
       return { template_key: row.template_key, locale: null, rendered_from: 'unreadable', why: (error as Error).message };
     }
@@ -71,6 +86,10 @@ export class MessageLog {
 
   #logged(row: MessageRow, states: readonly { channel: string; state: string }[]): LoggedMessage {
     const worst = WORST.find(each => states.some(({ state }) => state === each)) ?? 'pending';
-    return { ...messageOf(this.#ctx.keys.content, row), state: worst, deliveries: states.map(({ channel, state }) => `${channel}: ${state}`).join(', ') };
+    return {
+      ...messageOf(this.#ctx.keys.content, row),
+      state: worst,
+      deliveries: states.map(({ channel, state }) => `${channel}: ${state}`).join(', '),
+    };
   }
 }

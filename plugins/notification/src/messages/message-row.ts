@@ -23,12 +23,27 @@ export interface MessageRow {
   readonly failed_passes: number;
 }
 
-export const columns = (sql: Sql): unknown => sql`m.notification_id, m.env_id, m.user_id, m.stream_family, m.category, m.priority, m.content, m.template_key, m.channels, m.resource_refs,
+export const columns = (
+  sql: Sql,
+): unknown => sql`m.notification_id, m.env_id, m.user_id, m.stream_family, m.category, m.priority, m.content, m.template_key, m.channels, m.resource_refs,
   m.correlation_id, m.confidential, m.expires_at, m.created_at, m.shown_at, m.read_at, m.failed_passes`;
 
 /** A row as others see it (G-POST-02). What cannot be opened any more has no title, and is still listed. */
 export function messageOf(box: SealedBox, row: MessageRow): Message {
-  const { notification_id, env_id, stream_family, category, priority, user_id, template_key, resource_refs, created_at, shown_at, read_at, correlation_id } = row;
+  const {
+    notification_id,
+    env_id,
+    stream_family,
+    category,
+    priority,
+    user_id,
+    template_key,
+    resource_refs,
+    created_at,
+    shown_at,
+    read_at,
+    correlation_id,
+  } = row;
   let subject = '';
   try {
     const { shown, subject: literal } = openContent(box, notification_id, row.content);
@@ -36,5 +51,20 @@ export function messageOf(box: SealedBox, row: MessageRow): Message {
   } catch {
     subject = template_key ?? '';
   }
-  return { notification_id, env_id, stream_family, category, priority, title: subject, subject, user_id, template_key, resource_refs, created_at, delivered_at: shown_at, read_at, correlation_id };
+  return {
+    notification_id,
+    env_id,
+    stream_family,
+    category,
+    priority,
+    title: subject,
+    subject,
+    user_id,
+    template_key,
+    resource_refs,
+    created_at,
+    delivered_at: shown_at,
+    read_at,
+    correlation_id,
+  };
 }

@@ -22,7 +22,8 @@ interface Ready {
 }
 
 /**
- * Puts messages into inboxes: the record of truth, before any other channel is thought of (NTF-003). Wakes on the word of a commit and looks every
+ * Puts messages into inboxes: the record of truth, before any other channel is thought of (NTF-003). Wakes on the word of a commit and
+ * looks every
  * five seconds beside; a pass takes at most fifty rows, oldest first, that no other process has taken.
  */
 export class ViewRelay {
@@ -100,7 +101,11 @@ export class ViewRelay {
       const reason = (error as Error).message.slice(0, 300);
       const [row] = await db.sql<{ failed_passes: number }[]>`
         update messages set failed_passes = failed_passes + 1, last_error = ${reason} where notification_id = ${id} and delivered_at is null returning failed_passes`;
-      if (row?.failed_passes === ALERT_AFTER) log.error({ notification_id: id, reason, code: 'view_failing' }, 'a message could not be put into its inbox ten times; it is tried on');
+      if (row?.failed_passes === ALERT_AFTER)
+        log.error(
+          { notification_id: id, reason, code: 'view_failing' },
+          'a message could not be put into its inbox ten times; it is tried on',
+        );
       else log.warn({ notification_id: id, reason }, 'a message could not be put into its inbox; the next pass tries');
     }
   }
@@ -137,7 +142,16 @@ export class ViewRelay {
     );
     const made = ready.flatMap(({ row }) => {
       const base = { notification_id: row.notification_id, env_id: row.env_id, created_at: at };
-      const view = { ...base, delivery_id: platform.newId(), channel: 'view', state: 'delivered', attempts: 1, delivered_at: at, next_attempt_at: null, why: 'the inbox always gets it' };
+      const view = {
+        ...base,
+        delivery_id: platform.newId(),
+        channel: 'view',
+        state: 'delivered',
+        attempts: 1,
+        delivered_at: at,
+        next_attempt_at: null,
+        why: 'the inbox always gets it',
+      };
       const held = heldBack(wishes.get(keyOf(row)), row.category, clock.now());
       const out = row.channels.map(channel => ({
         ...base,
@@ -156,7 +170,8 @@ export class ViewRelay {
       select delivery_id, notification_id, env_id, channel, state, attempts, next_attempt_at, why, created_at, delivered_at from jsonb_to_recordset(${sql.json(made)})
         as d(delivery_id uuid, notification_id uuid, env_id uuid, channel text, state text, attempts int, next_attempt_at timestamptz, why text, created_at timestamptz, delivered_at timestamptz)
       on conflict (notification_id, channel) do nothing returning delivery_id, env_id, channel, state`;
-    for (const { delivery_id, env_id, channel, state } of fresh) if (state === 'pending') await tx.enqueue(channel as Channel, { delivery_id }, { key: delivery_id, envId: env_id });
+    for (const { delivery_id, env_id, channel, state } of fresh)
+      if (state === 'pending') await tx.enqueue(channel as Channel, { delivery_id }, { key: delivery_id, envId: env_id });
   }
 
   /** One event a message, with the count that its reader then sees. */

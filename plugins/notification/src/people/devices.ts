@@ -12,8 +12,15 @@ export class Devices {
     this.#ctx = ctx;
   }
 
-  /** The devices that a channel reaches; nothing for a channel that goes to an address. Throws a {@link DispatchFailure} while they cannot be asked for. */
-  async of(channel: Channel, { env_id, user_id }: { readonly env_id: string; readonly user_id: string }, signal: AbortSignal): Promise<readonly Device[] | undefined> {
+  /**
+   * The devices that a channel reaches; nothing for a channel that goes to an address. Throws a {@link DispatchFailure} while they cannot
+   * be asked for.
+   */
+  async of(
+    channel: Channel,
+    { env_id, user_id }: { readonly env_id: string; readonly user_id: string },
+    signal: AbortSignal,
+  ): Promise<readonly Device[] | undefined> {
     const reached = PLATFORMS[channel];
     if (!reached) return undefined;
     // Invited, and not here yet.

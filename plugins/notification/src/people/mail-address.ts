@@ -7,7 +7,9 @@ export function isOneAddress(text: string): boolean {
   if (at < 1 || text.length > 254) return false;
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)];
   // A control character counts for nobody's name; dots neither begin, end, nor stand together (RFC 5321, 4.1.2).
-  return !/[\p{Cc}\p{Z}]/u.test(text) && LOCAL.test(local) && !/^\.|\.$|\.\./.test(local) && domain.split('.').every(label => LABEL.test(label));
+  return (
+    !/[\p{Cc}\p{Z}]/u.test(text) && LOCAL.test(local) && !/^\.|\.$|\.\./.test(local) && domain.split('.').every(label => LABEL.test(label))
+  );
 }
 
 /** `Name <address>` or an address alone, of a sender that a gateway names. */

@@ -24,7 +24,8 @@ export class Preferences {
 
   async put({ body, caller, env }: RequestOf<Contract, 'putPreferences'>): Promise<Wishes> {
     const timezone = body.timezone || null;
-    if (timezone !== null && !isZone(timezone)) throw this.#ctx.problem('timezone_unknown', { detail: 'Use a name of the IANA database, such as Europe/Berlin.' });
+    if (timezone !== null && !isZone(timezone))
+      throw this.#ctx.problem('timezone_unknown', { detail: 'Use a name of the IANA database, such as Europe/Berlin.' });
     const wishes = { muted_categories: body.muted_categories, quiet_hours: body.quiet_hours, timezone };
     const { sql } = this.#ctx.db;
     await sql`insert into preferences (env_id, user_id, muted_categories, quiet_hours, timezone, updated_at)
@@ -35,7 +36,8 @@ export class Preferences {
 
   /** Adds one category to those that somebody does not want. */
   async mute({ env_id, user_id }: Reader, category: string): Promise<void> {
-    await this.#ctx.db.sql`insert into preferences (env_id, user_id, muted_categories, quiet_hours, updated_at) values (${env_id}, ${user_id}, ${[category]}::text[], '[]', ${nowOf(this.#ctx)})
+    await this.#ctx.db
+      .sql`insert into preferences (env_id, user_id, muted_categories, quiet_hours, updated_at) values (${env_id}, ${user_id}, ${[category]}::text[], '[]', ${nowOf(this.#ctx)})
       on conflict (env_id, user_id) do update set muted_categories = array(select distinct unnest(preferences.muted_categories || excluded.muted_categories)), updated_at = excluded.updated_at`;
   }
 
@@ -54,7 +56,9 @@ export const keyOf = ({ env_id, user_id }: Reader): string => `${env_id} ${user_
 /** Why somebody's preferences keep a message from going out; `undefined` when they do not. */
 export function heldBack(wishes: Wishes | undefined, category: string, at: Date): string | undefined {
   if (!wishes) return undefined;
-  if ((wishes.muted_categories as readonly string[]).includes(category)) return `muted: the recipient does not want messages of the category ${category} outside the inbox`;
-  if (isQuiet(wishes.quiet_hours, at, wishes.timezone)) return `quiet hours: it was a quiet hour of the recipient (${wishes.timezone ?? 'UTC'})`;
+  if ((wishes.muted_categories as readonly string[]).includes(category))
+    return `muted: the recipient does not want messages of the category ${category} outside the inbox`;
+  if (isQuiet(wishes.quiet_hours, at, wishes.timezone))
+    return `quiet hours: it was a quiet hour of the recipient (${wishes.timezone ?? 'UTC'})`;
   return undefined;
 }

@@ -19,9 +19,14 @@ function hourIn(zone: string, at: Date): number {
   return Number(clock.format(at));
 }
 
-/** Whether it is quiet: from the start hour on, up to the end hour, past midnight where it is smaller; the whole day where they are one (G-POST-07, H-28). */
+/**
+ * Whether it is quiet: from the start hour on, up to the end hour, past midnight where it is smaller; the whole day where they are one
+ * (G-POST-07, H-28).
+ */
 export function isQuiet(windows: readonly QuietHours[], at: Date, zone?: string | null): boolean {
   if (windows.length === 0) return false;
   const hour = hourIn(zone ?? 'UTC', at);
-  return windows.some(({ start_hour: start, end_hour: end }) => start === end || (start < end ? hour >= start && hour < end : hour >= start || hour < end));
+  return windows.some(
+    ({ start_hour: start, end_hour: end }) => start === end || (start < end ? hour >= start && hour < end : hour >= start || hour < end),
+  );
 }

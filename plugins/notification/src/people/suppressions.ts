@@ -36,7 +36,13 @@ export class Suppressions {
     const address = body.address.trim();
     if (!isOneAddress(address)) throw this.#ctx.problem('recipient_invalid', { detail: 'Write one e-mail address, without a name.' });
     const made = await this.#ctx.db.tx(async tx => {
-      await this.keep(tx.sql, { env_id: env, channel: 'email', address, reason: body.reason ?? 'stopped by an administrator', notification_id: null });
+      await this.keep(tx.sql, {
+        env_id: env,
+        channel: 'email',
+        address,
+        reason: body.reason ?? 'stopped by an administrator',
+        notification_id: null,
+      });
       await tx.audit({ action: 'post.suppression.added', envId: env, caller });
       const [row] = await tx.sql<
         Suppression[]
@@ -49,9 +55,16 @@ export class Suppressions {
   /** The undo: mail goes there again. */
   async remove({ params, env, caller }: RequestOf<Contract, 'deleteSuppression'>): Promise<void> {
     await this.#ctx.db.tx(async tx => {
-      const gone = await tx.sql<object[]>`delete from suppressions where suppression_id::text = ${params.suppression_id} and env_id = ${env} returning 1`;
+      const gone = await tx.sql<
+        object[]
+      >`delete from suppressions where suppression_id::text = ${params.suppression_id} and env_id = ${env} returning 1`;
       if (gone.length === 0) throw this.#ctx.problem('suppression_not_found', { detail: 'Mail goes there already.' });
-      await tx.audit({ action: 'post.suppression.removed', envId: env, caller, resource: { type: 'suppression', id: params.suppression_id } });
+      await tx.audit({
+        action: 'post.suppression.removed',
+        envId: env,
+        caller,
+        resource: { type: 'suppression', id: params.suppression_id },
+      });
     });
   }
 
@@ -62,7 +75,9 @@ export class Suppressions {
 
   /** Why nothing is sent to an address; `undefined` when it is. */
   async of(envId: string, channel: string, address: string): Promise<string | undefined> {
-    const [row] = await this.#ctx.db.sql<{ reason: string }[]>`select reason from suppressions where env_id = ${envId} and channel = ${channel} and address = ${address.toLowerCase()}`;
+    const [row] = await this.#ctx.db.sql<
+      { reason: string }[]
+    >`select reason from suppressions where env_id = ${envId} and channel = ${channel} and address = ${address.toLowerCase()}`;
     return row?.reason;
   }
 
@@ -78,7 +93,14 @@ export class Suppressions {
     const note = [{ at: nowOf(this.#ctx), reason, gateway_id: null }];
     await db.tx(async ({ sql }) => {
       await sql`update deliveries set last_error = ${reason}, history = history || ${sql.json(note)}::jsonb where delivery_id = ${id ?? null}`;
-      if (suppressed) await this.keep(sql, { env_id: row.env_id, channel: 'email', address: row.recipient as string, reason, notification_id: row.notification_id });
+      if (suppressed)
+        await this.keep(sql, {
+          env_id: row.env_id,
+          channel: 'email',
+          address: row.recipient as string,
+          reason,
+          notification_id: row.notification_id,
+        });
     });
     return { suppressed };
   }

@@ -17,11 +17,17 @@ export class Tenants {
     this.#orgs = ctx.cache<string>({ max: 5_000, ttl: 600_000, stale });
   }
 
-  /** Branding: an organization's, with what is not empty of the environment's in its place (G-SYS-09). A message without it is better than none. */
+  /**
+   * Branding: an organization's, with what is not empty of the environment's in its place (G-SYS-09). A message without it is better than
+   * none.
+   */
   async look(envId: string): Promise<Look> {
     try {
       return await this.#looks.get(envId, async () => {
-        const { primary_color = null, logo_url = null } = await this.#ctx.services.registry.mergedBranding({ params: { id: envId }, signal: AbortSignal.timeout(ASKED_MS) });
+        const { primary_color = null, logo_url = null } = await this.#ctx.services.registry.mergedBranding({
+          params: { id: envId },
+          signal: AbortSignal.timeout(ASKED_MS),
+        });
         return { primary_color, logo_url };
       });
     } catch (error) {
@@ -33,7 +39,10 @@ export class Tenants {
   /** The organization of an environment. Throws `org_unknown` when the registry does not say. */
   async orgOf(envId: string): Promise<string> {
     try {
-      return await this.#orgs.get(envId, async () => (await this.#ctx.services.registry.getEnv({ params: { env_id: envId }, signal: AbortSignal.timeout(ASKED_MS) })).org_id);
+      return await this.#orgs.get(
+        envId,
+        async () => (await this.#ctx.services.registry.getEnv({ params: { env_id: envId }, signal: AbortSignal.timeout(ASKED_MS) })).org_id,
+      );
     } catch (cause) {
       throw this.#ctx.problem('org_unknown', { detail: 'The registry did not say whose environment it is. Try again.', cause });
     }

@@ -31,9 +31,12 @@ export class Unsubscribe {
   async answer({ params, request }: RawExchange): Promise<Response> {
     const [id = '', mark = ''] = (params['token'] ?? '').split('.');
     const known = /^[0-9a-f-]{36}$/.test(id) && this.#ctx.keys.content.isFingerprint(PURPOSE, id, mark);
-    const [row] = known ? await this.#ctx.db.sql<{ env_id: string; user_id: string }[]>`select env_id, user_id from messages where notification_id = ${id}` : [];
+    const [row] = known
+      ? await this.#ctx.db.sql<{ env_id: string; user_id: string }[]>`select env_id, user_id from messages where notification_id = ${id}`
+      : [];
     if (!row) return page(404, 'This link is not valid any more.', 'Follow the link of a newer message.');
-    if (request.method === 'GET' || request.method === 'HEAD') return page(200, 'Stop marketing mail?', 'Messages still come to your inbox.', true);
+    if (request.method === 'GET' || request.method === 'HEAD')
+      return page(200, 'Stop marketing mail?', 'Messages still come to your inbox.', true);
     if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'GET, POST' } });
     await request.body?.cancel();
     await this.#preferences.mute(row, CATEGORY);

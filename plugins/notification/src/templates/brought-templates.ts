@@ -19,7 +19,9 @@ export class BroughtTemplates {
     const from = this.#ctx.catalog.manifests();
     if (this.#known?.from !== from) {
       const manifests = from as readonly { readonly id: string; readonly templates?: Readonly<Record<string, TemplateDecl>> }[];
-      const brought = manifests.flatMap(({ id, templates = {} }) => Object.entries(templates).map(([name, decl]) => ({ ...decl, key: `${id}.${name}`, service: id })));
+      const brought = manifests.flatMap(({ id, templates = {} }) =>
+        Object.entries(templates).map(([name, decl]) => ({ ...decl, key: `${id}.${name}`, service: id })),
+      );
       this.#known = { from, byKey: new Map(brought.map(each => [each.key, each])) };
     }
     return this.#known.byKey;

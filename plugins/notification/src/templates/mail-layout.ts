@@ -20,16 +20,24 @@ export interface LaidOut {
   readonly theme?: 'light' | 'dark';
 }
 
-const DARK = 'body,.page{background:#16181d!important}.card{background:#20242c!important;color:#e8eaee!important}.card a{color:#9db8ff!important}.small,.small a{color:#9aa1ad!important}';
+const DARK =
+  'body,.page{background:#16181d!important}.card{background:#20242c!important;color:#e8eaee!important}.card a{color:#9db8ff!important}.small,.small a{color:#9aa1ad!important}';
 
-/** A mail as HTML: one column that fits 320 px, in both themes, in the direction of its language. What is a whole page already stays as it is. */
+/**
+ * A mail as HTML: one column that fits 320 px, in both themes, in the direction of its language. What is a whole page already stays as it
+ * is.
+ */
 export function htmlMail({ subject, body, type, locale, look, footer, theme }: LaidOut): string {
   if (type === 'text/html' && /<html[\s>]/i.test(body)) return body;
   const color = /^#[0-9a-fA-F]{6}$/.test(look.primary_color ?? '') ? (look.primary_color as string) : '#3355cc';
   const dark = theme === 'dark' ? DARK : theme === 'light' ? '' : `@media (prefers-color-scheme:dark){${DARK}}`;
   const scheme = theme ?? 'light dark';
-  const logo = look.logo_url?.startsWith('https://') ? `<img src="${escapeHtml(look.logo_url)}" alt="" height="40" style="display:block;height:40px;max-width:200px;border:0">` : '';
-  const small = footer ? `<p class="small" style="margin:16px 0 0;font-size:12px;color:#667"><a href="${escapeHtml(footer.link)}" style="color:#667">${escapeHtml(footer.text)}</a></p>` : '';
+  const logo = look.logo_url?.startsWith('https://')
+    ? `<img src="${escapeHtml(look.logo_url)}" alt="" height="40" style="display:block;height:40px;max-width:200px;border:0">`
+    : '';
+  const small = footer
+    ? `<p class="small" style="margin:16px 0 0;font-size:12px;color:#667"><a href="${escapeHtml(footer.link)}" style="color:#667">${escapeHtml(footer.text)}</a></p>`
+    : '';
   const dir = RIGHT_TO_LEFT.has(locale.slice(0, 2).toLowerCase()) ? 'rtl' : 'ltr';
   return [
     `<!doctype html><html lang="${escapeHtml(locale)}" dir="${dir}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">`,
@@ -64,7 +72,9 @@ function paragraphs(text: string, color: string): string {
 export function textOf(html: string): string {
   return html
     .replaceAll(/<(style|script|head|title)\b[\s\S]*?<\/\1\s*>/gi, '')
-    .replaceAll(/<a\b[^>]*?href="([^"]*)"[^>]*>([\s\S]*?)<\/a>/gi, (_, href: string, words: string) => (words.includes(href) ? words : `${words} (${href})`))
+    .replaceAll(/<a\b[^>]*?href="([^"]*)"[^>]*>([\s\S]*?)<\/a>/gi, (_, href: string, words: string) =>
+      words.includes(href) ? words : `${words} (${href})`,
+    )
     .replaceAll(/<li\b[^>]*>/gi, '- ')
     .replaceAll(/<br\s*\/?>|<\/(p|div|tr|h[1-6]|li|table)\s*>/gi, '\n')
     .replaceAll(/<[^>]*>/g, '')

@@ -30,7 +30,11 @@ export class MessageWords {
   }
 
   /** The words of a key in the first language there is, and where they came from. */
-  async find(envId: string, key: string, locale: string | undefined): Promise<{ readonly words: FoundWords; readonly why: string } | undefined> {
+  async find(
+    envId: string,
+    key: string,
+    locale: string | undefined,
+  ): Promise<{ readonly words: FoundWords; readonly why: string } | undefined> {
     const wanted = lookup(locale);
     const rows = await this.#ctx.db.sql<FoundWords[]>`
       select subject, body, content_type, locale from templates where env_id = ${envId} and key = ${key} and lower(locale) = any(${wanted}::text[])
@@ -41,7 +45,11 @@ export class MessageWords {
     if (!brought) return undefined;
     for (const each of wanted) {
       const found = Object.entries(brought.words).find(([language]) => language.toLowerCase() === each);
-      if (found) return { words: { ...found[1], content_type: contentTypeOf(found[1].body), locale: found[0] }, why: `the template ${key} (${found[0]}) that ${brought.service} brings` };
+      if (found)
+        return {
+          words: { ...found[1], content_type: contentTypeOf(found[1].body), locale: found[0] },
+          why: `the template ${key} (${found[0]}) that ${brought.service} brings`,
+        };
     }
     return undefined;
   }
@@ -58,12 +66,22 @@ export class MessageWords {
           return { ...fill(found.words, varsOf(message, template.vars ?? {}, look, subject)), rendered_from: 'template', why: found.why };
         } catch (error) {
           why = `${found.why} could not be rendered: ${(error as Error).message}`;
-          this.#ctx.log.warn({ env_id: message.env_id, template: template.key, reason: (error as Error).message }, 'a template could not be rendered; the words of its producer stand in');
+          this.#ctx.log.warn(
+            { env_id: message.env_id, template: template.key, reason: (error as Error).message },
+            'a template could not be rendered; the words of its producer stand in',
+          );
         }
       }
     }
     // Never HTML: what a producer wrote holds names that people chose.
-    return { subject: oneLine(subject ?? template?.key ?? ''), body: body ?? '', content_type: 'text/plain', locale: template?.locale ?? 'en', rendered_from: 'literal', why };
+    return {
+      subject: oneLine(subject ?? template?.key ?? ''),
+      body: body ?? '',
+      content_type: 'text/plain',
+      locale: template?.locale ?? 'en',
+      rendered_from: 'literal',
+      why,
+    };
   }
 }
 
@@ -74,7 +92,12 @@ export function fill({ subject, body, content_type, locale }: FoundWords, vars: 
 }
 
 /** The producer's values, and those with reserved names, which are ours. */
-export const varsOf = ({ env_id, user_id }: { readonly env_id: string; readonly user_id: string }, vars: Vars, look: Look, title = ''): Vars => ({
+export const varsOf = (
+  { env_id, user_id }: { readonly env_id: string; readonly user_id: string },
+  vars: Vars,
+  look: Look,
+  title = '',
+): Vars => ({
   ...vars,
   primary_color: look.primary_color ?? '',
   logo_url: look.logo_url ?? '',

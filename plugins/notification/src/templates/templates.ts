@@ -40,7 +40,9 @@ export class Templates {
   /** The environment's own, and what services bring where it has none; one page by key and language. */
   async list({ query, env }: RequestOf<Contract, 'listTemplates'>) {
     const { sql } = this.#ctx.db;
-    const brought = [...this.#parts.brought.all().values()].flatMap(({ key, title, words }) => Object.entries(words).map(([locale, { subject, body }]) => ({ key, locale, title, subject, body })));
+    const brought = [...this.#parts.brought.all().values()].flatMap(({ key, title, words }) =>
+      Object.entries(words).map(([locale, { subject, body }]) => ({ key, locale, title, subject, body })),
+    );
     const titles = Object.fromEntries([...this.#parts.brought.all().values()].map(({ key, title }) => [key, title]));
     const { key: prefix = null, locale = null } = query;
     const { items, next_cursor } = await this.#ctx.page(
@@ -58,13 +60,19 @@ export class Templates {
     return { items: items.map(row => templateOf(row, row.origin, titles[row.key] ?? '')), next_cursor };
   }
 
-  async put({ params, body, env, caller }: Pick<RequestOf<Contract, 'putTemplate'>, 'params' | 'body' | 'env' | 'caller'>): Promise<Template> {
+  async put({
+    params,
+    body,
+    env,
+    caller,
+  }: Pick<RequestOf<Contract, 'putTemplate'>, 'params' | 'body' | 'env' | 'caller'>): Promise<Template> {
     const { locale, subject, body: text } = body;
     for (const each of [subject, text]) {
       const fault = templateFault(each);
       if (fault) throw this.#ctx.problem('template_invalid', { detail: fault });
     }
-    if (!/^[a-z0-9][a-z0-9._-]{0,199}$/.test(params.key)) throw this.#ctx.problem('template_invalid', { detail: 'A key has a-z, 0-9, full stops, hyphens and underscores.' });
+    if (!/^[a-z0-9][a-z0-9._-]{0,199}$/.test(params.key))
+      throw this.#ctx.problem('template_invalid', { detail: 'A key has a-z, 0-9, full stops, hyphens and underscores.' });
     const at = nowOf(this.#ctx);
     return this.#ctx.db.tx(async tx => {
       const [row] = await tx.sql<Row[]>`
@@ -72,7 +80,12 @@ export class Templates {
         values (${env}, ${params.key}, ${locale.replaceAll('_', '-')}, ${subject}, ${text}, ${contentTypeOf(text)}, 1, ${at}, ${at})
         on conflict (env_id, key, locale) do update set subject = excluded.subject, body = excluded.body, content_type = excluded.content_type, version = templates.version + 1, updated_at = excluded.updated_at
         returning key, locale, subject, body, content_type, version, updated_at`;
-      await tx.audit({ action: 'post.template.written', envId: env, caller, resource: { type: 'template', id: `${params.key}:${locale}` } });
+      await tx.audit({
+        action: 'post.template.written',
+        envId: env,
+        caller,
+        resource: { type: 'template', id: `${params.key}:${locale}` },
+      });
       return templateOf(row as Row, 'environment', this.#parts.brought.all().get(params.key)?.title ?? '');
     });
   }
@@ -81,12 +94,18 @@ export class Templates {
     return this.put({ params: { key }, body: words satisfies TemplateWords, env, caller });
   }
 
-  async remove({ params, query, env, caller }: Pick<RequestOf<Contract, 'deleteTemplate'>, 'params' | 'query' | 'env' | 'caller'>): Promise<void> {
+  async remove({
+    params,
+    query,
+    env,
+    caller,
+  }: Pick<RequestOf<Contract, 'deleteTemplate'>, 'params' | 'query' | 'env' | 'caller'>): Promise<void> {
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<
         object[]
       >`delete from templates where env_id = ${env} and key = ${params.key} and (${query.locale ?? null}::text is null or lower(locale) = lower(${query.locale ?? null})) returning 1`;
-      if (gone.length === 0) throw this.#ctx.problem('template_not_found', { detail: 'The environment has no words of its own under this key and language.' });
+      if (gone.length === 0)
+        throw this.#ctx.problem('template_not_found', { detail: 'The environment has no words of its own under this key and language.' });
       await tx.audit({ action: 'post.template.removed', envId: env, caller, resource: { type: 'template', id: params.key } });
     });
   }
@@ -99,9 +118,20 @@ export class Templates {
 
   async preview({ body, env }: RequestOf<Contract, 'previewTemplate'>): Promise<Preview> {
     const found = body.key === undefined ? undefined : await this.#parts.words.find(env, body.key, body.locale);
-    if (!found && (body.subject === undefined || body.body === undefined)) throw this.#ctx.problem('template_not_found', { detail: 'Name a key that there is, or give subject and body.' });
-    const words = { locale: body.locale ?? 'en', ...found?.words, ...(body.subject === undefined ? {} : { subject: body.subject }), ...(body.body === undefined ? {} : { body: body.body }) };
-    return this.#shown(env, { ...(words as FoundWords), content_type: contentTypeOf(words.body ?? '') }, this.#varsFor(body.key, body.vars), found?.why ?? 'the words as given');
+    if (!found && (body.subject === undefined || body.body === undefined))
+      throw this.#ctx.problem('template_not_found', { detail: 'Name a key that there is, or give subject and body.' });
+    const words = {
+      locale: body.locale ?? 'en',
+      ...found?.words,
+      ...(body.subject === undefined ? {} : { subject: body.subject }),
+      ...(body.body === undefined ? {} : { body: body.body }),
+    };
+    return this.#shown(
+      env,
+      { ...(words as FoundWords), content_type: contentTypeOf(words.body ?? '') },
+      this.#varsFor(body.key, body.vars),
+      found?.why ?? 'the words as given',
+    );
   }
 
   async show({ params, env }: RequestOf<Contract, 'showTemplate'>): Promise<Preview> {
@@ -110,9 +140,13 @@ export class Templates {
     return this.#shown(env, words, this.#varsFor(key, undefined), why);
   }
 
-  /** A real mail with sample values, by the gateway that messages of the environment use; into the mailbox where there is none, in development. */
+  /**
+   * A real mail with sample values, by the gateway that messages of the environment use; into the mailbox where there is none, in
+   * development.
+   */
   async sendTest({ params, body, env, signal, correlationId }: RequestOf<Contract, 'sendTemplate'>): Promise<TestResult> {
-    if (!isOneAddress(body.recipient)) throw this.#ctx.problem('recipient_invalid', { detail: 'Write one e-mail address, without a name.' });
+    if (!isOneAddress(body.recipient))
+      throw this.#ctx.problem('recipient_invalid', { detail: 'Write one e-mail address, without a name.' });
     const { key, locale } = this.#named(params.template_id);
     const { words } = await this.#found(env, key, locale);
     const look = await this.#parts.tenants.look(env);
@@ -122,7 +156,20 @@ export class Templates {
     if (!this.#parts.mailbox.open) return { ok: false, adapter: 'none', latency_ms: 0, error: 'no gateway for e-mail is enabled here' };
     const id = this.#ctx.platform.newId();
     await this.#ctx.db.tx(tx =>
-      this.#parts.mailbox.keep(tx, mailOf({ deliveryId: id, notificationId: id, envId: env, to: body.recipient, domain: this.#ctx.platform.domain, correlationId, tries: 0, written, look })),
+      this.#parts.mailbox.keep(
+        tx,
+        mailOf({
+          deliveryId: id,
+          notificationId: id,
+          envId: env,
+          to: body.recipient,
+          domain: this.#ctx.platform.domain,
+          correlationId,
+          tries: 0,
+          written,
+          look,
+        }),
+      ),
     );
     return { ok: true, adapter: 'mailbox', latency_ms: 0 };
   }
@@ -143,7 +190,15 @@ export class Templates {
     const look = await this.#parts.tenants.look(env);
     const { subject, body, content_type: type, locale } = this.#filled(words, varsOf({ env_id: env, user_id: 'somebody' }, vars, look));
     const html = (theme: 'light' | 'dark') => htmlMail({ subject, body, type, locale, look, theme });
-    return { subject, locale, rendered_from: why, text: type === 'text/html' ? textOf(body) : body, html_light: html('light'), html_dark: html('dark'), vars };
+    return {
+      subject,
+      locale,
+      rendered_from: why,
+      text: type === 'text/html' ? textOf(body) : body,
+      html_light: html('light'),
+      html_dark: html('dark'),
+      vars,
+    };
   }
 
   #filled(words: FoundWords, vars: Vars) {
@@ -162,5 +217,16 @@ export class Templates {
 }
 
 function templateOf({ key, locale, subject, body, version, updated_at }: Row, origin: Template['origin'], title: string): Template {
-  return { template_id: `${key}:${locale}`, key, locale, subject, body, content_type: contentTypeOf(body), origin, title, version, updated_at };
+  return {
+    template_id: `${key}:${locale}`,
+    key,
+    locale,
+    subject,
+    body,
+    content_type: contentTypeOf(body),
+    origin,
+    title,
+    version,
+    updated_at,
+  };
 }

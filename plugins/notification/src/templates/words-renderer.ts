@@ -6,7 +6,14 @@ export type Vars = Readonly<Record<string, string | number | boolean>>;
 
 /** An engine without files: nothing is included from anywhere, and a value is only what was given. */
 function engine(escaped: boolean): Liquid {
-  const made = new Liquid({ ...LIMITS, templates: {}, ownPropertyOnly: true, strictVariables: false, strictFilters: true, ...(escaped ? { outputEscape: 'escape' as const } : {}) });
+  const made = new Liquid({
+    ...LIMITS,
+    templates: {},
+    ownPropertyOnly: true,
+    strictVariables: false,
+    strictFilters: true,
+    ...(escaped ? { outputEscape: 'escape' as const } : {}),
+  });
   // A value never speaks HTML, whatever a template asks for (G-POST-06).
   made.registerFilter('raw', (value: unknown) => value);
   return made;
@@ -34,4 +41,5 @@ export function renderWords(text: string, vars: Vars, type: ContentType): string
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 
 /** Text with tags in it is HTML. */
-export const contentTypeOf = (body: string): ContentType => (/<(?:!doctype|\/?[a-z][a-z0-9]*)(?:\s[^<>]*)?\/?>/i.test(body) ? 'text/html' : 'text/plain');
+export const contentTypeOf = (body: string): ContentType =>
+  /<(?:!doctype|\/?[a-z][a-z0-9]*)(?:\s[^<>]*)?\/?>/i.test(body) ? 'text/html' : 'text/plain';

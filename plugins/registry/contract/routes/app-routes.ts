@@ -11,7 +11,13 @@ const settings = ['whitelist_invalid', 'auth_group_required', 'oauth_client_take
 
 /** App instances, their custom domains and the bindings of an environment (G-SYS-08). */
 export const appRoutes = {
-  listApplications: get(apps, { summary: 'App instances of an environment', gate: 'sys:read', query: PageQuery, returns: Page(AppInstance), problems: [...reachable, 'invalid_cursor'] }),
+  listApplications: get(apps, {
+    summary: 'App instances of an environment',
+    gate: 'sys:read',
+    query: PageQuery,
+    returns: Page(AppInstance),
+    problems: [...reachable, 'invalid_cursor'],
+  }),
   createApplication: post(apps, {
     summary: 'Create an app instance',
     gate: 'sys:app:admin',
@@ -21,7 +27,12 @@ export const appRoutes = {
     problems: [...writable, ...settings, 'slug_invalid', 'slug_reserved', 'slug_taken', 'hostname_taken'],
     emits: ['platform:sys:app:created'],
   }),
-  getApplication: get(app, { summary: 'One app instance', gate: 'sys:read', returns: AppInstance, problems: [...reachable, 'app_instance_not_found'] }),
+  getApplication: get(app, {
+    summary: 'One app instance',
+    gate: 'sys:read',
+    returns: AppInstance,
+    problems: [...reachable, 'app_instance_not_found'],
+  }),
   updateApplication: put(app, {
     summary: 'Change an app instance',
     gate: 'sys:app:admin',
@@ -85,7 +96,13 @@ export const appRoutes = {
     emits: ['platform:sys:app:updated'],
   }),
 
-  listBindings: get(bindings, { summary: 'Apps bound to an environment', gate: 'sys:read', query: PageQuery, returns: Page(Binding), problems: [...reachable, 'invalid_cursor'] }),
+  listBindings: get(bindings, {
+    summary: 'Apps bound to an environment',
+    gate: 'sys:read',
+    query: PageQuery,
+    returns: Page(Binding),
+    problems: [...reachable, 'invalid_cursor'],
+  }),
   createBinding: post(bindings, {
     summary: 'Bind an app to an environment',
     gate: 'sys:app:admin',
@@ -95,7 +112,12 @@ export const appRoutes = {
     problems: [...writable, 'slug_invalid', 'slug_reserved', 'slug_taken', 'app_instance_not_found'],
     emits: ['platform:sys:binding:created'],
   }),
-  getBinding: get(`${bindings}/{binding_id}`, { summary: 'One binding', gate: 'sys:read', returns: Binding, problems: [...reachable, 'binding_not_found'] }),
+  getBinding: get(`${bindings}/{binding_id}`, {
+    summary: 'One binding',
+    gate: 'sys:read',
+    returns: Binding,
+    problems: [...reachable, 'binding_not_found'],
+  }),
   updateBinding: put(`${bindings}/{binding_id}`, {
     summary: 'Bind under another slug: the binding is made anew',
     gate: 'sys:app:admin',

@@ -16,7 +16,10 @@ export const auditRoutes = {
       after_ts: Type.Optional(Type.String()),
       after_id: Type.Optional(Id),
     },
-    returns: Type.Object({ items: Type.Array(Audit), next: Type.Union([Type.Object({ after_ts: Type.String(), after_id: Id }), Type.Null()]) }),
+    returns: Type.Object({
+      items: Type.Array(Audit),
+      next: Type.Union([Type.Object({ after_ts: Type.String(), after_id: Id }), Type.Null()]),
+    }),
     problems: ['keyset_incomplete', 'not_org_member', 'identity_unavailable'],
   }),
   recordAudit: post('/v1/audit', {
@@ -34,7 +37,9 @@ export const auditRoutes = {
     summary: 'Store several audit events',
     gate: 'audit:write',
     idempotency: 'own',
-    body: Type.Object({ events: Type.Array(Type.Object({ ...NewAudit.properties, idempotency_key: Type.Optional(Id) }), { minItems: 1, maxItems: 500 }) }),
+    body: Type.Object({
+      events: Type.Array(Type.Object({ ...NewAudit.properties, idempotency_key: Type.Optional(Id) }), { minItems: 1, maxItems: 500 }),
+    }),
     returns: Type.Object({ audit_ids: Type.Array(Id) }),
     status: 201,
     problems: ['audit_overloaded', 'audit_unstorable'],
@@ -44,7 +49,11 @@ export const auditRoutes = {
   verifyAudit: get('/v1/audit/verification', {
     summary: 'Prove that the trail of an environment was not changed',
     gate: 'audit:read',
-    query: { env_id: Type.Optional(Id), cursor: Type.Optional(Type.String({ maxLength: 200 })), since: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}\\.[0-9a-f]{64}$' })) },
+    query: {
+      env_id: Type.Optional(Id),
+      cursor: Type.Optional(Type.String({ maxLength: 200 })),
+      since: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}\\.[0-9a-f]{64}$' })),
+    },
     returns: Verification,
     problems: ['audit_env_required', 'invalid_cursor', 'audit_key_unusable'],
     hidden: true,
@@ -53,7 +62,10 @@ export const auditRoutes = {
     summary: 'Environments that have an audit trail',
     gate: 'audit:read',
     query: { cursor: Type.Optional(Id) },
-    returns: Type.Object({ items: Type.Array(Type.Object({ env_id: Id, position: Type.Integer() })), next_cursor: Type.Union([Id, Type.Null()]) }),
+    returns: Type.Object({
+      items: Type.Array(Type.Object({ env_id: Id, position: Type.Integer() })),
+      next_cursor: Type.Union([Id, Type.Null()]),
+    }),
     problems: ['platform_admin_required'],
     hidden: true,
   }),

@@ -3,7 +3,12 @@ import { Branding, MergedBranding } from '../schema/branding.ts';
 
 /** Branding (G-SYS-09). */
 export const brandingRoutes = {
-  orgBranding: get('/v1/org/{id}/branding', { summary: 'Branding of an organization', gate: 'sys:read', returns: Branding, problems: ['not_org_member', 'org_not_found'] }),
+  orgBranding: get('/v1/org/{id}/branding', {
+    summary: 'Branding of an organization',
+    gate: 'sys:read',
+    returns: Branding,
+    problems: ['not_org_member', 'org_not_found'],
+  }),
   putOrgBranding: put('/v1/org/{id}/branding', {
     summary: 'Replace the branding of an organization',
     gate: 'sys:org:admin',
@@ -11,7 +16,12 @@ export const brandingRoutes = {
     returns: Branding,
     problems: ['not_org_member', 'org_not_found', 'org_suspended', 'record_archived'],
   }),
-  envBranding: get('/v1/env/{id}/branding', { summary: 'Branding of an environment', gate: 'sys:read', returns: Branding, problems: ['not_org_member', 'env_not_found'] }),
+  envBranding: get('/v1/env/{id}/branding', {
+    summary: 'Branding of an environment',
+    gate: 'sys:read',
+    returns: Branding,
+    problems: ['not_org_member', 'env_not_found'],
+  }),
   putEnvBranding: put('/v1/env/{id}/branding', {
     summary: 'Replace the branding of an environment',
     gate: 'sys:env:admin',
@@ -19,5 +29,10 @@ export const brandingRoutes = {
     returns: Branding,
     problems: ['not_org_member', 'env_not_found', 'env_suspended', 'org_suspended', 'record_archived'],
   }),
-  mergedBranding: get('/v1/env/{id}/branding/merged', { summary: 'Branding as it looks', gate: 'sys:read', returns: MergedBranding, problems: ['not_org_member', 'env_not_found'] }),
+  mergedBranding: get('/v1/env/{id}/branding/merged', {
+    summary: 'Branding as it looks',
+    gate: 'sys:read',
+    returns: MergedBranding,
+    problems: ['not_org_member', 'env_not_found'],
+  }),
 };

@@ -11,13 +11,28 @@ const removal = {
   problems: [...change, 'last_owner', 'owner_required', 'identity_failed'],
   emits: ['platform:sys:membership:removed', 'platform:sys:identity:updated'],
 } as const;
-const revocation = { gate, returns: Invitation, problems: [...change, 'invitation_unknown', 'invitation_not_pending'], emits: ['platform:sys:invitation:revoked'] } as const;
+const revocation = {
+  gate,
+  returns: Invitation,
+  problems: [...change, 'invitation_unknown', 'invitation_not_pending'],
+  emits: ['platform:sys:invitation:revoked'],
+} as const;
 
 /** Members and invitations of an organization (G-SYS-06, G-SYS-07). */
 export const memberRoutes = {
-  listMemberships: get(memberships, { summary: 'Members of an organization', gate: 'sys:read', query: PageQuery, returns: Page(Member), problems: [...reach, 'invalid_cursor'] }),
+  listMemberships: get(memberships, {
+    summary: 'Members of an organization',
+    gate: 'sys:read',
+    query: PageQuery,
+    returns: Page(Member),
+    problems: [...reach, 'invalid_cursor'],
+  }),
   removeMembership: del(`${memberships}/{user_id}`, { summary: 'Remove a member from the organization and its environments', ...removal }),
-  removeMembershipOf: del(memberships, { summary: 'The same, the member named in the query', query: { user_id: Type.String({ minLength: 1, maxLength: 100 }) }, ...removal }),
+  removeMembershipOf: del(memberships, {
+    summary: 'The same, the member named in the query',
+    query: { user_id: Type.String({ minLength: 1, maxLength: 100 }) },
+    ...removal,
+  }),
   changeMembership: put(`${memberships}/{user_id}`, {
     summary: "Change a member's level",
     gate,
@@ -65,7 +80,12 @@ export const memberRoutes = {
     ],
     emits: ['platform:sys:invitation:accepted', 'platform:sys:identity:updated'],
   }),
-  getInvitation: get(`${invitations}/{invitation_id}`, { summary: 'One invitation', gate, returns: Invitation, problems: [...reach, 'invitation_unknown'] }),
+  getInvitation: get(`${invitations}/{invitation_id}`, {
+    summary: 'One invitation',
+    gate,
+    returns: Invitation,
+    problems: [...reach, 'invitation_unknown'],
+  }),
   deleteInvitation: del(`${invitations}/{invitation_id}`, { summary: 'Revoke an invitation', ...revocation }),
   revokeInvitation: post(`${invitations}/{invitation_id}/revoke`, { summary: 'Revoke an invitation', ...revocation }),
 

@@ -10,7 +10,11 @@ export const policyRoutes = {
   whoCan: get('/v1/access/holders', {
     summary: 'Who can do something in an environment',
     gate: { any: ['sys:policy:read', 'sys:policy:admin'] },
-    query: { ...PageQuery, action: Type.Optional(Type.String({ maxLength: 200 })), resource: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z][a-z0-9_]*:.+$' })) },
+    query: {
+      ...PageQuery,
+      action: Type.Optional(Type.String({ maxLength: 200 })),
+      resource: Type.Optional(Type.String({ maxLength: 200, pattern: '^[a-z][a-z0-9_]*:.+$' })),
+    },
     env: 'target',
     returns: Page(Holder),
     problems: ['unknown_action', 'identity_unavailable'],
@@ -67,7 +71,12 @@ export const policyRoutes = {
   policyRemove: post('/v1/internal/policy/remove', {
     summary: 'Remove a policy row',
     gate: policyGate,
-    body: Type.Object({ ...PolicyRow, kind: Type.Union([Type.Literal('policy-sets'), Type.Literal('relations'), Type.Literal('attributes')]), id: Type.String(), updated_by: Type.String() }),
+    body: Type.Object({
+      ...PolicyRow,
+      kind: Type.Union([Type.Literal('policy-sets'), Type.Literal('relations'), Type.Literal('attributes')]),
+      id: Type.String(),
+      updated_by: Type.String(),
+    }),
     problems: ['platform_origin_row', 'policy_row_not_found'],
     hidden: true,
     emits: ['platform:sys:policy:updated'],

@@ -43,6 +43,16 @@ export const resolverRoutes = {
     returns: AppDomain,
     problems: [...reachable, 'env_not_found', 'app_instance_not_found'],
   }),
-  tenant: get('/v1/tenants/{env_id}', { summary: 'Snapshot of a tenant', gate: 'tenants:read', returns: TenantSnapshot, problems: ['env_not_found', 'service_disabled'] }),
-  bootstrap: get('/v1/bootstrap', { summary: 'What the caller can reach', gate: 'sys:read', returns: Bootstrap, problems: ['identity_unavailable'] }),
+  tenant: get('/v1/tenants/{env_id}', {
+    summary: 'Snapshot of a tenant',
+    gate: 'tenants:read',
+    returns: TenantSnapshot,
+    problems: ['env_not_found', 'service_disabled'],
+  }),
+  bootstrap: get('/v1/bootstrap', {
+    summary: 'What the caller can reach',
+    gate: 'sys:read',
+    returns: Bootstrap,
+    problems: ['identity_unavailable'],
+  }),
 };

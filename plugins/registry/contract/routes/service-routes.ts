@@ -14,7 +14,15 @@ export const serviceRoutes = {
     gate: 'sys:services:admin',
     body: EnablementChange,
     returns: Type.Object({ env_id: Id, services: Type.Array(Enablement) }),
-    problems: ['not_org_member', 'env_not_found', 'unknown_service', 'service_required', 'env_suspended', 'org_suspended', 'record_archived'],
+    problems: [
+      'not_org_member',
+      'env_not_found',
+      'unknown_service',
+      'service_required',
+      'env_suspended',
+      'org_suspended',
+      'record_archived',
+    ],
     emits: ['platform:sys:service:updated'],
   }),
   scopeCatalog: get('/v1/scopes/catalog', {
@@ -22,10 +30,17 @@ export const serviceRoutes = {
     gate: { public: 'Sign-in shows scope titles before anyone has a token' },
     returns: Type.Object({
       version: Type.String(),
-      scopes: Type.Array(Type.Object({ scope: Type.String(), service: Type.String(), vertical: Type.String(), title: Type.String(), admin: Type.Boolean() })),
+      scopes: Type.Array(
+        Type.Object({ scope: Type.String(), service: Type.String(), vertical: Type.String(), title: Type.String(), admin: Type.Boolean() }),
+      ),
     }),
   }),
-  listVerticals: get('/v1/verticals/services', { summary: 'Registered services', gate: 'sys:read', query: PageQuery, returns: Page(RegisteredService) }),
+  listVerticals: get('/v1/verticals/services', {
+    summary: 'Registered services',
+    gate: 'sys:read',
+    query: PageQuery,
+    returns: Page(RegisteredService),
+  }),
   registerVertical: post('/v1/verticals/register', {
     summary: 'Register a vertical',
     gate: 'sys:verticals:write',

@@ -15,4 +15,10 @@ export const Holder = Type.Object({
 });
 
 /** An action a principal holds, and whether policy lets it be used. */
-export const HeldAction = Type.Object({ action: Type.String(), service: Type.String(), title: Type.String(), effect: Effect, why: Type.String() });
+export const HeldAction = Type.Object({
+  action: Type.String(),
+  service: Type.String(),
+  title: Type.String(),
+  effect: Effect,
+  why: Type.String(),
+});

@@ -54,9 +54,25 @@ const settings = {
 };
 export const NewAppInstance = Type.Object({ app_id: AppId, slug: Type.String({ maxLength: 64 }), name: Name, ...settings });
 export type NewAppInstance = Static<typeof NewAppInstance>;
-export const AppInstanceChange = Type.Object({ app_id: Type.Optional(Type.String()), slug: Type.Optional(Type.String()), name: Type.Optional(Name), ...settings });
+export const AppInstanceChange = Type.Object({
+  app_id: Type.Optional(Type.String()),
+  slug: Type.Optional(Type.String()),
+  name: Type.Optional(Name),
+  ...settings,
+});
 export type AppInstanceChange = Static<typeof AppInstanceChange>;
 
-export const Binding = Type.Object({ binding_id: Id, env_id: Id, app_id: Type.String(), app_instance_id: nullable(Id), slug: Type.String(), created_at: Stamp });
+export const Binding = Type.Object({
+  binding_id: Id,
+  env_id: Id,
+  app_id: Type.String(),
+  app_instance_id: nullable(Id),
+  slug: Type.String(),
+  created_at: Stamp,
+});
 export type Binding = Static<typeof Binding>;
-export const NewBinding = Type.Object({ app_id: AppId, slug: Type.String({ maxLength: 64 }), app_instance_id: Type.Optional(nullable(Id)) });
+export const NewBinding = Type.Object({
+  app_id: AppId,
+  slug: Type.String({ maxLength: 64 }),
+  app_instance_id: Type.Optional(nullable(Id)),
+});

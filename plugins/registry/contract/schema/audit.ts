@@ -2,7 +2,11 @@ import { Id, type Static, Type } from '@platform/sdk/contract';
 import { Stamp } from './field.ts';
 
 /** G-SYS-13. */
-export const Actor = Type.Object({ kind: Type.Union([Type.Literal('user'), Type.Literal('workload')]), id: Type.String(), act: Type.Optional(Type.String()) });
+export const Actor = Type.Object({
+  kind: Type.Union([Type.Literal('user'), Type.Literal('workload')]),
+  id: Type.String(),
+  act: Type.Optional(Type.String()),
+});
 const Resource = Type.Object({ type: Type.String({ maxLength: 100 }), id: Type.String({ maxLength: 200 }) });
 const Outcome = Type.Union([Type.Literal('success'), Type.Literal('denied'), Type.Literal('error')]);
 export const Audit = Type.Object({

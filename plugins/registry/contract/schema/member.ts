@@ -2,7 +2,14 @@ import { Id, type Static, Type } from '@platform/sdk/contract';
 import { nullable, Stamp } from './field.ts';
 
 export const Access = Type.Union([Type.Literal('owner'), Type.Literal('admin'), Type.Literal('viewer')]);
-export const Member = Type.Object({ user_id: Type.String(), email: Type.String(), display_name: nullable(Type.String()), groups: Type.Array(Type.String()), access: Access, joined_at: Stamp });
+export const Member = Type.Object({
+  user_id: Type.String(),
+  email: Type.String(),
+  display_name: nullable(Type.String()),
+  groups: Type.Array(Type.String()),
+  access: Access,
+  joined_at: Stamp,
+});
 export type Member = Static<typeof Member>;
 
 export const InvitationStatus = Type.Union([Type.Literal('pending'), Type.Literal('accepted'), Type.Literal('revoked')]);

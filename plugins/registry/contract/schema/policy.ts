@@ -16,8 +16,22 @@ export const PolicySet = Type.Object({
   updated_by: Type.String(),
 });
 export type PolicySet = Static<typeof PolicySet>;
-export const Relation = Type.Object({ relation_id: Id, env_id: Id, service: Type.String(), subject: Type.String(), relation: Type.String(), object: Type.String() });
-export const Attribute = Type.Object({ attribute_id: Id, env_id: Id, service: Type.String(), principal: Type.String(), key: Type.String(), value: Type.Union([Scalar, Type.Array(Scalar)]) });
+export const Relation = Type.Object({
+  relation_id: Id,
+  env_id: Id,
+  service: Type.String(),
+  subject: Type.String(),
+  relation: Type.String(),
+  object: Type.String(),
+});
+export const Attribute = Type.Object({
+  attribute_id: Id,
+  env_id: Id,
+  service: Type.String(),
+  principal: Type.String(),
+  key: Type.String(),
+  value: Type.Union([Scalar, Type.Array(Scalar)]),
+});
 export const PolicyChange = Type.Object({
   service: Type.String(),
   policy_set: Type.Union([PolicySet, Type.Null()]),

@@ -25,7 +25,13 @@ export const Resolved = Type.Object({
   ttl_s: Type.Integer(),
 });
 export type Resolved = Static<typeof Resolved>;
-const { app_instance_id, env_id, scope_whitelist, service_whitelist, auth_mode, auth_group, allow_signup, oauth_client_id } = AppInstance.properties;
+const { app_instance_id, env_id, scope_whitelist, service_whitelist, auth_mode, auth_group, allow_signup, oauth_client_id } =
+  AppInstance.properties;
 export const AppScopes = Type.Object({ app_instance_id, scope_whitelist, service_whitelist });
 export const AppAuthMode = Type.Object({ app_instance_id, env_id, auth_env: Id, auth_mode, auth_group, allow_signup, oauth_client_id });
-export const AppDomain = Type.Object({ env_id, app_instance_id, fqdn: nullable(Type.String()), status: nullable(CustomDomain.properties.status) });
+export const AppDomain = Type.Object({
+  env_id,
+  app_instance_id,
+  fqdn: nullable(Type.String()),
+  status: nullable(CustomDomain.properties.status),
+});

@@ -11,12 +11,25 @@ export const Enablement = Type.Object({
   updated_at: nullable(Stamp),
 });
 export const EnablementChange = Type.Object({
-  services: Type.Array(Type.Object({ service: Type.String({ maxLength: 64 }), enabled: Type.Boolean(), config: Type.Optional(Type.Object({}, { additionalProperties: true })) }), {
-    minItems: 1,
-    maxItems: 200,
-  }),
+  services: Type.Array(
+    Type.Object({
+      service: Type.String({ maxLength: 64 }),
+      enabled: Type.Boolean(),
+      config: Type.Optional(Type.Object({}, { additionalProperties: true })),
+    }),
+    {
+      minItems: 1,
+      maxItems: 200,
+    },
+  ),
 });
-const Nav = Type.Object({ page: Type.String(), label: Type.String(), order: Type.Optional(Type.Number()), scope: Type.Optional(Type.String()), icon: Type.Optional(Type.String()) });
+const Nav = Type.Object({
+  page: Type.String(),
+  label: Type.String(),
+  order: Type.Optional(Type.Number()),
+  scope: Type.Optional(Type.String()),
+  icon: Type.Optional(Type.String()),
+});
 const ScopeEntry = Type.Object({
   scope: Type.String(),
   service: Type.String(),

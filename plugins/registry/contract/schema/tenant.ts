@@ -2,7 +2,12 @@ import { Id, type Static, Type } from '@platform/sdk/contract';
 import { nullable, Status, Stamp, Name, Domain } from './field.ts';
 
 /** What the state of an environment and its organization allow together. */
-export const EnvironmentState = Type.Union([Type.Literal('active'), Type.Literal('suspended'), Type.Literal('archived'), Type.Literal('absent')]);
+export const EnvironmentState = Type.Union([
+  Type.Literal('active'),
+  Type.Literal('suspended'),
+  Type.Literal('archived'),
+  Type.Literal('absent'),
+]);
 export type EnvironmentState = Static<typeof EnvironmentState>;
 /** G-SYS-01. */
 export const Org = Type.Object({
@@ -45,7 +50,12 @@ export const Env = Type.Object({
   version: Type.Integer(),
 });
 export type Env = Static<typeof Env>;
-export const NewEnv = Type.Object({ org_id: Id, slug: Type.String({ maxLength: 64 }), display_name: Name, auth_domain: Type.Optional(Domain) });
+export const NewEnv = Type.Object({
+  org_id: Id,
+  slug: Type.String({ maxLength: 64 }),
+  display_name: Name,
+  auth_domain: Type.Optional(Domain),
+});
 export const EnvChange = Type.Object({
   slug: Type.Optional(Type.String()),
   display_name: Type.Optional(Name),

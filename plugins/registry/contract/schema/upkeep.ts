@@ -31,7 +31,9 @@ export const DeletionPreview = Type.Object({
   display_name: Type.String(),
   counts: Type.Record(Type.String(), Type.Integer()),
   /** What each other service would lose; without counts where it does not say. */
-  services: Type.Array(Type.Object({ service: Type.String(), label: Type.String(), counts: Type.Optional(Type.Record(Type.String(), Type.Integer())) })),
+  services: Type.Array(
+    Type.Object({ service: Type.String(), label: Type.String(), counts: Type.Optional(Type.Record(Type.String(), Type.Integer())) }),
+  ),
   environments: Type.Array(Type.Object({ env_id: Id, slug: Type.String(), display_name: Type.String() })),
   hostnames: Type.Array(Type.String()),
   blocked_by: Type.Array(Blocker),

@@ -37,7 +37,9 @@ export class AppInstances {
     await this.#parts.access.env(caller, envId);
     const { sql } = this.#ctx.db;
     const spec = { list: `applications ${envId}`, order: { 'a.created_at': 'time', 'a.app_instance_id': 'id' } } as const;
-    const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) => selectApps(sql, sql`where a.env_id = ${envId} and ${where} order by ${order} limit ${limit}`));
+    const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) =>
+      selectApps(sql, sql`where a.env_id = ${envId} and ${where} order by ${order} limit ${limit}`),
+    );
     return { items: items.map(appInstance), next_cursor };
   }
 
@@ -74,7 +76,12 @@ export class AppInstances {
         allow_signup: body.allow_signup ?? false,
       })}`;
       await tx.emit('platform:sys:app:created', env.env_id, { env_id: env.env_id, app_instance_id: id, app_id: body.app_id });
-      await this.#note(tx, 'app.created', { env_id: env.env_id, app_instance_id: id }, { caller, correlationId, details: { app_id: body.app_id, slug: body.slug } });
+      await this.#note(
+        tx,
+        'app.created',
+        { env_id: env.env_id, app_instance_id: id },
+        { caller, correlationId, details: { app_id: body.app_id, slug: body.slug } },
+      );
     });
     await this.publish(row);
     return reply(appInstance(row), { status: 201, headers: { location: `/v1/env/${env.env_id}/applications/${id}` } });
@@ -83,18 +90,32 @@ export class AppInstances {
   async update({ params, body, caller, correlationId, ifMatch }: RequestOf<Contract, 'updateApplication'>): Promise<AppInstance> {
     const before = await this.writable(caller, params);
     this.#refuseMoved(before, body);
-    requireGate(this.#ctx, { auth_mode: body.auth_mode ?? before.auth_mode, auth_group: body.auth_group === undefined ? before.auth_group : body.auth_group });
+    requireGate(this.#ctx, {
+      auth_mode: body.auth_mode ?? before.auth_mode,
+      auth_group: body.auth_group === undefined ? before.auth_group : body.auth_group,
+    });
     await requireKnownNames(this.#ctx, this.#parts.verticals, body);
     const { app_id: _app, slug: _slug, ...settings } = body;
-    const columns = Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, typeof value === 'object' && value !== null ? this.#ctx.db.sql.json(value) : value]));
+    const columns = Object.fromEntries(
+      Object.entries(settings).map(([name, value]) => [
+        name,
+        typeof value === 'object' && value !== null ? this.#ctx.db.sql.json(value) : value,
+      ]),
+    );
     const row = await this.#write(params, before, async tx => {
       await this.hold(tx, before);
-      const [held] = await tx.sql<[{ version: number }]>`select version from app_instances where app_instance_id = ${before.app_instance_id} for update`;
+      const [held] = await tx.sql<
+        [{ version: number }]
+      >`select version from app_instances where app_instance_id = ${before.app_instance_id} for update`;
       this.#ctx.requireVersion(ifMatch, held.version);
       await tx.sql`
         update app_instances set ${tx.sql.row({ ...columns, updated_at: this.#ctx.clock.now().toISOString() })}, version = version + 1
         where app_instance_id = ${before.app_instance_id}`;
-      await tx.emit('platform:sys:app:updated', before.env_id, { env_id: before.env_id, app_instance_id: before.app_instance_id, app_id: before.app_id });
+      await tx.emit('platform:sys:app:updated', before.env_id, {
+        env_id: before.env_id,
+        app_instance_id: before.app_instance_id,
+        app_id: before.app_id,
+      });
       await this.#note(tx, 'app.updated', before, { caller, correlationId, details: { ...body } });
     });
     await this.publish(row);
@@ -112,7 +133,11 @@ export class AppInstances {
       const archived = await tx.sql<object[]>`
         update app_instances set status = 'archived', updated_at = now(), version = version + 1 where app_instance_id = ${before.app_instance_id} and status = 'active' returning 1`;
       if (archived.length === 0) return;
-      await tx.emit('platform:sys:app:archived', before.env_id, { env_id: before.env_id, app_instance_id: before.app_instance_id, app_id: before.app_id });
+      await tx.emit('platform:sys:app:archived', before.env_id, {
+        env_id: before.env_id,
+        app_instance_id: before.app_instance_id,
+        app_id: before.app_id,
+      });
       await this.#note(tx, 'app.archived', before, { caller, correlationId });
     });
     await this.publish(before);
@@ -140,15 +165,27 @@ export class AppInstances {
   /** The same inside the transaction of the change: it stays so until that ends. */
   async hold(tx: RegistryTx, row: AppRow): Promise<void> {
     await holdMutable(this.#ctx, tx.sql, row);
-    const [now] = await tx.sql<Pick<AppRow, 'status'>[]>`select status from app_instances where app_instance_id = ${row.app_instance_id} for update`;
+    const [now] = await tx.sql<
+      Pick<AppRow, 'status'>[]
+    >`select status from app_instances where app_instance_id = ${row.app_instance_id} for update`;
     this.#refuseArchived(now);
   }
 
   publish(row: AppRow): Promise<void> {
-    return this.#parts.changes.publish({ scope: 'app', org_id: row.org_id, env_id: row.env_id, app_instance_id: row.app_instance_id, hostnames: hostsOf(row) });
+    return this.#parts.changes.publish({
+      scope: 'app',
+      org_id: row.org_id,
+      env_id: row.env_id,
+      app_instance_id: row.app_instance_id,
+      hostnames: hostsOf(row),
+    });
   }
 
-  async #write(where: Where, { slug, hostname }: { slug: string; hostname: string }, work: (tx: RegistryTx) => Promise<void>): Promise<AppRow> {
+  async #write(
+    where: Where,
+    { slug, hostname }: { slug: string; hostname: string },
+    work: (tx: RegistryTx) => Promise<void>,
+  ): Promise<AppRow> {
     try {
       return await this.#ctx.db.tx(async tx => {
         await work(tx);
@@ -158,7 +195,10 @@ export class AppInstances {
     } catch (cause) {
       switch (brokenConstraint(cause)) {
         case 'app_instances_slug':
-          throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use in this environment.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
+          throw this.#ctx.problem('slug_taken', {
+            detail: `"${slug}" is in use in this environment.`,
+            extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] },
+          });
         case 'app_instances_client':
           throw this.#ctx.problem('oauth_client_taken', {
             detail: 'Give each app instance an OAuth client of its own.',
@@ -172,8 +212,18 @@ export class AppInstances {
     }
   }
 
-  #note(tx: RegistryTx, action: string, where: Where, more: { caller: Caller; correlationId: string; details?: Record<string, unknown> }): Promise<void> {
-    return this.#parts.audit.write(tx, { action, envId: where.env_id, resource: { type: 'app_instance', id: where.app_instance_id }, ...more });
+  #note(
+    tx: RegistryTx,
+    action: string,
+    where: Where,
+    more: { caller: Caller; correlationId: string; details?: Record<string, unknown> },
+  ): Promise<void> {
+    return this.#parts.audit.write(tx, {
+      action,
+      envId: where.env_id,
+      resource: { type: 'app_instance', id: where.app_instance_id },
+      ...more,
+    });
   }
 
   #refuseMoved(before: AppRow, body: AppInstanceChange): void {
@@ -190,6 +240,7 @@ export class AppInstances {
   }
 
   #refuseSystem(row: AppRow): void {
-    if (row.app_instance_id === SYSTEM.consoleAppId) throw this.#ctx.problem('system_record_protected', { detail: 'The console is the same on every installation.' });
+    if (row.app_instance_id === SYSTEM.consoleAppId)
+      throw this.#ctx.problem('system_record_protected', { detail: 'The console is the same on every installation.' });
   }
 }

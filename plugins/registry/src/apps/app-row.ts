@@ -46,7 +46,17 @@ export const domainOf = (row: AppRow): CustomDomain | null =>
 
 /** As the wire shows it (G-SYS-08); the gateway's twin is derived, never stored (C30). */
 export function appInstance(row: AppRow): AppInstance {
-  const { created_at: _created, fqdn: _fqdn, txt_value: _value, challenge_type: _type, challenge_name: _name, domain_status: _status, verified_at: _verified, last_error: _error, ...instance } = row;
+  const {
+    created_at: _created,
+    fqdn: _fqdn,
+    txt_value: _value,
+    challenge_type: _type,
+    challenge_name: _name,
+    domain_status: _status,
+    verified_at: _verified,
+    last_error: _error,
+    ...instance
+  } = row;
   return { ...instance, gateway_hostname: `bff.${row.hostname}`, custom_domain: domainOf(row) };
 }
 

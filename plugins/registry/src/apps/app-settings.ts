@@ -22,14 +22,25 @@ export async function requireKnownNames(
   const registered = services.length > 0 ? new Set(await verticals.serviceIds()) : new Set<string>();
   const names = Object.keys(flags);
   const faults: Fault[] = [
-    ...scopes.flatMap((scope, index) => (known.has(scope) ? [] : [{ pointer: `/scope_whitelist/${index}`, code: 'unknown_scope', message: 'is not in the scope catalog' }])),
-    ...services.flatMap((service, index) => (registered.has(service) ? [] : [{ pointer: `/service_whitelist/${index}`, code: 'unknown_service', message: 'is not a registered service' }])),
-    ...names.flatMap(name => (name.length <= MAX_FLAG_LENGTH && FLAG.test(name) ? [] : [{ pointer: '/feature_flags', code: 'feature_flag_invalid', message: 'has a key that is no flag name' }])),
+    ...scopes.flatMap((scope, index) =>
+      known.has(scope) ? [] : [{ pointer: `/scope_whitelist/${index}`, code: 'unknown_scope', message: 'is not in the scope catalog' }],
+    ),
+    ...services.flatMap((service, index) =>
+      registered.has(service)
+        ? []
+        : [{ pointer: `/service_whitelist/${index}`, code: 'unknown_service', message: 'is not a registered service' }],
+    ),
+    ...names.flatMap(name =>
+      name.length <= MAX_FLAG_LENGTH && FLAG.test(name)
+        ? []
+        : [{ pointer: '/feature_flags', code: 'feature_flag_invalid', message: 'has a key that is no flag name' }],
+    ),
     ...(names.length > MAX_FLAGS ? [{ pointer: '/feature_flags', code: 'too_many', message: `has more than ${MAX_FLAGS} flags` }] : []),
   ];
   if (faults.length > 0)
     throw ctx.problem('whitelist_invalid', {
-      detail: 'Use scopes of GET /v1/scopes/catalog, services of GET /v1/verticals/services, and flag names of a-z, 0-9, ".", "_" and "-"; errors says which are not.',
+      detail:
+        'Use scopes of GET /v1/scopes/catalog, services of GET /v1/verticals/services, and flag names of a-z, 0-9, ".", "_" and "-"; errors says which are not.',
       extra: { errors: faults.slice(0, 10) },
     });
 }

@@ -5,7 +5,15 @@ import type { Bindings } from './bindings.ts';
 import type { CustomDomains } from './custom-domains.ts';
 
 /** Routes of applications to who answers them. */
-export const applicationHandlers = ({ apps, domains, bindings }: { apps: AppInstances; domains: CustomDomains; bindings: Bindings }): Handlers<keyof typeof appRoutes> => ({
+export const applicationHandlers = ({
+  apps,
+  domains,
+  bindings,
+}: {
+  apps: AppInstances;
+  domains: CustomDomains;
+  bindings: Bindings;
+}): Handlers<keyof typeof appRoutes> => ({
   listApplications: request => apps.list(request, request.params.env_id),
   createApplication: request => apps.create(request),
   getApplication: request => apps.get(request),

@@ -12,7 +12,9 @@ import type { AppInstances } from './app-instances.ts';
 
 type By = { readonly caller: Caller; readonly correlationId: string };
 
-/** Which apps an environment uses, each under a slug of its own there (G-SYS-08). A binding never changes: another slug is another binding. */
+/**
+ * Which apps an environment uses, each under a slug of its own there (G-SYS-08). A binding never changes: another slug is another binding.
+ */
 export class Bindings {
   readonly #ctx: Ctx;
   readonly #access: Access;
@@ -47,10 +49,15 @@ export class Bindings {
     requireSlug(this.#ctx, body.slug);
     if (body.app_instance_id) {
       const { app_id: appId } = await this.#apps.row({ env_id: params.env_id, app_instance_id: body.app_instance_id });
-      if (appId !== body.app_id) throw this.#ctx.problem('app_instance_not_found', { detail: `The app instance is one of ${appId}, not of ${body.app_id}.` });
+      if (appId !== body.app_id)
+        throw this.#ctx.problem('app_instance_not_found', { detail: `The app instance is one of ${appId}, not of ${body.app_id}.` });
     }
     const binding = await this.#write(env, body.slug, tx =>
-      this.#insert(tx, { env_id: params.env_id, app_id: body.app_id, app_instance_id: body.app_instance_id ?? null, slug: body.slug }, { caller, correlationId }),
+      this.#insert(
+        tx,
+        { env_id: params.env_id, app_id: body.app_id, app_instance_id: body.app_instance_id ?? null, slug: body.slug },
+        { caller, correlationId },
+      ),
     );
     return reply(binding, { status: 201, headers: { location: `/v1/env/${params.env_id}/bindings/${binding.binding_id}` } });
   }
@@ -62,7 +69,11 @@ export class Bindings {
     requireSlug(this.#ctx, body.slug);
     return this.#write(env, body.slug, async tx => {
       await this.#delete(tx, before, { caller, correlationId });
-      return this.#insert(tx, { env_id: before.env_id, app_id: before.app_id, app_instance_id: before.app_instance_id, slug: body.slug }, { caller, correlationId });
+      return this.#insert(
+        tx,
+        { env_id: before.env_id, app_id: before.app_id, app_instance_id: before.app_instance_id, slug: body.slug },
+        { caller, correlationId },
+      );
     });
   }
 
@@ -76,14 +87,24 @@ export class Bindings {
   }
 
   async #row({ env_id: envId, binding_id: id }: { env_id: string; binding_id: string }): Promise<Binding> {
-    const [row] = isUuid(id) ? await this.#ctx.db.sql<Binding[]>`select * from bindings where binding_id = ${id} and env_id = ${envId}` : [];
+    const [row] = isUuid(id)
+      ? await this.#ctx.db.sql<Binding[]>`select * from bindings where binding_id = ${id} and env_id = ${envId}`
+      : [];
     return row ?? this.#absent(id);
   }
 
   async #insert(tx: RegistryTx, row: Omit<Binding, 'binding_id' | 'created_at'>, by: By): Promise<Binding> {
-    const [binding] = await tx.sql<[Binding]>`insert into bindings ${tx.sql.row({ binding_id: this.#ctx.platform.newId(), ...row })} returning *`;
+    const [binding] = await tx.sql<
+      [Binding]
+    >`insert into bindings ${tx.sql.row({ binding_id: this.#ctx.platform.newId(), ...row })} returning *`;
     await tx.emit('platform:sys:binding:created', row.env_id, { env_id: row.env_id, binding_id: binding.binding_id, app_id: row.app_id });
-    await this.#audit.write(tx, { action: 'binding.created', envId: row.env_id, resource: { type: 'binding', id: binding.binding_id }, details: { app_id: row.app_id, slug: row.slug }, ...by });
+    await this.#audit.write(tx, {
+      action: 'binding.created',
+      envId: row.env_id,
+      resource: { type: 'binding', id: binding.binding_id },
+      details: { app_id: row.app_id, slug: row.slug },
+      ...by,
+    });
     return binding;
   }
 
@@ -102,7 +123,10 @@ export class Bindings {
       });
     } catch (cause) {
       if (brokenConstraint(cause) === 'bindings_slug')
-        throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is bound in this environment.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
+        throw this.#ctx.problem('slug_taken', {
+          detail: `"${slug}" is bound in this environment.`,
+          extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] },
+        });
       throw cause;
     }
   }

@@ -38,17 +38,26 @@ export class CustomDomains {
   async put({ params, body, caller, correlationId }: RequestOf<Contract, 'putCustomDomain'>): Promise<CustomDomain> {
     const before = await this.#apps.writable(caller, params);
     if (before.fqdn === body.fqdn) return domainOf(before) as CustomDomain;
-    return this.#ask(before, { fqdn: body.fqdn, value: randomBytes(32).toString('base64url'), type: 'TXT', name: null }, { caller, correlationId });
+    return this.#ask(
+      before,
+      { fqdn: body.fqdn, value: randomBytes(32).toString('base64url'), type: 'TXT', name: null },
+      { caller, correlationId },
+    );
   }
 
   /** The same with a challenge of the caller's own: one service of the platform asks the owner once, and both look (G-APP-05). */
   async challenge({ params, body, caller, correlationId }: RequestOf<Contract, 'challengeCustomDomain'>): Promise<CustomDomain> {
     const before = await this.#apps.writable(caller, params);
-    if (before.fqdn === body.fqdn && before.txt_value === body.value && before.challenge_type === body.type) return domainOf(before) as CustomDomain;
+    if (before.fqdn === body.fqdn && before.txt_value === body.value && before.challenge_type === body.type)
+      return domainOf(before) as CustomDomain;
     return this.#ask(before, body, { caller, correlationId });
   }
 
-  async #ask(before: AppRow, asked: { fqdn: string; value: string; type: 'TXT' | 'CNAME'; name: string | null }, by: By): Promise<CustomDomain> {
+  async #ask(
+    before: AppRow,
+    asked: { fqdn: string; value: string; type: 'TXT' | 'CNAME'; name: string | null },
+    by: By,
+  ): Promise<CustomDomain> {
     await this.#requireFree(before, asked.fqdn);
     await this.#ctx.db.tx(async tx => {
       await this.#apps.hold(tx, before);
@@ -84,13 +93,17 @@ export class CustomDomains {
     const { outcome, reason, found } = await this.#proof.check(challengeOf(before));
     const now = this.#ctx.clock.now().toISOString();
     if (outcome !== 'proven') {
-      await this.#ctx.db.sql`update custom_domains set last_error = ${reason}, checked_at = case when status = 'verified' then checked_at else ${now}::timestamptz end
+      await this.#ctx.db
+        .sql`update custom_domains set last_error = ${reason}, checked_at = case when status = 'verified' then checked_at else ${now}::timestamptz end
         where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value}`;
       const expected = [
         { type: before.challenge_type, name: challengeOf(before).challenge.name, value: before.txt_value },
         { type: 'CNAME', name: fqdn, value: before.hostname },
       ];
-      throw this.#ctx.problem('domain_not_verified', { detail: `${reason} Set the records in "expected" and try again.`, extra: { expected, found } });
+      throw this.#ctx.problem('domain_not_verified', {
+        detail: `${reason} Set the records in "expected" and try again.`,
+        extra: { expected, found },
+      });
     }
     await this.#accept(before, fqdn, now, by);
     await this.#apps.publish(before);
@@ -102,7 +115,9 @@ export class CustomDomains {
       await this.#ctx.db.tx(async tx => {
         await this.#apps.hold(tx, before);
         // By the value that was proven: the name may have been asked for anew in the meantime.
-        const [domain] = await tx.sql<{ status: string }[]>`select status from custom_domains where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value} for update`;
+        const [domain] = await tx.sql<
+          { status: string }[]
+        >`select status from custom_domains where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value} for update`;
         if (!domain) return this.#absent();
         await tx.sql`select claim_hostname(${fqdn}, ${before.org_id}, 'custom', ${before.env_id}, ${before.app_instance_id})`;
         await tx.sql`update custom_domains set status = 'verified', verified_at = coalesce(case when status = 'verified' then verified_at end, ${now}::timestamptz),
@@ -115,7 +130,9 @@ export class CustomDomains {
   }
 
   async #requireFree({ org_id: orgId, app_instance_id: appInstanceId }: AppRow, fqdn: string): Promise<void> {
-    const [org] = await this.#ctx.db.sql<[{ org_id: string; org_domain: string }]>`select org_id, org_domain from orgs where org_id = ${orgId}`;
+    const [org] = await this.#ctx.db.sql<
+      [{ org_id: string; org_domain: string }]
+    >`select org_id, org_domain from orgs where org_id = ${orgId}`;
     await requireFqdn(this.#ctx, this.#ctx.db.sql, { org, appInstanceId, fqdn });
   }
 
@@ -137,9 +154,21 @@ export async function release(tx: RegistryTx, row: Pick<AppRow, 'app_instance_id
 export async function tellDomainChange(
   tx: RegistryTx,
   audit: AuditTrail,
-  { action, row, by, fqdn, reason }: { action: string; row: Pick<AppRow, 'env_id' | 'app_instance_id' | 'app_id'>; by: By; fqdn: string; reason?: string | null },
+  {
+    action,
+    row,
+    by,
+    fqdn,
+    reason,
+  }: { action: string; row: Pick<AppRow, 'env_id' | 'app_instance_id' | 'app_id'>; by: By; fqdn: string; reason?: string | null },
 ): Promise<void> {
   await tx.sql`update app_instances set version = version + 1, updated_at = now() where app_instance_id = ${row.app_instance_id}`;
   await tx.emit('platform:sys:app:updated', row.env_id, { env_id: row.env_id, app_instance_id: row.app_instance_id, app_id: row.app_id });
-  await audit.write(tx, { action, envId: row.env_id, resource: { type: 'app_instance', id: row.app_instance_id }, details: { fqdn, ...(reason ? { reason } : {}) }, ...by });
+  await audit.write(tx, {
+    action,
+    envId: row.env_id,
+    resource: { type: 'app_instance', id: row.app_instance_id },
+    details: { fqdn, ...(reason ? { reason } : {}) },
+    ...by,
+  });
 }

@@ -21,7 +21,10 @@ export interface Proof {
   readonly found: Found;
 }
 
-/** Asks DNS whether a domain is its claimant's and leads here: the challenge in TXT, and a CNAME (or the same addresses, where ALIAS stands for it). */
+/**
+ * Asks DNS whether a domain is its claimant's and leads here: the challenge in TXT, and a CNAME (or the same addresses, where ALIAS stands
+ * for it).
+ */
 export class DomainProof {
   readonly #servers: readonly string[];
 
@@ -56,12 +59,17 @@ export class DomainProof {
         return [];
       }
     };
-    const addressesOf = async (host: string) => (await Promise.all([ask(`A ${host}`, () => resolver.resolve4(host)), ask(`AAAA ${host}`, () => resolver.resolve6(host))])).flat().slice(0, MAX_SHOWN);
+    const addressesOf = async (host: string) =>
+      (await Promise.all([ask(`A ${host}`, () => resolver.resolve4(host)), ask(`AAAA ${host}`, () => resolver.resolve6(host))]))
+        .flat()
+        .slice(0, MAX_SHOWN);
     const none: string[] = [];
     const [texts, names, addresses, expected] = await Promise.all([
       challenge.type === 'TXT'
         ? ask(`TXT ${challenge.name}`, () => resolver.resolveTxt(challenge.name))
-        : ask(`CNAME ${challenge.name}`, async () => (await resolver.resolveCname(challenge.name)).map(alias => [alias.toLowerCase().replace(/\.$/, '')])),
+        : ask(`CNAME ${challenge.name}`, async () =>
+            (await resolver.resolveCname(challenge.name)).map(alias => [alias.toLowerCase().replace(/\.$/, '')]),
+          ),
       target === undefined ? none : ask(`CNAME ${fqdn}`, () => resolver.resolveCname(fqdn)),
       target === undefined ? none : addressesOf(fqdn),
       target === undefined ? none : addressesOf(target),
@@ -69,9 +77,17 @@ export class DomainProof {
     const cname = names[0]?.toLowerCase().replace(/\.$/, '') ?? null;
     const found = { txt: texts.map(parts => parts.join('').slice(0, 255)).slice(0, MAX_SHOWN), cname, addresses };
     const challenged = texts.some(parts => parts.join('') === value);
-    const led = target === undefined || cname === target || (cname === null && addresses.length > 0 && addresses.every(address => expected.includes(address)));
+    const led =
+      target === undefined ||
+      cname === target ||
+      (cname === null && addresses.length > 0 && addresses.every(address => expected.includes(address)));
     if (challenged && led) return { outcome: 'proven', reason: null, found };
-    if (failures.length > 0) return { outcome: 'unknown', reason: `The name servers did not answer (${failures.slice(0, 3).join(', ')}).`, found };
-    return { outcome: 'refuted', reason: challenged ? `${fqdn} does not lead to ${target}.` : `${challenge.name} does not hold the expected value.`, found };
+    if (failures.length > 0)
+      return { outcome: 'unknown', reason: `The name servers did not answer (${failures.slice(0, 3).join(', ')}).`, found };
+    return {
+      outcome: 'refuted',
+      reason: challenged ? `${fqdn} does not lead to ${target}.` : `${challenge.name} does not hold the expected value.`,
+      found,
+    };
   }
 }

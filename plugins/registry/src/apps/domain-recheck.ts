@@ -46,13 +46,18 @@ export class DomainRecheck {
   async run(signal: AbortSignal): Promise<void> {
     const { sql } = this.#ctx.db;
     const due = new Date(this.#ctx.clock.now().getTime() - DAY_MS).toISOString();
-    const rows = await selectApps(sql, sql`where d.status = 'verified' and d.checked_at <= ${due} and a.status = 'active' and e.status <> 'archived' order by d.checked_at limit ${PER_RUN}`);
+    const rows = await selectApps(
+      sql,
+      sql`where d.status = 'verified' and d.checked_at <= ${due} and a.status = 'active' and e.status <> 'archived' order by d.checked_at limit ${PER_RUN}`,
+    );
     const queue = rows.values();
     await Promise.all(
       Array.from({ length: AT_ONCE }, async () => {
         for (const row of queue) {
           if (signal.aborted) return;
-          await this.#look(row).catch(error => this.#ctx.log.warn({ err: error, app_instance_id: row.app_instance_id }, 'custom domain not checked again; the next run tries'));
+          await this.#look(row).catch(error =>
+            this.#ctx.log.warn({ err: error, app_instance_id: row.app_instance_id }, 'custom domain not checked again; the next run tries'),
+          );
         }
       }),
     );
@@ -72,7 +77,13 @@ export class DomainRecheck {
         where app_instance_id = ${row.app_instance_id} and txt_value = ${row.txt_value} and status = 'verified' returning status = 'failed' as failed`;
       if (!domain?.failed) return false;
       await release(tx, row);
-      await tellDomainChange(tx, this.#audit, { action: 'app.domain_failed', row, by: { caller: SELF, correlationId: `sys-${this.#ctx.platform.newId()}` }, fqdn, reason });
+      await tellDomainChange(tx, this.#audit, {
+        action: 'app.domain_failed',
+        row,
+        by: { caller: SELF, correlationId: `sys-${this.#ctx.platform.newId()}` },
+        fqdn,
+        reason,
+      });
       return true;
     });
     if (!failed) return;

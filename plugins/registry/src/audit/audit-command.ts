@@ -36,13 +36,19 @@ const command = commandOf<Asked>({
   },
 
   async run(asked, operator) {
-    const key = await operator.call<{ algorithm: string; key_id: string; keys: readonly AuditKeyEntry[]; witness_since: string }>('sys', 'GET', '/v1/audit/key');
+    const key = await operator.call<{ algorithm: string; key_id: string; keys: readonly AuditKeyEntry[]; witness_since: string }>(
+      'sys',
+      'GET',
+      '/v1/audit/key',
+    );
     const keys = succession(key.keys.map(entryOf));
     if (!keys) {
       operator.print('x the keys of the trail do not introduce each other');
       return 1;
     }
-    operator.print(`signed by ${key.algorithm} key ${key.key_id}${keys.length > 1 ? `, after ${keys.length - 1} other${keys.length > 2 ? 's' : ''}` : ''}; witnessed here since ${key.witness_since}`);
+    operator.print(
+      `signed by ${key.algorithm} key ${key.key_id}${keys.length > 1 ? `, after ${keys.length - 1} other${keys.length > 2 ? 's' : ''}` : ''}; witnessed here since ${key.witness_since}`,
+    );
     const receipt = asked.since === undefined ? undefined : await readReceipt(asked.since, keys);
     if (receipt) operator.print(`goes on from the receipt of ${receipt.at}, signed by key ${receipt.keyId}:`);
     const broken = await verifyAll(operator, asked.env, receipt);
@@ -73,10 +79,15 @@ async function verifyAll(operator: Operator, only: string | undefined, receipt: 
     rows += verdict.rows;
     if (verdict.status === 'broken') broken += 1;
     const cut = verdict.cut ? `, cut behind row ${verdict.cut.position} at ${verdict.cut.cut_at}` : '';
-    if (verdict.fault) operator.print(`x ${env}  row ${verdict.fault.position}${verdict.fault.audit_id ? ` (${verdict.fault.audit_id})` : ''}: ${verdict.fault.detail} [${verdict.fault.kind}]`);
+    if (verdict.fault)
+      operator.print(
+        `x ${env}  row ${verdict.fault.position}${verdict.fault.audit_id ? ` (${verdict.fault.audit_id})` : ''}: ${verdict.fault.detail} [${verdict.fault.kind}]`,
+      );
     else operator.print(`  ${env}  intact to row ${verdict.position}${cut}, head ${verdict.hash.slice(0, 16)}`);
   }
-  operator.print(`${chains} ${chains === 1 ? 'environment' : 'environments'}, ${rows} rows, ${broken === 0 ? 'nothing was changed' : `${broken} broken`}`);
+  operator.print(
+    `${chains} ${chains === 1 ? 'environment' : 'environments'}, ${rows} rows, ${broken === 0 ? 'nothing was changed' : `${broken} broken`}`,
+  );
   return broken;
 }
 
@@ -98,7 +109,9 @@ async function* environments(operator: Operator, receipt: Receipt | undefined): 
 async function verify(operator: Operator, envId: string, since: string | undefined): Promise<Verification> {
   let rows = 0;
   for (let cursor: string | null = null; ; ) {
-    const step: Verification = await operator.call('sys', 'GET', '/v1/audit/verification', { query: { env_id: envId, ...(cursor ? { cursor } : {}), ...(since ? { since } : {}) } });
+    const step: Verification = await operator.call('sys', 'GET', '/v1/audit/verification', {
+      query: { env_id: envId, ...(cursor ? { cursor } : {}), ...(since ? { since } : {}) },
+    });
     rows += step.rows;
     if (step.status !== 'unfinished') return { ...step, rows };
     cursor = step.next_cursor;

@@ -16,9 +16,17 @@ export class AuditIngest {
     this.#batcher = new Batcher({
       most: 256,
       waiting: 10_000,
-      weight: { of: ({ actor, resource, details }) => 300 + actor.length + (resource?.length ?? 0) + (details?.length ?? 0), most: 4 * MEBIBYTE, waiting: 64 * MEBIBYTE },
+      weight: {
+        of: ({ actor, resource, details }) => 300 + actor.length + (resource?.length ?? 0) + (details?.length ?? 0),
+        most: 4 * MEBIBYTE,
+        waiting: 64 * MEBIBYTE,
+      },
       deadlineMs: 60_000,
-      full: () => ctx.problem('audit_overloaded', { detail: 'More events wait than can be held; send this one again in a second.', headers: { 'retry-after': '1' } }),
+      full: () =>
+        ctx.problem('audit_overloaded', {
+          detail: 'More events wait than can be held; send this one again in a second.',
+          headers: { 'retry-after': '1' },
+        }),
       work: drafts => this.#commit(drafts),
     });
   }

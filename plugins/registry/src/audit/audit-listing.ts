@@ -20,7 +20,15 @@ interface Key {
 }
 
 /** Everybody but platform administrators and services of the platform sees the own environment, whatever is asked for. */
-export function envOf({ query, caller, targetEnvId }: { query: { env_id?: string }; caller: RequestOf<Contract, 'listAudit'>['caller']; targetEnvId: string | undefined }): string | undefined {
+export function envOf({
+  query,
+  caller,
+  targetEnvId,
+}: {
+  query: { env_id?: string };
+  caller: RequestOf<Contract, 'listAudit'>['caller'];
+  targetEnvId: string | undefined;
+}): string | undefined {
   if (isTrusted(caller)) return query.env_id ?? targetEnvId;
   return caller.envId ?? SYSTEM.envId;
 }
@@ -40,7 +48,12 @@ export class AuditListing {
     const ms = Date.parse(query.after_ts ?? '');
     if (query.after_ts !== undefined && Number.isNaN(ms)) throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
     const limit = query.limit ?? DEFAULT_LIMIT;
-    const filter = { envId: envOf({ query, caller, targetEnvId }), service: query.service, action: query.action, correlationId: query.correlation_id };
+    const filter = {
+      envId: envOf({ query, caller, targetEnvId }),
+      service: query.service,
+      action: query.action,
+      correlationId: query.correlation_id,
+    };
     const after = query.after_id === undefined ? LAST_ID : boundOf(ms, query.after_id);
     // Everybody's rows stand in the system environment: whoever is not of the platform sees those about the own tenants (D-01).
     const isShared = filter.envId === SYSTEM.envId && !isTrusted(caller);
@@ -57,7 +70,10 @@ export class AuditListing {
   }
 
   /** Rows of the system environment about these tenants, newest first: of each tenant as many as a page needs, by the index of its rows. */
-  async #about(tenants: readonly string[], { filter, after, limit }: { filter: AuditFilter; after: string; limit: number }): Promise<AuditRow[]> {
+  async #about(
+    tenants: readonly string[],
+    { filter, after, limit }: { filter: AuditFilter; after: string; limit: number },
+  ): Promise<AuditRow[]> {
     const { sql } = this.#ctx.db;
     const { service = null, action = null, correlationId = null } = filter;
     return sql<AuditRow[]>`
@@ -81,8 +97,14 @@ export class AuditListing {
     const service: Key[] = filter.service === undefined ? [] : [{ column: sql`service`, value: sql`${filter.service}::text` }];
     if (filter.correlationId !== undefined) {
       // Few rows share one: what else is asked for is looked up on them.
-      const also = [...env, ...service, ...(filter.action === undefined ? [] : [{ column: sql`action`, value: sql`${filter.action}::text` }])];
-      return sql<AuditRow[]>`${range(sql, [{ column: sql`correlation_id`, value: sql`${filter.correlationId}::text` }], sql`${after}::uuid`, { also })} ${most}`;
+      const also = [
+        ...env,
+        ...service,
+        ...(filter.action === undefined ? [] : [{ column: sql`action`, value: sql`${filter.action}::text` }]),
+      ];
+      return sql<
+        AuditRow[]
+      >`${range(sql, [{ column: sql`correlation_id`, value: sql`${filter.correlationId}::text` }], sql`${after}::uuid`, { also })} ${most}`;
     }
     if (filter.action === undefined) return sql<AuditRow[]>`${range(sql, [...env, ...service], sql`${after}::uuid`)} ${most}`;
     const action: Key = { column: sql`action`, value: sql`${filter.action}::text` };
@@ -114,7 +136,12 @@ export class AuditListing {
  * Rows whose keys have these values and whose id is below `after`. A comparison of rows instead of equal signs, ordered by all columns:
  * then only the index of exactly these columns gives the order, and no statistics can talk the planner into walking another.
  */
-function range(sql: Sql, keys: readonly Key[], after: unknown, { also = [], select = whole(sql) }: { also?: readonly Key[]; select?: unknown } = {}): unknown {
+function range(
+  sql: Sql,
+  keys: readonly Key[],
+  after: unknown,
+  { also = [], select = whole(sql) }: { also?: readonly Key[]; select?: unknown } = {},
+): unknown {
   const columns = [...keys.map(({ column }) => column), sql`audit_id`];
   const values = keys.map(({ value }) => value);
   const filters = also.map(({ column, value }) => sql`and ${column} = ${value}`);

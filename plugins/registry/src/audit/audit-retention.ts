@@ -27,7 +27,10 @@ export class AuditRetention {
       if (!anchor) return;
       // Behind what we did not sign nothing is thrown away: it may be all that shows who changed it.
       if (!this.#keys.verify({ ...anchor, kind: 'anchor' })) {
-        this.#ctx.log.error({ env_id: anchor.env_id, position: anchor.position }, 'an anchor of the audit trail is not ours; nothing of this environment is forgotten until somebody looks');
+        this.#ctx.log.error(
+          { env_id: anchor.env_id, position: anchor.position },
+          'an anchor of the audit trail is not ours; nothing of this environment is forgotten until somebody looks',
+        );
         refused.push(anchor.env_id);
         step += 1;
         continue;

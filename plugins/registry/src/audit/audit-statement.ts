@@ -18,7 +18,9 @@ export interface Signed extends Omit<Statement, 'kind'> {
 }
 
 /** The very text that is signed. */
-export const statementText = ({ kind, env_id, position, previous, audit_id, hash, at }: Statement): Buffer => signedText(kind, env_id, position, previous, audit_id, hash, at);
+export const statementText = ({ kind, env_id, position, previous, audit_id, hash, at }: Statement): Buffer =>
+  signedText(kind, env_id, position, previous, audit_id, hash, at);
 
 /** Parts in lines; none of them has a line break of its own. The kind keeps statements of different meaning apart. */
-export const signedText = (kind: string, ...parts: readonly (string | number)[]): Buffer => Buffer.from(['platform audit', kind, ...parts].join('\n'));
+export const signedText = (kind: string, ...parts: readonly (string | number)[]): Buffer =>
+  Buffer.from(['platform audit', kind, ...parts].join('\n'));

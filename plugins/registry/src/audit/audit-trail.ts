@@ -30,7 +30,10 @@ export class AuditTrail {
     this.#ingest = new AuditIngest(ctx, chain);
   }
 
-  /** An internal write, in the transaction of what it records; all of one transaction are appended at its end, where the lock is held briefly. */
+  /**
+   * An internal write, in the transaction of what it records; all of one transaction are appended at its end, where the lock is held
+   * briefly.
+   */
   async write(tx: RegistryTx, entry: Entry): Promise<void> {
     const drafts = this.#ends.get(tx) ?? [];
     if (drafts.length === 0) {
@@ -56,8 +59,13 @@ export class AuditTrail {
     return { audit_ids: await Promise.all(drafts.map(draft => this.#ingest.store(draft))) };
   }
 
-  #draft(event: NewAudit, caller: RequestOf<Contract, 'recordAudit'>['caller'], { key, correlationId }: { key: string | undefined; correlationId: string }): AuditDraft {
-    if (UNSTORABLE.test(JSON.stringify(event))) throw this.#ctx.problem('audit_unstorable', { detail: 'Leave U+0000 and lone surrogates out of every text.' });
+  #draft(
+    event: NewAudit,
+    caller: RequestOf<Contract, 'recordAudit'>['caller'],
+    { key, correlationId }: { key: string | undefined; correlationId: string },
+  ): AuditDraft {
+    if (UNSTORABLE.test(JSON.stringify(event)))
+      throw this.#ctx.problem('audit_unstorable', { detail: 'Leave U+0000 and lone surrogates out of every text.' });
     return {
       // Who the certificate says, never what the body says.
       service: caller.service,
@@ -77,7 +85,10 @@ export class AuditTrail {
 
 /** What the registry itself did. */
 function ownDraft({ action, envId, caller, correlationId, resource, details }: Entry): AuditDraft {
-  const actor = caller.kind === 'machine' ? { kind: 'workload', id: caller.subject } : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
+  const actor =
+    caller.kind === 'machine'
+      ? { kind: 'workload', id: caller.subject }
+      : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
   return {
     service: 'sys',
     env_id: envId,

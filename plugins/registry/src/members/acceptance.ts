@@ -55,7 +55,11 @@ export class Acceptance {
     if (!caller.userId) throw this.#ctx.problem('not_org_member', { detail: 'caller is not a member of the org' });
     // An environment's administrators say what is verified there; here counts what the platform itself has verified (C6).
     const verified = caller.emailVerified && caller.authEnvId === SYSTEM.envId;
-    return this.#accept({ orgId: params.org_id, hash: hashOf(body.token), userId: caller.userId, email: verified ? caller.email : undefined }, caller, correlationId);
+    return this.#accept(
+      { orgId: params.org_id, hash: hashOf(body.token), userId: caller.userId, email: verified ? caller.email : undefined },
+      caller,
+      correlationId,
+    );
   }
 
   /** For somebody who opened an account by the invitation: the identity service says that the address is proved (F-51). */
@@ -80,8 +84,17 @@ export class Acceptance {
         await tx.emit('platform:sys:invitation:accepted', SYSTEM.envId, { org_id, invitation_id });
         await this.#changes.told(tx, userId);
         const details = { org_id, ...(caller.userId === undefined ? { user_id: userId } : {}) };
-        await this.#audit.write(tx, { action: 'invitation.accepted', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'invitation', id: invitation_id }, details });
-        await this.#changes.ask(signal => this.#ctx.services.identity.putGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal }));
+        await this.#audit.write(tx, {
+          action: 'invitation.accepted',
+          envId: SYSTEM.envId,
+          caller,
+          correlationId,
+          resource: { type: 'invitation', id: invitation_id },
+          details,
+        });
+        await this.#changes.ask(signal =>
+          this.#ctx.services.identity.putGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal }),
+        );
         return { invitation_id, org_id, status: 'accepted' as const, group };
       });
     } catch (error) {
@@ -102,7 +115,9 @@ export class Acceptance {
   async #settle({ acceptance_id, org_id, user_id, begun_at, access }: Begun, run: TaskRun): Promise<void> {
     await this.#changes.run(org_id, async tx => {
       const [mine] = await tx.sql<object[]>`delete from acceptances where acceptance_id = ${acceptance_id} returning 1`;
-      const [accepted] = await tx.sql<object[]>`select 1 from invitations where org_id = ${org_id} and accepted_by = ${user_id} and accepted_at >= ${begun_at}`;
+      const [accepted] = await tx.sql<
+        object[]
+      >`select 1 from invitations where org_id = ${org_id} and accepted_by = ${user_id} and accepted_at >= ${begun_at}`;
       await run.finish(tx);
       if (!mine || accepted) return;
       await this.#changes.told(tx, user_id);
@@ -116,7 +131,13 @@ export class Acceptance {
   async #begin({ orgId, hash, userId }: Asked, access: Level): Promise<Begun | undefined> {
     const { groups } = await this.#changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }));
     if (groups.some(({ name, env_id }) => name === groupOf(orgId, access) && env_id === SYSTEM.envId)) return undefined;
-    const begun = { acceptance_id: this.#ctx.platform.newId(), org_id: orgId, user_id: userId, begun_at: this.#ctx.clock.now().toISOString(), access };
+    const begun = {
+      acceptance_id: this.#ctx.platform.newId(),
+      org_id: orgId,
+      user_id: userId,
+      begun_at: this.#ctx.clock.now().toISOString(),
+      access,
+    };
     await this.#ctx.db.tx(async tx => {
       await tx.sql`insert into acceptances (acceptance_id, invitation_id, org_id, user_id, begun_at)
         select ${begun.acceptance_id}, invitation_id, ${orgId}, ${userId}, ${begun.begun_at} from invitations where token_hash = ${hash}`;
@@ -146,10 +167,14 @@ export class Acceptance {
       : [];
     if (!row) throw problem('invitation_unknown', { detail: 'The link is not one of this organization. Ask for a new invitation.' });
     if (row.status === 'revoked') throw problem('invitation_revoked', { detail: 'Ask for a new invitation.' });
-    if (row.status === 'pending' && Date.parse(row.expires_at) <= clock.now().getTime()) throw problem('invitation_expired', { detail: 'Ask for a new invitation.' });
-    if (row.status === 'accepted') throw problem('invitation_already_accepted', { detail: 'It works once. If it was not you, tell an owner of the organization.' });
+    if (row.status === 'pending' && Date.parse(row.expires_at) <= clock.now().getTime())
+      throw problem('invitation_expired', { detail: 'Ask for a new invitation.' });
+    if (row.status === 'accepted')
+      throw problem('invitation_already_accepted', { detail: 'It works once. If it was not you, tell an owner of the organization.' });
     if (email?.trim().toLowerCase() !== row.email.toLowerCase())
-      throw problem('invitation_email_mismatch', { detail: 'Sign in to the console with the e-mail the invitation was sent to, and verify it.' });
+      throw problem('invitation_email_mismatch', {
+        detail: 'Sign in to the console with the e-mail the invitation was sent to, and verify it.',
+      });
     requireMutable(this.#ctx, { org: { status: row.org_status } });
     return row;
   }

@@ -12,7 +12,10 @@ interface Mailed {
   readonly correlation_id: string;
 }
 
-/** The mail of an invitation: queued with it, sealed until the notification service has taken it, and not sent when the invitation is gone by then. */
+/**
+ * The mail of an invitation: queued with it, sealed until the notification service has taken it, and not sent when the invitation is gone
+ * by then.
+ */
 export class InvitationMail {
   readonly #ctx: Ctx;
 
@@ -21,17 +24,26 @@ export class InvitationMail {
   }
 
   /** In the transaction of the invitation. The link shows; only a click there consumes (H-08). */
-  async queue(tx: RegistryTx, { invitation, orgName, token, correlationId }: { invitation: Invitation; orgName: string; token: string; correlationId: string }): Promise<void> {
+  async queue(
+    tx: RegistryTx,
+    { invitation, orgName, token, correlationId }: { invitation: Invitation; orgName: string; token: string; correlationId: string },
+  ): Promise<void> {
     const { platform } = this.#ctx;
     const { org_id, invitation_id, email: to, expires_at } = invitation;
     const link = `${platform.publicOrigin(`console.ops.sys.${platform.domain}`)}/#/bootstrap?${new URLSearchParams({ org: org_id, invitation: token })}`;
     // A name is one line, whatever was typed: it stands in a subject.
     const org_name = orgName.replaceAll(/\s+/g, ' ');
-    await tx.enqueue('inviteByMail', { to, org_name, link, invitation_id, ends_on: expires_at.slice(0, 10), correlation_id: correlationId }, { key: invitation_id });
+    await tx.enqueue(
+      'inviteByMail',
+      { to, org_name, link, invitation_id, ends_on: expires_at.slice(0, 10), correlation_id: correlationId },
+      { key: invitation_id },
+    );
   }
 
   async send({ to, org_name, link, invitation_id, ends_on, correlation_id }: Mailed, { taskId, signal }: TaskRun): Promise<void> {
-    const [pending] = await this.#ctx.db.sql<object[]>`select 1 from invitations where invitation_id = ${invitation_id} and status = 'pending'`;
+    const [pending] = await this.#ctx.db.sql<
+      object[]
+    >`select 1 from invitations where invitation_id = ${invitation_id} and status = 'pending'`;
     if (!pending) return;
     const vars = { org_name, email: to, link, ends_on };
     const { subject, body } = templates.invitation.words.en;
@@ -56,4 +68,5 @@ export class InvitationMail {
   }
 }
 
-const filled = (text: string, vars: Readonly<Record<string, string>>): string => text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => vars[name] ?? '');
+const filled = (text: string, vars: Readonly<Record<string, string>>): string =>
+  text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => vars[name] ?? '');

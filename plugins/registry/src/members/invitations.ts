@@ -85,7 +85,9 @@ export class Invitations {
       await holdMutableOrg(this.#ctx, tx.sql, org.org_id);
       await this.#requireBudget(tx, org.org_id, now);
       await this.#withdrawExpired(tx, { orgId: org.org_id, email, now, caller, correlationId });
-      const [made] = await tx.sql<Invitation[]>`insert into invitations ${tx.sql.row(row)} on conflict do nothing returning ${columns(tx.sql)}`;
+      const [made] = await tx.sql<
+        Invitation[]
+      >`insert into invitations ${tx.sql.row(row)} on conflict do nothing returning ${columns(tx.sql)}`;
       if (!made) throw problem('invitation_pending', { detail: 'Revoke the pending invitation to send another.' });
       await this.#mail.queue(tx, { invitation: made, orgName: org.display_name, token, correlationId });
       await tx.emit('platform:sys:invitation:sent', SYSTEM.envId, { org_id: org.org_id, invitation_id: made.invitation_id });
@@ -106,7 +108,9 @@ export class Invitations {
   }
 
   async #withdraw(tx: RegistryTx, invitationId: string, caller: Caller, correlationId: string): Promise<Invitation> {
-    const [revoked] = await tx.sql<[Invitation]>`update invitations set status = 'revoked' where invitation_id = ${invitationId} returning ${columns(tx.sql)}`;
+    const [revoked] = await tx.sql<
+      [Invitation]
+    >`update invitations set status = 'revoked' where invitation_id = ${invitationId} returning ${columns(tx.sql)}`;
     // A withdrawn invitation needs no mail any more.
     await tx.cancel('inviteByMail', invitationId);
     await tx.emit('platform:sys:invitation:revoked', SYSTEM.envId, { org_id: revoked.org_id, invitation_id: invitationId });
@@ -115,7 +119,10 @@ export class Invitations {
   }
 
   /** An expired invitation is still `pending` in its row; the next one for the same e-mail takes its place. */
-  async #withdrawExpired(tx: RegistryTx, { orgId, email, now, caller, correlationId }: { orgId: string; email: string; now: Date; caller: Caller; correlationId: string }): Promise<void> {
+  async #withdrawExpired(
+    tx: RegistryTx,
+    { orgId, email, now, caller, correlationId }: { orgId: string; email: string; now: Date; caller: Caller; correlationId: string },
+  ): Promise<void> {
     const [expired] = await tx.sql<{ invitation_id: string }[]>`
       select invitation_id from invitations where org_id = ${orgId} and lower(email) = lower(${email}) and status = 'pending' and expires_at <= ${now.toISOString()}`;
     if (expired) await this.#withdraw(tx, expired.invitation_id, caller, correlationId);
@@ -124,25 +131,46 @@ export class Invitations {
   /** Counted from what was sent, so that no restart and no other process forgets it. */
   async #requireBudget(tx: RegistryTx, orgId: string, now: Date): Promise<void> {
     const since = new Date(now.getTime() - HOUR_MS).toISOString();
-    const recent = await tx.sql<{ created_at: string }[]>`select created_at from invitations where org_id = ${orgId} and created_at > ${since} order by created_at desc limit ${PER_HOUR}`;
+    const recent = await tx.sql<
+      { created_at: string }[]
+    >`select created_at from invitations where org_id = ${orgId} and created_at > ${since} order by created_at desc limit ${PER_HOUR}`;
     const oldest = recent[PER_HOUR - 1];
     if (!oldest) return;
     const wait = String(Math.max(1, Math.ceil((Date.parse(oldest.created_at) + HOUR_MS - now.getTime()) / 1_000)));
     throw this.#ctx.problem('rate_limited', {
       detail: `At most ${PER_HOUR} invitations in an hour. Try again in ${wait} seconds.`,
-      headers: { 'retry-after': wait, ratelimit: `"invitations";r=0;t=${wait}`, 'ratelimit-policy': `"invitations";q=${PER_HOUR};w=${HOUR_MS / 1_000}` },
+      headers: {
+        'retry-after': wait,
+        ratelimit: `"invitations";r=0;t=${wait}`,
+        'ratelimit-policy': `"invitations";q=${PER_HOUR};w=${HOUR_MS / 1_000}`,
+      },
     });
   }
 
   async #find(sql: Sql, { org_id, invitation_id }: { org_id: string; invitation_id: string }): Promise<Invitation> {
-    const [found] = isUuid(invitation_id) ? await sql<Invitation[]>`select ${columns(sql)} from invitations where org_id = ${org_id} and invitation_id = ${invitation_id}` : [];
+    const [found] = isUuid(invitation_id)
+      ? await sql<Invitation[]>`select ${columns(sql)} from invitations where org_id = ${org_id} and invitation_id = ${invitation_id}`
+      : [];
     if (!found) throw this.#ctx.problem('invitation_unknown', { detail: 'This organization has no such invitation.' });
     return found;
   }
 
   /** The e-mail is in the invitation alone: the trail is kept longer, and read by more. */
-  async #record(tx: RegistryTx, action: string, { invitation_id, org_id }: Invitation, caller: Caller, correlationId: string): Promise<void> {
-    await this.#audit.write(tx, { action, envId: SYSTEM.envId, caller, correlationId, resource: { type: 'invitation', id: invitation_id }, details: { org_id } });
+  async #record(
+    tx: RegistryTx,
+    action: string,
+    { invitation_id, org_id }: Invitation,
+    caller: Caller,
+    correlationId: string,
+  ): Promise<void> {
+    await this.#audit.write(tx, {
+      action,
+      envId: SYSTEM.envId,
+      caller,
+      correlationId,
+      resource: { type: 'invitation', id: invitation_id },
+      details: { org_id },
+    });
   }
 }
 

@@ -1,7 +1,9 @@
 import { isProblem, SYSTEM } from '@platform/sdk';
 import type { Ctx, RegistryTx } from '../context.ts';
 
-/** Transactions that wait for the identity service hold a connection each; the pool must keep some for everybody else, identity included. */
+/**
+ * Transactions that wait for the identity service hold a connection each; the pool must keep some for everybody else, identity included.
+ */
 const AT_ONCE = 2;
 const WAITING = 200;
 const IDENTITY_MS = 10_000;
@@ -10,7 +12,10 @@ const BROKEN_AFTER_MS = 60_000;
 
 export const brokenAt = ({ clock }: Pick<Ctx, 'clock'>): Date => new Date(clock.now().getTime() + BROKEN_AFTER_MS);
 
-/** Changes of an organization's members and invitations: one at a time per organization on every process, an identity verb last in the transaction (C7). */
+/**
+ * Changes of an organization's members and invitations: one at a time per organization on every process, an identity verb last in the
+ * transaction (C7).
+ */
 export class MemberChanges {
   readonly #ctx: Ctx;
   readonly #waiting: (() => void)[] = [];
@@ -41,8 +46,12 @@ export class MemberChanges {
       return await verb(AbortSignal.timeout(IDENTITY_MS));
     } catch (cause) {
       if (isProblem(cause) && cause.code === 'group_not_found')
-        throw this.#ctx.problem('access_model_missing', { cause, detail: 'Its groups do not exist at the identity service. An administrator of the platform must repair it.' });
-      if (isProblem(cause) && cause.code === 'user_not_found') throw this.#ctx.problem('not_org_member', { cause, detail: 'caller is not a member of the org' });
+        throw this.#ctx.problem('access_model_missing', {
+          cause,
+          detail: 'Its groups do not exist at the identity service. An administrator of the platform must repair it.',
+        });
+      if (isProblem(cause) && cause.code === 'user_not_found')
+        throw this.#ctx.problem('not_org_member', { cause, detail: 'caller is not a member of the org' });
       throw this.#ctx.problem('identity_failed', { cause, detail: 'Try again in a moment.' });
     }
   }

@@ -18,7 +18,8 @@ interface Parts {
 export const memberHandlers = ({ memberships, removal, invitations, acceptance, shown }: Parts): Handlers<keyof typeof memberRoutes> => ({
   listMemberships: request => memberships.list(request),
   removeMembership: request => removal.remove(request),
-  removeMembershipOf: ({ query, ...request }) => removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
+  removeMembershipOf: ({ query, ...request }) =>
+    removal.remove({ ...request, query: {}, params: { ...request.params, user_id: query.user_id } }),
   changeMembership: request => memberships.change(request),
   listInvitations: request => invitations.list(request),
   createInvitation: request => invitations.create(request),

@@ -45,12 +45,20 @@ export class Memberships {
       await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
       await this.#parts.changes.told(tx, userId);
       const details = { org_id, from: before.access, to: body.access };
-      await this.#parts.audit.write(tx, { action: 'membership.changed', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'user', id: userId }, details });
+      await this.#parts.audit.write(tx, {
+        action: 'membership.changed',
+        envId: SYSTEM.envId,
+        caller,
+        correlationId,
+        resource: { type: 'user', id: userId },
+        details,
+      });
       // In before out: whatever fails between, a member never falls out of the organization.
       await this.#parts.changes.ask(async signal => {
         const { identity } = this.#ctx.services;
         await identity.putGroupMember({ params: { group: wanted, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
-        for (const group of before.groups.filter(held => held !== wanted)) await identity.deleteGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
+        for (const group of before.groups.filter(held => held !== wanted))
+          await identity.deleteGroupMember({ params: { group, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
       });
       return { ...before, groups: [wanted], access: body.access };
     });
@@ -65,14 +73,22 @@ export class Memberships {
 
   async #read(orgId: string, query: { limit?: number; cursor?: string; user_id?: string }) {
     const { items, next_cursor } = await this.#people(orgId, { ...query, groups: groupsOf(orgId).join(',') });
-    return { items: items.map(member => ({ ...member, display_name: member.display_name ?? null, access: highestOf(orgId, member.groups) as Level })), next_cursor };
+    return {
+      items: items.map(member => ({
+        ...member,
+        display_name: member.display_name ?? null,
+        access: highestOf(orgId, member.groups) as Level,
+      })),
+      next_cursor,
+    };
   }
 
   async #people(orgId: string, query: { groups: string; limit?: number; cursor?: string; user_id?: string }) {
     try {
       return await this.#ctx.services.identity.membersOf({ query, targetEnvId: SYSTEM.envId });
     } catch (cause) {
-      if (isProblem(cause) && cause.code === 'invalid_cursor') throw this.#ctx.problem('invalid_cursor', { cause, detail: 'Start again without a cursor.' });
+      if (isProblem(cause) && cause.code === 'invalid_cursor')
+        throw this.#ctx.problem('invalid_cursor', { cause, detail: 'Start again without a cursor.' });
       throw this.#ctx.problem('identity_unavailable', { cause, headers: { 'retry-after': '2' } });
     }
   }

@@ -19,14 +19,18 @@ export class Owners {
   /** An administrator who could do this would take the organization over. */
   async requireOwner(caller: Caller, orgId: string): Promise<void> {
     if (isTrusted(caller)) return;
-    if ((await this.#access.levels(caller, orgId)).orgs.get(orgId) !== 'owner') throw this.#ctx.problem('owner_required', { detail: 'Ask an owner of the organization.' });
+    if ((await this.#access.levels(caller, orgId)).orgs.get(orgId) !== 'owner')
+      throw this.#ctx.problem('owner_required', { detail: 'Ask an owner of the organization.' });
   }
 
   /** Only under the organization's lock: two owners who leave at once must not both see the other. */
   async requireOther(caller: Caller, orgId: string, userId: string): Promise<void> {
     await this.requireOwner(caller, orgId);
     const query = { groups: groupOf(orgId, 'owner'), limit: 2 };
-    const { items } = await this.#changes.ask(signal => this.#ctx.services.identity.membersOf({ query, targetEnvId: SYSTEM.envId, signal }));
-    if (items.every(({ user_id }) => user_id === userId)) throw this.#ctx.problem('last_owner', { detail: 'Make somebody else an owner first.' });
+    const { items } = await this.#changes.ask(signal =>
+      this.#ctx.services.identity.membersOf({ query, targetEnvId: SYSTEM.envId, signal }),
+    );
+    if (items.every(({ user_id }) => user_id === userId))
+      throw this.#ctx.problem('last_owner', { detail: 'Make somebody else an owner first.' });
   }
 }

@@ -35,10 +35,18 @@ export class Removal {
         if (groups.includes(groupOf(org_id, 'owner'))) await this.#parts.owners.requireOther(caller, org_id, userId);
         await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
         // Whoever waited so long for a turn that it was taken for broken must begin again.
-        if (!(await tx.cancel('settleRemoval', begun.removal_id))) throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
+        if (!(await tx.cancel('settleRemoval', begun.removal_id)))
+          throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
         if (groups.length === 0) return;
         await this.#tell(tx, begun);
-        await this.#parts.changes.ask(signal => this.#ctx.services.identity.leaveGroups({ params: { user_id: userId }, body: { prefixes }, idempotencyKey: begun.removal_id, signal }));
+        await this.#parts.changes.ask(signal =>
+          this.#ctx.services.identity.leaveGroups({
+            params: { user_id: userId },
+            body: { prefixes },
+            idempotencyKey: begun.removal_id,
+            signal,
+          }),
+        );
       });
     } catch (error) {
       if (isProblem(error) && error.status < 500) await this.#ctx.db.tx(tx => tx.cancel('settleRemoval', begun.removal_id));
@@ -73,13 +81,31 @@ export class Removal {
   async #held(orgId: string, userId: string): Promise<{ groups: readonly string[]; prefixes: string[] }> {
     const envs = await this.#ctx.db.sql<{ env_id: string }[]>`select env_id from envs where org_id = ${orgId}`;
     const prefixes = [`platform:org:${orgId}:`, ...envs.map(({ env_id }) => `platform:env:${env_id}:`)];
-    const { groups } = await this.#parts.changes.ask(signal => this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }));
+    const { groups } = await this.#parts.changes.ask(signal =>
+      this.#ctx.services.identity.userGroups({ params: { user_id: userId }, signal }),
+    );
     return { prefixes, groups: groups.map(({ name }) => name).filter(name => prefixes.some(prefix => name.startsWith(prefix))) };
   }
 
-  async #begin({ org_id, user_id, caller, correlation_id }: { org_id: string; user_id: string; caller: Caller; correlation_id: string }): Promise<BegunRemoval> {
+  async #begin({
+    org_id,
+    user_id,
+    caller,
+    correlation_id,
+  }: {
+    org_id: string;
+    user_id: string;
+    caller: Caller;
+    correlation_id: string;
+  }): Promise<BegunRemoval> {
     const { kind, subject, userId } = caller;
-    const begun = { removal_id: this.#ctx.platform.newId(), org_id, user_id, caller: { kind, subject, ...(userId ? { userId } : {}) }, correlation_id };
+    const begun = {
+      removal_id: this.#ctx.platform.newId(),
+      org_id,
+      user_id,
+      caller: { kind, subject, ...(userId ? { userId } : {}) },
+      correlation_id,
+    };
     await this.#ctx.db.tx(tx => tx.enqueue('settleRemoval', begun, { key: begun.removal_id, at: brokenAt(this.#ctx) }));
     return begun;
   }

@@ -2,7 +2,10 @@ import { type RequestOf, SYSTEM } from '@platform/sdk';
 import { type Invitation, InvitationReference } from '../../contract/schema/member.ts';
 import type { Contract, Ctx } from '../context.ts';
 
-type Row = Pick<Invitation, 'org_id' | 'email' | 'access' | 'status' | 'expires_at'> & { readonly org_name: string; readonly invited_by: string };
+type Row = Pick<Invitation, 'org_id' | 'email' | 'access' | 'status' | 'expires_at'> & {
+  readonly org_name: string;
+  readonly invited_by: string;
+};
 
 const REFERENCE = new RegExp(InvitationReference);
 const LEVELS = ['owners', 'admins'] as const;
@@ -33,7 +36,11 @@ export class ShownInvitation {
     const groups = LEVELS.map(level => `platform:org:${orgId}:${level}`).join(',');
     try {
       const signal = AbortSignal.timeout(ANSWER_MS);
-      const { items } = await this.#ctx.services.identity.membersOf({ query: { groups, user_id: userId }, targetEnvId: SYSTEM.envId, signal });
+      const { items } = await this.#ctx.services.identity.membersOf({
+        query: { groups, user_id: userId },
+        targetEnvId: SYSTEM.envId,
+        signal,
+      });
       return items[0]?.display_name ?? items[0]?.email ?? null;
     } catch (error) {
       this.#ctx.log.debug({ err: error }, 'the name of who invited is not to be had');

@@ -19,14 +19,26 @@ export class AccessListing {
     const { action, resource, limit = 50, cursor } = query;
     if (action === undefined) return { items: [], next_cursor: null };
     const known = (await this.#verticals.scopes()).scopes.find(({ scope }) => scope === action);
-    if (!known) throw this.#ctx.problem('unknown_action', { detail: `No service declares "${action}". The scope catalog lists every action.` });
+    if (!known)
+      throw this.#ctx.problem('unknown_action', { detail: `No service declares "${action}". The scope catalog lists every action.` });
     const { identity } = this.#ctx.services;
-    const page = await this.#ask(() => identity.scopeHolders({ params: { scope: action }, query: { env_id: envId, limit, ...(cursor ? { cursor } : {}) } }));
+    const page = await this.#ask(() =>
+      identity.scopeHolders({ params: { scope: action }, query: { env_id: envId, limit, ...(cursor ? { cursor } : {}) } }),
+    );
     // A policy may look at everything a person holds, not only at the action asked about.
-    const held = await Promise.all(page.items.map(({ user_id: id }) => this.#ask(() => identity.userScopes({ params: { user_id: id }, query: { env_id: envId } }))));
-    const questions = page.items.map(({ user_id: id }, index) => ({ principal: { kind: 'user' as const, id, scopes: held[index]?.scopes ?? [] }, action, ...(resource ? { resource } : {}) }));
+    const held = await Promise.all(
+      page.items.map(({ user_id: id }) => this.#ask(() => identity.userScopes({ params: { user_id: id }, query: { env_id: envId } }))),
+    );
+    const questions = page.items.map(({ user_id: id }, index) => ({
+      principal: { kind: 'user' as const, id, scopes: held[index]?.scopes ?? [] },
+      action,
+      ...(resource ? { resource } : {}),
+    }));
     const decisions = await this.#ctx.policy.explain({ service: known.service, envId, questions });
-    return { items: page.items.map((holder, index) => ({ ...holder, via: holder.via.join(', '), ...decided(decisions[index]) })), next_cursor: page.next_cursor };
+    return {
+      items: page.items.map((holder, index) => ({ ...holder, via: holder.via.join(', '), ...decided(decisions[index]) })),
+      next_cursor: page.next_cursor,
+    };
   }
 
   /** Actions in the order of their names; none while nobody is named. */
@@ -35,7 +47,8 @@ export class AccessListing {
     const [, kind, id] = /^(user|workload):(.+)$/.exec(principal ?? '') ?? [];
     if (!kind || !id) return { items: [], next_cursor: null };
     const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString();
-    if (cursor !== undefined && !/^[a-z0-9:_-]+$/.test(after)) throw this.#ctx.problem('invalid_cursor', { detail: 'Start again without a cursor.' });
+    if (cursor !== undefined && !/^[a-z0-9:_-]+$/.test(after))
+      throw this.#ctx.problem('invalid_cursor', { detail: 'Start again without a cursor.' });
     const scopes = await this.#held(kind as 'user' | 'workload', id, envId);
     const own = new Set(scopes);
     const listed = (await this.#verticals.scopes()).scopes.filter(({ scope }) => own.has(scope) && scope > after);
@@ -43,7 +56,11 @@ export class AccessListing {
     const decisions = new Map<string, ExplainedDecision | undefined>();
     for (const service of new Set(shown.map(entry => entry.service))) {
       const actions = shown.filter(entry => entry.service === service).map(({ scope }) => scope);
-      const answers = await this.#ctx.policy.explain({ service, envId, questions: actions.map(action => ({ principal: { kind: kind as 'user' | 'workload', id, scopes }, action })) });
+      const answers = await this.#ctx.policy.explain({
+        service,
+        envId,
+        questions: actions.map(action => ({ principal: { kind: kind as 'user' | 'workload', id, scopes }, action })),
+      });
       for (const [index, action] of actions.entries()) decisions.set(action, answers[index]);
     }
     return {

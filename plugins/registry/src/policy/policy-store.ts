@@ -18,12 +18,27 @@ export class PolicyStore {
       .actions()
       .map(({ scope }) => `permit(principal in Scope::${JSON.stringify(scope)}, action == Action::${JSON.stringify(scope)}, resource);`)
       .join('\n');
-    const row = { policy_set_id: this.#ctx.platform.newId(), env_id: envId, service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', policies, updated_by: 'workload:sys' } as const;
+    const row = {
+      policy_set_id: this.#ctx.platform.newId(),
+      env_id: envId,
+      service: '*',
+      name: 'scope-mirror',
+      origin: 'platform',
+      mode: 'enforced',
+      policies,
+      updated_by: 'workload:sys',
+    } as const;
     // The text does not come back: it is long, and known.
     const [made] = await tx.sql<Pick<PolicySet, 'version' | 'created_at' | 'updated_at'>[]>`
       insert into policy_sets ${tx.sql.row(row)} on conflict (env_id, service, name) do nothing returning version, created_at, updated_at`;
     const set = made && { ...row, ...made };
-    if (set) await tx.emit('platform:sys:policy:updated', envId, { service: '*', policy_set: set, version: set.version, mode: set.mode, seeded: true }, envId);
+    if (set)
+      await tx.emit(
+        'platform:sys:policy:updated',
+        envId,
+        { service: '*', policy_set: set, version: set.version, mode: set.mode, seeded: true },
+        envId,
+      );
   }
 
   async snapshot({ query, caller }: RequestOf<Contract, 'policySnapshot'>) {
@@ -31,11 +46,15 @@ export class PolicyStore {
     const { sql } = this.#ctx.db;
     const { env_id: envId, service } = query;
     const [sets, relations, attributes] = await Promise.all([
-      sql<PolicySet[]>`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') order by created_at, policy_set_id`,
+      sql<
+        PolicySet[]
+      >`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') order by created_at, policy_set_id`,
       sql<
         { relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }[]
       >`select * from policy_relations where env_id = ${envId} and service = ${service}`,
-      sql<{ attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }[]>`select * from policy_attributes where env_id = ${envId} and service = ${service}`,
+      sql<
+        { attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }[]
+      >`select * from policy_attributes where env_id = ${envId} and service = ${service}`,
     ]);
     return { sets: [...sets], relations: [...relations], attributes: [...attributes] };
   }
@@ -50,7 +69,8 @@ export class PolicyStore {
           and ((${body.policy_set_id ?? null}::uuid is not null and policy_set_id = ${body.policy_set_id ?? null}::uuid and service in (${body.service}, '*'))
             or (${body.policy_set_id ?? null}::uuid is null and service in (${body.service}, '*') and name = ${body.name}))
         for update`;
-      if (known?.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment. Write a set of your own name.' });
+      if (known?.origin === 'platform')
+        throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment. Write a set of your own name.' });
       if (!known && body.policy_set_id) throw problem('policy_row_not_found');
       if (known) this.#ctx.requireVersion(body.if_match, known.version);
       let set: PolicySet;
@@ -63,17 +83,27 @@ export class PolicyStore {
               [PolicySet]
             >`insert into policy_sets ${tx.sql.row({ policy_set_id: platform.newId(), env_id: body.env_id, service: body.service, name: body.name, origin: 'tenant', mode: 'shadow', policies: body.policies, updated_by: body.updated_by })} returning *`;
       } catch (cause) {
-        if (brokenConstraint(cause) !== undefined) throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
+        if (brokenConstraint(cause) !== undefined)
+          throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
         throw cause;
       }
-      if (tells(caller)) await tx.emit('platform:sys:policy:updated', body.env_id, { service: body.service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
+      if (tells(caller))
+        await tx.emit('platform:sys:policy:updated', body.env_id, {
+          service: body.service,
+          policy_set: set,
+          version: set.version,
+          mode: set.mode,
+          seeded: false,
+        });
       return set;
     });
   }
 
   async upsertRelation({ body, caller }: RequestOf<Contract, 'policyUpsertRelation'>) {
     this.#requireOwn(caller.service, body.service);
-    const [row] = await this.#ctx.db.sql<[{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }]>`
+    const [row] = await this.#ctx.db.sql<
+      [{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }]
+    >`
       insert into policy_relations ${this.#ctx.db.sql.row({ relation_id: this.#ctx.platform.newId(), ...body })}
       on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *`;
     return row;
@@ -96,22 +126,37 @@ export class PolicyStore {
       if (body.kind !== 'policy-sets') {
         const gone =
           body.kind === 'relations'
-            ? await tx.sql<object[]>`delete from policy_relations where env_id = ${envId} and service = ${service} and relation_id::text = ${id} returning 1`
-            : await tx.sql<object[]>`delete from policy_attributes where env_id = ${envId} and service = ${service} and attribute_id::text = ${id} returning 1`;
+            ? await tx.sql<
+                object[]
+              >`delete from policy_relations where env_id = ${envId} and service = ${service} and relation_id::text = ${id} returning 1`
+            : await tx.sql<
+                object[]
+              >`delete from policy_attributes where env_id = ${envId} and service = ${service} and attribute_id::text = ${id} returning 1`;
         if (gone.length === 0) throw problem('policy_row_not_found');
         return;
       }
-      const [set] = await tx.sql<PolicySet[]>`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') and policy_set_id::text = ${id} for update`;
+      const [set] = await tx.sql<
+        PolicySet[]
+      >`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') and policy_set_id::text = ${id} for update`;
       if (!set) throw problem('policy_row_not_found');
       if (set.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment.' });
       await tx.sql`delete from policy_sets where policy_set_id = ${set.policy_set_id}`;
-      if (tells(caller)) await tx.emit('platform:sys:policy:updated', envId, { service, policy_set: null, deleted_id: set.policy_set_id, version: set.version + 1, mode: set.mode, seeded: false });
+      if (tells(caller))
+        await tx.emit('platform:sys:policy:updated', envId, {
+          service,
+          policy_set: null,
+          deleted_id: set.policy_set_id,
+          version: set.version + 1,
+          mode: set.mode,
+          seeded: false,
+        });
     });
   }
 
   #requireOwn(callerService: string, service: string): void {
     // The registry's own workload speaks for whoever holds `sys:policy:admin` (G-K-10).
-    if (callerService !== service && callerService !== registry.base.id) throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
+    if (callerService !== service && callerService !== registry.base.id)
+      throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
   }
 }
 

@@ -45,28 +45,36 @@ export class Resolver {
 
   async authDomain({ params, caller }: RequestOf<Contract, 'authDomain'>) {
     const env = await this.#env(params.id, caller);
-    return { env_id: env.env_id, auth_domain: env.auth_domain, auth_url: this.#ctx.platform.publicOrigin(authHostOf(env, env.org, this.#ctx.platform.domain)) };
+    return {
+      env_id: env.env_id,
+      auth_domain: env.auth_domain,
+      auth_url: this.#ctx.platform.publicOrigin(authHostOf(env, env.org, this.#ctx.platform.domain)),
+    };
   }
 
   async appDomain({ params, query, caller }: RequestOf<Contract, 'appCustomDomain'>) {
     const env = await this.#env(params.id, caller);
     const { app_instance_id, env_id, fqdn, domain_status } = await this.#app(query, caller);
-    if (env_id !== env.env_id) throw this.#ctx.problem('app_instance_not_found', { detail: `No app instance ${app_instance_id} in this environment.` });
+    if (env_id !== env.env_id)
+      throw this.#ctx.problem('app_instance_not_found', { detail: `No app instance ${app_instance_id} in this environment.` });
     return { env_id, app_instance_id, fqdn, status: fqdn === null ? null : domain_status };
   }
 
   /** Only for environments that use the asking service (G-SYS-14). */
   async tenant({ params, caller }: RequestOf<Contract, 'tenant'>) {
     const env = await this.#env(params.env_id, caller);
-    if (env.status === 'archived' || env.org.status === 'archived') throw this.#ctx.problem('env_not_found', { detail: 'The environment is archived.' });
-    if (!(await this.#enablement.isEnabled(env.env_id, caller.service))) throw this.#ctx.problem('service_disabled', { detail: `${caller.service} is turned off in this environment.` });
+    if (env.status === 'archived' || env.org.status === 'archived')
+      throw this.#ctx.problem('env_not_found', { detail: 'The environment is archived.' });
+    if (!(await this.#enablement.isEnabled(env.env_id, caller.service)))
+      throw this.#ctx.problem('service_disabled', { detail: `${caller.service} is turned off in this environment.` });
     return envSnapshot(env, env.org);
   }
 
   /** The live app instance that exactly one member of the query names. */
   async #app(query: { app_instance_id?: string; hostname?: string; client_id?: string }, caller: Caller): Promise<AppRow> {
     const named = [query.app_instance_id, query.hostname, query.client_id].filter(value => value !== undefined);
-    if (named.length !== 1) throw this.#ctx.problem('selector_required', { detail: 'Send one of app_instance_id, hostname and client_id.' });
+    if (named.length !== 1)
+      throw this.#ctx.problem('selector_required', { detail: 'Send one of app_instance_id, hostname and client_id.' });
     const id = query.hostname === undefined ? query.app_instance_id : (await this.#hosts.find(bare(query.hostname)))?.app_instance_id;
     const { sql } = this.#ctx.db;
     const [row] = await selectApps(
@@ -74,7 +82,11 @@ export class Resolver {
       sql`join orgs o on o.org_id = e.org_id where a.status = 'active' and e.status <> 'archived' and o.status <> 'archived'
         and ${query.client_id === undefined ? sql`a.app_instance_id = ${id ?? null}::uuid` : sql`a.oauth_client_id = ${query.client_id}`}`,
     );
-    if (!row) throw this.#access.missing(caller, this.#ctx.problem('app_instance_not_found', { detail: `No app instance answers to ${named[0]}.` }));
+    if (!row)
+      throw this.#access.missing(
+        caller,
+        this.#ctx.problem('app_instance_not_found', { detail: `No app instance answers to ${named[0]}.` }),
+      );
     await this.#access.reachEnv(caller, row);
     return row;
   }

@@ -16,7 +16,9 @@ export class ServiceLabels {
     const own = this.#own.get(label);
     if (own) return own;
     const { sql } = this.#ctx.db;
-    const registered = await sql<object[]>`select 1 from verticals where registration->'services' @> ${sql.json([{ service: label }])} limit 1`;
+    const registered = await sql<
+      object[]
+    >`select 1 from verticals where registration->'services' @> ${sql.json([{ service: label }])} limit 1`;
     return registered.length > 0 ? label : undefined;
   }
 }

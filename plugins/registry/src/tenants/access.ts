@@ -33,7 +33,8 @@ export class Access {
     const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
     const [org] = env ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${env.org_id}` : [];
     // Both may go between the two questions.
-    if (!env || !org) throw isTrusted(caller) ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
+    if (!env || !org)
+      throw isTrusted(caller) ? this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }) : this.#notMember();
     if (isTrusted(caller)) return { ...env, org };
     if (await this.#within(caller, env.org_id, needed)) return { ...env, org };
     const { orgs, envs } = await this.levels(caller, envId, env.org_id);
@@ -49,7 +50,8 @@ export class Access {
 
   /** Refuses a person who reaches neither the environment nor its organization; a workload resolves every tenant (G-SYS-10, F-06). */
   async reachEnv(caller: Caller, env: Pick<Env, 'env_id' | 'org_id'>): Promise<void> {
-    if (caller.kind === 'machine' || isTrusted(caller) || env.env_id === SYSTEM.envId || (await this.#within(caller, env.org_id, 'viewer'))) return;
+    if (caller.kind === 'machine' || isTrusted(caller) || env.env_id === SYSTEM.envId || (await this.#within(caller, env.org_id, 'viewer')))
+      return;
     const { orgs, envs } = await this.levels(caller, env.env_id, env.org_id);
     if (!orgs.has(env.org_id) && !envs.has(env.env_id)) throw this.#notMember();
   }
@@ -74,7 +76,10 @@ export class Access {
 
   async #tenants(userId: string, tenants: readonly string[]) {
     try {
-      return await this.#ctx.services.identity.tenantsOf({ params: { user_id: userId }, query: tenants.length === 0 ? {} : { tenants: tenants.join() } });
+      return await this.#ctx.services.identity.tenantsOf({
+        params: { user_id: userId },
+        query: tenants.length === 0 ? {} : { tenants: tenants.join() },
+      });
     } catch (cause) {
       // An outage must never look like «member of nothing» (G-SYS-11).
       if (isProblem(cause) && cause.status < 500) throw this.#notMember();
@@ -99,7 +104,15 @@ export const isTrusted = (caller: Caller): boolean => caller.platformAdmin || (c
 
 const isEnough = (level: Level | undefined, needed: Level): boolean => level !== undefined && RANK[level] >= RANK[needed];
 
-function highest({ owners, admins, viewers }: { owners: readonly string[]; admins: readonly string[]; viewers: readonly string[] }): Map<string, Level> {
+function highest({
+  owners,
+  admins,
+  viewers,
+}: {
+  owners: readonly string[];
+  admins: readonly string[];
+  viewers: readonly string[];
+}): Map<string, Level> {
   const levels = new Map<string, Level>();
   for (const id of viewers) levels.set(id, 'viewer');
   for (const id of admins) levels.set(id, 'admin');

@@ -56,18 +56,32 @@ export class DomainProofs {
     if (row.status === 'verified') return shown(row);
     const { outcome, reason, found } = await this.#parts.proof.check({ fqdn: domain, value: row.txt_value });
     if (outcome !== 'proven') {
-      await this.#ctx.db.sql`update domain_proofs set last_error = ${reason} where org_id = ${orgId} and domain = ${domain} and status = 'pending'`;
+      await this.#ctx.db
+        .sql`update domain_proofs set last_error = ${reason} where org_id = ${orgId} and domain = ${domain} and status = 'pending'`;
       const expected = [{ type: 'TXT', name: challengeName(domain), value: row.txt_value }];
-      throw this.#ctx.problem('domain_not_verified', { detail: `${reason} Set the record in "expected" and try again.`, extra: { expected, found } });
+      throw this.#ctx.problem('domain_not_verified', {
+        detail: `${reason} Set the record in "expected" and try again.`,
+        extra: { expected, found },
+      });
     }
     await this.#ctx.db
       .tx(async tx => {
         await tx.sql`update domain_proofs set status = 'verified', verified_at = ${this.#ctx.clock.now().toISOString()}, last_error = null where org_id = ${orgId} and domain = ${domain}`;
-        await this.#parts.audit.write(tx, { action: 'org.domain_verified', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId }, details: { domain } });
+        await this.#parts.audit.write(tx, {
+          action: 'org.domain_verified',
+          envId: SYSTEM.envId,
+          caller,
+          correlationId,
+          resource: { type: 'org', id: orgId },
+          details: { domain },
+        });
       })
       .catch(cause => {
         if (brokenConstraint(cause) === 'domain_proofs_owner')
-          throw this.#ctx.problem('hostname_taken', { cause, detail: `Another organization has shown that "${domain}" is its own. It must give it up first.` });
+          throw this.#ctx.problem('hostname_taken', {
+            cause,
+            detail: `Another organization has shown that "${domain}" is its own. It must give it up first.`,
+          });
         throw cause;
       });
     await this.#parts.changes.publish({ scope: 'org', org_id: orgId });
@@ -77,7 +91,10 @@ export class DomainProofs {
   async #row({ org_id: orgId }: Pick<Org, 'org_id'>, domain: string): Promise<Row> {
     const { sql } = this.#ctx.db;
     const [row] = await select(sql, sql`where org_id = ${orgId} and domain = ${domain}`);
-    if (!row) throw this.#ctx.problem('custom_domain_not_found', { detail: 'Make it the domain of the organization, or the sign-in domain of an environment, first.' });
+    if (!row)
+      throw this.#ctx.problem('custom_domain_not_found', {
+        detail: 'Make it the domain of the organization, or the sign-in domain of an environment, first.',
+      });
     return row;
   }
 }
@@ -85,11 +102,14 @@ export class DomainProofs {
 /** Part of the change that gives an organization or environment a domain outside the platform's: the value that DNS must show. */
 export async function needProof(ctx: Ctx, sql: Sql, orgId: string, domain: string): Promise<void> {
   if (within(domain, ctx.platform.domain)) return;
-  const [above] = await sql<object[]>`select 1 from domain_proofs where org_id = ${orgId} and status = 'verified' and right(${domain}, length(domain) + 1) = '.' || domain`;
+  const [above] = await sql<
+    object[]
+  >`select 1 from domain_proofs where org_id = ${orgId} and status = 'verified' and right(${domain}, length(domain) + 1) = '.' || domain`;
   if (above) return;
   await sql`insert into domain_proofs (org_id, domain, txt_value) values (${orgId}, ${domain}, ${randomBytes(32).toString('base64url')}) on conflict do nothing`;
 }
 
-const select = (sql: Sql, where: unknown): Promise<Row[]> => sql<Row[]>`select domain, txt_value, status, verified_at, last_error from domain_proofs ${where}`;
+const select = (sql: Sql, where: unknown): Promise<Row[]> =>
+  sql<Row[]>`select domain, txt_value, status, verified_at, last_error from domain_proofs ${where}`;
 
 const shown = (row: Row): OrgDomain => ({ ...row, txt_name: challengeName(row.domain) });

@@ -28,7 +28,13 @@ export class Envs {
     const { platform } = this.#ctx;
     requireSlug(this.#ctx, body.slug);
     await this.#parts.access.reach(caller, body.org_id, 'admin');
-    const row = { env_id: platform.newId(), org_id: body.org_id, slug: body.slug, display_name: body.display_name, auth_domain: body.auth_domain ?? null };
+    const row = {
+      env_id: platform.newId(),
+      org_id: body.org_id,
+      slug: body.slug,
+      display_name: body.display_name,
+      auth_domain: body.auth_domain ?? null,
+    };
     const { env, org } = await this.#insert(row, caller, correlationId);
     await this.#parts.creations.complete(envSubject(env), caller, correlationId, authHostOf(env, org, platform.domain));
     await this.#parts.changes.publish({ scope: 'env', org_id: org.org_id, env_id: env.env_id });
@@ -60,12 +66,14 @@ export class Envs {
     const known = await this.#parts.access.env(caller, params.env_id, 'admin');
     const { env_id: envId } = known;
     // Whatever becomes of this change, the identity service ends where the record is.
-    if (body.auth_domain !== undefined && body.auth_domain !== known.auth_domain) await db.tx(tx => this.#parts.followUps.ask(tx, [envSubject(known)], PROVISIONING_MS / 1_000));
+    if (body.auth_domain !== undefined && body.auth_domain !== known.auth_domain)
+      await db.tx(tx => this.#parts.followUps.ask(tx, [envSubject(known)], PROVISIONING_MS / 1_000));
     const { env, moved } = await db
       .tx(async tx => {
         const { org, ...before } = await this.#lock(tx, known);
         this.#ctx.requireVersion(ifMatch, before.version);
-        if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
+        if (body.slug !== undefined && body.slug !== before.slug)
+          throw problem('immutable_field', { detail: 'Archive the environment and create another to change its slug.' });
         requireChange(this.#ctx, caller, body.status, { org, env: before });
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, before);
         const authDomain = body.auth_domain === undefined ? before.auth_domain : body.auth_domain;
@@ -79,7 +87,14 @@ export class Envs {
         const moves = authDomain === before.auth_domain ? [] : [envSubject(changed)];
         await this.#parts.followUps.ask(tx, moves);
         await tx.emit('platform:sys:env:updated', envId, envSnapshot(changed, org));
-        await this.#parts.audit.write(tx, { action: 'env.updated', envId, caller, correlationId, resource: { type: 'env', id: envId }, details: { ...body } });
+        await this.#parts.audit.write(tx, {
+          action: 'env.updated',
+          envId,
+          caller,
+          correlationId,
+          resource: { type: 'env', id: envId },
+          details: { ...body },
+        });
         // The identity service has the last word on who signs in on a host: its refusal undoes the change.
         if (moves.length > 0) await this.#claimHost(changed, org);
         return { env: changed, moved: moves };
@@ -98,11 +113,19 @@ export class Envs {
       const { org: _, ...before } = await this.#lock(tx, known);
       if (before.status === 'archived') return before;
       this.#ctx.requireVersion(ifMatch, before.version);
-      const [archived] = await tx.sql<[Env]>`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;
+      const [archived] = await tx.sql<
+        [Env]
+      >`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;
       await this.#parts.creations.forget(tx, [before.env_id]);
       await this.#parts.followUps.ask(tx, [envSubject(before)]);
       await tx.emit('platform:sys:env:archived', before.env_id, { env_id: before.env_id, org_id: before.org_id });
-      await this.#parts.audit.write(tx, { action: 'env.archived', envId: before.env_id, caller, correlationId, resource: { type: 'env', id: before.env_id } });
+      await this.#parts.audit.write(tx, {
+        action: 'env.archived',
+        envId: before.env_id,
+        caller,
+        correlationId,
+        resource: { type: 'env', id: before.env_id },
+      });
       return archived;
     });
     await this.#parts.followUps.tryNow([envSubject(env)]);
@@ -114,19 +137,29 @@ export class Envs {
   async #claimHost(env: Env, org: Org): Promise<void> {
     const { services, platform } = this.#ctx;
     try {
-      await services.identity.putRealm({ params: { env_id: env.env_id }, body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id } });
+      await services.identity.putRealm({
+        params: { env_id: env.env_id },
+        body: { host: authHostOf(env, org, platform.domain), org_id: org.org_id },
+      });
     } catch (cause) {
       if (isProblem(cause) && cause.code === 'host_taken') throw taken(this.#ctx, '/auth_domain', env.auth_domain ?? '', cause);
       throw cause;
     }
   }
 
-  async #insert(row: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>, caller: Caller, correlationId: string): Promise<{ env: Env; org: Org }> {
+  async #insert(
+    row: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>,
+    caller: Caller,
+    correlationId: string,
+  ): Promise<{ env: Env; org: Org }> {
     const { db, problem } = this.#ctx;
     return db
       .tx(async tx => {
         // Before the record, which takes over a host that its organization has left.
-        const [named] = row.auth_domain === null ? [] : await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} and status = 'active' for share`;
+        const [named] =
+          row.auth_domain === null
+            ? []
+            : await tx.sql<Org[]>`select * from orgs where org_id = ${row.org_id} and status = 'active' for share`;
         if (named && row.auth_domain !== null) {
           await requireAuthDomain(this.#ctx, tx.sql, named, row.auth_domain);
           await needProof(this.#ctx, tx.sql, row.org_id, row.auth_domain);
@@ -149,7 +182,16 @@ export class Envs {
   }
 
   /** The record, in an organization that is active and never had one of this slug that was deleted; else what stands against it. */
-  async #record(tx: RegistryTx, { env_id: envId, org_id: orgId, slug, display_name: name, auth_domain: authDomain }: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>) {
+  async #record(
+    tx: RegistryTx,
+    {
+      env_id: envId,
+      org_id: orgId,
+      slug,
+      display_name: name,
+      auth_domain: authDomain,
+    }: Pick<Env, 'env_id' | 'org_id' | 'slug' | 'display_name' | 'auth_domain'>,
+  ) {
     // Shared, so that an archive or delete of the organization waits for this row or stops it.
     return await tx.sql<(Env & { org: Org; buried: boolean })[]>`
       with org as (select * from orgs where org_id = ${orgId} for share),
@@ -164,12 +206,18 @@ export class Envs {
     const broken = brokenConstraint(cause);
     if (broken === undefined) throw cause;
     if (broken === 'envs_auth_domain_key' || broken === 'hostnames_pkey') throw taken(this.#ctx, '/auth_domain', authDomain ?? '', cause);
-    throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use in this organization.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
+    throw this.#ctx.problem('slug_taken', {
+      detail: `"${slug}" is in use in this organization.`,
+      extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] },
+    });
   }
 
   /** Its organization is kept as it is, too; first, as who deletes it takes its lock. */
   async #lock(tx: RegistryTx, { env_id: envId, org_id: orgId }: Env): Promise<Env & { org: Org }> {
-    const [[org], [env]] = await Promise.all([tx.sql<Org[]>`select * from orgs where org_id = ${orgId} for share`, tx.sql<Env[]>`select * from envs where env_id = ${envId} for update`]);
+    const [[org], [env]] = await Promise.all([
+      tx.sql<Org[]>`select * from orgs where org_id = ${orgId} for share`,
+      tx.sql<Env[]>`select * from envs where env_id = ${envId} for update`,
+    ]);
     if (!org || !env) throw this.#ctx.problem('env_not_found', { detail: 'It was deleted in the meantime.' });
     return { ...env, org };
   }

@@ -6,7 +6,12 @@ import type { Ctx } from '../context.ts';
 export const within = (host: string, domain: string): boolean => host === domain || host.endsWith(`.${domain}`);
 
 /** Refuses a domain whose hosts would be another organization's: under the platform's domain each has the one of its slug. */
-export async function requireOrgDomain(ctx: Ctx, sql: Sql, { org_id: orgId, slug }: Pick<Org, 'org_id' | 'slug'>, orgDomain: string): Promise<void> {
+export async function requireOrgDomain(
+  ctx: Ctx,
+  sql: Sql,
+  { org_id: orgId, slug }: Pick<Org, 'org_id' | 'slug'>,
+  orgDomain: string,
+): Promise<void> {
   const { domain } = ctx.platform;
   const [other] = await sql<object[]>`select 1 from orgs where org_domain = ${orgDomain} and org_id <> ${orgId} and status <> 'archived'`;
   if (other || (within(orgDomain, domain) && orgDomain !== `${slug}.${domain}`)) throw taken(ctx, '/org_domain', orgDomain);
@@ -14,13 +19,19 @@ export async function requireOrgDomain(ctx: Ctx, sql: Sql, { org_id: orgId, slug
 
 /** Refuses a sign-in host that lies in the platform's domain or another organization's, or that was given to somebody. */
 export async function requireAuthDomain(ctx: Ctx, sql: Sql, org: Org, authDomain: string): Promise<void> {
-  const [held] = await sql<object[]>`select 1 from hostnames where hostname = ${authDomain} and (org_id <> ${org.org_id} or app_instance_id is not null)`;
+  const [held] = await sql<
+    object[]
+  >`select 1 from hostnames where hostname = ${authDomain} and (org_id <> ${org.org_id} or app_instance_id is not null)`;
   if (held) throw taken(ctx, '/auth_domain', authDomain);
   if (!within(authDomain, org.org_domain) && (await foreign(ctx, sql, org, authDomain))) throw taken(ctx, '/auth_domain', authDomain);
 }
 
 /** Refuses a custom domain that is, or would hide, a name of the platform, of another organization or of a service. */
-export async function requireFqdn(ctx: Ctx, sql: Sql, { org, appInstanceId, fqdn }: { org: Pick<Org, 'org_id' | 'org_domain'>; appInstanceId: string; fqdn: string }): Promise<void> {
+export async function requireFqdn(
+  ctx: Ctx,
+  sql: Sql,
+  { org, appInstanceId, fqdn }: { org: Pick<Org, 'org_id' | 'org_domain'>; appInstanceId: string; fqdn: string },
+): Promise<void> {
   // `{label}.{env}.{org_domain}` is derived, and `bff.` is the gateway's twin of the rest (G-K-15).
   const derived = within(fqdn, org.org_domain) && fqdn.slice(0, -org.org_domain.length).split('.').length === 3;
   const [held] = await sql<object[]>`

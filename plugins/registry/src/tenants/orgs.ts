@@ -50,7 +50,12 @@ export class Orgs {
   async create({ body, caller, correlationId }: RequestOf<Contract, 'createOrg'>): Promise<Org> {
     const { platform } = this.#ctx;
     requireSlug(this.#ctx, body.slug);
-    const row = { org_id: platform.newId(), slug: body.slug, display_name: body.display_name, org_domain: body.org_domain ?? `${body.slug}.${platform.domain}` };
+    const row = {
+      org_id: platform.newId(),
+      slug: body.slug,
+      display_name: body.display_name,
+      org_domain: body.org_domain ?? `${body.slug}.${platform.domain}`,
+    };
     const org = await this.#insert(row, caller, correlationId);
     await this.#creations.complete(orgSubject(org), caller, correlationId);
     await this.#changes.publish({ scope: 'org', org_id: org.org_id });
@@ -81,7 +86,8 @@ export class Orgs {
       .tx(async tx => {
         const before = await this.#lock(tx, orgId);
         this.#ctx.requireVersion(ifMatch, before.version);
-        if (body.slug !== undefined && body.slug !== before.slug) throw problem('immutable_field', { detail: 'Archive the organization and create another to change its slug.' });
+        if (body.slug !== undefined && body.slug !== before.slug)
+          throw problem('immutable_field', { detail: 'Archive the organization and create another to change its slug.' });
         requireChange(this.#ctx, caller, body.status, { org: before });
         if (body.status !== undefined && body.status !== before.status) refuseSystem(this.#ctx, { org_id: orgId });
         const domain = body.org_domain ?? before.org_domain;
@@ -98,7 +104,14 @@ export class Orgs {
         const apps = domain === before.org_domain ? [] : await this.#movedApps(tx, { before, changed });
         const moves = domain === before.org_domain ? [] : envs.filter(env => env.auth_domain === null).map(envSubject);
         await this.#followUps.ask(tx, moves);
-        await this.#audit.write(tx, { action: 'org.updated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId }, details: { ...body } });
+        await this.#audit.write(tx, {
+          action: 'org.updated',
+          envId: SYSTEM.envId,
+          caller,
+          correlationId,
+          resource: { type: 'org', id: orgId },
+          details: { ...body },
+        });
         return { org: changed, moved: moves, apps };
       })
       .catch(cause => this.#conflict(cause, body));
@@ -119,7 +132,13 @@ export class Orgs {
     );
     return apps.map(({ app_instance_id, env_id, hostname }) => {
       const former = `${hostname.slice(0, -changed.org_domain.length)}${before.org_domain}`;
-      return { scope: 'app', org_id, env_id, app_instance_id, hostnames: [...hostsOf({ hostname: former, fqdn: null }), ...hostsOf({ hostname, fqdn: null })] };
+      return {
+        scope: 'app',
+        org_id,
+        env_id,
+        app_instance_id,
+        hostnames: [...hostsOf({ hostname: former, fqdn: null }), ...hostsOf({ hostname, fqdn: null })],
+      };
     });
   }
 
@@ -131,13 +150,21 @@ export class Orgs {
       const before = await this.#lock(tx, orgId);
       if (before.status === 'archived') return { org: before, released: [] };
       this.#ctx.requireVersion(ifMatch, before.version);
-      const [archived] = await tx.sql<[Org]>`update orgs set status = 'archived', updated_at = now(), version = version + 1 where org_id = ${orgId} returning *`;
+      const [archived] = await tx.sql<
+        [Org]
+      >`update orgs set status = 'archived', updated_at = now(), version = version + 1 where org_id = ${orgId} returning *`;
       const envs = await tx.sql<Env[]>`select * from envs where org_id = ${orgId}`;
       // An orphan of a crashed create has an event nobody heard; it goes with the record (C9).
       await this.#creations.forget(tx, [orgId, ...envs.map(({ env_id }) => env_id)]);
       await this.#followUps.ask(tx, envs.map(envSubject));
       await tx.emit('platform:sys:org:archived', SYSTEM.envId, { org_id: orgId });
-      await this.#audit.write(tx, { action: 'org.archived', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'org', id: orgId } });
+      await this.#audit.write(tx, {
+        action: 'org.archived',
+        envId: SYSTEM.envId,
+        caller,
+        correlationId,
+        resource: { type: 'org', id: orgId },
+      });
       return { org: archived, released: envs.map(envSubject) };
     });
     await this.#followUps.tryNow(released);
@@ -153,7 +180,10 @@ export class Orgs {
         if (buried) throw this.#ctx.problem('slug_taken', { detail: 'The slug belonged to an organization that was deleted.' });
         // A domain that follows from the slug is as free as the slug.
         if (row.org_domain !== `${row.slug}.${this.#ctx.platform.domain}`) await requireOrgDomain(this.#ctx, tx.sql, row, row.org_domain);
-        const [[org]] = await Promise.all([tx.sql<[Org]>`insert into orgs ${tx.sql.row(row)} returning *`, this.#creations.begin(tx, orgSubject(row), caller, correlationId)]);
+        const [[org]] = await Promise.all([
+          tx.sql<[Org]>`insert into orgs ${tx.sql.row(row)} returning *`,
+          this.#creations.begin(tx, orgSubject(row), caller, correlationId),
+        ]);
         await needProof(this.#ctx, tx.sql, org.org_id, org.org_domain);
         await tx.emit('platform:sys:org:created', SYSTEM.envId, orgSnapshot(org), org.org_id);
         return org;
@@ -167,7 +197,10 @@ export class Orgs {
     if (broken === undefined) throw cause;
     // The domain itself, or a host that an application would move to.
     if (broken === 'orgs_domain' || broken === 'hostnames_pkey') throw taken(this.#ctx, '/org_domain', domain, cause);
-    throw this.#ctx.problem('slug_taken', { detail: `"${slug}" is in use.`, extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] } });
+    throw this.#ctx.problem('slug_taken', {
+      detail: `"${slug}" is in use.`,
+      extra: { errors: [{ pointer: '/slug', code: 'taken', message: 'is in use' }] },
+    });
   }
 
   async #lock(tx: RegistryTx, orgId: string): Promise<Org> {

@@ -24,13 +24,16 @@ export class SlugAvailability {
         ? await sql<
             object[]
           >`select 1 from envs where org_id = ${query.org_id ?? null}::uuid and slug = ${slug} and status <> 'archived' union all select 1 from tombstones where kind = 'env_slug' and name = ${`${query.org_id ?? ''}/${slug}`}`
-        : await sql<object[]>`select 1 from orgs where slug = ${slug} and status <> 'archived' union all select 1 from tombstones where kind = 'org_slug' and name = ${slug}`;
+        : await sql<
+            object[]
+          >`select 1 from orgs where slug = ${slug} and status <> 'archived' union all select 1 from tombstones where kind = 'org_slug' and name = ${slug}`;
     return { slug, available: taken.length === 0, reason: taken.length > 0 ? ('taken' as const) : null };
   }
 
   /** Slugs of environments are one organization's own affair: it must be named, and the caller must reach it (F-06, F-28). */
   async #requireOrg(caller: Caller, orgId: string | undefined): Promise<void> {
-    if (orgId === undefined) throw this.#ctx.problem('org_required', { detail: 'Name the organization of the environment in the query member org_id.' });
+    if (orgId === undefined)
+      throw this.#ctx.problem('org_required', { detail: 'Name the organization of the environment in the query member org_id.' });
     await this.#access.org(caller, orgId);
   }
 }

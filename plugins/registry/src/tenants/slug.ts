@@ -38,6 +38,10 @@ export function requireSlug(ctx: Ctx, slug: string): void {
   const fault = slugFault(slug);
   const errors = (message: string) => ({ errors: [{ pointer: '/slug', code: fault ?? '', message }] });
   if (fault === 'invalid')
-    throw ctx.problem('slug_invalid', { detail: 'Use 3 to 40 characters of a-z, 0-9 and -, starting with a letter and ending with a letter or digit.', extra: errors('does not follow the rules') });
-  if (fault === 'reserved') throw ctx.problem('slug_reserved', { detail: `The platform uses "${slug}" itself.`, extra: errors('is reserved') });
+    throw ctx.problem('slug_invalid', {
+      detail: 'Use 3 to 40 characters of a-z, 0-9 and -, starting with a letter and ending with a letter or digit.',
+      extra: errors('does not follow the rules'),
+    });
+  if (fault === 'reserved')
+    throw ctx.problem('slug_reserved', { detail: `The platform uses "${slug}" itself.`, extra: errors('is reserved') });
 }

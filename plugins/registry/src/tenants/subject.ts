@@ -9,5 +9,15 @@ export interface Subject {
   readonly name: string;
 }
 
-export const orgSubject = ({ org_id, slug }: Pick<Org, 'org_id' | 'slug'>): Subject => ({ kind: 'org', id: org_id, orgId: org_id, name: slug });
-export const envSubject = ({ env_id, org_id, slug }: Pick<Env, 'env_id' | 'org_id' | 'slug'>): Subject => ({ kind: 'env', id: env_id, orgId: org_id, name: slug });
+export const orgSubject = ({ org_id, slug }: Pick<Org, 'org_id' | 'slug'>): Subject => ({
+  kind: 'org',
+  id: org_id,
+  orgId: org_id,
+  name: slug,
+});
+export const envSubject = ({ env_id, org_id, slug }: Pick<Env, 'env_id' | 'org_id' | 'slug'>): Subject => ({
+  kind: 'env',
+  id: env_id,
+  orgId: org_id,
+  name: slug,
+});

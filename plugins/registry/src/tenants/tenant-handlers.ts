@@ -22,7 +22,16 @@ interface Parts {
 }
 
 /** Routes of organizations and environments to who answers them. */
-export const tenantHandlers = ({ orgs, envs, deletion, preview, unfinished, slugs, states, orgDomains }: Parts): Handlers<keyof typeof tenantRoutes | keyof typeof upkeepRoutes> => ({
+export const tenantHandlers = ({
+  orgs,
+  envs,
+  deletion,
+  preview,
+  unfinished,
+  slugs,
+  states,
+  orgDomains,
+}: Parts): Handlers<keyof typeof tenantRoutes | keyof typeof upkeepRoutes> => ({
   createOrg: request => orgs.create(request),
   listOrgs: request => orgs.list(request),
   getOrg: request => orgs.get(request),

@@ -16,7 +16,11 @@ describe('verification', () => {
   test('REG-004 an untouched trail is intact: every row, every signed anchor, up to the head', async () => {
     const trail = new Trail(world);
     expect(await trail.verify()).toMatchObject({ status: 'intact', rows: 0, position: 0, head: 0 });
-    await trail.record(3, { resource: { type: 'run', id: 'a' }, occurred_at: '2026-01-02T03:04:05.678Z', details: { text: 'é "quoted"\n', number: 1e21, nested: [{}, null] } });
+    await trail.record(3, {
+      resource: { type: 'run', id: 'a' },
+      occurred_at: '2026-01-02T03:04:05.678Z',
+      details: { text: 'é "quoted"\n', number: 1e21, nested: [{}, null] },
+    });
     await trail.signed();
     await trail.record(2);
     await trail.signed();
@@ -27,27 +31,77 @@ describe('verification', () => {
   test('REG-004 what the registry itself records is in the same chain', async () => {
     const { owner, org } = await world.org();
     const env = await world.env(owner, org.org_id);
-    const [row] = await world.sql<{ position: number }[]>`select position from audit where env_id = ${env.env_id} and action = 'env.created'`;
+    const [row] = await world.sql<
+      { position: number }[]
+    >`select position from audit where env_id = ${env.env_id} and action = 'env.created'`;
     expect(row).toEqual({ position: 1 });
     const verdict = await world.host.by(world.admin()).verifyAudit({ query: { env_id: env.env_id } });
     expect(verdict).toMatchObject({ status: 'intact', position: 1 });
   });
 
   const cases: readonly [string, (sql: World['sql'], ids: readonly string[], envId: string) => Promise<unknown>, object][] = [
-    ['a changed action', (sql, ids) => sql`update audit set action = 'forged' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['a changed time', (sql, ids) => sql`update audit set ts = ts - interval '1 millisecond' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['a changed blank in the details', (sql, ids) => sql`update audit set details = '{"index": 3}' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['a changed actor', (sql, ids) => sql`update audit set actor = '{"kind":"user","id":"eve"}' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['a changed outcome', (sql, ids) => sql`update audit set outcome = 'denied' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['a resource that was not there', (sql, ids) => sql`update audit set resource = '{}' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['a service that was another', (sql, ids) => sql`update audit set service = 'sys' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['another correlation id', (sql, ids) => sql`update audit set correlation_id = 'x' where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['another moment of the event', (sql, ids) => sql`update audit set occurred_at = now() where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
-    ['another delivery key', (sql, ids) => sql`update audit set delivery_key = ${ids[0]} where audit_id = ${ids[3]}`, { kind: 'row_changed', position: 4 }],
+    [
+      'a changed action',
+      (sql, ids) => sql`update audit set action = 'forged' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'a changed time',
+      (sql, ids) => sql`update audit set ts = ts - interval '1 millisecond' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'a changed blank in the details',
+      (sql, ids) => sql`update audit set details = '{"index": 3}' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'a changed actor',
+      (sql, ids) => sql`update audit set actor = '{"kind":"user","id":"eve"}' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'a changed outcome',
+      (sql, ids) => sql`update audit set outcome = 'denied' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'a resource that was not there',
+      (sql, ids) => sql`update audit set resource = '{}' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'a service that was another',
+      (sql, ids) => sql`update audit set service = 'sys' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'another correlation id',
+      (sql, ids) => sql`update audit set correlation_id = 'x' where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'another moment of the event',
+      (sql, ids) => sql`update audit set occurred_at = now() where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
+    [
+      'another delivery key',
+      (sql, ids) => sql`update audit set delivery_key = ${ids[0]} where audit_id = ${ids[3]}`,
+      { kind: 'row_changed', position: 4 },
+    ],
     ['a row taken from the middle', (sql, ids) => sql`delete from audit where audit_id = ${ids[3]}`, { kind: 'rows_missing', position: 4 }],
     ['the first row taken', (sql, ids) => sql`delete from audit where audit_id = ${ids[0]}`, { kind: 'rows_missing', position: 1 }],
-    ['a row moved to another environment', (sql, ids) => sql`update audit set env_id = ${SYSTEM.envId} where audit_id = ${ids[3]}`, { kind: 'rows_missing', position: 4 }],
-    ['the tail taken, behind the last signature', (sql, ids) => sql`delete from audit where audit_id = any(${ids.slice(6)}::uuid[])`, { kind: 'rows_missing', position: 7 }],
+    [
+      'a row moved to another environment',
+      (sql, ids) => sql`update audit set env_id = ${SYSTEM.envId} where audit_id = ${ids[3]}`,
+      { kind: 'rows_missing', position: 4 },
+    ],
+    [
+      'the tail taken, behind the last signature',
+      (sql, ids) => sql`delete from audit where audit_id = any(${ids.slice(6)}::uuid[])`,
+      { kind: 'rows_missing', position: 7 },
+    ],
     [
       'the tail taken together with the head’s word',
       async (sql, ids, envId) => {
@@ -74,10 +128,15 @@ describe('verification', () => {
     ],
     [
       'an anchor of another hand',
-      (sql, _, envId) => sql`update audit_anchors set signature = set_byte(signature, 0, 255 - get_byte(signature, 0)) where env_id = ${envId}`,
+      (sql, _, envId) =>
+        sql`update audit_anchors set signature = set_byte(signature, 0, 255 - get_byte(signature, 0)) where env_id = ${envId}`,
       { kind: 'signature_invalid', position: 6 },
     ],
-    ['a head that was moved back', (sql, _, envId) => sql`update audit_heads set position = 7 where env_id = ${envId}`, { kind: 'head_changed' }],
+    [
+      'a head that was moved back',
+      (sql, _, envId) => sql`update audit_heads set position = 7 where env_id = ${envId}`,
+      { kind: 'head_changed' },
+    ],
     ['a head taken away', (sql, _, envId) => sql`delete from audit_heads where env_id = ${envId}`, { kind: 'head_changed' }],
   ];
   for (const [name, change, fault] of cases) {
@@ -110,7 +169,9 @@ describe('verification', () => {
     await other.record(4);
     await other.signed();
     await trail.tamper(async sql => {
-      const [mine] = await sql<{ audit_id: string; hash: Uint8Array }[]>`select audit_id, hash from audit_heads where env_id = ${trail.envId}`;
+      const [mine] = await sql<
+        { audit_id: string; hash: Uint8Array }[]
+      >`select audit_id, hash from audit_heads where env_id = ${trail.envId}`;
       await sql`update audit_anchors set audit_id = ${mine?.audit_id}, hash = ${mine?.hash}, signature = (select signature from audit_anchors where env_id = ${other.envId}) where env_id = ${trail.envId}`;
     });
     expect(await trail.verify()).toMatchObject({ status: 'broken', fault: { kind: 'signature_invalid', position: 4 } });
@@ -122,7 +183,10 @@ describe('verification', () => {
     const mine = as.userIn(trail.envId, 'audit:read');
     expect(await world.host.by(mine).verifyAudit({ query: { env_id: SYSTEM.envId } })).toMatchObject({ env_id: trail.envId, position: 1 });
     expect(await refusal(world.host.by(world.admin()).verifyAudit({ query: {} }))).toEqual([400, 'audit_env_required']);
-    expect(await refusal(world.host.by(world.admin()).verifyAudit({ query: { env_id: trail.envId, cursor: '1.2.3' } }))).toEqual([400, 'invalid_cursor']);
+    expect(await refusal(world.host.by(world.admin()).verifyAudit({ query: { env_id: trail.envId, cursor: '1.2.3' } }))).toEqual([
+      400,
+      'invalid_cursor',
+    ]);
     expect(await refusal(world.host.by(mine).listAuditChains({ query: {} }))).toEqual([403, 'platform_admin_required']);
     const { items } = await world.host.by(world.admin()).listAuditChains({ query: {} });
     expect(items).toContainEqual({ env_id: trail.envId, position: 1 });
@@ -161,7 +225,8 @@ describe('commit order', () => {
     const trail = new Trail(world);
     const chain = new AuditChain({ clock: world.host.clock });
     const reader = world.host.by(world.admin());
-    const seen = async (query: object = {}) => (await reader.listAudit({ query: { env_id: trail.envId, ...query } })).items.map(({ action }) => action);
+    const seen = async (query: object = {}) =>
+      (await reader.listAudit({ query: { env_id: trail.envId, ...query } })).items.map(({ action }) => action);
     const [first] = await trail.record(1, { action: 'before' });
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: appended, resolve: slowHasIt } = Promise.withResolvers<void>();
@@ -180,7 +245,9 @@ describe('commit order', () => {
     release();
     const [, [last], [other]] = await Promise.all([slow, quick, elsewhere]);
     expect(await seen()).toEqual(['quick', 'slow', 'before']);
-    const rows = await world.sql<{ audit_id: string; ts: string; position: number }[]>`select audit_id, ts, position from audit where env_id = ${trail.envId} order by position`;
+    const rows = await world.sql<
+      { audit_id: string; ts: string; position: number }[]
+    >`select audit_id, ts, position from audit where env_id = ${trail.envId} order by position`;
     const keys = rows.map(({ ts, audit_id }) => `${ts} ${audit_id}`);
     expect(keys).toEqual([...keys].sort());
     expect([rows[0]?.audit_id, rows[2]?.audit_id]).toEqual([first, last]);
@@ -193,7 +260,10 @@ describe('commit order', () => {
     const { owner, org } = await world.org();
     const env = await world.env(owner, org.org_id);
     const put = (turn: boolean) =>
-      world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: ['auth', 'web'].map(service => ({ service, enabled: true, config: { turn } })) } });
+      world.host.by(owner).updateServices({
+        params: { env_id: env.env_id },
+        body: { services: ['auth', 'web'].map(service => ({ service, enabled: true, config: { turn } })) },
+      });
     await Promise.all([put(false), put(true), put(false), put(true), new Trail(world).record(5)]);
     expect(await world.host.by(world.admin()).verifyAudit({ query: { env_id: env.env_id } })).toMatchObject({ status: 'intact' });
   });
@@ -203,11 +273,17 @@ describe('group commit', () => {
   test('REG-103 REG-139 what arrives at once is stored once each, in few transactions, and every row is told', async () => {
     const trail = new Trail(world);
     const by = world.host.by(world.service('func-worker', 'audit:write'));
-    const answers = await Promise.all(Array.from({ length: 300 }, (_, index) => by.recordAudit({ body: { env_id: trail.envId, action: `many.${index}` } })));
-    const rows = await world.sql<{ audit_id: string; xmin: string }[]>`select audit_id, xmin::text from audit where env_id = ${trail.envId} order by position`;
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => by.recordAudit({ body: { env_id: trail.envId, action: `many.${index}` } })),
+    );
+    const rows = await world.sql<
+      { audit_id: string; xmin: string }[]
+    >`select audit_id, xmin::text from audit where env_id = ${trail.envId} order by position`;
     expect(new Set(rows.map(({ audit_id }) => audit_id))).toEqual(new Set(answers.map(({ audit_id }) => audit_id)));
     expect(new Set(rows.map(({ xmin }) => xmin)).size).toBeLessThan(100);
-    const told = await world.sql<object[]>`select 1 from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'env_id' = ${trail.envId}`;
+    const told = await world.sql<
+      object[]
+    >`select 1 from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'env_id' = ${trail.envId}`;
     expect(told).toHaveLength(300);
     expect(await trail.verify()).toMatchObject({ status: 'intact', rows: 300 });
   });
@@ -226,7 +302,11 @@ describe('group commit', () => {
     const trail = new Trail(world);
     const by = world.host.by(world.service('func-worker', 'audit:write'));
     const key = crypto.randomUUID();
-    const events = ['one', 'two', 'three'].map((action, index) => ({ env_id: trail.envId, action, ...(index === 1 ? { idempotency_key: key } : {}) }));
+    const events = ['one', 'two', 'three'].map((action, index) => ({
+      env_id: trail.envId,
+      action,
+      ...(index === 1 ? { idempotency_key: key } : {}),
+    }));
     const first = await by.recordAudits({ body: { events } });
     const again = await by.recordAudits({ body: { events: events.slice(1, 2) } });
     expect(again.audit_ids).toEqual([first.audit_ids[1]]);

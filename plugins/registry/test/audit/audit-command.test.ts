@@ -18,7 +18,10 @@ async function run(at: World, ...args: string[]): Promise<{ code: number; lines:
   const operator: Operator = {
     call: async <T>(_: string, method: string, path: string, input: { query?: Readonly<Record<string, unknown>> } = {}) => {
       const query = new URLSearchParams(input.query as Record<string, string>);
-      const { status, json, text } = await at.host.fetch(`${path}${query.size > 0 ? `?${query}` : ''}`, { method, persona: at.service('captain', 'audit:read') });
+      const { status, json, text } = await at.host.fetch(`${path}${query.size > 0 ? `?${query}` : ''}`, {
+        method,
+        persona: at.service('captain', 'audit:read'),
+      });
       if (status !== 200) throw new Error(`${status} ${text}`);
       return json as T;
     },
@@ -51,7 +54,10 @@ test('REG-004 a receipt that was kept elsewhere proves that today’s chains go 
   const { code, lines } = await verify('--since', file('receipt'));
   expect(code).toBe(1);
   expect(lines.filter(line => line.startsWith('x ')).map(line => line.replace(/ \(.*\)/, ''))).toEqual(
-    expect.arrayContaining([expect.stringMatching(`${kept.envId}  row 4: .*rolled_back`), expect.stringMatching(`${gone.envId}  row 1: .*rolled_back`)]),
+    expect.arrayContaining([
+      expect.stringMatching(`${kept.envId}  row 4: .*rolled_back`),
+      expect.stringMatching(`${gone.envId}  row 1: .*rolled_back`),
+    ]),
   );
   // 2 The receipt itself must be whole and as it was signed.
   const text = readFileSync(file('receipt'), 'utf8');
@@ -70,14 +76,20 @@ test('REG-004 `platform audit verify` walks every environment, names the first b
   const [good, bad] = [new Trail(world), new Trail(world)];
   await good.record(2);
   const ids = await bad.record(3);
-  expect(await run(world, 'verify')).toMatchObject({ code: 0, lines: [expect.stringContaining('ML-DSA-65'), expect.anything(), expect.anything(), '2 environments, 5 rows, nothing was changed'] });
+  expect(await run(world, 'verify')).toMatchObject({
+    code: 0,
+    lines: [expect.stringContaining('ML-DSA-65'), expect.anything(), expect.anything(), '2 environments, 5 rows, nothing was changed'],
+  });
   await bad.tamper(sql => sql`update audit set action = 'forged' where audit_id = ${ids[1]}`);
   const { code, lines } = await run(world, 'verify');
   expect(code).toBe(1);
-  expect(lines.filter(line => line.startsWith('x '))).toEqual([`x ${bad.envId}  row 2 (${ids[1]}): Row 2 is not what was written. [row_changed]`]);
+  expect(lines.filter(line => line.startsWith('x '))).toEqual([
+    `x ${bad.envId}  row 2 (${ids[1]}): Row 2 is not what was written. [row_changed]`,
+  ]);
   expect(await run(world, 'verify', '--env', good.envId)).toMatchObject({
     code: 0,
     lines: [expect.anything(), expect.stringContaining('intact to row 2'), '1 environment, 2 rows, nothing was changed'],
   });
-  for (const args of [[], ['prove'], ['verify', '--env'], ['verify', '--all', 'x'], ['verify', 'more']]) expect((await run(world, ...args)).code).toBe(64);
+  for (const args of [[], ['prove'], ['verify', '--env'], ['verify', '--all', 'x'], ['verify', 'more']])
+    expect((await run(world, ...args)).code).toBe(64);
 });

@@ -23,7 +23,11 @@ test('REG-004 what was recorded before there was a chain is chained in its order
     insert into audit (audit_id, ts, service, env_id, action, actor, resource, outcome, details, correlation_id)
     select gen_random_uuid(), case when n < 4 then timestamptz '2026-01-02 03:04:05.678Z' else now() - interval '1 second' * (5 - n) end, 'func', ${ENV}, 'step.' || n, '{"kind":"user","id":"é"}', '{"type": "run", "id": "1"}', 'success', null, 'c'
     from generate_series(1, 5) n`;
-  await using host = await boot(plugin, { stores, stubs: { identity: new Directory().identity }, environment: World.environment(stores.dataDir) });
+  await using host = await boot(plugin, {
+    stores,
+    stubs: { identity: new Directory().identity },
+    environment: World.environment(stores.dataDir),
+  });
   await host.by(as.machine('func', 'audit:write')).recordAudit({ body: { env_id: ENV, action: 'step.6' } });
   const by = host.by(as.user('sys:sys:admin', 'audit:read'));
   expect(await by.verifyAudit({ query: { env_id: ENV } })).toMatchObject({ status: 'intact', rows: 6, anchors: 2, head: 6 });

@@ -8,7 +8,10 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const left = async ({ envId }: Trail) => (await world.sql<{ position: number }[]>`select position from audit where env_id = ${envId} order by position`).map(({ position }) => position);
+const left = async ({ envId }: Trail) =>
+  (await world.sql<{ position: number }[]>`select position from audit where env_id = ${envId} order by position`).map(
+    ({ position }) => position,
+  );
 
 test('G-SYS-13 REG-004 it cuts whole days behind a signed anchor, and what remains verifies from there', async () => {
   const [trail, quiet] = [new Trail(world), new Trail(world)];
@@ -19,7 +22,9 @@ test('G-SYS-13 REG-004 it cuts whole days behind a signed anchor, and what remai
   await trail.record(1);
   // 1 Every day is signed at its last row, and the days past their time go.
   await trail.signed();
-  const anchors = await world.sql<{ position: number; previous: number }[]>`select position, previous from audit_anchors where env_id = ${trail.envId} order by position`;
+  const anchors = await world.sql<
+    { position: number; previous: number }[]
+  >`select position, previous from audit_anchors where env_id = ${trail.envId} order by position`;
   expect([...anchors]).toEqual([
     { position: 3, previous: 0 },
     { position: 4, previous: 3 },

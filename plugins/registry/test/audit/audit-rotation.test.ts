@@ -25,7 +25,10 @@ async function rotated(): Promise<string> {
   await rotate(next);
   return next;
 }
-const signersOf = async ({ envId }: Trail) => (await world.sql<{ key_id: string }[]>`select key_id from audit_anchors where env_id = ${envId} order by day`).map(({ key_id }) => key_id);
+const signersOf = async ({ envId }: Trail) =>
+  (await world.sql<{ key_id: string }[]>`select key_id from audit_anchors where env_id = ${envId} order by day`).map(
+    ({ key_id }) => key_id,
+  );
 
 test('REG-004 the next key comes into force when an administrator says so; the old one introduced it, and confirms nothing any more', async () => {
   const trail = new Trail(world);
@@ -102,18 +105,31 @@ test('REG-004 another process finds the key in force, with the retired seed dest
   const last = readFileSync(file, 'utf8').trim().split('\n').at(-1) as string;
   const another = (seed: string) => {
     writeFileSync(file, seed);
-    return boot(plugin, { stores: world.stores, stubs: { identity: world.directory.identity }, elsewhere: ['post'], environment: World.environment(world.stores.dataDir) });
+    return boot(plugin, {
+      stores: world.stores,
+      stubs: { identity: world.directory.identity },
+      elsewhere: ['post'],
+      environment: World.environment(world.stores.dataDir),
+    });
   };
   {
     await using other = await another(last);
-    expect(await other.by(world.admin()).verifyAudit({ query: { env_id: trail.envId } })).toMatchObject({ status: 'intact', position: 1, anchors: 1 });
+    expect(await other.by(world.admin()).verifyAudit({ query: { env_id: trail.envId } })).toMatchObject({
+      status: 'intact',
+      position: 1,
+      anchors: 1,
+    });
   }
   await expect(another(randomBytes(32).toString('base64'))).rejects.toMatchObject({ cause: { code: 'audit_key_unusable' } });
   writeFileSync(file, last);
 });
 
 test('REG-004 keys that did not introduce each other are no succession, whoever wrote them', async () => {
-  const made = () => generateKeyPairSync('ml-dsa-65', { publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } });
+  const made = () =>
+    generateKeyPairSync('ml-dsa-65', {
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    });
   const [a, b, eve] = [made(), made(), made()];
   const by = (pem: string, text: Buffer) => sign(null, text, createPrivateKey(pem)).toString('hex');
   const entry = (key: typeof a, before: readonly KeyEntry[], previous?: typeof a): KeyEntry => {

@@ -72,7 +72,9 @@ describe('an earlier state, whole and with its signatures', () => {
     await trail.witnessed();
     await putBack();
     // Somebody appends a row of the same number, by the very code that appends.
-    await world.tx(sql => new AuditChain({ clock: world.host.clock }).append({ sql, emitAll: async () => undefined }, [draft(trail.envId, 'forged')]));
+    await world.tx(sql =>
+      new AuditChain({ clock: world.host.clock }).append({ sql, emitAll: async () => undefined }, [draft(trail.envId, 'forged')]),
+    );
     await trail.witnessed();
     expect(await trail.verify()).toMatchObject({ status: 'broken', fault: { kind: 'rolled_back', position: 3 } });
   });

@@ -21,22 +21,35 @@ afterEach(() => {
   world.directory.missing.clear();
 });
 
-const accept = (persona: Persona, orgId: string, token: string) => world.host.by(persona).acceptInvitation({ params: { org_id: orgId }, body: { token } });
-const statusOf = async (id: string) => (await world.sql<[{ status: string }]>`select status from invitations where invitation_id = ${id}`)[0].status;
+const accept = (persona: Persona, orgId: string, token: string) =>
+  world.host.by(persona).acceptInvitation({ params: { org_id: orgId }, body: { token } });
+const statusOf = async (id: string) =>
+  (await world.sql<[{ status: string }]>`select status from invitations where invitation_id = ${id}`)[0].status;
 const adminsOf = (orgId: string) => `platform:org:${orgId}:admins`;
 const onRecord = async (orgId: string) => (await world.sql<object[]>`select 1 from acceptances where org_id = ${orgId}`).length;
 
 describe('an invitation of somebody without an account', () => {
   const identity = as.machine('auth', 'sys:invitations:join');
   const referenceOf = (token: string) => createHash('sha256').update(token).digest('base64url');
-  const join = (reference: string, person: Persona, email = person.email) => world.host.by(identity).joinInvited({ params: { reference }, body: { user_id: person.id, email } });
+  const join = (reference: string, person: Persona, email = person.email) =>
+    world.host.by(identity).joinInvited({ params: { reference }, body: { user_id: person.id, email } });
 
   test('F-51 says by the hash of its token who invites where to, to anybody who knows it, and how it stands', async () => {
     const { org, owner, email, invitation, token } = await invited(world, office);
     const shown = await world.host.fetch(`/v1/invitations/${referenceOf(token)}`);
     expect([shown.status, shown.json]).toEqual([
       200,
-      { org_id: org.org_id, org_name: org.display_name, email, access: 'admin', status: 'pending', open: true, expires_at: invitation.expires_at, invited_by: owner.id, inviter: expect.anything() },
+      {
+        org_id: org.org_id,
+        org_name: org.display_name,
+        email,
+        access: 'admin',
+        status: 'pending',
+        open: true,
+        expires_at: invitation.expires_at,
+        invited_by: owner.id,
+        inviter: expect.anything(),
+      },
     ]);
     await world.host.by(owner).revokeInvitation({ params: { org_id: org.org_id, invitation_id: invitation.invitation_id } });
     expect((await world.host.fetch(`/v1/invitations/${referenceOf(token)}`)).json).toMatchObject({ status: 'revoked', open: false });
@@ -50,9 +63,16 @@ describe('an invitation of somebody without an account', () => {
     const { org, invitation, email, token } = await invited(world, office);
     const person = guest(email);
     const group = adminsOf(org.org_id);
-    expect(await join(referenceOf(token), person, ` ${email.toUpperCase()} `)).toEqual({ org_id: org.org_id, invitation_id: invitation.invitation_id, status: 'accepted', group });
+    expect(await join(referenceOf(token), person, ` ${email.toUpperCase()} `)).toEqual({
+      org_id: org.org_id,
+      invitation_id: invitation.invitation_id,
+      status: 'accepted',
+      group,
+    });
     expect(world.directory.of(person.id)).toEqual([group]);
-    const [row] = await world.sql<object[]>`select actor, details from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`;
+    const [row] = await world.sql<
+      object[]
+    >`select actor, details from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`;
     expect(row).toEqual({ actor: { kind: 'workload', id: 'auth' }, details: { org_id: org.org_id, user_id: person.id } });
     expect(await refusal(join(referenceOf(token), person))).toEqual([409, 'invitation_already_accepted']);
   });
@@ -78,21 +98,33 @@ describe('accepting an invitation', () => {
     const [params, group] = [{ org_id: org.org_id, invitation_id: invitation.invitation_id }, adminsOf(org.org_id)];
     expect(await accept(person, org.org_id, token)).toEqual({ ...params, status: 'accepted', group });
     expect(world.directory.of(person.id)).toEqual([group]);
-    expect(world.directory.asked('putGroupMember').at(-1)?.input).toMatchObject({ params: { group, user_id: person.id }, headers: { 'x-platform-target-env-id': SYSTEM.envId } });
-    expect((await world.written('platform:sys:invitation:accepted', org.org_id)).map(({ payload, env_id }) => [payload, env_id])).toEqual([[params, SYSTEM.envId]]);
-    const [row] = await world.sql<object[]>`select actor, details from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`;
+    expect(world.directory.asked('putGroupMember').at(-1)?.input).toMatchObject({
+      params: { group, user_id: person.id },
+      headers: { 'x-platform-target-env-id': SYSTEM.envId },
+    });
+    expect((await world.written('platform:sys:invitation:accepted', org.org_id)).map(({ payload, env_id }) => [payload, env_id])).toEqual([
+      [params, SYSTEM.envId],
+    ]);
+    const [row] = await world.sql<
+      object[]
+    >`select actor, details from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`;
     expect(row).toEqual({ actor: { kind: 'user', id: person.id }, details: { org_id: org.org_id } });
-    expect([...(await world.sql<object[]>`select status, accepted_by from invitations where invitation_id = ${invitation.invitation_id}`)]).toEqual([{ status: 'accepted', accepted_by: person.id }]);
+    expect([
+      ...(await world.sql<object[]>`select status, accepted_by from invitations where invitation_id = ${invitation.invitation_id}`),
+    ]).toEqual([{ status: 'accepted', accepted_by: person.id }]);
     expect(await onRecord(org.org_id)).toBe(0);
     // REG-017: nothing cached stands in the way of the very next request.
-    expect(await world.host.by({ ...person, scopes: ['sys:read'] }).getOrg({ params: { id: org.org_id } })).toMatchObject({ org_id: org.org_id });
+    expect(await world.host.by({ ...person, scopes: ['sys:read'] }).getOrg({ params: { id: org.org_id } })).toMatchObject({
+      org_id: org.org_id,
+    });
   });
 
   test('F-14 an invitation carries the level that accepting it gives, and only an owner gives the highest', async () => {
     const { org, owner } = await world.org();
     const admin = world.stranger();
     world.directory.groups(admin.id, adminsOf(org.org_id));
-    const invite = (by: Persona, email: string, access: 'owner' | 'viewer') => world.host.by(by).createInvitation({ params: { org_id: org.org_id }, body: { email, access } });
+    const invite = (by: Persona, email: string, access: 'owner' | 'viewer') =>
+      world.host.by(by).createInvitation({ params: { org_id: org.org_id }, body: { email, access } });
     expect(await refusal(invite(admin, newEmail(), 'owner'))).toEqual([403, 'owner_required']);
     for (const [by, access] of [
       [admin, 'viewer'],
@@ -111,7 +143,9 @@ describe('accepting an invitation', () => {
     const path = `/v1/org/${org.org_id}/invitations/accept`;
     const body = JSON.stringify({ token });
     expect((await world.host.fetch(path, { method: 'POST', body })).status).toBe(401);
-    expect((await world.host.fetch(path, { method: 'POST', body, persona: as.machine('func', 'sys:memberships:admin') })).json['code']).toBe('user_required');
+    expect(
+      (await world.host.fetch(path, { method: 'POST', body, persona: as.machine('func', 'sys:memberships:admin') })).json['code'],
+    ).toBe('user_required');
     const person = guest(email);
     const answer = await world.host.fetch(path, { method: 'POST', body, persona: person });
     expect([answer.status, answer.json['status']]).toEqual([200, 'accepted']);
@@ -125,7 +159,11 @@ describe('accepting an invitation', () => {
     const person = guest('x@example.org');
     const path = `/v1/org/${org.org_id}/invitations/accept`;
     for (const claims of [{ email: 'mixed.case@example.org', email_verified: false }, { email: undefined }]) {
-      const answer = await world.host.fetch(path, { method: 'POST', token: world.host.mint.token(person, 'sys', claims), body: JSON.stringify({ token }) });
+      const answer = await world.host.fetch(path, {
+        method: 'POST',
+        token: world.host.mint.token(person, 'sys', claims),
+        body: JSON.stringify({ token }),
+      });
       expect([answer.status, answer.json['code']]).toEqual(refused);
     }
     expect(await statusOf(invitation.invitation_id)).toBe('pending');
@@ -143,7 +181,10 @@ describe('accepting an invitation', () => {
     const { org, email, token } = await invited(world, office);
     const person = guest(email);
     const answers = await Promise.all(Array.from({ length: 12 }, () => refusal(accept(person, org.org_id, token))));
-    expect(answers.map(([status, code]) => `${status} ${code}`).sort()).toEqual(['200 answered', ...Array<string>(11).fill('409 invitation_already_accepted')]);
+    expect(answers.map(([status, code]) => `${status} ${code}`).sort()).toEqual([
+      '200 answered',
+      ...Array<string>(11).fill('409 invitation_already_accepted'),
+    ]);
     expect(await world.written('platform:sys:invitation:accepted', org.org_id)).toHaveLength(1);
     expect(await onRecord(org.org_id)).toBe(0);
   });
@@ -151,7 +192,9 @@ describe('accepting an invitation', () => {
   test('REG-151 whoever cannot be resolved is no member', async () => {
     const { org, email, token } = await invited(world, office);
     const nobody = { ...guest(email), id: '' };
-    expect(await accept(nobody, org.org_id, token).catch((error: { status: number; detail: string }) => [error.status, error.detail])).toEqual([403, 'caller is not a member of the org']);
+    expect(
+      await accept(nobody, org.org_id, token).catch((error: { status: number; detail: string }) => [error.status, error.detail]),
+    ).toEqual([403, 'caller is not a member of the org']);
   });
 });
 
@@ -160,7 +203,8 @@ describe('the order of checks (G-SYS-07)', () => {
 
   test('404 before everything: an unknown token, and a known one of another organization', async () => {
     const [{ org, email }, other] = [await invited(world, office), await invited(world, office)];
-    for (const token of ['x', other.token]) expect(await refusal(accept(guest(email), org.org_id, token))).toEqual([404, 'invitation_unknown']);
+    for (const token of ['x', other.token])
+      expect(await refusal(accept(guest(email), org.org_id, token))).toEqual([404, 'invitation_unknown']);
     expect(await refusal(accept(guest(other.email), 'no-id', other.token))).toEqual([404, 'invitation_unknown']);
   });
 
@@ -207,7 +251,11 @@ describe('when something fails on the way (C7)', () => {
     expect(await refusal(accept(person, org.org_id, token))).toEqual([502, 'identity_unavailable']);
     expect(await statusOf(invitation.invitation_id)).toBe('pending');
     expect(await world.written('platform:sys:invitation:accepted', org.org_id)).toEqual([]);
-    expect([...(await world.sql<object[]>`select 1 from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`)]).toEqual([]);
+    expect([
+      ...(await world.sql<
+        object[]
+      >`select 1 from audit where action = 'invitation.accepted' and resource->>'id' = ${invitation.invitation_id}`),
+    ]).toEqual([]);
     world.directory.down.clear();
     expect(await accept(person, org.org_id, token)).toMatchObject({ status: 'accepted' });
     // What the first try left on record must not take the member out again.
@@ -220,7 +268,11 @@ describe('when something fails on the way (C7)', () => {
     const { org, email, invitation, token } = await invited(world, office);
     const person = guest(email);
     expect(await world.losingCommits('invitations', () => accept(person, org.org_id, token))).toBe('lost');
-    expect([await statusOf(invitation.invitation_id), world.directory.of(person.id), await onRecord(org.org_id)]).toEqual(['pending', [adminsOf(org.org_id)], 1]);
+    expect([await statusOf(invitation.invitation_id), world.directory.of(person.id), await onRecord(org.org_id)]).toEqual([
+      'pending',
+      [adminsOf(org.org_id)],
+      1,
+    ]);
     // Not while it may still be under way.
     await world.host.clock.advance('30s');
     await world.settled(['settleAcceptance']);

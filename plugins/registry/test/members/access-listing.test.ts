@@ -3,7 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { refusal, World } from '../fixtures/world.ts';
 
 const ENV = '018f0000-0000-7000-8000-00000000e001';
-const people = [as.userIn(ENV, 'auth:users:read', 'sys:read'), as.userIn(ENV, 'auth:users:read', 'sys:read'), as.userIn(ENV, 'sys:read')].sort((left, right) => (left.id < right.id ? -1 : 1));
+const people = [
+  as.userIn(ENV, 'auth:users:read', 'sys:read'),
+  as.userIn(ENV, 'auth:users:read', 'sys:read'),
+  as.userIn(ENV, 'sys:read'),
+].sort((left, right) => (left.id < right.id ? -1 : 1));
 const [ada = '', bea = ''] = people.filter(({ scopes }) => scopes.includes('auth:users:read')).map(({ id }) => id);
 const cid = people.find(({ scopes }) => !scopes.includes('auth:users:read'))?.id ?? '';
 const policyAdmin = as.userIn(ENV, 'sys:policy:read', 'sys:policy:admin');
@@ -21,23 +25,48 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 const call = async (path: string, init: { method?: string; body?: object } = {}) => {
   const query = `${path.includes('?') ? '&' : '?'}target_env_id=${ENV}`;
-  return world.host.fetch(`${path}${query}`, { method: init.method ?? 'GET', persona: policyAdmin, ...(init.body ? { body: JSON.stringify(init.body) } : {}) });
+  return world.host.fetch(`${path}${query}`, {
+    method: init.method ?? 'GET',
+    persona: policyAdmin,
+    ...(init.body ? { body: JSON.stringify(init.body) } : {}),
+  });
 };
 const forbidBea = `forbid(principal == User::"${bea}", action == Action::"auth:users:read", resource);`;
 
 test('REG-005 REG-106 the registry administers the policies of every service: written for one, listed for it, and for no other', async () => {
   const written = await call('/v1/admin/policy-sets?service=auth', { method: 'POST', body: { name: 'departments', policies: forbidBea } });
-  expect([written.status, written.json]).toMatchObject([200, { env_id: ENV, service: 'auth', origin: 'tenant', mode: 'shadow', version: 1 }]);
-  const names = async (service: string) => ((await call(`/v1/admin/policy-sets?service=${service}`)).json['items'] as { name: string }[]).map(({ name }) => name);
+  expect([written.status, written.json]).toMatchObject([
+    200,
+    { env_id: ENV, service: 'auth', origin: 'tenant', mode: 'shadow', version: 1 },
+  ]);
+  const names = async (service: string) =>
+    ((await call(`/v1/admin/policy-sets?service=${service}`)).json['items'] as { name: string }[]).map(({ name }) => name);
   expect([await names('auth'), await names('sys')]).toEqual([['departments'], []]);
-  expect((await call('/v1/admin/policy-sets?service=nosuch')).json).toMatchObject({ status: 400, code: 'validation_failed', errors: [{ pointer: '/service' }] });
-  const wrong = await call('/v1/admin/policy-sets?service=auth', { method: 'POST', body: { name: 'wrong', policies: 'forbid(principal, action == Action::"sys:org:admin", resource);' } });
+  expect((await call('/v1/admin/policy-sets?service=nosuch')).json).toMatchObject({
+    status: 400,
+    code: 'validation_failed',
+    errors: [{ pointer: '/service' }],
+  });
+  const wrong = await call('/v1/admin/policy-sets?service=auth', {
+    method: 'POST',
+    body: { name: 'wrong', policies: 'forbid(principal, action == Action::"sys:org:admin", resource);' },
+  });
   expect([wrong.status, wrong.json['code']]).toEqual([422, 'policy_invalid']);
 });
 
 test('REG-106 relations and attributes are administered the same way, page by page', async () => {
-  for (const key of ['dept', 'grade', 'site']) expect((await call('/v1/admin/attributes?service=auth', { method: 'POST', body: { principal: `user:${ada}`, key, value: 'x' } })).status).toBe(200);
-  expect((await call('/v1/admin/relations?service=auth', { method: 'POST', body: { subject: `user:${ada}`, relation: 'owner', object: 'loan:7' } })).status).toBe(200);
+  for (const key of ['dept', 'grade', 'site'])
+    expect(
+      (await call('/v1/admin/attributes?service=auth', { method: 'POST', body: { principal: `user:${ada}`, key, value: 'x' } })).status,
+    ).toBe(200);
+  expect(
+    (
+      await call('/v1/admin/relations?service=auth', {
+        method: 'POST',
+        body: { subject: `user:${ada}`, relation: 'owner', object: 'loan:7' },
+      })
+    ).status,
+  ).toBe(200);
   const keys: string[] = [];
   for (let cursor = ''; ; ) {
     const { json } = await call(`/v1/admin/attributes?service=auth&limit=2${cursor ? `&cursor=${cursor}` : ''}`);
@@ -63,7 +92,14 @@ test('who can do it: those who hold it, each as the policies in force decide, a 
     [ada, 'permit'],
     [bea, 'permit'],
   ]);
-  expect((await call('/v1/admin/policy-sets?service=auth', { method: 'POST', body: { name: 'departments', policies: forbidBea, mode: 'enforced' } })).status).toBe(200);
+  expect(
+    (
+      await call('/v1/admin/policy-sets?service=auth', {
+        method: 'POST',
+        body: { name: 'departments', policies: forbidBea, mode: 'enforced' },
+      })
+    ).status,
+  ).toBe(200);
   expect(await ask()).toEqual([
     [ada, 'permit'],
     [bea, 'deny'],
@@ -93,9 +129,13 @@ test('what somebody can do: everything they hold, by service, decided', async ()
 });
 
 test('the dry run explains, for any service, and leaves no trace', async () => {
-  const ask = (principal: string) => call('/v1/admin/decisions?service=auth', { method: 'POST', body: { principal, action: 'auth:users:read' } });
+  const ask = (principal: string) =>
+    call('/v1/admin/decisions?service=auth', { method: 'POST', body: { principal, action: 'auth:users:read' } });
   const denied = (await ask(`user:${bea}`)).json as { effect: string; trace: string[] };
-  expect([denied.effect, denied.trace]).toEqual(['deny', [expect.stringContaining('scope-mirror: permit'), expect.stringContaining('enforced set departments v2: deny')]]);
+  expect([denied.effect, denied.trace]).toEqual([
+    'deny',
+    [expect.stringContaining('scope-mirror: permit'), expect.stringContaining('enforced set departments v2: deny')],
+  ]);
   expect((await ask(`user:${ada}`)).json).toMatchObject({ effect: 'permit', service: 'auth' });
   expect((await call('/v1/admin/decisions')).json['items']).toEqual([]);
 });

@@ -19,22 +19,31 @@ describe('who may touch an organization', () => {
     expect(await world.host.by(member).getOrg({ params: { id: org.org_id } })).toMatchObject({ org_id: org.org_id });
   });
 
-  test.each(['platform:org:owner', 'platform:org:admin', 'platform:org:viewer', 'owners', 'platform:org:ORG:members', 'x:platform:org:ORG:owners', 'platform:org:ORG:owners:x'])(
-    'REG-116 %s proves nothing',
-    async name => {
-      const { org } = await world.org();
-      const member = world.stranger();
-      world.directory.groups(member.id, name.replace('ORG', org.org_id));
-      expect(await refusal(world.host.by(member).getOrg({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
-    },
-  );
+  test.each([
+    'platform:org:owner',
+    'platform:org:admin',
+    'platform:org:viewer',
+    'owners',
+    'platform:org:ORG:members',
+    'x:platform:org:ORG:owners',
+    'platform:org:ORG:owners:x',
+  ])('REG-116 %s proves nothing', async name => {
+    const { org } = await world.org();
+    const member = world.stranger();
+    world.directory.groups(member.id, name.replace('ORG', org.org_id));
+    expect(await refusal(world.host.by(member).getOrg({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
+  });
 
   test('REG-151 a stranger gets the same 403 for what is there and what is not; an administrator of the platform gets the truth', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const by = world.host.by(world.stranger());
     const answers = await Promise.all(
-      [org.org_id, NOWHERE].map(id => by.getOrg({ params: { id } }).catch((error: { status: number; code: string; detail: string }) => [error.status, error.code, error.detail])),
+      [org.org_id, NOWHERE].map(id =>
+        by
+          .getOrg({ params: { id } })
+          .catch((error: { status: number; code: string; detail: string }) => [error.status, error.code, error.detail]),
+      ),
     );
     expect(answers).toEqual([
       [403, 'not_org_member', 'caller is not a member of the org'],
@@ -71,7 +80,10 @@ describe('who may touch an organization', () => {
     expect((await ask(guest, ...there)).slice(0, 5)).toEqual(answered.slice(0, 5));
     expect((await ask(world.service('bff', 'sys:instances:read'), ...there)).slice(0, 5)).toEqual(answered.slice(0, 5));
     // Where the platform itself answers is no tenant's affair.
-    expect(await refusal(world.host.by(world.stranger()).resolveHostname({ query: { hostname: 'console.ops.sys.localhost' } }))).toEqual([200, 'answered']);
+    expect(await refusal(world.host.by(world.stranger()).resolveHostname({ query: { hostname: 'console.ops.sys.localhost' } }))).toEqual([
+      200,
+      'answered',
+    ]);
   });
 
   test('REG-112 a platform administrator needs no group', async () => {
@@ -138,9 +150,15 @@ describe('who may touch an organization', () => {
     const [mine, other] = [await world.org(), await world.org()];
     const [env, foreign] = [await world.env(mine.owner, mine.org.org_id), await world.env(other.owner, other.org.org_id)];
     const ask = (id: string) =>
-      world.host.fetch(`/v1/env/${id}?target_org_id=${mine.org.org_id}`, { persona: mine.owner, headers: { 'x-platform-org-id': mine.org.org_id, 'x-platform-env-id': env.env_id } });
+      world.host.fetch(`/v1/env/${id}?target_org_id=${mine.org.org_id}`, {
+        persona: mine.owner,
+        headers: { 'x-platform-org-id': mine.org.org_id, 'x-platform-env-id': env.env_id },
+      });
     expect(await ask(foreign.env_id)).toMatchObject({ status: 403, json: { code: 'not_org_member' } });
-    const claimed = await world.host.fetch(`/v1/env/${env.env_id}?target_org_id=${other.org.org_id}`, { persona: mine.owner, headers: { 'x-platform-org-id': other.org.org_id } });
+    const claimed = await world.host.fetch(`/v1/env/${env.env_id}?target_org_id=${other.org.org_id}`, {
+      persona: mine.owner,
+      headers: { 'x-platform-org-id': other.org.org_id },
+    });
     expect(claimed).toMatchObject({ status: 200, json: { org_id: mine.org.org_id } });
     const snapshot = await world.host.by(world.service('func', 'tenants:read')).tenant({ params: { env_id: foreign.env_id } });
     expect(snapshot.org_id).toBe(other.org.org_id);
@@ -170,7 +188,9 @@ describe('bootstrap', () => {
       orgs: [{ org_id: org.org_id, access: 'owner', envs: [{ env_id: env.env_id }] }],
       system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
     });
-    expect((await world.host.by(member).bootstrap({})).orgs).toMatchObject([{ org_id: org.org_id, access: 'viewer', envs: [{ env_id: env.env_id }] }]);
+    expect((await world.host.by(member).bootstrap({})).orgs).toMatchObject([
+      { org_id: org.org_id, access: 'viewer', envs: [{ env_id: env.env_id }] },
+    ]);
     expect((await world.host.by(world.stranger()).bootstrap({})).orgs).toEqual([]);
     expect((await world.host.by(world.admin()).bootstrap({})).orgs.map(({ org_id }) => org_id)).toContain(org.org_id);
   });
@@ -188,23 +208,43 @@ describe('branding', () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const by = world.host.by(owner);
-    await by.putOrgBranding({ params: { id: org.org_id }, body: { primary_color: '#111111', font_family: 'Inter', logo_url: 'https://example.org/logo.svg' } });
-    await by.putEnvBranding({ params: { id: env.env_id }, body: { primary_color: '#222222', font_family: '', theme_mode: 'dark', logo_url: null } });
+    await by.putOrgBranding({
+      params: { id: org.org_id },
+      body: { primary_color: '#111111', font_family: 'Inter', logo_url: 'https://example.org/logo.svg' },
+    });
+    await by.putEnvBranding({
+      params: { id: env.env_id },
+      body: { primary_color: '#222222', font_family: '', theme_mode: 'dark', logo_url: null },
+    });
     expect(await by.mergedBranding({ params: { id: env.env_id } })).toEqual({
       primary_color: '#222222',
       font_family: 'Inter',
       logo_url: 'https://example.org/logo.svg',
       theme_mode: 'dark',
-      sources: { primary_color: 'env', secondary_color: 'default', background_color: 'default', text_color: 'default', font_family: 'org', logo_url: 'org', theme_mode: 'env', custom_css: 'default' },
+      sources: {
+        primary_color: 'env',
+        secondary_color: 'default',
+        background_color: 'default',
+        text_color: 'default',
+        font_family: 'org',
+        logo_url: 'org',
+        theme_mode: 'env',
+        custom_css: 'default',
+      },
     });
     await by.putOrgBranding({ params: { id: org.org_id }, body: {} });
-    expect([await by.orgBranding({ params: { id: org.org_id } }), await by.envBranding({ params: { id: env.env_id } })]).toEqual([{}, { primary_color: '#222222', theme_mode: 'dark' }]);
+    expect([await by.orgBranding({ params: { id: org.org_id } }), await by.envBranding({ params: { id: env.env_id } })]).toEqual([
+      {},
+      { primary_color: '#222222', theme_mode: 'dark' },
+    ]);
   });
 
   test('REG-146 resolvers are told under its own scope', async () => {
     const { org, owner } = await world.org();
     const heard = Promise.withResolvers<Record<string, unknown>>();
-    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message => heard.resolve(JSON.parse(message) as Record<string, unknown>));
+    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message =>
+      heard.resolve(JSON.parse(message) as Record<string, unknown>),
+    );
     await world.host.by(owner).putOrgBranding({ params: { id: org.org_id }, body: {} });
     expect(await heard.promise).toMatchObject({ scope: 'branding', org_id: org.org_id });
   });

@@ -25,7 +25,10 @@ const invite = async (email = newEmail(), at?: Awaited<ReturnType<World['org']>>
   const invitation = (await world.host.by(owner).createInvitation({ params: { org_id: org.org_id }, body: { email } })) as Invitation;
   return { org, owner, invitation, params: { org_id: org.org_id, invitation_id: invitation.invitation_id } };
 };
-const trail = (id: string) => world.sql<{ action: string; actor: object; details: object }[]>`select action, actor, details from audit where resource->>'id' = ${id} order by audit_id`;
+const trail = (id: string) =>
+  world.sql<
+    { action: string; actor: object; details: object }[]
+  >`select action, actor, details from audit where resource->>'id' = ${id} order by audit_id`;
 
 describe('the gate of the console', () => {
   const bff = as.machine('bff', 'sys:invitations:check');
@@ -47,14 +50,20 @@ describe('the gate of the console', () => {
   });
 
   test('D-02 is asked by workloads alone', async () => {
-    await expect(world.host.by(as.user('sys:invitations:check', 'sys:sys:admin')).checkInvitation({ body: { email: newEmail() } })).rejects.toMatchObject({ code: 'm2m_required' });
+    await expect(
+      world.host.by(as.user('sys:invitations:check', 'sys:sys:admin')).checkInvitation({ body: { email: newEmail() } }),
+    ).rejects.toMatchObject({ code: 'm2m_required' });
   });
 });
 
 describe('inviting', () => {
   test('REG-002 REG-053 REG-089 REG-136 answers 201 with the invitation and its place; event and audit carry ids only', async () => {
     const { org, owner } = await world.org();
-    const answer = await world.host.fetch(path(org.org_id), { method: 'POST', persona: owner, body: JSON.stringify({ email: '  Grace@Example.org ' }) });
+    const answer = await world.host.fetch(path(org.org_id), {
+      method: 'POST',
+      persona: owner,
+      body: JSON.stringify({ email: '  Grace@Example.org ' }),
+    });
     const now = world.host.clock.now().getTime();
     const { invitation_id } = answer.json as unknown as Invitation;
     expect([answer.status, answer.headers['location'], answer.json]).toEqual([
@@ -72,8 +81,12 @@ describe('inviting', () => {
         accepted_at: null,
       },
     ]);
-    expect((await world.written('platform:sys:invitation:sent', org.org_id)).map(({ payload, env_id }) => [payload, env_id])).toEqual([[{ org_id: org.org_id, invitation_id }, SYSTEM.envId]]);
-    expect([...(await trail(invitation_id))]).toEqual([{ action: 'invitation.sent', actor: { kind: 'user', id: owner.id }, details: { org_id: org.org_id } }]);
+    expect((await world.written('platform:sys:invitation:sent', org.org_id)).map(({ payload, env_id }) => [payload, env_id])).toEqual([
+      [{ org_id: org.org_id, invitation_id }, SYSTEM.envId],
+    ]);
+    expect([...(await trail(invitation_id))]).toEqual([
+      { action: 'invitation.sent', actor: { kind: 'user', id: owner.id }, details: { org_id: org.org_id } },
+    ]);
   });
 
   test('G-SYS-07 the token is 32 bytes, only in the mail: no row, event, audit or answer has it in a readable form', async () => {
@@ -82,7 +95,9 @@ describe('inviting', () => {
     expect(queued).not.toContain(invitation.email);
     const token = await delivered(world, office, invitation.invitation_id);
     expect(Buffer.from(token, 'base64url')).toHaveLength(32);
-    const [{ token_hash: hash }] = await world.sql<[{ token_hash: Uint8Array }]>`select token_hash from invitations where invitation_id = ${invitation.invitation_id}`;
+    const [{ token_hash: hash }] = await world.sql<
+      [{ token_hash: Uint8Array }]
+    >`select token_hash from invitations where invitation_id = ${invitation.invitation_id}`;
     expect(Buffer.from(hash).toString('hex')).toBe(createHash('sha256').update(token).digest('hex'));
     const everything = JSON.stringify([
       queued,
@@ -93,11 +108,14 @@ describe('inviting', () => {
     expect(everything).not.toContain(token);
   });
 
-  test.each(['', 'nobody', 'a@b c', 'two@at@signs', 'line\r\nbreak@example.org', 7, undefined])('REG-053 an e-mail like %j is 400', async email => {
-    const { org, owner } = await world.org();
-    const answer = await world.host.fetch(path(org.org_id), { method: 'POST', persona: owner, body: JSON.stringify({ email }) });
-    expect([answer.status, answer.json['code']]).toEqual([400, 'validation_failed']);
-  });
+  test.each(['', 'nobody', 'a@b c', 'two@at@signs', 'line\r\nbreak@example.org', 7, undefined])(
+    'REG-053 an e-mail like %j is 400',
+    async email => {
+      const { org, owner } = await world.org();
+      const answer = await world.host.fetch(path(org.org_id), { method: 'POST', persona: owner, body: JSON.stringify({ email }) });
+      expect([answer.status, answer.json['code']]).toEqual([400, 'validation_failed']);
+    },
+  );
 
   test('G-SYS-07 a second pending invitation for the same e-mail is 409, in any spelling, also at once; for another organization it is none', async () => {
     const at = await world.org();
@@ -118,17 +136,26 @@ describe('inviting', () => {
       [next.invitation.invitation_id, 'pending'],
       [invitation.invitation_id, 'revoked'],
     ]);
-    expect((await world.written('platform:sys:invitation:revoked', at.org.org_id)).map(({ payload }) => payload['invitation_id'])).toEqual([invitation.invitation_id]);
+    expect((await world.written('platform:sys:invitation:revoked', at.org.org_id)).map(({ payload }) => payload['invitation_id'])).toEqual([
+      invitation.invitation_id,
+    ]);
   });
 
   test('G-K-19 fifty in an hour for one organization, then 429 with the time to wait; another organization is not touched', async () => {
     const at = await world.org();
     await Promise.all(Array.from({ length: 50 }, () => invite(newEmail(), at)));
-    const answer = await world.host.fetch(path(at.org.org_id), { method: 'POST', persona: at.owner, body: JSON.stringify({ email: newEmail() }) });
+    const answer = await world.host.fetch(path(at.org.org_id), {
+      method: 'POST',
+      persona: at.owner,
+      body: JSON.stringify({ email: newEmail() }),
+    });
     expect([answer.status, answer.json['code']]).toEqual([429, 'rate_limited']);
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(3_600);
-    expect([answer.headers['ratelimit'], answer.headers['ratelimit-policy']]).toEqual([`"invitations";r=0;t=${answer.headers['retry-after']}`, '"invitations";q=50;w=3600']);
+    expect([answer.headers['ratelimit'], answer.headers['ratelimit-policy']]).toEqual([
+      `"invitations";r=0;t=${answer.headers['retry-after']}`,
+      '"invitations";q=50;w=3600',
+    ]);
     await invite();
     // One leaves the hour: one more goes out, and only one, however many ask at once.
     await world.sql`update invitations set created_at = created_at - interval '61 minutes' where invitation_id = (select invitation_id from invitations where org_id = ${at.org.org_id} limit 1)`;
@@ -147,30 +174,44 @@ describe('listing and revoking', () => {
     await by.revokeInvitation({ params: { ...params, invitation_id: made[1] as string } });
     const first = await by.listInvitations({ params, query: { limit: 2 } });
     const second = await by.listInvitations({ params, query: { limit: 2, cursor: first.next_cursor as string } });
-    expect([first.items.map(({ invitation_id: id }) => id), second.items.map(({ invitation_id: id }) => id), second.next_cursor]).toEqual([made.slice(0, 2), made.slice(2), null]);
-    expect((await by.listInvitations({ params, query: { status: 'revoked' } })).items.map(({ invitation_id: id }) => id)).toEqual([made[1]]);
+    expect([first.items.map(({ invitation_id: id }) => id), second.items.map(({ invitation_id: id }) => id), second.next_cursor]).toEqual([
+      made.slice(0, 2),
+      made.slice(2),
+      null,
+    ]);
+    expect((await by.listInvitations({ params, query: { status: 'revoked' } })).items.map(({ invitation_id: id }) => id)).toEqual([
+      made[1],
+    ]);
     expect((await by.listInvitations({ params, query: { status: 'accepted' } })).items).toEqual([]);
     expect(await refusal(by.listInvitations({ params, query: { cursor: 'nonsense' } }))).toEqual([400, 'invalid_cursor']);
     expect(await by.getInvitation({ params: { ...params, invitation_id: made[1] as string } })).toMatchObject({ status: 'revoked' });
   });
 
-  test.each(['revokeInvitation', 'deleteInvitation'] as const)('REG-069 REG-137 %s withdraws a pending one once, with its mail', async verb => {
-    const { org, owner, invitation, params } = await invite();
-    expect(await world.host.by(owner)[verb]({ params })).toEqual({ ...invitation, status: 'revoked' });
-    expect(await refusal(world.host.by(owner)[verb]({ params }))).toEqual([409, 'invitation_not_pending']);
-    expect((await world.written('platform:sys:invitation:revoked', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id, invitation_id: invitation.invitation_id }]);
-    expect((await trail(invitation.invitation_id)).map(({ action }) => action)).toEqual(['invitation.sent', 'invitation.revoked']);
-    expect([...(await world.sql<object[]>`select 1 from work_tasks where key = ${invitation.invitation_id}`)]).toEqual([]);
-    // The e-mail is free for a new one.
-    await invite(invitation.email, { org, owner });
-  });
+  test.each(['revokeInvitation', 'deleteInvitation'] as const)(
+    'REG-069 REG-137 %s withdraws a pending one once, with its mail',
+    async verb => {
+      const { org, owner, invitation, params } = await invite();
+      expect(await world.host.by(owner)[verb]({ params })).toEqual({ ...invitation, status: 'revoked' });
+      expect(await refusal(world.host.by(owner)[verb]({ params }))).toEqual([409, 'invitation_not_pending']);
+      expect((await world.written('platform:sys:invitation:revoked', org.org_id)).map(({ payload }) => payload)).toEqual([
+        { org_id: org.org_id, invitation_id: invitation.invitation_id },
+      ]);
+      expect((await trail(invitation.invitation_id)).map(({ action }) => action)).toEqual(['invitation.sent', 'invitation.revoked']);
+      expect([...(await world.sql<object[]>`select 1 from work_tasks where key = ${invitation.invitation_id}`)]).toEqual([]);
+      // The e-mail is free for a new one.
+      await invite(invitation.email, { org, owner });
+    },
+  );
 
   test('an invitation of another organization, or none at all, is 404', async () => {
     const { invitation } = await invite();
     const { org, owner } = await world.org();
     for (const id of [invitation.invitation_id, newId(), 'accept'])
       for (const verb of ['getInvitation', 'revokeInvitation', 'deleteInvitation'] as const)
-        expect(await refusal(world.host.by(owner)[verb]({ params: { org_id: org.org_id, invitation_id: id } }))).toEqual([404, 'invitation_unknown']);
+        expect(await refusal(world.host.by(owner)[verb]({ params: { org_id: org.org_id, invitation_id: id } }))).toEqual([
+          404,
+          'invitation_unknown',
+        ]);
   });
 });
 
@@ -178,12 +219,19 @@ describe('who may', () => {
   const calls = (persona: ReturnType<World['stranger']>, orgId: string, invitationId: string) => {
     const by = world.host.by(persona);
     const params = { org_id: orgId, invitation_id: invitationId };
-    return [by.createInvitation({ params, body: { email: newEmail() } }), by.listInvitations({ params }), by.getInvitation({ params }), by.revokeInvitation({ params })].map(refusal);
+    return [
+      by.createInvitation({ params, body: { email: newEmail() } }),
+      by.listInvitations({ params }),
+      by.getInvitation({ params }),
+      by.revokeInvitation({ params }),
+    ].map(refusal);
   };
 
   test('REG-089 the gate is sys:memberships:admin for all but accepting', async () => {
     const { org, invitation } = await invite();
-    expect(await Promise.all(calls(as.user('sys:read', 'sys:org:admin'), org.org_id, invitation.invitation_id))).toEqual(Array(4).fill([403, 'policy_denied']));
+    expect(await Promise.all(calls(as.user('sys:read', 'sys:org:admin'), org.org_id, invitation.invitation_id))).toEqual(
+      Array(4).fill([403, 'policy_denied']),
+    );
   });
 
   test('REG-089 viewers and strangers are refused, administrators are not; an id that cannot be one is no error of ours', async () => {
@@ -193,7 +241,8 @@ describe('who may', () => {
       world.directory.groups(person.id, `platform:org:${org.org_id}:${group}`);
       return person;
     };
-    for (const persona of [world.stranger(), member('viewers')]) expect(await Promise.all(calls(persona, org.org_id, invitation.invitation_id))).toEqual(Array(4).fill([403, 'not_org_member']));
+    for (const persona of [world.stranger(), member('viewers')])
+      expect(await Promise.all(calls(persona, org.org_id, invitation.invitation_id))).toEqual(Array(4).fill([403, 'not_org_member']));
     expect(await Promise.all(calls(member('admins'), org.org_id, invitation.invitation_id))).toEqual(Array(4).fill([200, 'answered']));
     expect(await Promise.all(calls(world.stranger(), 'no-id', 'no-id'))).toEqual(Array(4).fill([403, 'not_org_member']));
     expect(await Promise.all(calls(world.admin(), 'no-id', 'no-id'))).toEqual(Array(4).fill([404, 'org_not_found']));

@@ -35,8 +35,13 @@ const invite = async (email = newEmail(), name?: string) => {
   return { org, owner, invitation };
 };
 type Row = { task_id: string; attempts: number; failures: { reason: string }[]; due_at: string; ended_at: string; state: string };
-const rows = async () => [...(await world.sql<Row[]>`select task_id, attempts, failures, due_at, ended_at, state from work_tasks where name = 'inviteByMail' order by created_at, task_id`)];
-const tried = async () => (await rows()).filter(({ state }) => state === 'waiting').map(({ attempts, failures }) => [attempts, failures.at(-1)?.reason]);
+const rows = async () => [
+  ...(await world.sql<
+    Row[]
+  >`select task_id, attempts, failures, due_at, ended_at, state from work_tasks where name = 'inviteByMail' order by created_at, task_id`),
+];
+const tried = async () =>
+  (await rows()).filter(({ state }) => state === 'waiting').map(({ attempts, failures }) => [attempts, failures.at(-1)?.reason]);
 const order = () => (office as PostOffice).received.map(({ body }) => body.recipient.email);
 
 describe('mail of an invitation', () => {
@@ -47,7 +52,9 @@ describe('mail of an invitation', () => {
     expect([(await world.sql<object[]>`select 1 from invitations`).length, (await rows()).length]).toEqual([before, 0]);
     await world.sql`alter table work_tasks drop constraint full_up`;
     const { invitation } = await invite();
-    expect([...(await world.sql<object[]>`select key from work_tasks where name = 'inviteByMail'`)]).toEqual([{ key: invitation.invitation_id }]);
+    expect([...(await world.sql<object[]>`select key from work_tasks where name = 'inviteByMail'`)]).toEqual([
+      { key: invitation.invitation_id },
+    ]);
   });
 
   test('REG-038 REG-041 H-08 NTF-007 NTF-056 arrives at the send API at once, from the workload sys-post, as a template with a link that only shows', async () => {
@@ -62,7 +69,10 @@ describe('mail of an invitation', () => {
       env_id: '00000000-0000-7000-8000-000000000002',
       category: 'system',
       recipient: { user_id: `email:${invitation.email}`, email: invitation.email },
-      template: { key: 'sys.invitation', vars: { org_name: 'Åkerö & Sons', email: invitation.email, link, ends_on: invitation.expires_at.slice(0, 10) } },
+      template: {
+        key: 'sys.invitation',
+        vars: { org_name: 'Åkerö & Sons', email: invitation.email, link, ends_on: invitation.expires_at.slice(0, 10) },
+      },
       subject: 'Invitation to Åkerö & Sons',
       channels: ['email'],
       confidential: true,

@@ -21,8 +21,10 @@ const member = (orgId: string, ...names: string[]): Persona => {
   return person;
 };
 const remove = (by: Persona, org_id: string, user_id: string) => world.host.by(by).removeMembership({ params: { org_id, user_id } });
-const change = (by: Persona, org_id: string, user_id: string, access: 'owner' | 'admin' | 'viewer') => world.host.by(by).changeMembership({ params: { org_id, user_id }, body: { access } });
-const removed = async (orgId: string) => (await world.written('platform:sys:membership:removed', orgId)).map(({ payload, env_id }) => [payload, env_id]);
+const change = (by: Persona, org_id: string, user_id: string, access: 'owner' | 'admin' | 'viewer') =>
+  world.host.by(by).changeMembership({ params: { org_id, user_id }, body: { access } });
+const removed = async (orgId: string) =>
+  (await world.written('platform:sys:membership:removed', orgId)).map(({ payload, env_id }) => [payload, env_id]);
 
 describe('the list', () => {
   test('REG-087 is complete, however many there are: every member once with the highest level, page after page', async () => {
@@ -33,7 +35,9 @@ describe('the list', () => {
     const seen: [string, string][] = [];
     let cursor: string | null = null;
     do {
-      const page = (await world.host.by(owner).listMemberships({ params: { org_id: org.org_id }, query: { limit: 100, ...(cursor ? { cursor } : {}) } })) as {
+      const page = (await world.host
+        .by(owner)
+        .listMemberships({ params: { org_id: org.org_id }, query: { limit: 100, ...(cursor ? { cursor } : {}) } })) as {
         items: { user_id: string; access: string }[];
         next_cursor: string | null;
       };
@@ -63,7 +67,9 @@ describe('removing', () => {
     }
     expect(world.directory.of(person.id)).toEqual([group(other.org.org_id, 'viewers')]);
     expect(await removed(org.org_id)).toEqual([[{ org_id: org.org_id, user_id: person.id }, SYSTEM.envId]]);
-    const trail = await world.sql<object[]>`select actor, details from audit where action = 'membership.removed' and resource->>'id' = ${person.id}`;
+    const trail = await world.sql<
+      object[]
+    >`select actor, details from audit where action = 'membership.removed' and resource->>'id' = ${person.id}`;
     expect([...trail]).toEqual([{ actor: { kind: 'user', id: owner.id }, details: { org_id: org.org_id } }]);
   });
 
@@ -86,7 +92,8 @@ describe('removing', () => {
     const { org, owner } = await world.org();
     const [admin, viewer, second] = [member(org.org_id, 'admins'), member(org.org_id, 'viewers'), member(org.org_id, 'owners')];
     expect(await refusal(remove(as.user('sys:read', 'sys:org:admin'), org.org_id, viewer.id))).toEqual([403, 'policy_denied']);
-    for (const persona of [viewer, world.stranger()]) expect(await refusal(remove(persona, org.org_id, admin.id))).toEqual([403, 'not_org_member']);
+    for (const persona of [viewer, world.stranger()])
+      expect(await refusal(remove(persona, org.org_id, admin.id))).toEqual([403, 'not_org_member']);
     expect(await refusal(remove(admin, org.org_id, owner.id))).toEqual([403, 'owner_required']);
     expect(await refusal(remove(admin, org.org_id, viewer.id))).toEqual([200, 'answered']);
     expect(await refusal(remove(admin, org.org_id, admin.id))).toEqual([200, 'answered']);
@@ -102,7 +109,10 @@ describe('removing', () => {
     expect([owner, second].filter(({ id }) => world.directory.of(id).includes(group(org.org_id, 'owners')))).toHaveLength(1);
     const third = member(org.org_id, 'owners');
     const last = [owner, second].find(({ id }) => world.directory.of(id).includes(group(org.org_id, 'owners'))) as Persona;
-    const both = await Promise.all([refusal(remove(world.admin(), org.org_id, third.id)), refusal(remove(world.admin(), org.org_id, last.id))]);
+    const both = await Promise.all([
+      refusal(remove(world.admin(), org.org_id, third.id)),
+      refusal(remove(world.admin(), org.org_id, last.id)),
+    ]);
     expect(both.map(([status, code]) => `${status} ${code}`).sort()).toEqual(['200 answered', '409 last_owner']);
   });
 
@@ -120,13 +130,16 @@ describe('removing', () => {
   test('REG-135 a commit lost after the verb: the removal is told later, once, as what it was', async () => {
     const { org, owner } = await world.org();
     const person = member(org.org_id, 'viewers');
-    const left = async () => (await world.sql<object[]>`select 1 from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id}`).length;
+    const left = async () =>
+      (await world.sql<object[]>`select 1 from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id}`).length;
     expect(await world.losingCommits('audit', () => remove(owner, org.org_id, person.id))).toBe('lost');
     expect([world.directory.of(person.id), await removed(org.org_id), await left()]).toEqual([[], [], 1]);
     await world.host.clock.advance('2m');
     await world.settled(['settleRemoval']);
     expect([await removed(org.org_id), await left()]).toEqual([[[{ org_id: org.org_id, user_id: person.id }, SYSTEM.envId]], 0]);
-    const trail = await world.sql<object[]>`select actor, details from audit where action = 'membership.removed' and resource->>'id' = ${person.id}`;
+    const trail = await world.sql<
+      object[]
+    >`select actor, details from audit where action = 'membership.removed' and resource->>'id' = ${person.id}`;
     expect([...trail]).toEqual([{ actor: { kind: 'user', id: owner.id }, details: { org_id: org.org_id } }]);
   });
 
@@ -139,7 +152,9 @@ describe('removing', () => {
     await world.host.clock.advance('2m');
     await world.settled(['settleRemoval']);
     expect([await removed(org.org_id), world.directory.of(person.id)]).toEqual([[], [group(org.org_id, 'viewers')]]);
-    expect([...(await world.sql<object[]>`select 1 from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id}`)]).toEqual([]);
+    expect([
+      ...(await world.sql<object[]>`select 1 from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id}`),
+    ]).toEqual([]);
   });
 
   test('G-SYS-02 nobody is removed from, or changed in, a suspended organization', async () => {
@@ -155,11 +170,19 @@ describe('changing a level', () => {
   test('moves the person into exactly that group, in before out, and says what it was', async () => {
     const { org, owner } = await world.org();
     const person = member(org.org_id, 'viewers');
-    expect(await change(owner, org.org_id, person.id, 'admin')).toMatchObject({ user_id: person.id, access: 'admin', groups: [group(org.org_id, 'admins')] });
+    expect(await change(owner, org.org_id, person.id, 'admin')).toMatchObject({
+      user_id: person.id,
+      access: 'admin',
+      groups: [group(org.org_id, 'admins')],
+    });
     expect(world.directory.of(person.id)).toEqual([group(org.org_id, 'admins')]);
-    const [put, out] = world.directory.calls.filter(({ operation }) => ['putGroupMember', 'deleteGroupMember'].includes(operation)).slice(-2);
+    const [put, out] = world.directory.calls
+      .filter(({ operation }) => ['putGroupMember', 'deleteGroupMember'].includes(operation))
+      .slice(-2);
     expect([put?.operation, out?.operation]).toEqual(['putGroupMember', 'deleteGroupMember']);
-    const trail = await world.sql<object[]>`select details from audit where action = 'membership.changed' and resource->>'id' = ${person.id}`;
+    const trail = await world.sql<
+      object[]
+    >`select details from audit where action = 'membership.changed' and resource->>'id' = ${person.id}`;
     expect([...trail]).toEqual([{ details: { org_id: org.org_id, from: 'viewer', to: 'admin' } }]);
     const before = world.directory.calls.length;
     await change(owner, org.org_id, person.id, 'admin');
@@ -173,7 +196,10 @@ describe('changing a level', () => {
     expect(await refusal(change(admin, org.org_id, owner.id, 'viewer'))).toEqual([403, 'owner_required']);
     expect(await refusal(change(owner, org.org_id, owner.id, 'admin'))).toEqual([409, 'last_owner']);
     await change(owner, org.org_id, viewer.id, 'owner');
-    const both = await Promise.all([refusal(change(world.admin(), org.org_id, owner.id, 'admin')), refusal(remove(world.admin(), org.org_id, viewer.id))]);
+    const both = await Promise.all([
+      refusal(change(world.admin(), org.org_id, owner.id, 'admin')),
+      refusal(remove(world.admin(), org.org_id, viewer.id)),
+    ]);
     expect(both.map(([status, code]) => `${status} ${code}`).sort()).toEqual(['200 answered', '409 last_owner']);
   });
 

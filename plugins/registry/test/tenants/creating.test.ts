@@ -16,8 +16,15 @@ describe('creating an organization', () => {
   test('REG-009 REG-012 REG-018 REG-028 REG-119 the access model is made in the system realm for the creator, and the answer is 200', async () => {
     const owner = world.stranger();
     const slug = world.slug();
-    const answer = await world.host.fetch('/v1/o', { method: 'POST', persona: owner, body: JSON.stringify({ slug, display_name: 'Acme' }) });
-    expect([answer.status, answer.json]).toMatchObject([200, { slug, display_name: 'Acme', org_domain: `${slug}.localhost`, status: 'active', version: 1 }]);
+    const answer = await world.host.fetch('/v1/o', {
+      method: 'POST',
+      persona: owner,
+      body: JSON.stringify({ slug, display_name: 'Acme' }),
+    });
+    expect([answer.status, answer.json]).toMatchObject([
+      200,
+      { slug, display_name: 'Acme', org_domain: `${slug}.localhost`, status: 'active', version: 1 },
+    ]);
     expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({
       headers: { 'x-platform-target-env-id': SYSTEM.envId },
       body: { template: 'org', org_id: answer.json['org_id'], owner: owner.id },
@@ -55,7 +62,11 @@ describe('creating an organization', () => {
       status: 'active',
     };
     await expect
-      .poll(() => events.length > 0 && world.host.bus.find(({ event_type, payload: { org_id } }) => event_type === 'platform:sys:org:created' && org_id === org.org_id))
+      .poll(
+        () =>
+          events.length > 0 &&
+          world.host.bus.find(({ event_type, payload: { org_id } }) => event_type === 'platform:sys:org:created' && org_id === org.org_id),
+      )
       .toMatchObject({ env_id: SYSTEM.envId, payload });
   });
 
@@ -75,7 +86,9 @@ describe('creating an organization', () => {
       headers: { 'x-platform-correlation-id': 'click-0001' },
       body: JSON.stringify({ slug: world.slug(), display_name: 'Acme' }),
     });
-    const rows = await world.sql<object[]>`select service, env_id, action, actor, resource, outcome, correlation_id from audit where correlation_id = 'click-0001'`;
+    const rows = await world.sql<
+      object[]
+    >`select service, env_id, action, actor, resource, outcome, correlation_id from audit where correlation_id = 'click-0001'`;
     const row = {
       service: 'sys',
       env_id: SYSTEM.envId,
@@ -86,7 +99,9 @@ describe('creating an organization', () => {
       correlation_id: 'click-0001',
     };
     expect([...rows]).toEqual([row]);
-    const events = await world.sql<object[]>`select env_id, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'correlation_id' = 'click-0001'`;
+    const events = await world.sql<
+      object[]
+    >`select env_id, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'correlation_id' = 'click-0001'`;
     expect([...events]).toMatchObject([{ env_id: SYSTEM.envId, payload: row }]);
   });
 
@@ -102,7 +117,11 @@ describe('creating an organization', () => {
     const { org } = await world.org(owner, slug);
     expect(await world.written('platform:sys:org:created', slug)).toHaveLength(1);
     await expect
-      .poll(() => world.host.bus.filter(({ event_type, payload }) => event_type === 'platform:sys:org:created' && payload['org_slug'] === slug).map(({ payload }) => payload['org_id']))
+      .poll(() =>
+        world.host.bus
+          .filter(({ event_type, payload }) => event_type === 'platform:sys:org:created' && payload['org_slug'] === slug)
+          .map(({ payload }) => payload['org_id']),
+      )
       .toEqual([org.org_id]);
   });
 
@@ -131,7 +150,9 @@ describe('creating an organization', () => {
 
   test('REG-145 REG-146 resolvers are told', async () => {
     const heard = Promise.withResolvers<Record<string, unknown>>();
-    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message => heard.resolve(JSON.parse(message) as Record<string, unknown>));
+    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message =>
+      heard.resolve(JSON.parse(message) as Record<string, unknown>),
+    );
     const { org } = await world.org();
     expect(await heard.promise).toMatchObject({ scope: 'org', org_id: org.org_id });
   });
@@ -153,11 +174,17 @@ describe('creating an environment', () => {
     const { org, owner } = await world.org();
     let sets: object[] = [];
     world.directory.during = async () => {
-      sets = [...(await world.sql<object[]>`select service, name, origin, mode, policy_sets.version from policy_sets join envs using (env_id) where envs.org_id = ${org.org_id}`)];
+      sets = [
+        ...(await world.sql<
+          object[]
+        >`select service, name, origin, mode, policy_sets.version from policy_sets join envs using (env_id) where envs.org_id = ${org.org_id}`),
+      ];
     };
     const env = await world.env(owner, org.org_id);
     expect(sets).toEqual([{ service: '*', name: 'scope-mirror', origin: 'platform', mode: 'enforced', version: 1 }]);
-    const [event] = await world.sql<[{ env_id: string; payload: object }]>`select env_id, payload from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${env.env_id}`;
+    const [event] = await world.sql<
+      [{ env_id: string; payload: object }]
+    >`select env_id, payload from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${env.env_id}`;
     expect(event.payload).toMatchObject({ service: '*', version: 1, mode: 'enforced', seeded: true, policy_set: { name: 'scope-mirror' } });
   });
 
@@ -165,7 +192,11 @@ describe('creating an environment', () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id, 'prod');
     await expect
-      .poll(() => world.host.bus.filter(({ event_type, env_id }) => event_type === 'platform:sys:env:created' && env_id === env.env_id).map(({ payload }) => payload))
+      .poll(() =>
+        world.host.bus
+          .filter(({ event_type, env_id }) => event_type === 'platform:sys:env:created' && env_id === env.env_id)
+          .map(({ payload }) => payload),
+      )
       .toEqual([
         {
           env_id: env.env_id,
@@ -184,7 +215,9 @@ describe('creating an environment', () => {
   test('REG-014 REG-016 access changed in the system realm and in the new one', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
-    const rows = await world.sql<{ env_id: string }[]>`select env_id from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id} order by created_at, id`;
+    const rows = await world.sql<
+      { env_id: string }[]
+    >`select env_id from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id} order by created_at, id`;
     expect(rows.map(({ env_id }) => env_id)).toEqual([SYSTEM.envId, SYSTEM.envId, env.env_id]);
   });
 
@@ -204,7 +237,9 @@ describe('creating an environment', () => {
   test('REG-004 REG-142 C9 a recovery that comes first finishes it, and the request tells nothing a second time', async () => {
     const { org, owner } = await world.org();
     world.directory.during = async () => {
-      const [begun] = await world.sql<{ subject_id: string }[]>`update creations set started_at = now() - interval '1 hour' where org_id = ${org.org_id} returning subject_id`;
+      const [begun] = await world.sql<
+        { subject_id: string }[]
+      >`update creations set started_at = now() - interval '1 hour' where org_id = ${org.org_id} returning subject_id`;
       world.directory.models.add(`env:${begun?.subject_id}`);
       await world.host.clock.advance('10s');
       expect(await world.sql<object[]>`select 1 from creations where org_id = ${org.org_id}`).toHaveLength(0);

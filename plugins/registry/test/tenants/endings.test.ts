@@ -22,7 +22,9 @@ describe('archive, suspend, delete', () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     await Promise.all([1, 2].map(() => world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } })));
-    expect((await world.written('platform:sys:env:archived', env.env_id)).map(({ payload }) => payload)).toEqual([{ env_id: env.env_id, org_id: org.org_id }]);
+    expect((await world.written('platform:sys:env:archived', env.env_id)).map(({ payload }) => payload)).toEqual([
+      { env_id: env.env_id, org_id: org.org_id },
+    ]);
   });
 
   test('REG-025 C34 the slug of what is archived is free again', async () => {
@@ -49,7 +51,9 @@ describe('archive, suspend, delete', () => {
       [{ transactions: number }]
     >`select count(distinct xmin::text)::int as transactions from outbox where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
     expect(transactions).toBeLessThanOrEqual(1);
-    expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(envs.map(({ env_id }) => env_id).sort());
+    expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(
+      envs.map(({ env_id }) => env_id).sort(),
+    );
     expect((await world.written('platform:sys:org:deleted', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
   });
 
@@ -58,23 +62,39 @@ describe('archive, suspend, delete', () => {
     const env = await world.env(owner, org.org_id, 'prod');
     await world.host.by(owner).deleteEnv({ params: { env_id: env.env_id } });
     expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([409, 'slug_taken']);
-    expect(await world.host.by(owner).slugAvailable({ params: { slug: 'prod' }, query: { kind: 'env', org_id: org.org_id } })).toEqual({ slug: 'prod', available: false, reason: 'taken' });
+    expect(await world.host.by(owner).slugAvailable({ params: { slug: 'prod' }, query: { kind: 'env', org_id: org.org_id } })).toEqual({
+      slug: 'prod',
+      available: false,
+      reason: 'taken',
+    });
     await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
     expect(await refusal(world.org(world.stranger(), org.slug))).toEqual([409, 'slug_taken']);
-    expect(await world.host.by(owner).slugAvailable({ params: { slug: org.slug } })).toEqual({ slug: org.slug, available: false, reason: 'taken' });
+    expect(await world.host.by(owner).slugAvailable({ params: { slug: org.slug } })).toEqual({
+      slug: org.slug,
+      available: false,
+      reason: 'taken',
+    });
   });
 
   test('REG-044 REG-123 G-SYS-02 only a platform administrator suspends and resumes; what is suspended can be read, not changed', async () => {
     const { org, owner } = await world.org();
     const target = { params: { id: org.org_id } };
-    expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { status: 'suspended' } }))).toEqual([403, 'platform_admin_required']);
+    expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { status: 'suspended' } }))).toEqual([
+      403,
+      'platform_admin_required',
+    ]);
     await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'suspended' } });
     expect(await world.host.by(owner).getOrg(target)).toMatchObject({ status: 'suspended' });
     expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'org_suspended']);
     expect(await refusal(world.host.by(owner).putOrgBranding({ ...target, body: {} }))).toEqual([409, 'org_suspended']);
     await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'active' } });
-    expect(await world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other', status: 'active' });
-    expect((await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']])).toEqual([
+    expect(await world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } })).toMatchObject({
+      display_name: 'Other',
+      status: 'active',
+    });
+    expect(
+      (await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']]),
+    ).toEqual([
       ['suspended', org.display_name],
       ['active', org.display_name],
       ['active', 'Other'],
@@ -85,14 +105,25 @@ describe('archive, suspend, delete', () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const target = { params: { env_id: env.env_id } };
-    expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { status: 'suspended' } }))).toEqual([403, 'platform_admin_required']);
+    expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { status: 'suspended' } }))).toEqual([
+      403,
+      'platform_admin_required',
+    ]);
     await world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'suspended' } });
     expect(await refusal(world.host.by(owner).updateEnv({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'env_suspended']);
-    expect(await refusal(world.host.by(owner).updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } }))).toEqual([409, 'env_suspended']);
+    expect(
+      await refusal(world.host.by(owner).updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } })),
+    ).toEqual([409, 'env_suspended']);
     expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended']);
-    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { slug: 'another' } }))).toEqual([400, 'immutable_field']);
+    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { slug: 'another' } }))).toEqual([
+      400,
+      'immutable_field',
+    ]);
     await world.host.by(owner).archiveEnv(target);
-    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([409, 'record_archived']);
+    expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([
+      409,
+      'record_archived',
+    ]);
   });
 
   test('F-13 every change of a state is where other services read it before the answer, of an organization for each of its environments', async () => {
@@ -121,7 +152,8 @@ describe('archive, suspend, delete', () => {
   test('F-08 of four changes at once that name one version a single one succeeds; an organization, an environment and a policy set alike', async () => {
     const { org, owner, env } = await world.tenant();
     const four = async (path: string, body: object, version: number, persona = owner) => {
-      const send = () => world.host.fetch(path, { method: 'PUT', persona, headers: { 'if-match': `"${version}"` }, body: JSON.stringify(body) });
+      const send = () =>
+        world.host.fetch(path, { method: 'PUT', persona, headers: { 'if-match': `"${version}"` }, body: JSON.stringify(body) });
       return (await Promise.all([send(), send(), send(), send()])).map(({ status }) => status).sort();
     };
     expect(await four(`/v1/org/${org.org_id}`, { display_name: 'New' }, 1)).toEqual([200, 412, 412, 412]);
@@ -132,12 +164,20 @@ describe('archive, suspend, delete', () => {
     expect((await world.host.fetch(policies, { method: 'POST', persona: admin, body: JSON.stringify(set) })).status).toBeLessThan(300);
     expect(await four(policies, set, 1, admin)).toEqual([200, 412, 412, 412]);
     for (const path of [`/v1/org/${org.org_id}`, `/v1/env/${env.env_id}`])
-      expect((await world.host.fetch(path, { method: 'DELETE', persona: owner, headers: { 'if-match': '"1"' } })).json['code']).toBe('precondition_failed');
+      expect((await world.host.fetch(path, { method: 'DELETE', persona: owner, headers: { 'if-match': '"1"' } })).json['code']).toBe(
+        'precondition_failed',
+      );
   });
 
   test('F-08 an organization created again under its Idempotency-Key is the same one', async () => {
     const owner = world.stranger();
-    const create = () => world.host.fetch('/v1/o', { method: 'POST', persona: owner, headers: { 'idempotency-key': 'org-once' }, body: JSON.stringify({ slug: 'once-only', display_name: 'Once' }) });
+    const create = () =>
+      world.host.fetch('/v1/o', {
+        method: 'POST',
+        persona: owner,
+        headers: { 'idempotency-key': 'org-once' },
+        body: JSON.stringify({ slug: 'once-only', display_name: 'Once' }),
+      });
     const [first, again] = [await create(), await create()];
     expect([first.status, again.status, again.headers['idempotent-replay']]).toEqual([200, 200, 'true']);
     expect(again.json).toEqual(first.json);

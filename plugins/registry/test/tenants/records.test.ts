@@ -19,24 +19,45 @@ const record = (action: string, more: object = {}, headers: Record<string, strin
 describe('audit ingest', () => {
   test("REG-058 REG-103 REG-139 REG-144 the service is the certificate's, never the body's, and the event is bound to the system environment", async () => {
     const { audit_id: id } = await record('run.started', { service: 'sys', details: { run: 1 }, correlation_id: 'c-1' });
-    const [row] = await world.sql<object[]>`select service, env_id, action, actor, outcome, details, correlation_id from audit where audit_id = ${id}`;
-    const stored = { service: 'func', env_id: ENV, action: 'run.started', actor: { kind: 'workload', id: 'func-worker' }, outcome: 'success', details: { run: 1 }, correlation_id: 'c-1' };
+    const [row] = await world.sql<
+      object[]
+    >`select service, env_id, action, actor, outcome, details, correlation_id from audit where audit_id = ${id}`;
+    const stored = {
+      service: 'func',
+      env_id: ENV,
+      action: 'run.started',
+      actor: { kind: 'workload', id: 'func-worker' },
+      outcome: 'success',
+      details: { run: 1 },
+      correlation_id: 'c-1',
+    };
     expect(row).toEqual(stored);
-    const told = await world.sql<object[]>`select env_id, stream_family, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'audit_id' = ${id}`;
+    const told = await world.sql<
+      object[]
+    >`select env_id, stream_family, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'audit_id' = ${id}`;
     expect([...told]).toMatchObject([{ env_id: SYSTEM.envId, stream_family: 'audit', payload: stored }]);
   });
 
   test('REG-103 REG-117 people do not write it, whatever they may do', async () => {
     const body = JSON.stringify({ env_id: ENV, action: 'x' });
-    expect(await world.host.fetch('/v1/audit', { method: 'POST', persona: as.user('audit:write', 'sys:sys:admin'), body })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
-    expect(await world.host.fetch('/v1/audit', { method: 'POST', persona: as.delegated(SYSTEM.envId, 'audit:write'), body })).toMatchObject({ status: 403, json: { code: 'm2m_required' } });
+    expect(await world.host.fetch('/v1/audit', { method: 'POST', persona: as.user('audit:write', 'sys:sys:admin'), body })).toMatchObject({
+      status: 403,
+      json: { code: 'm2m_required' },
+    });
+    expect(await world.host.fetch('/v1/audit', { method: 'POST', persona: as.delegated(SYSTEM.envId, 'audit:write'), body })).toMatchObject(
+      { status: 403, json: { code: 'm2m_required' } },
+    );
   });
 
   test('G-SYS-13 a delivery repeated under its idempotency key is stored and told once', async () => {
     const key = randomUUID();
-    const ids = [await record('once', {}, { 'idempotency-key': key }), await record('once', {}, { 'idempotency-key': key })].map(({ audit_id }) => audit_id);
+    const ids = [await record('once', {}, { 'idempotency-key': key }), await record('once', {}, { 'idempotency-key': key })].map(
+      ({ audit_id }) => audit_id,
+    );
     expect(ids[1]).toBe(ids[0]);
-    const rows = await world.sql<object[]>`select 1 from audit where action = 'once' union all select 1 from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'action' = 'once'`;
+    const rows = await world.sql<
+      object[]
+    >`select 1 from audit where action = 'once' union all select 1 from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'action' = 'once'`;
     expect(rows).toHaveLength(2);
   });
 });
@@ -47,7 +68,8 @@ describe('audit listing', () => {
     await record('filter.b', { env_id: OTHER });
     await world.host.by(world.service('till', 'audit:write')).recordAudit({ body: { env_id: ENV, action: 'filter.a' } });
     const by = world.host.by(world.admin());
-    const ask = async (query: object) => (await by.listAudit({ query })).items.map(({ service, action, env_id }) => [service, action, env_id]);
+    const ask = async (query: object) =>
+      (await by.listAudit({ query })).items.map(({ service, action, env_id }) => [service, action, env_id]);
     expect(await ask({ action: 'filter.a' })).toEqual([
       ['till', 'filter.a', ENV],
       ['func', 'filter.a', ENV],
@@ -71,12 +93,19 @@ describe('audit listing', () => {
     // Any id goes with any time: what follows is what is older than both together.
     const [newest] = await world.sql<{ ts: string }[]>`select ts from audit where audit_id = ${seen[0]}`;
     const from = async (ms: number, after_id: string) =>
-      (await world.host.by(world.admin()).listAudit({ query: { action: 'paged', after_ts: new Date(Date.parse(newest?.ts as string) + ms).toISOString(), after_id } })).items.length;
+      (
+        await world.host
+          .by(world.admin())
+          .listAudit({ query: { action: 'paged', after_ts: new Date(Date.parse(newest?.ts as string) + ms).toISOString(), after_id } })
+      ).items.length;
     expect(await from(1, '00000000-0000-0000-0000-000000000000')).toBe(7);
     expect(await from(0, 'ffffffff-ffff-4fff-8fff-ffffffffffff')).toBe(7);
     expect(await from(0, '00000000-0000-0000-0000-000000000000')).toBe(0);
     expect(await from(-1, 'ffffffff-ffff-4fff-8fff-ffffffffffff')).toBe(0);
-    expect(await refusal(world.host.by(world.admin()).listAudit({ query: { after_ts: new Date(0).toISOString() } }))).toEqual([400, 'keyset_incomplete']);
+    expect(await refusal(world.host.by(world.admin()).listAudit({ query: { after_ts: new Date(0).toISOString() } }))).toEqual([
+      400,
+      'keyset_incomplete',
+    ]);
   });
 
   test('REG-102 whoever is no administrator sees the own environment, whatever is asked for', async () => {
@@ -93,21 +122,25 @@ describe('audit listing', () => {
     const foreign = { ...world.service('till', 'audit:read'), vertical: 'retail' };
     await record('seen.shared', { env_id: SYSTEM.envId });
     expect((await world.host.by(foreign).listAudit({ query: {} })).items).toEqual([]);
-    expect((await world.host.by(foreign).listAudit({ query: { env_id: OTHER } })).items.filter(({ env_id }) => env_id === OTHER)).toEqual([]);
+    expect((await world.host.by(foreign).listAudit({ query: { env_id: OTHER } })).items.filter(({ env_id }) => env_id === OTHER)).toEqual(
+      [],
+    );
   });
 });
 
 describe('the trail of the system environment', () => {
   test('F-05 REG-102 somebody who is no administrator of the platform reads the rows about the own organizations and environments, and no others', async () => {
     const [mine, theirs] = [await world.tenant(), await world.tenant()];
-    for (const { org, owner } of [mine, theirs]) await world.host.by(owner).updateOrg({ params: { id: org.org_id }, body: { display_name: 'Renamed' } });
+    for (const { org, owner } of [mine, theirs])
+      await world.host.by(owner).updateOrg({ params: { id: org.org_id }, body: { display_name: 'Renamed' } });
     await world.host.by(theirs.owner).createInvitation({ params: { org_id: theirs.org.org_id }, body: { email: 'guest@example.org' } });
     await record('about.nobody', { env_id: SYSTEM.envId });
     await record('about.env', { env_id: SYSTEM.envId, resource: { type: 'env', id: mine.env.env_id } });
     await record('about.escape', { env_id: SYSTEM.envId, details: { org_id: '\u0001' } });
     const guest = world.stranger();
     world.directory.groups(guest.id, `platform:env:${mine.env.env_id}:viewers`);
-    const read = async (persona: Parameters<typeof world.host.by>[0], query: object = {}) => (await world.host.by(persona).listAudit({ query })).items.map(({ action }) => action);
+    const read = async (persona: Parameters<typeof world.host.by>[0], query: object = {}) =>
+      (await world.host.by(persona).listAudit({ query })).items.map(({ action }) => action);
     expect(await read(mine.owner)).toEqual(['about.env', 'org.updated', 'org.created']);
     expect(await read(theirs.owner)).toEqual(['invitation.sent', 'org.updated', 'org.created']);
     expect(await read(guest)).toEqual(['about.env']);
@@ -132,7 +165,9 @@ describe('the trail itself', () => {
 
 describe('policy data', () => {
   const store = (service = 'func') => world.host.by(world.service(service, 'sys:policy:store'));
-  const set = (name: string, more: object = {}) => ({ body: { env_id: ENV, service: 'func', name, policies: 'permit(principal, action, resource);', updated_by: 'user:ada', ...more } });
+  const set = (name: string, more: object = {}) => ({
+    body: { env_id: ENV, service: 'func', name, policies: 'permit(principal, action, resource);', updated_by: 'user:ada', ...more },
+  });
 
   test('REG-005 REG-060 KRN-017 KRN-018 a tenant set starts in shadow at version 1, every write adds one, and is told whole', async () => {
     const first = await store().policyUpsertSet(set('guard', { mode: 'enforced' }));
@@ -143,8 +178,14 @@ describe('policy data', () => {
     const own = (mode?: 'enforced') => store('sys').policyUpsertSet(set('guard', { service: 'sys', ...(mode ? { mode } : {}) }));
     for (const mode of ['enforced', 'enforced', undefined] as const) await own(mode);
     // Of the sets of another service that service tells itself (F-26).
-    const told = await world.sql<{ payload: object }[]>`select payload from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${ENV} order by created_at, id`;
-    expect(told.map(({ payload }) => payload)).toMatchObject([{ version: 1, mode: 'shadow', seeded: false }, { version: 2, mode: 'enforced', policy_set: { name: 'guard' } }, { version: 3 }]);
+    const told = await world.sql<
+      { payload: object }[]
+    >`select payload from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${ENV} order by created_at, id`;
+    expect(told.map(({ payload }) => payload)).toMatchObject([
+      { version: 1, mode: 'shadow', seeded: false },
+      { version: 2, mode: 'enforced', policy_set: { name: 'guard' } },
+      { version: 3 },
+    ]);
   });
 
   test('REG-060 the same name is another set in another environment', async () => {
@@ -159,7 +200,11 @@ describe('policy data', () => {
     const id = mirror?.policy_set_id as string;
     for (const attempt of [set('scope-mirror', { env_id: SYSTEM.envId }), set('mine', { env_id: SYSTEM.envId, policy_set_id: id })])
       expect(await refusal(store().policyUpsertSet(attempt))).toEqual([409, 'platform_origin_row']);
-    expect(await refusal(store().policyRemove({ body: { env_id: SYSTEM.envId, service: 'func', kind: 'policy-sets', id, updated_by: 'user:ada' } }))).toEqual([409, 'platform_origin_row']);
+    expect(
+      await refusal(
+        store().policyRemove({ body: { env_id: SYSTEM.envId, service: 'func', kind: 'policy-sets', id, updated_by: 'user:ada' } }),
+      ),
+    ).toEqual([409, 'platform_origin_row']);
     const after = await store().policySnapshot({ query: { env_id: SYSTEM.envId, service: 'func' } });
     expect(after.sets).toEqual(sets);
   });
@@ -173,10 +218,17 @@ describe('policy data', () => {
     await store().policyUpsertAttribute({ body: { ...attribute, value: ['a', 'b'] } });
     const snapshot = await store().policySnapshot({ query: { env_id: ENV, service: 'func' } });
     expect([snapshot.relations, snapshot.attributes]).toMatchObject([[row], [{ ...attribute, value: ['a', 'b'] }]]);
-    for (const query of [{ env_id: OTHER, service: 'func' }]) expect(await store().policySnapshot({ query })).toMatchObject({ relations: [], attributes: [] });
-    await store().policyRemove({ body: { env_id: ENV, service: 'func', kind: 'relations', id: first.relation_id, updated_by: 'user:ada' } });
+    for (const query of [{ env_id: OTHER, service: 'func' }])
+      expect(await store().policySnapshot({ query })).toMatchObject({ relations: [], attributes: [] });
+    await store().policyRemove({
+      body: { env_id: ENV, service: 'func', kind: 'relations', id: first.relation_id, updated_by: 'user:ada' },
+    });
     expect((await store().policySnapshot({ query: { env_id: ENV, service: 'func' } })).relations).toEqual([]);
-    expect(await refusal(store().policyRemove({ body: { env_id: ENV, service: 'func', kind: 'relations', id: first.relation_id, updated_by: 'user:ada' } }))).toEqual([404, 'policy_row_not_found']);
+    expect(
+      await refusal(
+        store().policyRemove({ body: { env_id: ENV, service: 'func', kind: 'relations', id: first.relation_id, updated_by: 'user:ada' } }),
+      ),
+    ).toEqual([404, 'policy_row_not_found']);
   });
 
   test('REG-005 a service keeps and sees its own policies only; people and unbound tokens none', async () => {
@@ -191,7 +243,9 @@ describe('policy data', () => {
     for (const attempt of attempts) expect(await refusal(attempt())).toEqual([403, 'foreign_policy']);
     const path = `/v1/internal/policy?env_id=${ENV}&service=func`;
     expect((await world.host.fetch(path, { persona: as.user('sys:policy:store') })).json['code']).toBe('m2m_required');
-    expect((await world.host.fetch(path, { persona: world.service('func', 'sys:policy:store') })).json['code']).toBe('certificate_binding_required');
+    expect((await world.host.fetch(path, { persona: world.service('func', 'sys:policy:store') })).json['code']).toBe(
+      'certificate_binding_required',
+    );
   });
 });
 

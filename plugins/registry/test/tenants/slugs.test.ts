@@ -38,12 +38,12 @@ describe('slugs', () => {
     const { org, owner } = await world.org();
     await world.env(owner, org.org_id, 'prod');
     const ask = async (slug: string, query: object = {}) => (await world.host.by(owner).slugAvailable({ params: { slug }, query })).reason;
-    expect([await ask(org.slug), await ask('prod', { kind: 'env', org_id: org.org_id }), await ask('prod'), await ask('prod', { kind: 'env', org_id: (await world.org(owner)).org.org_id })]).toEqual([
-      'taken',
-      'taken',
-      null,
-      null,
-    ]);
+    expect([
+      await ask(org.slug),
+      await ask('prod', { kind: 'env', org_id: org.org_id }),
+      await ask('prod'),
+      await ask('prod', { kind: 'env', org_id: (await world.org(owner)).org.org_id }),
+    ]).toEqual(['taken', 'taken', null, null]);
   });
 
   test('F-28 a slug of an environment without its organization is a question nobody can answer: 400', async () => {

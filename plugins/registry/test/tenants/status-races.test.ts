@@ -31,20 +31,31 @@ const ofEnv = (make: (tenant: Awaited<ReturnType<World['tenant']>>) => Promise<(
   return { org: tenant.org.org_id, env: tenant.env.env_id, run: await make(tenant) };
 };
 /** With an app instance, too. */
-const ofApp = (make: (by: ReturnType<typeof world.host.by>, params: { env_id: string; app_instance_id: string }, hostname: string) => Promise<() => Promise<unknown>>) =>
+const ofApp = (
+  make: (
+    by: ReturnType<typeof world.host.by>,
+    params: { env_id: string; app_instance_id: string },
+    hostname: string,
+  ) => Promise<() => Promise<unknown>>,
+) =>
   ofEnv(async ({ owner, env }) => {
     const app = await world.app(owner, env.env_id);
     return make(world.host.by(owner), { env_id: env.env_id, app_instance_id: app.app_instance_id }, app.hostname);
   });
-const ofBinding = (make: (by: ReturnType<typeof world.host.by>, params: { env_id: string; binding_id: string }) => () => Promise<unknown>) =>
+const ofBinding = (
+  make: (by: ReturnType<typeof world.host.by>, params: { env_id: string; binding_id: string }) => () => Promise<unknown>,
+) =>
   ofEnv(async ({ owner, env }) => {
-    const { binding_id } = (await world.host.by(owner).createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'sales' } })) as { binding_id: string };
+    const { binding_id } = (await world.host
+      .by(owner)
+      .createBinding({ params: { env_id: env.env_id }, body: { app_id: 'crm', slug: 'sales' } })) as { binding_id: string };
     return make(world.host.by(owner), { env_id: env.env_id, binding_id });
   });
-const ofOrg = (make: (by: ReturnType<typeof world.host.by>, orgId: string) => Promise<() => Promise<unknown>>) => async (): Promise<Change> => {
-  const { org, owner } = await world.org();
-  return { org: org.org_id, run: await make(world.host.by(owner), org.org_id) };
-};
+const ofOrg =
+  (make: (by: ReturnType<typeof world.host.by>, orgId: string) => Promise<() => Promise<unknown>>) => async (): Promise<Change> => {
+    const { org, owner } = await world.org();
+    return { org: org.org_id, run: await make(world.host.by(owner), org.org_id) };
+  };
 const member = (orgId: string): string => {
   const { id } = world.stranger();
   world.directory.groups(id, `platform:org:${orgId}:viewers`);
@@ -62,7 +73,12 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
   ],
   ['an app instance is changed', ofApp(async (by, params) => () => by.updateApplication({ params, body: { name: 'Another' } }))],
   ['an app instance is archived', ofApp(async (by, params) => () => by.archiveApplication({ params }))],
-  ['a custom domain is asked for', ofApp(async (by, params) => () => by.putCustomDomain({ params, body: { fqdn: `${params.app_instance_id.slice(-12)}.customer.example` } }))],
+  [
+    'a custom domain is asked for',
+    ofApp(
+      async (by, params) => () => by.putCustomDomain({ params, body: { fqdn: `${params.app_instance_id.slice(-12)}.customer.example` } }),
+    ),
+  ],
   [
     'a custom domain is given up',
     ofApp(async (by, params) => {
@@ -73,7 +89,10 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
   [
     'a custom domain is proven',
     ofApp(async (by, params, hostname) => {
-      const { fqdn, txt_name, txt_value } = await by.putCustomDomain({ params, body: { fqdn: `${params.app_instance_id.slice(-12)}.customer.example` } });
+      const { fqdn, txt_name, txt_value } = await by.putCustomDomain({
+        params,
+        body: { fqdn: `${params.app_instance_id.slice(-12)}.customer.example` },
+      });
       names.set(txt_name, { TXT: [txt_value] });
       names.set(fqdn, { CNAME: [hostname] });
       return () => by.verifyCustomDomain({ params });
@@ -94,7 +113,10 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
     ofEnv(
       async ({ owner, env }) =>
         () =>
-          world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: [{ service: 'auth', enabled: true, config: { changed: true } }] } }),
+          world.host.by(owner).updateServices({
+            params: { env_id: env.env_id },
+            body: { services: [{ service: 'auth', enabled: true, config: { changed: true } }] },
+          }),
     ),
   ],
   [
@@ -132,7 +154,10 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
       )(member(org_id)),
     ),
   ],
-  ['somebody is invited', ofOrg(async (by, org_id) => () => by.createInvitation({ params: { org_id }, body: { email: 'new@example.org' } }))],
+  [
+    'somebody is invited',
+    ofOrg(async (by, org_id) => () => by.createInvitation({ params: { org_id }, body: { email: 'new@example.org' } })),
+  ],
   [
     'an invitation is withdrawn',
     ofOrg(async (by, org_id) => {
@@ -144,7 +169,10 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
     'an invitation is accepted',
     async () => {
       const { org, email, token } = await invited(world, office);
-      return { org: org.org_id, run: () => world.host.by(guest(email)).acceptInvitation({ params: { org_id: org.org_id }, body: { token } }) };
+      return {
+        org: org.org_id,
+        run: () => world.host.by(guest(email)).acceptInvitation({ params: { org_id: org.org_id }, body: { token } }),
+      };
     },
   ],
 ];
@@ -152,7 +180,9 @@ const changes: readonly (readonly [string, () => Promise<Change>])[] = [
 /** What waits for a lock, when so many do. */
 async function waiting(count: number): Promise<string[]> {
   for (;;) {
-    const rows = await world.sql<{ query: string }[]>`select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    const rows = await world.sql<
+      { query: string }[]
+    >`select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     if (rows.length >= count) return rows.map(({ query }) => query);
   }
 }
@@ -161,7 +191,11 @@ const suspend = ({ org, env }: Change) =>
     ? world.host.by(world.admin()).updateEnv({ params: { env_id: env }, body: { status: 'suspended' } })
     : world.host.by(world.admin()).updateOrg({ params: { id: org }, body: { status: 'suspended' } });
 const told = async ({ org, env }: Change): Promise<number> =>
-  (await world.sql<object[]>`select 1 from outbox where payload->>'env_id' = ${env ?? null} or payload->>'org_id' = ${org} or payload->'details'->>'org_id' = ${org}`).length;
+  (
+    await world.sql<
+      object[]
+    >`select 1 from outbox where payload->>'env_id' = ${env ?? null} or payload->>'org_id' = ${org} or payload->'details'->>'org_id' = ${org}`
+  ).length;
 
 describe.each(changes)('while %s', (_, make) => {
   test('G-SYS-02 a suspension that comes first refuses it, and nothing is written', async () => {
@@ -214,7 +248,11 @@ test('G-SYS-08 an app instance that is archived in the moment takes no custom do
   let ended: Promise<[number, string]> | undefined;
   await world.tx(async sql => {
     await sql`update app_instances set status = 'archived' where app_instance_id = ${app.app_instance_id}`;
-    ended = refusal(world.host.by(owner).putCustomDomain({ params: { env_id: env.env_id, app_instance_id: app.app_instance_id }, body: { fqdn: 'late.customer.example' } }));
+    ended = refusal(
+      world.host
+        .by(owner)
+        .putCustomDomain({ params: { env_id: env.env_id, app_instance_id: app.app_instance_id }, body: { fqdn: 'late.customer.example' } }),
+    );
     await waiting(1);
   });
   expect(await ended).toEqual([409, 'record_archived']);

@@ -26,7 +26,9 @@ async function crashInside(create: () => Promise<unknown>, { provisioned }: { pr
   await reached.promise;
   world.directory.during = async () => undefined;
   if (provisioned) {
-    const [row] = await world.sql<{ subject_kind: string; subject_id: string }[]>`select subject_kind, subject_id from creations order by started_at desc limit 1`;
+    const [row] = await world.sql<
+      { subject_kind: string; subject_id: string }[]
+    >`select subject_kind, subject_id from creations order by started_at desc limit 1`;
     world.directory.models.add(`${row?.subject_kind}:${row?.subject_id}`);
   } else expect(world.directory.models).toEqual(models);
   await world.sql`update creations set started_at = now() - interval '1 minute'`;
@@ -43,7 +45,9 @@ describe('a create whose process died', () => {
     expect((await world.written('platform:sys:org:created', slug)).map(({ hold }) => hold)).toEqual([null]);
     const trail = await world.sql<object[]>`select action, actor from audit where resource->>'id' = ${org?.org_id ?? ''}`;
     expect([...trail]).toEqual([{ action: 'org.created', actor: { kind: 'user', id: owner.id } }]);
-    const told = await world.sql<object[]>`select 1 from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}`;
+    const told = await world.sql<
+      object[]
+    >`select 1 from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}`;
     expect(told).toHaveLength(1);
   });
 
@@ -79,7 +83,9 @@ describe('a create whose process died', () => {
   test('REG-022 a provisioning that was given up and still succeeds over there is undone there too', async () => {
     world.directory.down.add('provisionAccess');
     expect(await refusal(world.org())).toEqual([500, 'provisioning_failed']);
-    const [row] = await world.sql<{ subject_id: string }[]>`select key as subject_id from work_tasks where name = 'followTenant' order by created_at desc limit 1`;
+    const [row] = await world.sql<
+      { subject_id: string }[]
+    >`select key as subject_id from work_tasks where name = 'followTenant' order by created_at desc limit 1`;
     world.directory.down.clear();
     world.directory.models.add(`org:${row?.subject_id}`);
     await world.settled(['followTenant'], { now: true });
@@ -121,7 +127,9 @@ describe('what the identity service has still to follow', () => {
     await world.statement(readFileSync(new URL('../../migrations/0014_follow_up_tasks.sql', import.meta.url), 'utf8'));
     await world.settled(['followTenant', 'settleRemoval']);
     expect(world.directory.models.has(`org:${gone}`)).toBe(false);
-    expect((await world.written('platform:sys:membership:removed', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id, user_id: person.id }]);
+    expect((await world.written('platform:sys:membership:removed', org.org_id)).map(({ payload }) => payload)).toEqual([
+      { org_id: org.org_id, user_id: person.id },
+    ]);
     expect(await world.sql`select 1 from work_tasks where name in ('followTenant', 'settleRemoval')`).toHaveLength(0);
   });
 
@@ -132,7 +140,10 @@ describe('what the identity service has still to follow', () => {
     world.directory.down.clear();
     await world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } });
     expect((await world.host.by(world.admin()).listUnfinished({})).items).toEqual([]);
-    expect(await refusal(world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } }))).toEqual([404, 'nothing_unfinished']);
+    expect(await refusal(world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } }))).toEqual([
+      404,
+      'nothing_unfinished',
+    ]);
     expect(await refusal(world.host.by(owner).listUnfinished({}))).toEqual([403, 'policy_denied']);
   });
 
@@ -153,7 +164,10 @@ describe('two at once', () => {
     for (let round = 0; round < 5; round++) {
       const { org, owner } = await world.org();
       const by = world.host.by(owner);
-      await Promise.allSettled([by.archiveOrg({ params: { id: org.org_id } }), by.updateOrg({ params: { id: org.org_id }, body: { display_name: 'Other' } })]);
+      await Promise.allSettled([
+        by.archiveOrg({ params: { id: org.org_id } }),
+        by.updateOrg({ params: { id: org.org_id }, body: { display_name: 'Other' } }),
+      ]);
       expect(await by.getOrg({ params: { id: org.org_id } })).toMatchObject({ status: 'archived' });
     }
   });
@@ -162,14 +176,20 @@ describe('two at once', () => {
     const { org, owner } = await world.org();
     const by = world.host.by(owner);
     const target = { params: { id: org.org_id } };
-    await Promise.all([by.updateOrg({ ...target, body: { display_name: 'Renamed' } }), by.updateOrg({ ...target, body: { org_domain: `${org.slug}.example` } })]);
+    await Promise.all([
+      by.updateOrg({ ...target, body: { display_name: 'Renamed' } }),
+      by.updateOrg({ ...target, body: { org_domain: `${org.slug}.example` } }),
+    ]);
     expect(await by.getOrg(target)).toMatchObject({ display_name: 'Renamed', org_domain: `${org.slug}.example`, version: 3 });
   });
 
   test('an environment is not born into an organization that goes away meanwhile', async () => {
     for (let round = 0; round < 5; round++) {
       const { org, owner } = await world.org();
-      const outcomes = await Promise.all([refusal(world.env(owner, org.org_id)), refusal(world.host.by(world.admin()).deleteOrg({ params: { id: org.org_id } }))]);
+      const outcomes = await Promise.all([
+        refusal(world.env(owner, org.org_id)),
+        refusal(world.host.by(world.admin()).deleteOrg({ params: { id: org.org_id } })),
+      ]);
       expect(outcomes[1]).toEqual([200, 'answered']);
       expect(await world.sql`select 1 from envs where org_id = ${org.org_id}`).toHaveLength(0);
       const told = await world.sql<
@@ -182,7 +202,11 @@ describe('two at once', () => {
 
   test('two organizations never hold one domain', async () => {
     const domain = 'shared.example';
-    const outcomes = await Promise.all([1, 2].map(() => refusal(world.host.by(world.stranger()).createOrg({ body: { slug: world.slug(), display_name: 'X', org_domain: domain } }))));
+    const outcomes = await Promise.all(
+      [1, 2].map(() =>
+        refusal(world.host.by(world.stranger()).createOrg({ body: { slug: world.slug(), display_name: 'X', org_domain: domain } })),
+      ),
+    );
     expect(outcomes.sort()).toEqual([
       [200, 'answered'],
       [409, 'hostname_taken'],
@@ -199,16 +223,27 @@ test('G-SYS-02 what belongs to a suspended organization can be read, not changed
   expect(await by.getEnv(target)).toMatchObject({ status: 'active' });
   expect(await refusal(by.updateEnv({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'org_suspended']);
   expect(await refusal(by.putEnvBranding({ params: { id: env.env_id }, body: {} }))).toEqual([409, 'org_suspended']);
-  expect(await refusal(by.updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } }))).toEqual([409, 'org_suspended']);
+  expect(await refusal(by.updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } }))).toEqual([
+    409,
+    'org_suspended',
+  ]);
   expect(await refusal(world.env(owner, org.org_id))).toEqual([409, 'org_not_active']);
-  expect(await world.host.by(world.service('proxy', 'sys:instances:read')).resolveHostname({ query: { hostname: `auth.${env.slug}.${org.org_domain}` } })).toMatchObject({
+  expect(
+    await world.host
+      .by(world.service('proxy', 'sys:instances:read'))
+      .resolveHostname({ query: { hostname: `auth.${env.slug}.${org.org_domain}` } }),
+  ).toMatchObject({
     status: 'suspended',
     env_id: env.env_id,
   });
   await world.host.by(world.admin()).updateOrg({ params: { id: org.org_id }, body: { status: 'active' } });
   expect(await by.updateEnv({ ...target, body: { display_name: 'Other' } })).toMatchObject({ display_name: 'Other' });
   // Services that keep snapshots of environments heard it of this one.
-  expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended', 'active', 'active']);
+  expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual([
+    'suspended',
+    'active',
+    'active',
+  ]);
 });
 
 test('H-32 the preview of a delete counts what goes, names its hosts and says what stands in the way', async () => {
@@ -223,8 +258,14 @@ test('H-32 the preview of a delete counts what goes, names its hosts and says wh
   expect(preview).toMatchObject({ counts: { environments: 2, applications: 1, bindings: 1, invitations: 1, branding: 1 }, blocked_by: [] });
   expect(preview.environments.map(({ slug }) => slug)).toEqual(['prod', 'test']);
   expect(preview.hostnames).toEqual([`auth.prod.${org.org_domain}`, `auth.test.${org.org_domain}`, `shop.prod.${org.org_domain}`]);
-  expect(await by.previewEnvDeletion({ params: { env_id: other.env_id } })).toMatchObject({ counts: { bindings: 1 }, hostnames: [`auth.test.${org.org_domain}`] });
+  expect(await by.previewEnvDeletion({ params: { env_id: other.env_id } })).toMatchObject({
+    counts: { bindings: 1 },
+    hostnames: [`auth.test.${org.org_domain}`],
+  });
   const system = await world.host.by(world.admin()).previewOrgDeletion({ params: { id: SYSTEM.orgId } });
   expect(system.blocked_by.map(({ code }) => code)).toEqual(['system_record_protected']);
-  expect(await refusal(world.host.by(world.stranger()).previewOrgDeletion({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
+  expect(await refusal(world.host.by(world.stranger()).previewOrgDeletion({ params: { id: org.org_id } }))).toEqual([
+    403,
+    'not_org_member',
+  ]);
 });

@@ -54,7 +54,12 @@ export class S3Blobs implements Blobs, AsyncDisposable {
   }
 
   async keep(blobId: string, received: Received): Promise<void> {
-    const answer = await this.#ask({ method: 'PUT', path: this.#pathOf(blobId), headers: { 'content-length': String(received.size), 'if-none-match': '*' }, file: received });
+    const answer = await this.#ask({
+      method: 'PUT',
+      path: this.#pathOf(blobId),
+      headers: { 'content-length': String(received.size), 'if-none-match': '*' },
+      file: received,
+    });
     const said = await textOf(answer);
     // An id is new: who finds it there wrote it a moment ago, in a try whose answer was lost.
     if (answer.statusCode !== 200 && answer.statusCode !== 412) throw new BucketFault(answer.statusCode ?? 0, said);
@@ -62,7 +67,12 @@ export class S3Blobs implements Blobs, AsyncDisposable {
   }
 
   async open(blobId: string, span: Span | undefined, signal?: AbortSignal): Promise<Readable | undefined> {
-    const answer = await this.#ask({ method: 'GET', path: this.#pathOf(blobId), headers: span ? { range: `bytes=${span.start}-${span.end}` } : {}, signal });
+    const answer = await this.#ask({
+      method: 'GET',
+      path: this.#pathOf(blobId),
+      headers: span ? { range: `bytes=${span.start}-${span.end}` } : {},
+      signal,
+    });
     if (answer.statusCode === (span ? 206 : 200)) return answer;
     const said = await textOf(answer);
     if (answer.statusCode === 404) return undefined;
@@ -81,14 +91,20 @@ export class S3Blobs implements Blobs, AsyncDisposable {
       const answer = await this.#ask({
         method: 'GET',
         path: this.#bucket.path,
-        query: { 'list-type': '2', 'max-keys': '1000', ...(folder ? { prefix: folder } : {}), ...(token ? { 'continuation-token': token } : {}) },
+        query: {
+          'list-type': '2',
+          'max-keys': '1000',
+          ...(folder ? { prefix: folder } : {}),
+          ...(token ? { 'continuation-token': token } : {}),
+        },
         signal,
       });
       const said = await textOf(answer);
       if (answer.statusCode !== 200) throw new BucketFault(answer.statusCode ?? 0, said);
       for (const [, entry = ''] of said.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
         const name = elementOf(entry, 'Key').slice(folder.length);
-        if (/^[0-9a-f-]{36}$/.test(name)) yield { blobId: name, size: Number(elementOf(entry, 'Size')), modifiedAt: Date.parse(elementOf(entry, 'LastModified')) };
+        if (/^[0-9a-f-]{36}$/.test(name))
+          yield { blobId: name, size: Number(elementOf(entry, 'Size')), modifiedAt: Date.parse(elementOf(entry, 'LastModified')) };
       }
       token = elementOf(said, 'NextContinuationToken');
       if (!token || signal.aborted) return;
@@ -117,7 +133,12 @@ export class S3Blobs implements Blobs, AsyncDisposable {
   async #once({ method, path, query, headers = {}, file, signal }: Asked): Promise<IncomingMessage> {
     const { origin, region } = this.#bucket;
     const bodyHash = file?.sha256 ?? EMPTY_HASH;
-    const all = signed({ method, host: origin.host, path, ...(query ? { query } : {}), headers, bodyHash }, await this.#credentials(), region, new Date());
+    const all = signed(
+      { method, host: origin.host, path, ...(query ? { query } : {}), headers, bodyHash },
+      await this.#credentials(),
+      region,
+      new Date(),
+    );
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const send = origin.protocol === 'https:' ? httpsRequest : httpRequest;
     const outgoing = send({
@@ -142,7 +163,8 @@ export class S3Blobs implements Blobs, AsyncDisposable {
   }
 }
 
-const elementOf = (xml: string, name: string): string => new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.replaceAll('&amp;', '&') ?? '';
+const elementOf = (xml: string, name: string): string =>
+  new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.replaceAll('&amp;', '&') ?? '';
 
 async function textOf(answer: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -158,7 +180,8 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 /** `https://host/bucket/folder?region=…`; `undefined` where it is not the address of a bucket. */
 export function bucketOf(url: string, production: boolean): Bucket | undefined {
   const parsed = URL.parse(url);
-  if (!parsed || !(parsed.protocol === 'https:' || (parsed.protocol === 'http:' && !production)) || parsed.username || parsed.password) return undefined;
+  if (!parsed || !(parsed.protocol === 'https:' || (parsed.protocol === 'http:' && !production)) || parsed.username || parsed.password)
+    return undefined;
   const [bucket, ...folders] = parsed.pathname.split('/').filter(Boolean).map(decodeURIComponent);
   if (!bucket) return undefined;
   return {

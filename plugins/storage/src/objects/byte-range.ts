@@ -1,7 +1,8 @@
 import type { Span } from '../blobs/blobs.ts';
 
 /**
- * The one range of a `Range` header (RFC 9110, 14.1.2). `whole` for none, for several, and for what is no range of bytes: all of these are answered
+ * The one range of a `Range` header (RFC 9110, 14.1.2). `whole` for none, for several, and for what is no range of bytes: all of these are
+ * answered
  * with everything; `unsatisfiable` where the object is shorter.
  */
 export function rangeOf(header: string | null, size: number): Span | 'whole' | 'unsatisfiable' {

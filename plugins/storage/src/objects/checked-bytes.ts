@@ -5,10 +5,14 @@ import { Readable } from 'node:stream';
 const QUIET_MS = 60_000;
 
 /**
- * Bytes on their way out, checked against what was stored: the last piece is held back until the hash is right, so damaged bytes are never a whole
+ * Bytes on their way out, checked against what was stored: the last piece is held back until the hash is right, so damaged bytes are never
+ * a whole
  * answer. Without a hash (a range) the length alone is checked. `onEnd` is called once, however it ends.
  */
-export function checkedBytes(source: Readable, { size, sha256, onEnd }: { size: number; sha256: string | undefined; onEnd: (fault: Error | undefined) => void }): Readable {
+export function checkedBytes(
+  source: Readable,
+  { size, sha256, onEnd }: { size: number; sha256: string | undefined; onEnd: (fault: Error | undefined) => void },
+): Readable {
   let fault: Error | undefined;
   const out: Readable = Readable.from(checked(), { objectMode: false, highWaterMark: 262_144 });
   out.once('close', () => {
@@ -26,7 +30,8 @@ export function checkedBytes(source: Readable, { size, sha256, onEnd }: { size: 
       if (held) yield* watched(held);
       held = piece;
     }
-    if (seen !== size || (hash && hash.digest('hex') !== sha256)) throw (fault = new Error(`stored bytes are damaged: ${seen} of ${size} came`));
+    if (seen !== size || (hash && hash.digest('hex') !== sha256))
+      throw (fault = new Error(`stored bytes are damaged: ${seen} of ${size} came`));
     if (held) yield* watched(held);
   }
 

@@ -11,7 +11,10 @@ const QUIET_MS = 30_000;
 const WHOLE_MS = 600_000;
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** Takes bytes to a file of this machine and counts and hashes them on the way: nothing is stored that did not come whole, and memory holds one piece. */
+/**
+ * Takes bytes to a file of this machine and counts and hashes them on the way: nothing is stored that did not come whole, and memory holds
+ * one piece.
+ */
 export class IncomingBytes {
   readonly #ctx: Pick<StorageContext, 'problem' | 'platform'>;
   readonly #folder: string;
@@ -25,14 +28,17 @@ export class IncomingBytes {
   /** Throws a problem when too much comes, too little, too slowly, or other bytes than `x-content-sha256` names. */
   async receive(request: Request): Promise<Received> {
     const named = request.headers.get('x-content-sha256')?.toLowerCase() ?? null;
-    if (named !== null && !/^[0-9a-f]{64}$/.test(named)) throw this.#refuse('sha256_mismatch', 'x-content-sha256 is 64 digits of hexadecimal.');
+    if (named !== null && !/^[0-9a-f]{64}$/.test(named))
+      throw this.#refuse('sha256_mismatch', 'x-content-sha256 is 64 digits of hexadecimal.');
     const length = request.headers.get('content-length');
     if (Number(length ?? 0) > MAX_BYTES) throw this.#tooLarge();
     const path = join(this.#folder, this.#ctx.platform.newId());
     try {
       const received = await this.#write(path, request);
-      if (length !== null && Number(length) !== received.size) throw this.#refuse('length_mismatch', `Content-Length names ${length} bytes, ${received.size} came.`);
-      if (named !== null && named !== received.sha256) throw this.#refuse('sha256_mismatch', `These bytes have the SHA-256 ${received.sha256}.`);
+      if (length !== null && Number(length) !== received.size)
+        throw this.#refuse('length_mismatch', `Content-Length names ${length} bytes, ${received.size} came.`);
+      if (named !== null && named !== received.sha256)
+        throw this.#refuse('sha256_mismatch', `These bytes have the SHA-256 ${received.sha256}.`);
       return received;
     } catch (error) {
       await this.forget(path);
@@ -84,7 +90,12 @@ export class IncomingBytes {
   async #next(reader: ReadableStreamDefaultReader<Uint8Array>, whole: AbortSignal): Promise<ReadableStreamReadResult<Uint8Array>> {
     const { promise, reject } = Promise.withResolvers<never>();
     const slow = () =>
-      reject(this.#ctx.problem('upload_timeout', { detail: `A piece at least every ${QUIET_MS / 1_000} s, all of it in ${WHOLE_MS / 60_000} minutes.`, headers: { connection: 'close' } }));
+      reject(
+        this.#ctx.problem('upload_timeout', {
+          detail: `A piece at least every ${QUIET_MS / 1_000} s, all of it in ${WHOLE_MS / 60_000} minutes.`,
+          headers: { connection: 'close' },
+        }),
+      );
     const timer = setTimeout(slow, QUIET_MS);
     whole.addEventListener('abort', slow, { once: true });
     try {

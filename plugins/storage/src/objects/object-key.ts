@@ -9,13 +9,15 @@ export function faultOf(key: string): string | undefined {
   if (key.length > MAX_KEY) return `A key has at most ${MAX_KEY} characters.`;
   for (const segment of key.split('/')) {
     if (segment === '.' || segment === '..') return 'A key has no segment that is a full stop or two.';
-    if (!SEGMENT.test(segment)) return "A key is segments of letters, digits and -._~!$&'()*+,;=:@ or space, with a slash between them and none at its ends.";
+    if (!SEGMENT.test(segment))
+      return "A key is segments of letters, digits and -._~!$&'()*+,;=:@ or space, with a slash between them and none at its ends.";
   }
   return undefined;
 }
 
 /**
- * What a caller's keys begin with (G-STO-01): a service of the platform has the folder of its own name, `app/` or `func/`; a vertical's service has
+ * What a caller's keys begin with (G-STO-01): a service of the platform has the folder of its own name, `app/` or `func/`; a vertical's
+ * service has
  * one for each environment, below its vertical, so that it never reads what it wrote for somebody else.
  */
 export function prefixOf(caller: Caller | undefined, envId: string | undefined): string | undefined {

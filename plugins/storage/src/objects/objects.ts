@@ -45,7 +45,10 @@ export class Objects {
   async answer(exchange: RawExchange): Promise<Response> {
     const { method } = exchange.request;
     if (!METHODS.split(', ').includes(method)) throw this.#ctx.problem('method_refused', { headers: { allow: METHODS } });
-    const addressed = await this.#address(exchange, method === 'GET' || method === 'HEAD' ? 'storage:objects:read' : 'storage:objects:write');
+    const addressed = await this.#address(
+      exchange,
+      method === 'GET' || method === 'HEAD' ? 'storage:objects:read' : 'storage:objects:write',
+    );
     if (method === 'PUT') return this.#put(addressed, exchange.request);
     if (method === 'DELETE') return this.#delete(addressed, exchange.request);
     return this.#get(addressed, exchange.request);
@@ -57,7 +60,10 @@ export class Objects {
     if (fault) throw this.#ctx.problem('key_invalid', { detail: fault });
     if (!(await permits(action))) throw this.#ctx.problem('key_denied', { detail: `This workload lacks ${action}.` });
     const owner = prefixOf(caller, targetEnvId);
-    if (owner === undefined) throw this.#ctx.problem('key_denied', { detail: 'Objects are for workloads; those of a vertical name the environment in target_env_id.' });
+    if (owner === undefined)
+      throw this.#ctx.problem('key_denied', {
+        detail: 'Objects are for workloads; those of a vertical name the environment in target_env_id.',
+      });
     if (!key.startsWith(owner)) throw this.#ctx.problem('key_denied', { detail: `The keys of this caller begin with ${owner}` });
     return { key, owner: owner.slice(0, -1), envId: targetEnvId ?? null };
   }
@@ -77,7 +83,14 @@ export class Objects {
     }
     const type = request.headers.get('content-type') ?? '';
     const now = this.#ctx.clock.now();
-    const row = { env_id: envId, blob_id: blobId, size: received.size, sha256: received.sha256, content_type: TYPE.test(type) ? type : 'application/octet-stream', updated_at: now };
+    const row = {
+      env_id: envId,
+      blob_id: blobId,
+      size: received.size,
+      sha256: received.sha256,
+      content_type: TYPE.test(type) ? type : 'application/octet-stream',
+      updated_at: now,
+    };
     const before = await this.#ctx.db.tx(async ({ sql }) => {
       await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`;
       const [found] = await sql<Row[]>`select blob_id, size, sha256, content_type, updated_at from objects where key = ${key} for update`;
@@ -92,7 +105,10 @@ export class Objects {
       throw this.#unmet(false);
     }
     const answer = { key, size: received.size, sha256: received.sha256 };
-    return Response.json(answer, { status: before === 'made' ? 201 : 200, headers: { etag: etagOf(received.sha256), 'x-content-sha256': received.sha256 } });
+    return Response.json(answer, {
+      status: before === 'made' ? 201 : 200,
+      headers: { etag: etagOf(received.sha256), 'x-content-sha256': received.sha256 },
+    });
   }
 
   async #get({ key, owner }: Addressed, { method, headers, signal }: Request): Promise<Response> {
@@ -105,7 +121,11 @@ export class Objects {
     if (status === 304) return new Response(null, { status: 304, headers: told });
     const ifRange = headers.get('if-range');
     const range = ifRange === null || ifRange === tag ? rangeOf(headers.get('range'), row.size) : 'whole';
-    if (range === 'unsatisfiable') throw this.#ctx.problem('range_unsatisfiable', { detail: `The object has ${row.size} bytes.`, headers: { 'content-range': `bytes */${row.size}` } });
+    if (range === 'unsatisfiable')
+      throw this.#ctx.problem('range_unsatisfiable', {
+        detail: `The object has ${row.size} bytes.`,
+        headers: { 'content-range': `bytes */${row.size}` },
+      });
     const span = range === 'whole' ? undefined : range;
     const length = span ? span.end - span.start + 1 : row.size;
     const sent = {
@@ -123,7 +143,21 @@ export class Objects {
     return new Response(await this.#bytes({ key, owner, row, span, length, signal }), whole);
   }
 
-  async #bytes({ key, owner, row, span, length, signal }: { key: string; owner: string; row: Row; span: Span | undefined; length: number; signal: AbortSignal }): Promise<ReadableStream> {
+  async #bytes({
+    key,
+    owner,
+    row,
+    span,
+    length,
+    signal,
+  }: {
+    key: string;
+    owner: string;
+    row: Row;
+    span: Span | undefined;
+    length: number;
+    signal: AbortSignal;
+  }): Promise<ReadableStream> {
     const place = this.#place(owner);
     try {
       const source = await this.#blobs.open(row.blob_id, span, signal).catch(cause => {
@@ -160,7 +194,11 @@ export class Objects {
 
   #place(owner: string): Disposable {
     const place = this.#places.admit(owner, () => undefined);
-    if (!place) throw this.#ctx.problem('too_many_transfers', { detail: 'Try again in a moment.', headers: { 'retry-after': '2', connection: 'close' } });
+    if (!place)
+      throw this.#ctx.problem('too_many_transfers', {
+        detail: 'Try again in a moment.',
+        headers: { 'retry-after': '2', connection: 'close' },
+      });
     return place;
   }
 
@@ -176,7 +214,11 @@ export class Objects {
   }
 
   #unreachable(cause: unknown): Error {
-    return this.#ctx.problem('bytes_unreachable', { detail: 'Where the bytes are kept did not answer as it should. Try again.', cause, headers: { 'retry-after': '3' } });
+    return this.#ctx.problem('bytes_unreachable', {
+      detail: 'Where the bytes are kept did not answer as it should. Try again.',
+      cause,
+      headers: { 'retry-after': '3' },
+    });
   }
 }
 

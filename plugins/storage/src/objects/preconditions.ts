@@ -4,7 +4,10 @@ export interface Conditions {
   readonly ifNoneMatch: string | null;
 }
 
-export const conditionsOf = (headers: Headers): Conditions => ({ ifMatch: headers.get('if-match'), ifNoneMatch: headers.get('if-none-match') });
+export const conditionsOf = (headers: Headers): Conditions => ({
+  ifMatch: headers.get('if-match'),
+  ifNoneMatch: headers.get('if-none-match'),
+});
 export const etagOf = (sha256: string): string => `"${sha256}"`;
 
 /** Whether a change may be made. `current` is the entity tag of what is there. */

@@ -58,7 +58,8 @@ export class Inspection {
 
   /** Reads the next objects whole and compares them with their row. */
   async verify({ query, caller }: Request<unknown, { after?: string }>): Promise<Integrity> {
-    if (caller?.kind === 'machine' && caller.vertical !== 'platform') throw this.#ctx.problem('key_denied', { detail: 'This is for the platform’s own workloads.' });
+    if (caller?.kind === 'machine' && caller.vertical !== 'platform')
+      throw this.#ctx.problem('key_denied', { detail: 'This is for the platform’s own workloads.' });
     const until = Date.now() + STEP_MS;
     const rows = await this.#ctx.db.sql<{ key: string; blob_id: string; size: number; sha256: string }[]>`
       select key, blob_id, size, sha256 from objects where key > ${query.after ?? ''} order by key limit ${STEP_OBJECTS}`;
@@ -74,7 +75,15 @@ export class Inspection {
     return { checked, bytes, faults, next: checked === STEP_OBJECTS || checked < rows.length ? (last ?? null) : null };
   }
 
-  async #faultOf({ blob_id, size, sha256 }: { blob_id: string; size: number; sha256: string }): Promise<Integrity['faults'][number]['fault'] | undefined> {
+  async #faultOf({
+    blob_id,
+    size,
+    sha256,
+  }: {
+    blob_id: string;
+    size: number;
+    sha256: string;
+  }): Promise<Integrity['faults'][number]['fault'] | undefined> {
     try {
       const source = await this.#blobs.open(blob_id, undefined);
       if (!source) return 'missing';

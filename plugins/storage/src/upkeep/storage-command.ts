@@ -22,7 +22,9 @@ const command: PlatformCommand = {
       [checked, bytes, faults, after] = [checked + step.checked, bytes + step.bytes, faults + step.faults.length, step.next];
       operator.progress(`${checked} objects`);
     }
-    operator.print(`${checked} objects, ${bytes} bytes: ${faults === 0 ? 'all as they were written' : `${faults} not as they were written`}`);
+    operator.print(
+      `${checked} objects, ${bytes} bytes: ${faults === 0 ? 'all as they were written' : `${faults} not as they were written`}`,
+    );
     return faults === 0 ? 0 : 1;
   },
 };

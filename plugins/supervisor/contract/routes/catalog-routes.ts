@@ -4,11 +4,18 @@ import { Started } from '../schema/instance.ts';
 
 const gate = 'captain:admin';
 const START_PROBLEMS = ['unknown_service_type', 'placement_refused', 'self_target', 'start_failed'] as const;
-const ServiceTypes = Type.Object({ service_types: Type.Array(ServiceType, { minItems: 1, maxItems: 64, uniqueItems: true }) }, { additionalProperties: false });
+const ServiceTypes = Type.Object(
+  { service_types: Type.Array(ServiceType, { minItems: 1, maxItems: 64, uniqueItems: true }) },
+  { additionalProperties: false },
+);
 
 /** What can be started, and starting it (G-CAP-06). */
 export const catalogRoutes = {
-  catalog: get('/v1/captain/catalog', { summary: 'Services that can be started', gate, returns: Type.Object({ items: Type.Array(CatalogRow) }) }),
+  catalog: get('/v1/captain/catalog', {
+    summary: 'Services that can be started',
+    gate,
+    returns: Type.Object({ items: Type.Array(CatalogRow) }),
+  }),
   mergeCatalog: post('/v1/captain/merge-catalog', {
     summary: 'Add lines to the catalog, or change them',
     gate,

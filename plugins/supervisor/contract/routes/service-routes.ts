@@ -2,7 +2,16 @@ import { get, post, stream, Type } from '@platform/sdk/contract';
 import { Accepted, Instance, UpgradeProgress } from '../schema/instance.ts';
 
 const gate = 'captain:admin';
-const ACTION_PROBLEMS = ['instance_not_found', 'self_target', 'elsewhere', 'upgrade_in_progress', 'no_upgrade', 'last_active_instance', 'unknown_release', 'channel_restricted'] as const;
+const ACTION_PROBLEMS = [
+  'instance_not_found',
+  'self_target',
+  'elsewhere',
+  'upgrade_in_progress',
+  'no_upgrade',
+  'last_active_instance',
+  'unknown_release',
+  'channel_restricted',
+] as const;
 const act = { gate, returns: Accepted, status: 202, problems: ACTION_PROBLEMS } as const;
 
 /** Instances of the fleet, and what can be done to one of this machine (G-CAP-03, G-CAP-04). */
@@ -10,15 +19,27 @@ export const serviceRoutes = {
   readiness: get('/v1/captain/readiness', {
     summary: 'Whether every service has the instances it needs',
     gate: { public: 'Probes hold no credential' },
-    returns: Type.Object({ ready: Type.Boolean(), missing: Type.Array(Type.Object({ service_type: Type.String(), active: Type.Integer(), needed: Type.Integer() })) }),
+    returns: Type.Object({
+      ready: Type.Boolean(),
+      missing: Type.Array(Type.Object({ service_type: Type.String(), active: Type.Integer(), needed: Type.Integer() })),
+    }),
   }),
   services: get('/v1/captain/services', {
     summary: 'Instances of services',
     gate,
-    query: { service_type: Type.Optional(Type.String({ maxLength: 31 })), status: Type.Optional(Type.String({ maxLength: 20 })), q: Type.Optional(Type.String({ maxLength: 100, title: 'Search' })) },
+    query: {
+      service_type: Type.Optional(Type.String({ maxLength: 31 })),
+      status: Type.Optional(Type.String({ maxLength: 20 })),
+      q: Type.Optional(Type.String({ maxLength: 100, title: 'Search' })),
+    },
     returns: Type.Object({ items: Type.Array(Instance) }),
   }),
-  service: get('/v1/captain/services/{instance_key}', { summary: 'One instance', gate, returns: Instance, problems: ['instance_not_found'] }),
+  service: get('/v1/captain/services/{instance_key}', {
+    summary: 'One instance',
+    gate,
+    returns: Instance,
+    problems: ['instance_not_found'],
+  }),
   serviceLog: get('/v1/captain/services/{instance_key}/log', {
     summary: 'The last lines an instance wrote',
     gate,
@@ -36,11 +57,18 @@ export const serviceRoutes = {
   upgrade: post('/v1/captain/services/{instance_key}/upgrade', {
     ...act,
     summary: 'Replace an instance by one of the code on disk, or of a release',
-    body: Type.Object({ version: Type.Optional(Type.String({ maxLength: 64, description: 'A named release; the code on disk when absent' })) }),
+    body: Type.Object({
+      version: Type.Optional(Type.String({ maxLength: 64, description: 'A named release; the code on disk when absent' })),
+    }),
   }),
   abortUpgrade: post('/v1/captain/services/{instance_key}/abort-upgrade', { ...act, summary: 'Abort the upgrade of an instance' }),
   rollback: post('/v1/captain/services/{instance_key}/rollback', { ...act, summary: 'Go back to the instance before' }),
-  unknownAction: post('/v1/captain/services/{instance_key}/{action}', { summary: 'Any other action', gate, problems: ['unknown_action', 'instance_not_found', 'channel_restricted'], hidden: true }),
+  unknownAction: post('/v1/captain/services/{instance_key}/{action}', {
+    summary: 'Any other action',
+    gate,
+    problems: ['unknown_action', 'instance_not_found', 'channel_restricted'],
+    hidden: true,
+  }),
   upgradeStatus: get('/v1/captain/upgrade-status', {
     summary: 'How far upgrades are',
     gate,

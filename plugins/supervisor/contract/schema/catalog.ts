@@ -30,4 +30,9 @@ export const CatalogFileEntry: TSchema = Type.Object(
 export type CatalogFileEntry = CatalogEntry & { readonly entry?: string; readonly env_allow?: readonly string[] };
 
 /** The same as it is shown: with its name. */
-export const CatalogRow = Type.Object({ ...CatalogEntry.properties, start_priority: Type.Integer(), title: Type.String(), builtin: Type.Boolean() });
+export const CatalogRow = Type.Object({
+  ...CatalogEntry.properties,
+  start_priority: Type.Integer(),
+  title: Type.String(),
+  builtin: Type.Boolean(),
+});

@@ -1,6 +1,13 @@
 import { type Static, Type } from '@platform/sdk/contract';
 
-export const InstanceStatus = Type.Union([Type.Literal('Starting'), Type.Literal('Active'), Type.Literal('Inactive'), Type.Literal('Stopping'), Type.Literal('Stopped'), Type.Literal('Killed')]);
+export const InstanceStatus = Type.Union([
+  Type.Literal('Starting'),
+  Type.Literal('Active'),
+  Type.Literal('Inactive'),
+  Type.Literal('Stopping'),
+  Type.Literal('Stopped'),
+  Type.Literal('Killed'),
+]);
 
 /** One instance of a service (G-CAP-01). */
 export const Instance = Type.Object({
@@ -16,7 +23,10 @@ export const Instance = Type.Object({
   metrics: Type.Object({ cpu_pct: Type.Number(), mem_mb: Type.Number(), latency_ms: Type.Number(), active_connections: Type.Number() }),
   restarts: Type.Integer(),
   api_calls: Type.Integer(),
-  today: Type.Object({ requests: Type.Integer(), errors: Type.Integer() }, { description: 'What all instances of the service answered since its day was last summed up' }),
+  today: Type.Object(
+    { requests: Type.Integer(), errors: Type.Integer() },
+    { description: 'What all instances of the service answered since its day was last summed up' },
+  ),
   started_at: Type.String(),
   last_health_at: Type.Union([Type.String(), Type.Null()]),
   failures: Type.Integer(),

@@ -13,7 +13,13 @@ export const Machine = Type.Object({
 });
 export type Machine = Static<typeof Machine>;
 
-export const Alert = Type.Object({ service_type: Type.String(), restarts: Type.Integer(), reason: Type.String(), log_path: Type.String(), at: Type.String() });
+export const Alert = Type.Object({
+  service_type: Type.String(),
+  restarts: Type.Integer(),
+  reason: Type.String(),
+  log_path: Type.String(),
+  at: Type.String(),
+});
 
 /** What is left of a process that ended and should not have. */
 export const PostMortem = Type.Object({

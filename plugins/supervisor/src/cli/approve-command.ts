@@ -12,7 +12,13 @@ export default fleetCommand(
     const [key] = words;
     if (key === undefined) {
       const { items } = await operator.call<{ items: Pending[] }>('captain', 'GET', '/v1/captain/autoscaler/pending');
-      return { value: items, lines: items.length === 0 ? ['Nothing waits for a decision.'] : columns(items.map(pending => [pending.key, pending.reason, `until ${pending.expires_at}`])) };
+      return {
+        value: items,
+        lines:
+          items.length === 0
+            ? ['Nothing waits for a decision.']
+            : columns(items.map(pending => [pending.key, pending.reason, `until ${pending.expires_at}`])),
+      };
     }
     const decision = options['reject'] === true ? 'reject' : 'approve';
     const value = await operator.call('captain', 'POST', '/v1/captain/autoscaler/approve', { body: { key, decision } });

@@ -16,14 +16,21 @@ export function fleetCommand(
   usage: string,
   options: Readonly<Record<string, { type: 'string' | 'boolean'; short?: string }>>,
   words: readonly [least: number, most: number],
-  run: (called: Called, operator: Operator) => Promise<{ readonly value: unknown; readonly lines: readonly string[]; readonly code?: number }>,
+  run: (
+    called: Called,
+    operator: Operator,
+  ) => Promise<{ readonly value: unknown; readonly lines: readonly string[]; readonly code?: number }>,
 ): PlatformCommand {
   return {
     usage,
     async run(args, operator) {
       let called: Called;
       try {
-        const { values, positionals } = parseArgs({ args: [...args], options: { ...options, json: { type: 'boolean' } }, allowPositionals: true });
+        const { values, positionals } = parseArgs({
+          args: [...args],
+          options: { ...options, json: { type: 'boolean' } },
+          allowPositionals: true,
+        });
         if (positionals.length < words[0] || positionals.length > words[1]) throw new Error('words');
         called = { words: positionals, json: values['json'] === true, options: values as Called['options'] };
       } catch {
@@ -50,11 +57,15 @@ export function columns(rows: readonly (readonly (string | number)[])[]): string
   );
 }
 
-export const instances = async (operator: Operator): Promise<Instance[]> => (await operator.control<{ items: Instance[] }>('GET', '/v1/captain/services')).items;
+export const instances = async (operator: Operator): Promise<Instance[]> =>
+  (await operator.control<{ items: Instance[] }>('GET', '/v1/captain/services')).items;
 
 /** Every instance that a word names: by its key, or by its service. Throws where there is none. */
 export async function named(operator: Operator, word: string): Promise<Instance[]> {
-  const found = (await instances(operator)).filter(({ instance_key, service_type, status }) => (instance_key === word || service_type === word) && status !== 'Killed' && status !== 'Stopped');
+  const found = (await instances(operator)).filter(
+    ({ instance_key, service_type, status }) =>
+      (instance_key === word || service_type === word) && status !== 'Killed' && status !== 'Stopped',
+  );
   if (found.length === 0) throw new Error(`No instance is called ${word}. \`platform services\` lists them.`);
   return found;
 }
@@ -64,8 +75,17 @@ export async function act(operator: Operator, word: string, action: string, body
   const begun = [];
   const found = await named(operator, word);
   for (const { instance_key, service_type } of first ? found.slice(0, 1) : found) {
-    const answer = await operator.control<{ operation_id: string }>('POST', `/v1/captain/services/${encodeURIComponent(instance_key)}/${action}`, body);
+    const answer = await operator.control<{ operation_id: string }>(
+      'POST',
+      `/v1/captain/services/${encodeURIComponent(instance_key)}/${action}`,
+      body,
+    );
     begun.push({ service_type, instance_key, ...answer });
   }
-  return { value: begun, lines: begun.map(({ service_type, instance_key, operation_id }) => `${action} of ${service_type} ${instance_key} is under way (${operation_id})`) };
+  return {
+    value: begun,
+    lines: begun.map(
+      ({ service_type, instance_key, operation_id }) => `${action} of ${service_type} ${instance_key} is under way (${operation_id})`,
+    ),
+  };
 }

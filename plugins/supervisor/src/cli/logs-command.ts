@@ -14,7 +14,10 @@ export default fleetCommand(
     if (!instance) throw new Error('No instance.');
     const { size } = await stat(instance.log_path).catch(() => ({ size: 0 }));
     const count = Number(options['lines'] ?? 50) || 50;
-    const { lines } = await operator.control<{ lines: string[] }>('GET', `/v1/captain/services/${encodeURIComponent(instance.instance_key)}/log?lines=${Math.min(1_000, count)}`);
+    const { lines } = await operator.control<{ lines: string[] }>(
+      'GET',
+      `/v1/captain/services/${encodeURIComponent(instance.instance_key)}/log?lines=${Math.min(1_000, count)}`,
+    );
     if (options['follow'] !== true) return { value: lines, lines };
     for (const line of lines) operator.print(line);
     return follow(instance.log_path, size, line => operator.print(line));

@@ -1,4 +1,17 @@
-import { copyFileSync, cpSync, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fleetCommand } from './fleet-command.ts';
@@ -35,7 +48,8 @@ export function pack(name: string, directory: string, root = ROOT): string {
   const staging = join(directory, `.${name}.${process.pid}`);
   try {
     mkdirSync(staging, { recursive: true });
-    for (const part of PARTS.filter(each => existsSync(join(root, each)))) cpSync(join(root, part), join(staging, part), { recursive: true, filter: from => !LEFT_OUT.test(from.slice(root.length)) });
+    for (const part of PARTS.filter(each => existsSync(join(root, each))))
+      cpSync(join(root, part), join(staging, part), { recursive: true, filter: from => !LEFT_OUT.test(from.slice(root.length)) });
     linkTree(join(root, 'node_modules'), join(staging, 'node_modules'));
     writeFileSync(join(staging, 'RELEASE'), `${name}\n`);
     renameSync(staging, path);

@@ -95,4 +95,7 @@ function install(unit: string): string[] {
 }
 
 /** A word as systemd reads it: a per cent sign begins a specifier, a dollar sign a variable. */
-const quoted = (word: string): string => (/^[\w/.:=@+-]+$/.test(word) ? word : `"${word.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`);
+const quoted = (word: string): string =>
+  /^[\w/.:=@+-]+$/.test(word)
+    ? word
+    : `"${word.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`;

@@ -5,7 +5,11 @@ export default fleetCommand(
   {},
   [1, 64],
   async ({ words }, operator) => {
-    const value = await operator.control<{ started: { service_type: string; instance_key: string }[] }>('POST', '/v1/captain/start-services', { service_types: words });
+    const value = await operator.control<{ started: { service_type: string; instance_key: string }[] }>(
+      'POST',
+      '/v1/captain/start-services',
+      { service_types: words },
+    );
     return { value, lines: value.started.map(({ service_type, instance_key }) => `${service_type} starts at ${instance_key}`) };
   },
 );

@@ -53,7 +53,16 @@ export class ControlChannel {
       if (!match) continue;
       const faults = route.options.body ? this.#ctx.catalog.checkOf(route.options.body)(body ?? {}) : [];
       if (faults.length > 0)
-        return { status: 400, body: { type: 'urn:platform:problem:captain:validation_failed', title: 'The request does not fit', status: 400, code: 'validation_failed', errors: faults } };
+        return {
+          status: 400,
+          body: {
+            type: 'urn:platform:problem:captain:validation_failed',
+            title: 'The request does not fit',
+            status: 400,
+            code: 'validation_failed',
+            errors: faults,
+          },
+        };
       const handler = this.#handlers[name] as Handler;
       const request = {
         params: Object.fromEntries(params.map((param, at) => [param, decodeURIComponent(match[at + 1] as string)])),
@@ -86,4 +95,7 @@ function typed(query: Readonly<Record<string, string>>, route: AnyRoute): Record
   return Object.fromEntries(Object.entries(query).map(([name, text]) => [name, members[name]?.type === 'integer' ? Number(text) : text]));
 }
 
-const refusal = (status: number, code: string, detail: string): ControlAnswer => ({ status, body: { type: `urn:platform:problem:captain:${code}`, title: detail, status, code, detail } });
+const refusal = (status: number, code: string, detail: string): ControlAnswer => ({
+  status,
+  body: { type: `urn:platform:problem:captain:${code}`, title: detail, status, code, detail },
+});

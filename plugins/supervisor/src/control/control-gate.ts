@@ -2,7 +2,9 @@ import { type Caller, SYSTEM } from '@platform/sdk';
 import type { SupervisorContext } from '../context.ts';
 
 /** Who asks, and by which way it came: over the network with a verified identity, or over the socket of this machine with its user. */
-export type Asker = { readonly channel: 'network'; readonly caller: Caller; readonly ip: string } | { readonly channel: 'socket'; readonly uid: number };
+export type Asker =
+  | { readonly channel: 'network'; readonly caller: Caller; readonly ip: string }
+  | { readonly channel: 'socket'; readonly uid: number };
 
 export interface ControlQuestion {
   readonly route: string;
@@ -13,7 +15,8 @@ export interface ControlQuestion {
 }
 
 /**
- * Steps 4, 6, 7 and 8 of the gate (G-CAP-09), in their order; 1, 2, 3 and 5 are the kernel's for requests of the network, and the socket's own for
+ * Steps 4, 6, 7 and 8 of the gate (G-CAP-09), in their order; 1, 2, 3 and 5 are the kernel's for requests of the network, and the socket's
+ * own for
  * those of this machine. An error inside a step denies.
  */
 export class ControlGate {
@@ -24,7 +27,11 @@ export class ControlGate {
   }
 
   /** Runs `work` when every step lets it pass, and records what became of it. */
-  async pass<T>(question: ControlQuestion, { target, state }: { readonly target?: () => void; readonly state?: () => void | Promise<void> }, work: () => Promise<T>): Promise<T> {
+  async pass<T>(
+    question: ControlQuestion,
+    { target, state }: { readonly target?: () => void; readonly state?: () => void | Promise<void> },
+    work: () => Promise<T>,
+  ): Promise<T> {
     try {
       await this.#channel(question);
       target?.();
@@ -44,10 +51,13 @@ export class ControlGate {
   /** 4: what may start instances may do nothing else, whatever else its token says (SUP-105). */
   async #channel({ route, asker }: ControlQuestion): Promise<void> {
     if (asker.channel === 'socket' || route === 'instances' || asker.caller.kind !== 'machine') return;
-    if (asker.caller.subject === 'captain-remote') throw this.#ctx.problem('channel_restricted', { detail: 'This workload starts instances by POST /v1/captain/instances.' });
+    if (asker.caller.subject === 'captain-remote')
+      throw this.#ctx.problem('channel_restricted', { detail: 'This workload starts instances by POST /v1/captain/instances.' });
   }
 
-  /** 8: the record. An action that cannot be recorded yet is recorded when the database is back: nothing is kept from an operator in need. */
+  /**
+   * 8: the record. An action that cannot be recorded yet is recorded when the database is back: nothing is kept from an operator in need.
+   */
   async #record({ route, asker, target, details }: ControlQuestion, outcome: 'success' | 'error' | 'denied'): Promise<void> {
     const { db, log, platform } = this.#ctx;
     const caller = asker.channel === 'network' ? asker.caller : undefined;
@@ -70,6 +80,11 @@ export class ControlGate {
           },
         }),
       )
-      .catch(error => log.warn({ action: `captain:${route}`, target, outcome, err: error }, 'an action stands in the log and not in the audit trail: the database is away'));
+      .catch(error =>
+        log.warn(
+          { action: `captain:${route}`, target, outcome, err: error },
+          'an action stands in the log and not in the audit trail: the database is away',
+        ),
+      );
   }
 }

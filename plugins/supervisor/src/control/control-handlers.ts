@@ -13,11 +13,28 @@ const LOG_LINES = 200;
 const POST_MORTEMS = 20;
 
 /** Who sends a request: whoever the kernel verified, or the user that the control socket saw. */
-export const askerOf = ({ caller, ip, socketUid }: { readonly caller: Caller | undefined; readonly ip: string; readonly socketUid?: number }): Asker =>
-  socketUid === undefined ? { channel: 'network', caller: caller as Caller, ip } : { channel: 'socket', uid: socketUid };
+export const askerOf = ({
+  caller,
+  ip,
+  socketUid,
+}: {
+  readonly caller: Caller | undefined;
+  readonly ip: string;
+  readonly socketUid?: number;
+}): Asker => (socketUid === undefined ? { channel: 'network', caller: caller as Caller, ip } : { channel: 'socket', uid: socketUid });
 
 /** Handlers of everything operators ask. */
-export function controlHandlers({ watch, views, operations, machines }: { watch: Supervisor; views: Views; operations: Operations; machines: Machines }) {
+export function controlHandlers({
+  watch,
+  views,
+  operations,
+  machines,
+}: {
+  watch: Supervisor;
+  views: Views;
+  operations: Operations;
+  machines: Machines;
+}) {
   const { ctx } = watch;
   const act =
     (action: ActionName) =>
@@ -43,11 +60,17 @@ export function controlHandlers({ watch, views, operations, machines }: { watch:
     abortUpgrade: act('abort-upgrade'),
     rollback: act('rollback'),
     unknownAction: async ({ params }: Asked<'unknownAction'>): Promise<void> => {
-      throw ctx.problem('unknown_action', { detail: `'${params.action}' is none of restart, stop, drain, upgrade, abort-upgrade, rollback.` });
+      throw ctx.problem('unknown_action', {
+        detail: `'${params.action}' is none of restart, stop, drain, upgrade, abort-upgrade, rollback.`,
+      });
     },
     upgradeStatus: async ({ query }: Asked<'upgradeStatus'>) => {
       const rows = await watch.rows();
-      return { items: await watch.upgrades.log.list(query.instance_key, [...new Set([...rows.map(({ ip, port }) => `${ip}:${port}`), ...watch.upgrades.known.map(({ old_key }) => old_key)])]) };
+      return {
+        items: await watch.upgrades.log.list(query.instance_key, [
+          ...new Set([...rows.map(({ ip, port }) => `${ip}:${port}`), ...watch.upgrades.known.map(({ old_key }) => old_key)]),
+        ]),
+      };
     },
     upgradeStream: ({ signal }: Asked<'upgradeStream'>) =>
       watch.upgrades.stream.read(
@@ -66,19 +89,26 @@ export function controlHandlers({ watch, views, operations, machines }: { watch:
     mergeCatalog: async ({ body }: Asked<'mergeCatalog'>) => {
       const builtin = body.entries.find(({ service_type }) => watch.catalog.isBuiltin(service_type));
       if (builtin) throw ctx.problem('builtin_entry', { detail: `${builtin.service_type} belongs to the platform.` });
-      const wrong = body.entries.flatMap(({ service_type, placement }) => placement.filter(key => !isPlacementKey(key)).map(key => `${service_type}: ${key}`));
+      const wrong = body.entries.flatMap(({ service_type, placement }) =>
+        placement.filter(key => !isPlacementKey(key)).map(key => `${service_type}: ${key}`),
+      );
       if (wrong.length > 0) {
         ctx.log.error({ alert: 'captain.catalog.invalid', keys: wrong }, 'placement keys that mean nothing were refused');
-        throw ctx.problem('invalid_placement', { detail: `Write pin:{ip}, pin:edge or anti:{service}. Not understood: ${wrong.join(', ')}.` });
+        throw ctx.problem('invalid_placement', {
+          detail: `Write pin:{ip}, pin:edge or anti:{service}. Not understood: ${wrong.join(', ')}.`,
+        });
       }
       const done = body.entries.map(entry => watch.catalog.merge(entry));
       return { added: done.filter(each => each === 'added').length, updated: done.filter(each => each === 'updated').length };
     },
-    startServices: ({ body, ...request }: Asked<'startServices'>) => operations.start(body.service_types, 'start-services', askerOf(request)),
+    startServices: ({ body, ...request }: Asked<'startServices'>) =>
+      operations.start(body.service_types, 'start-services', askerOf(request)),
     instances: ({ body, ...request }: Asked<'instances'>) => operations.start(body.service_types, 'instances', askerOf(request)),
     machines: async () => ({ items: await watch.samples.machines() }),
     alerts: async () => ({ items: [...(await watch.alerts.list())] }),
-    postMortems: async ({ query }: Asked<'postMortems'>) => ({ items: (await watch.alerts.postMortems(query.service_type, query.limit ?? POST_MORTEMS)) as never }),
+    postMortems: async ({ query }: Asked<'postMortems'>) => ({
+      items: (await watch.alerts.postMortems(query.service_type, query.limit ?? POST_MORTEMS)) as never,
+    }),
     shutdown: ({ body, ...request }: Asked<'shutdown'>) => operations.shutdown(askerOf(request), body),
     autoscaler: async () => machines.state(),
     decide: ({ body, ...request }: Asked<'decide'>) => machines.decide(body.key, body.decision, askerOf(request)),

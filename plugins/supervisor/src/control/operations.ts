@@ -32,7 +32,8 @@ export class Operations {
     { force = false, version }: { force?: boolean; version?: string } = {},
   ): Promise<{ operation_id: string; instance_key: string; action: string }> {
     const row = await this.row(key);
-    const within = row !== undefined && this.#supervisor.catalog.entry(row.service_type)?.within === true && row.ip === this.#ctx.processes.ip;
+    const within =
+      row !== undefined && this.#supervisor.catalog.entry(row.service_type)?.within === true && row.ip === this.#ctx.processes.ip;
     let target: Target | undefined;
     let operation = this.#ctx.platform.newId();
     await this.#gate.pass(
@@ -40,7 +41,10 @@ export class Operations {
       {
         target: () => {
           if (!row) throw this.#ctx.problem('instance_not_found', { detail: `No instance answers at ${key}.` });
-          if (within) throw this.#ctx.problem('self_target', { detail: `${row.service_type} lives in the process of the supervisor. Restart the platform to restart it.` });
+          if (within)
+            throw this.#ctx.problem('self_target', {
+              detail: `${row.service_type} lives in the process of the supervisor. Restart the platform to restart it.`,
+            });
           target = this.#target(key);
           if (!target) throw this.#ctx.problem('elsewhere', { detail: `The instance lives on ${row.ip}; ask the supervisor there.` });
         },
@@ -54,7 +58,11 @@ export class Operations {
   }
 
   /** The path of an operator's start: all are judged first, and one refusal starts nothing (G-CAP-06). */
-  async start(services: readonly string[], route: 'start-services' | 'instances', asker: Asker): Promise<{ started: { service_type: string; instance_key: string }[] }> {
+  async start(
+    services: readonly string[],
+    route: 'start-services' | 'instances',
+    asker: Asker,
+  ): Promise<{ started: { service_type: string; instance_key: string }[] }> {
     const { ctx, catalog, fleet } = this.#supervisor;
     return this.#gate.pass(
       { route, asker, target: services.join(','), details: { service_types: services } },
@@ -71,7 +79,11 @@ export class Operations {
             const reason = await this.#supervisor.refusal(service_type, route === 'instances' ? 'remote' : 'start');
             if (reason) refusals.push({ service_type, reason });
           }
-          if (refusals[0]) throw ctx.problem('placement_refused', { detail: `${refusals[0].service_type}: ${refusals[0].reason}.`, extra: { reason: refusals[0].reason, refusals } });
+          if (refusals[0])
+            throw ctx.problem('placement_refused', {
+              detail: `${refusals[0].service_type}: ${refusals[0].reason}.`,
+              extra: { reason: refusals[0].reason, refusals },
+            });
         },
       },
       async () => {
@@ -87,7 +99,10 @@ export class Operations {
     );
   }
 
-  async shutdown(asker: Asker, { reason = 'asked for', drain_s = 30 }: { reason?: string; drain_s?: number }): Promise<{ operation_id: string }> {
+  async shutdown(
+    asker: Asker,
+    { reason = 'asked for', drain_s = 30 }: { reason?: string; drain_s?: number },
+  ): Promise<{ operation_id: string }> {
     return this.#gate.pass({ route: 'shutdown', asker, target: this.#ctx.processes.ip, details: { reason, drain_s } }, {}, async () => {
       // After the answer: the connection it goes over ends with us.
       setImmediate(() => this.#ctx.processes.leave());
@@ -109,21 +124,28 @@ export class Operations {
   #judge(action: ActionName, { slot }: Target, { force, version }: { force: boolean; version: string | undefined }): void {
     const { ctx, fleet, upgrades } = this.#supervisor;
     const run = fleet.upgradeOfService(slot.service);
-    const running = () => ctx.problem('upgrade_in_progress', { detail: `An upgrade of ${slot.service} is in the phase ${run?.upgrade.phase}. Abort it, or wait for its end.` });
+    const running = () =>
+      ctx.problem('upgrade_in_progress', {
+        detail: `An upgrade of ${slot.service} is in the phase ${run?.upgrade.phase}. Abort it, or wait for its end.`,
+      });
     switch (action) {
       case 'abort-upgrade':
         if (!run) throw ctx.problem('no_upgrade', { detail: `No upgrade of ${slot.service} is running.` });
         return;
       case 'rollback':
-        if (!run && !upgrades.before.has(slot.service)) throw ctx.problem('no_upgrade', { detail: `${slot.service} was not upgraded since the supervisor began.` });
+        if (!run && !upgrades.before.has(slot.service))
+          throw ctx.problem('no_upgrade', { detail: `${slot.service} was not upgraded since the supervisor began.` });
         return;
       default:
         if (run) throw running();
     }
-    if (version !== undefined && !ctx.processes.releases().includes(version)) throw ctx.problem('unknown_release', { detail: `Known releases: ${ctx.processes.releases().join(', ') || '(none)'}.` });
+    if (version !== undefined && !ctx.processes.releases().includes(version))
+      throw ctx.problem('unknown_release', { detail: `Known releases: ${ctx.processes.releases().join(', ') || '(none)'}.` });
     const others = fleet.slotsOf(slot.service).filter(({ id, life }) => id !== slot.id && life.phase === 'running');
     if ((action === 'stop' || action === 'drain') && !force && slot.life.phase === 'running' && others.length === 0)
-      throw ctx.problem('last_active_instance', { detail: action === 'stop' ? 'Send `"force": true` to stop it all the same.' : `Start another instance of ${slot.service} first.` });
+      throw ctx.problem('last_active_instance', {
+        detail: action === 'stop' ? 'Send `"force": true` to stop it all the same.' : `Start another instance of ${slot.service} first.`,
+      });
   }
 
   async #othersServe({ service }: Slot, { port }: Instance): Promise<boolean> {

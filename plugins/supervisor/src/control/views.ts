@@ -9,7 +9,15 @@ export class Views {
     this.#supervisor = supervisor;
   }
 
-  async services({ service_type, status, q }: { readonly service_type?: string | undefined; readonly status?: string | undefined; readonly q?: string | undefined }): Promise<Instance[]> {
+  async services({
+    service_type,
+    status,
+    q,
+  }: {
+    readonly service_type?: string | undefined;
+    readonly status?: string | undefined;
+    readonly q?: string | undefined;
+  }): Promise<Instance[]> {
     const { catalog, today } = this.#supervisor;
     const entries = new Map(catalog.entries().map(entry => [entry.service_type, entry]));
     const rows = await this.#supervisor.rows(service_type === undefined ? [...entries.keys()] : [service_type]);
@@ -17,10 +25,24 @@ export class Views {
     return rows
       .map(row => {
         const entry = entries.get(row.service_type);
-        return { instance_key: `${row.ip}:${row.port}`, title: entry?.title ?? row.service_type, start_priority: entry?.start_priority ?? 0, today: today.of(row.service_type), ...row };
+        return {
+          instance_key: `${row.ip}:${row.port}`,
+          title: entry?.title ?? row.service_type,
+          start_priority: entry?.start_priority ?? 0,
+          today: today.of(row.service_type),
+          ...row,
+        };
       })
-      .filter(row => (status === undefined || row.status === status) && (wanted === undefined || `${row.title} ${row.service_type} ${row.instance_key} ${row.version}`.toLowerCase().includes(wanted)))
-      .sort((left, right) => left.start_priority - right.start_priority || (left.title < right.title ? -1 : left.title > right.title ? 1 : left.port - right.port));
+      .filter(
+        row =>
+          (status === undefined || row.status === status) &&
+          (wanted === undefined || `${row.title} ${row.service_type} ${row.instance_key} ${row.version}`.toLowerCase().includes(wanted)),
+      )
+      .sort(
+        (left, right) =>
+          left.start_priority - right.start_priority ||
+          (left.title < right.title ? -1 : left.title > right.title ? 1 : left.port - right.port),
+      );
   }
 
   async readiness(): Promise<{ ready: boolean; missing: { service_type: string; active: number; needed: number }[] }> {

@@ -54,7 +54,9 @@ export class AlertBook {
   }
 
   async list(): Promise<readonly Alert[]> {
-    return ((await this.#kv.call('HVALS', ALERTS)) as string[]).map(row => JSON.parse(row) as Alert).sort((left, right) => (left.at < right.at ? 1 : -1));
+    return ((await this.#kv.call('HVALS', ALERTS)) as string[])
+      .map(row => JSON.parse(row) as Alert)
+      .sort((left, right) => (left.at < right.at ? 1 : -1));
   }
 
   /** Keeps what there is to know of a process that ended: the last 200 lines, the last looks, the build. */
@@ -74,7 +76,10 @@ export class AlertBook {
   /** Says again what a store was away for. */
   async flush(): Promise<void> {
     for (const [service, alert] of [...this.#unsaid]) {
-      const said = await (alert ? this.#kv.call('HSET', ALERTS, service, JSON.stringify(alert)) : this.#kv.call('HDEL', ALERTS, service)).then(
+      const said = await (alert
+        ? this.#kv.call('HSET', ALERTS, service, JSON.stringify(alert))
+        : this.#kv.call('HDEL', ALERTS, service)
+      ).then(
         () => true,
         () => false,
       );

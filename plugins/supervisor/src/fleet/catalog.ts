@@ -6,10 +6,17 @@ import { isPlacementKey } from './placement-gate.ts';
 const NEVER_PCT = 101;
 
 /** A line of the catalog: what can run here (SUP-078). */
-export type Entry = CatalogEntry & { readonly builtin: boolean; readonly wanted: boolean; readonly within: boolean; readonly title: string; readonly version: string };
+export type Entry = CatalogEntry & {
+  readonly builtin: boolean;
+  readonly wanted: boolean;
+  readonly within: boolean;
+  readonly title: string;
+  readonly version: string;
+};
 
 /**
- * Everything that can be started on this machine: what the platform ships, verticals, and lines that were merged in (SUP-011). A later line of
+ * Everything that can be started on this machine: what the platform ships, verticals, and lines that were merged in (SUP-011). A later line
+ * of
  * one service takes the place of an earlier one; what is built in keeps its code, and cannot be removed.
  */
 export class Catalog {
@@ -41,8 +48,14 @@ export class Catalog {
     return known ? 'updated' : 'added';
   }
 
-  /** Reads files of `PLATFORM_CAPTAIN_CATALOG_PATHS`. A line that is wrong is named and passed over: a machine that starts nothing helps nobody. */
-  readFiles(paths: readonly string[], { check, log }: { check: (entry: unknown) => readonly { pointer: string; message: string }[]; log: Logger }): CatalogFileEntry[] {
+  /**
+   * Reads files of `PLATFORM_CAPTAIN_CATALOG_PATHS`. A line that is wrong is named and passed over: a machine that starts nothing helps
+   * nobody.
+   */
+  readFiles(
+    paths: readonly string[],
+    { check, log }: { check: (entry: unknown) => readonly { pointer: string; message: string }[]; log: Logger },
+  ): CatalogFileEntry[] {
     const read: CatalogFileEntry[] = [];
     for (const path of paths) {
       let lines: unknown;
@@ -57,8 +70,16 @@ export class Catalog {
         const faults = check(line);
         const entry = line as CatalogFileEntry;
         const keys = faults.length > 0 ? [] : entry.placement.filter(key => !isPlacementKey(key));
-        if (faults.length > 0 || keys.length > 0) log.error({ path, line: at, faults, keys, alert: 'captain.catalog.invalid' }, 'a line of the catalog is wrong and does not count');
-        else if (this.isBuiltin(entry.service_type)) log.warn({ path, service_type: entry.service_type }, 'a line of the catalog names a service of the platform; its code and its place stay');
+        if (faults.length > 0 || keys.length > 0)
+          log.error(
+            { path, line: at, faults, keys, alert: 'captain.catalog.invalid' },
+            'a line of the catalog is wrong and does not count',
+          );
+        else if (this.isBuiltin(entry.service_type))
+          log.warn(
+            { path, service_type: entry.service_type },
+            'a line of the catalog names a service of the platform; its code and its place stay',
+          );
         else {
           const { entry: _, env_allow: __, ...line } = entry;
           this.merge(line);

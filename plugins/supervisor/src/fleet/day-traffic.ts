@@ -13,7 +13,8 @@ interface Counted {
 }
 
 /**
- * What each service of the fleet answered today, from the counters that all of them share (SUP-110). A day is put back to nothing when the statistics
+ * What each service of the fleet answered today, from the counters that all of them share (SUP-110). A day is put back to nothing when the
+ * statistics
  * have summed it up; what came after midnight and before that stays.
  */
 export class DayTraffic {
@@ -35,7 +36,8 @@ export class DayTraffic {
   take(message: string): void {
     const flush = read(message);
     // Of another time, or no flush at all: a clock that is wrong must not push out the days there are.
-    if (!flush || Math.abs(this.#now().getTime() - flush.at) > MOST_DAYS * DAY_MS) return this.#log.debug({ size: message.length }, 'a flush of counters was left out');
+    if (!flush || Math.abs(this.#now().getTime() - flush.at) > MOST_DAYS * DAY_MS)
+      return this.#log.debug({ size: message.length }, 'a flush of counters was left out');
     const day = this.#day(Math.floor(flush.at / DAY_MS));
     if (!day || (!day.has(flush.service) && day.size >= MOST_SERVICES)) return;
     const counted = day.get(flush.service) ?? { requests: 0, errors: 0 };
@@ -53,7 +55,10 @@ export class DayTraffic {
 
   of(service: string): Readonly<Counted> {
     const counted = [...this.#days.values()].flatMap(services => services.get(service) ?? []);
-    return { requests: counted.reduce((sum, { requests }) => sum + requests, 0), errors: counted.reduce((sum, { errors }) => sum + errors, 0) };
+    return {
+      requests: counted.reduce((sum, { requests }) => sum + requests, 0),
+      errors: counted.reduce((sum, { errors }) => sum + errors, 0),
+    };
   }
 
   #day(number: number): Map<string, Counted> | undefined {
@@ -70,11 +75,24 @@ export class DayTraffic {
 
 function read(message: string): { service: string; at: number; requests: number; errors: number } | undefined {
   try {
-    const { service, at, counts, statuses } = JSON.parse(message) as { service?: unknown; at?: unknown; counts?: { requests?: unknown }; statuses?: Record<string, unknown> };
+    const { service, at, counts, statuses } = JSON.parse(message) as {
+      service?: unknown;
+      at?: unknown;
+      counts?: { requests?: unknown };
+      statuses?: Record<string, unknown>;
+    };
     const errors = Object.entries(statuses ?? {}).flatMap(([name, count]) => (name.startsWith('5') ? [Number(count)] : []));
     const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-    const read = { service: String(service), at: time, requests: Number(counts?.requests ?? 0), errors: errors.reduce((sum, count) => sum + count, 0) };
-    const sound = typeof service === 'string' && service.length <= 64 && [time, read.requests, read.errors].every(value => Number.isFinite(value) && value >= 0);
+    const read = {
+      service: String(service),
+      at: time,
+      requests: Number(counts?.requests ?? 0),
+      errors: errors.reduce((sum, count) => sum + count, 0),
+    };
+    const sound =
+      typeof service === 'string' &&
+      service.length <= 64 &&
+      [time, read.requests, read.errors].every(value => Number.isFinite(value) && value >= 0);
     return sound ? read : undefined;
   } catch {
     return undefined;

@@ -1,5 +1,26 @@
-import { type InstanceRow, isUnavailable, type KeyValue, type KnownProcess, type Logger, type ProcessHost, type ProcessId, type ProcessNews, reasonOf, StoreAbsent } from '@platform/sdk';
-import { type FleetEffect, type FleetEvent, type FleetLife, type FleetSettings, NEW_FLEET, runOf, type Slot, stepFleet, type UpgradeRun } from '../life/fleet-life.ts';
+import {
+  type InstanceRow,
+  isUnavailable,
+  type KeyValue,
+  type KnownProcess,
+  type Logger,
+  type ProcessHost,
+  type ProcessId,
+  type ProcessNews,
+  reasonOf,
+  StoreAbsent,
+} from '@platform/sdk';
+import {
+  type FleetEffect,
+  type FleetEvent,
+  type FleetLife,
+  type FleetSettings,
+  NEW_FLEET,
+  runOf,
+  type Slot,
+  stepFleet,
+  type UpgradeRun,
+} from '../life/fleet-life.ts';
 import type { LifeEffect, LifeEvent } from '../life/instance-life.ts';
 import type { UpgradeEffect, UpgradeEvent } from '../life/upgrade-life.ts';
 import type { AlertBook } from './alert-book.ts';
@@ -310,7 +331,14 @@ export class Fleet {
     if (this.slot(slot)?.life.attempt !== attempt) return;
     instance.saw(answer, now());
     if (answer.ok) this.tell(slot, { type: 'healthy', attempt });
-    else this.tell(slot, { type: 'unhealthy', attempt, reason: answer.reason, warming: answer.warming, age_ms: now().getTime() - instance.startedAt });
+    else
+      this.tell(slot, {
+        type: 'unhealthy',
+        attempt,
+        reason: answer.reason,
+        warming: answer.warming,
+        age_ms: now().getTime() - instance.startedAt,
+      });
   }
 
   #forget(slot: string): void {
@@ -326,7 +354,10 @@ export class Fleet {
 
   /** A reservation that could not be given back ends by itself within a minute (G-CAP-10). */
   #free({ port }: Instance): void {
-    if (port !== undefined) void this.#parts.ports.free(port).catch(error => this.#parts.log.debug({ port, err: error }, 'a port stays reserved until its minute is over'));
+    if (port !== undefined)
+      void this.#parts.ports
+        .free(port)
+        .catch(error => this.#parts.log.debug({ port, err: error }, 'a port stays reserved until its minute is over'));
   }
 
   #remove(instance: Instance): void {

@@ -13,7 +13,10 @@ interface Parts {
   readonly restartsOf: (instance: Instance) => number;
 }
 
-/** What goes wrong with instances: said in the log, kept as a post-mortem, and raised as an alert when a service is given up (SUP-027 to 032). */
+/**
+ * What goes wrong with instances: said in the log, kept as a post-mortem, and raised as an alert when a service is given up (SUP-027 to
+ * 032).
+ */
 export class Incidents {
   readonly #parts: Parts;
 
@@ -27,13 +30,17 @@ export class Incidents {
     const fields = { service_type: instance.service, reason, restarts: restartsOf(instance), again_ms };
     if (absent) return log.warn(fields, 'service process waits for a store');
     log.error(fields, 'service process is down');
-    if (/EADDRINUSE|cannot be opened/.test(reason)) log.error({ alert: 'captain.service.bind_failed', ...fields, port: instance.port }, 'a service could not have its port');
+    if (/EADDRINUSE|cannot be opened/.test(reason))
+      log.error({ alert: 'captain.service.bind_failed', ...fields, port: instance.port }, 'a service could not have its port');
     this.#keep(instance, reason);
   }
 
   givenUp({ service }: Instance, { reason, restarts }: Extract<LifeEffect, { do: 'raise' }>): void {
     const { alerts, log, machine, now } = this.#parts;
-    log.error({ alert: 'captain.service.failed', service_type: service, restarts, reason }, 'service process was given up; last-resort attempts go on');
+    log.error(
+      { alert: 'captain.service.failed', service_type: service, restarts, reason },
+      'service process was given up; last-resort attempts go on',
+    );
     void alerts.raise({ service_type: service, restarts, reason, log_path: machine.logPath(service), at: now().toISOString() });
   }
 

@@ -9,7 +9,10 @@ export interface InstanceRowsParts {
   readonly slot: (id: string) => Slot | undefined;
 }
 
-/** What the registry says of the instances of this machine. One row is written by one hand at a time, and says what is so when its turn comes. */
+/**
+ * What the registry says of the instances of this machine. One row is written by one hand at a time, and says what is so when its turn
+ * comes.
+ */
 export class InstanceRows {
   readonly #parts: InstanceRowsParts;
   readonly #turns = new Map<string, Promise<unknown>>();

@@ -77,7 +77,8 @@ export class Instance {
     if (!usage) return;
     const before = this.#cpu;
     this.#cpu = { at, ms: usage.cpu_ms };
-    const cpu_pct = before && at > before.at ? Math.round(((usage.cpu_ms - before.ms) / (at - before.at)) * 1_000) / 10 : this.metrics.cpu_pct;
+    const cpu_pct =
+      before && at > before.at ? Math.round(((usage.cpu_ms - before.ms) / (at - before.at)) * 1_000) / 10 : this.metrics.cpu_pct;
     this.metrics = { ...this.metrics, cpu_pct: Math.max(0, cpu_pct), mem_mb: Math.round(usage.rss_bytes / 1_048_576) };
   }
 }

@@ -18,7 +18,9 @@ export class UpgradeLog {
     const text = JSON.stringify(progress);
     const keys = [progress.old_key, ...(progress.new_key === null ? [] : [progress.new_key])];
     for (const instance of keys)
-      await this.#kv.call('SET', key(instance), text, 'EX', LIFETIME_S).catch(error => this.#log.warn({ instance, err: error }, 'the progress of an upgrade could not be shared'));
+      await this.#kv
+        .call('SET', key(instance), text, 'EX', LIFETIME_S)
+        .catch(error => this.#log.warn({ instance, err: error }, 'the progress of an upgrade could not be shared'));
   }
 
   /** Of one instance, or of all that are known in the fleet. */

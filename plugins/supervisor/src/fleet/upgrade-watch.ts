@@ -37,7 +37,19 @@ export class UpgradeWatch {
     return this.#known.get(service)?.operation_id;
   }
 
-  tell({ run, service, phase, percent, message }: { run: UpgradeRun; service: string; phase: string; percent: number; message: string }): void {
+  tell({
+    run,
+    service,
+    phase,
+    percent,
+    message,
+  }: {
+    run: UpgradeRun;
+    service: string;
+    phase: string;
+    percent: number;
+    message: string;
+  }): void {
     const { now, newId, keyOf } = this.#parts;
     const at = now().toISOString();
     const last = phase === 'starting' ? undefined : this.#known.get(service);
@@ -65,7 +77,10 @@ export class UpgradeWatch {
       const old = fleet.instances.get(run.old);
       const next = fleet.instances.get(run.next);
       if (next && next.apiCalls >= JUDGED_FROM && next.errors / next.apiCalls > UPGRADE_SETTINGS.errorShare)
-        fleet.tellUpgrade(service, { type: 'errors', reason: `${next.errors} of ${next.apiCalls} answers of the next instance were errors` });
+        fleet.tellUpgrade(service, {
+          type: 'errors',
+          reason: `${next.errors} of ${next.apiCalls} answers of the next instance were errors`,
+        });
       else if (run.upgrade.stage === 'quiet' && old?.metrics.active_connections === 0) fleet.tellUpgrade(service, { type: 'quiet' });
     }
   }

@@ -2,7 +2,8 @@ import { type Life, type LifeEffect, type LifeEvent, type LifeSettings, NEW_LIFE
 import { NEW_UPGRADE, stepUpgrade, type Upgrade, type UpgradeEffect, type UpgradeEvent, type UpgradeSettings } from './upgrade-life.ts';
 
 /*
- * All instances of a machine and their upgrades together, as a value: what an upgrade does to its two instances, and what becomes of them for it.
+ * All instances of a machine and their upgrades together, as a value: what an upgrade does to its two instances, and what becomes of them
+ * for it.
  */
 
 /** One instance, from the wish for it to its end; its processes come and go. */
@@ -49,7 +50,11 @@ export interface FleetSettings {
 
 export const NEW_FLEET: FleetLife = { slots: {}, upgrades: {} };
 
-export function stepFleet(fleet: FleetLife, event: FleetEvent, settings: FleetSettings): { readonly fleet: FleetLife; readonly effects: readonly FleetEffect[] } {
+export function stepFleet(
+  fleet: FleetLife,
+  event: FleetEvent,
+  settings: FleetSettings,
+): { readonly fleet: FleetLife; readonly effects: readonly FleetEffect[] } {
   const turn = new Turn(fleet, settings);
   turn.take(event);
   return { fleet: turn.fleet, effects: turn.effects };
@@ -79,7 +84,8 @@ class Turn {
     switch (event.type) {
       case 'add':
         if (this.#settings.within.has(event.service)) return this.#refuse('self_target');
-        if (this.fleet.slots[event.slot] === undefined) this.#put({ id: event.slot, service: event.service, release: event.release, life: NEW_LIFE });
+        if (this.fleet.slots[event.slot] === undefined)
+          this.#put({ id: event.slot, service: event.service, release: event.release, life: NEW_LIFE });
         return;
       case 'upgrade':
         return this.#begin(event);

@@ -1,12 +1,14 @@
 import { backoff } from './backoff.ts';
 
 /*
- * The life of one instance of a service, as a value: what happened goes in, what is to be done comes out, and nothing here touches the machine.
+ * The life of one instance of a service, as a value: what happened goes in, what is to be done comes out, and nothing here touches the
+ * machine.
  *
  *   new → preparing → starting → running → (waiting → preparing → …)* → stopping → stopped
  *                                   ↕ inactive, while it is drained
  *
- * At most one process lives at a time, and an instance that is wanted has a process, a preparation under way or a timer that leads to one; only an
+ * At most one process lives at a time, and an instance that is wanted has a process, a preparation under way or a timer that leads to one;
+ * only an
  * operator's setting of 0 ends that after it was given up (SUP-030), and an upgrade that holds it, which has a timer of its own (SUP-046).
  */
 
@@ -50,7 +52,19 @@ export interface Failure {
   readonly absent: boolean;
 }
 
-export type Phase = 'new' | 'preparing' | 'starting' | 'running' | 'inactive' | 'ending' | 'waiting' | 'given_up' | 'lost' | 'stopping' | 'killing' | 'stopped';
+export type Phase =
+  | 'new'
+  | 'preparing'
+  | 'starting'
+  | 'running'
+  | 'inactive'
+  | 'ending'
+  | 'waiting'
+  | 'given_up'
+  | 'lost'
+  | 'stopping'
+  | 'killing'
+  | 'stopped';
 
 export interface Life {
   readonly phase: Phase;
@@ -95,7 +109,16 @@ export interface Step {
   readonly effects: readonly LifeEffect[];
 }
 
-export const NEW_LIFE: Life = { phase: 'new', attempt: 0, restarts: 0, absences: 0, failures: 0, alert: undefined, failure: undefined, held: false };
+export const NEW_LIFE: Life = {
+  phase: 'new',
+  attempt: 0,
+  restarts: 0,
+  absences: 0,
+  failures: 0,
+  alert: undefined,
+  failure: undefined,
+  held: false,
+};
 
 /** What follows from an event. An event that means nothing in the present phase, or that comes from an earlier attempt, changes nothing. */
 export function step(life: Life, event: LifeEvent, settings: LifeSettings): Step {
@@ -112,26 +135,39 @@ const to = (life: Life, ...effects: readonly LifeEffect[]): Step => ({ life, eff
 
 const prepare: Reaction = (life, _, { prepareMs }) => {
   const attempt = life.attempt + 1;
-  return to({ ...life, phase: 'preparing', attempt, failures: 0, failure: undefined }, { do: 'prepare', attempt }, { do: 'arm', attempt, ms: prepareMs });
+  return to(
+    { ...life, phase: 'preparing', attempt, failures: 0, failure: undefined },
+    { do: 'prepare', attempt },
+    { do: 'arm', attempt, ms: prepareMs },
+  );
 };
 const adopt: Reaction = (life, _, { readyMs }) => {
   const attempt = life.attempt + 1;
   return to({ ...life, phase: 'starting', attempt, failures: 0, failure: undefined }, { do: 'arm', attempt, ms: readyMs }, { do: 'look' });
 };
-const spawn: Reaction = (life, _, { readyMs }) => to({ ...life, phase: 'starting' }, { do: 'spawn', attempt: life.attempt }, { do: 'arm', attempt: life.attempt, ms: readyMs });
+const spawn: Reaction = (life, _, { readyMs }) =>
+  to({ ...life, phase: 'starting' }, { do: 'spawn', attempt: life.attempt }, { do: 'arm', attempt: life.attempt, ms: readyMs });
 /** A process that says that it is ready is looked at before its first fifteen seconds are over (SUP-080). */
 const ready: Reaction = life => to(life, { do: 'look' });
 const running: Reaction = (life, _, { stableMs }) =>
-  to({ ...life, phase: 'running', absences: 0, failures: 0, alert: undefined }, { do: 'arm', attempt: life.attempt, ms: stableMs }, ...(life.alert === undefined ? [] : [{ do: 'clear' } as const]), {
-    do: 'up',
-  });
+  to(
+    { ...life, phase: 'running', absences: 0, failures: 0, alert: undefined },
+    { do: 'arm', attempt: life.attempt, ms: stableMs },
+    ...(life.alert === undefined ? [] : [{ do: 'clear' } as const]),
+    {
+      do: 'up',
+    },
+  );
 const well: Reaction = life => to(life.failures === 0 ? life : { ...life, failures: 0 });
 const stable: Reaction = life => to({ ...life, restarts: 0 });
 const stopped: Reaction = life => to({ ...life, phase: 'stopped', held: false }, { do: 'disarm' }, { do: 'ended' });
-const terminate: Reaction = (life, _, { stopMs }) => to({ ...life, phase: 'stopping', held: false }, { do: 'kill', signal: 'SIGTERM' }, { do: 'arm', attempt: life.attempt, ms: stopMs });
-const killAtStop: Reaction = (life, _, { killMs }) => to({ ...life, phase: 'killing', held: false }, { do: 'kill', signal: 'SIGKILL' }, { do: 'arm', attempt: life.attempt, ms: killMs });
+const terminate: Reaction = (life, _, { stopMs }) =>
+  to({ ...life, phase: 'stopping', held: false }, { do: 'kill', signal: 'SIGTERM' }, { do: 'arm', attempt: life.attempt, ms: stopMs });
+const killAtStop: Reaction = (life, _, { killMs }) =>
+  to({ ...life, phase: 'killing', held: false }, { do: 'kill', signal: 'SIGKILL' }, { do: 'arm', attempt: life.attempt, ms: killMs });
 const drain: Reaction = life => to({ ...life, phase: 'inactive' }, { do: 'disarm' }, { do: 'drained' });
-const resume: Reaction = (life, _, { stableMs }) => to({ ...life, phase: 'running' }, { do: 'arm', attempt: life.attempt, ms: stableMs }, { do: 'up' });
+const resume: Reaction = (life, _, { stableMs }) =>
+  to({ ...life, phase: 'running' }, { do: 'arm', attempt: life.attempt, ms: stableMs }, { do: 'up' });
 
 /** What failed is killed, and its end awaited: no second process stands beside it. */
 const end = (life: Life, failure: Failure, { killMs }: LifeSettings): Step =>
@@ -140,16 +176,26 @@ const end = (life: Life, failure: Failure, { killMs }: LifeSettings): Step =>
 function down(life: Life, failure: Failure, { maxRestarts, baseMs, capMs, lastResortMs }: LifeSettings): Step {
   if (life.held) return to({ ...life, phase: 'lost', failure }, { do: 'disarm' }, { do: 'lost', reason: failure.reason });
   const wait = (next: Partial<Life>, ms: number): Step =>
-    to({ ...life, ...next, phase: 'waiting', failure: undefined }, { do: 'arm', attempt: life.attempt, ms }, { do: 'down', again_ms: ms, ...failure });
+    to(
+      { ...life, ...next, phase: 'waiting', failure: undefined },
+      { do: 'arm', attempt: life.attempt, ms },
+      { do: 'down', again_ms: ms, ...failure },
+    );
   if (failure.absent) return wait({ absences: life.absences + 1 }, backoff(life.absences, { baseMs, capMs }));
-  if (life.alert === undefined && life.restarts < maxRestarts) return wait({ restarts: life.restarts + 1, absences: 0 }, backoff(life.restarts, { baseMs, capMs }));
+  if (life.alert === undefined && life.restarts < maxRestarts)
+    return wait({ restarts: life.restarts + 1, absences: 0 }, backoff(life.restarts, { baseMs, capMs }));
   const raise = { do: 'raise', reason: failure.reason, restarts: life.restarts } as const;
   const given = { alert: failure.reason, absences: 0 };
   if (lastResortMs > 0) {
     const { life: next, effects } = wait(given, lastResortMs);
     return to(next, ...effects, raise);
   }
-  return to({ ...life, ...given, phase: 'given_up', failure: undefined }, { do: 'disarm' }, { do: 'down', again_ms: undefined, ...failure }, raise);
+  return to(
+    { ...life, ...given, phase: 'given_up', failure: undefined },
+    { do: 'disarm' },
+    { do: 'down', again_ms: undefined, ...failure },
+    raise,
+  );
 }
 
 const failed: Reaction<EventOf<'failed'>> = (life, { reason, absent }, settings) => down(life, { reason, absent }, settings);
@@ -157,9 +203,16 @@ const exited: Reaction<EventOf<'exited'>> = (life, { reason }, settings) => down
 const unwell: Reaction<EventOf<'failed'>> = (life, { reason, absent }, settings) => end(life, { reason, absent }, settings);
 /** An operator's restart is no failure: it ends, and is prepared anew. */
 const restart: Reaction = (life, _, { stopMs }) =>
-  to({ ...life, phase: 'ending', failure: { reason: 'was restarted', absent: true } }, { do: 'kill', signal: 'SIGTERM' }, { do: 'arm', attempt: life.attempt, ms: stopMs });
+  to(
+    { ...life, phase: 'ending', failure: { reason: 'was restarted', absent: true } },
+    { do: 'kill', signal: 'SIGTERM' },
+    { do: 'arm', attempt: life.attempt, ms: stopMs },
+  );
 
-/** Three failed looks in a row outside the grace of its warm-up (SUP-033 to SUP-036, SUP-083). One that an upgrade holds is not killed for it. */
+/**
+ * Three failed looks in a row outside the grace of its warm-up (SUP-033 to SUP-036, SUP-083). One that an upgrade holds is not killed for
+ * it.
+ */
 const unhealthy: Reaction<EventOf<'unhealthy'>> = (life, { reason, warming, age_ms }, settings) => {
   if (warming && age_ms < settings.graceMs) return to({ ...life, failures: 0 });
   const failures = life.failures + 1;

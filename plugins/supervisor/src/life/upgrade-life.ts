@@ -4,7 +4,8 @@
  *   starting → spawned → active → stable → draining → complete
  *        └───────┴─────────┴→ aborted       └→ rolled_back
  *
- * The old one goes on serving until every router has had time to see that it is no longer in turn; only then is it told to end, and only from then
+ * The old one goes on serving until every router has had time to see that it is no longer in turn; only then is it told to end, and only
+ * from then
  * on does it refuse work. Every stage has a deadline: an upgrade always ends.
  */
 
@@ -60,9 +61,16 @@ export function stepUpgrade(upgrade: Upgrade, event: UpgradeEvent, settings: Upg
   if (upgrade.stage === 'over') return to(upgrade);
   switch (event.type) {
     case 'begin':
-      return to(upgrade, { do: 'arm', ms: settings.activeMs }, tell('starting', 5, 'A port is reserved; the next instance is being prepared'), { do: 'start_next' });
+      return to(
+        upgrade,
+        { do: 'arm', ms: settings.activeMs },
+        tell('starting', 5, 'A port is reserved; the next instance is being prepared'),
+        { do: 'start_next' },
+      );
     case 'spawned':
-      return upgrade.phase === 'starting' ? to({ ...upgrade, phase: 'spawned' }, tell('spawned', 15, 'The next instance starts')) : to(upgrade);
+      return upgrade.phase === 'starting'
+        ? to({ ...upgrade, phase: 'spawned' }, tell('spawned', 15, 'The next instance starts'))
+        : to(upgrade);
     case 'old_lost':
       return upgrade.stage === 'ending'
         ? underLoad(upgrade, settings)
@@ -71,7 +79,11 @@ export function stepUpgrade(upgrade: Upgrade, event: UpgradeEvent, settings: Upg
           : to({ ...upgrade, oldGone: true });
     case 'active':
       return upgrade.stage === 'starting'
-        ? to({ ...upgrade, phase: 'active', stage: 'active' }, { do: 'arm', ms: settings.stableMs }, tell('active', 25, 'The next instance is in turn; it is watched'))
+        ? to(
+            { ...upgrade, phase: 'active', stage: 'active' },
+            { do: 'arm', ms: settings.stableMs },
+            tell('active', 25, 'The next instance is in turn; it is watched'),
+          )
         : to(upgrade);
     case 'quiet':
       return upgrade.stage === 'quiet' ? endOld(upgrade, settings) : to(upgrade);
@@ -98,19 +110,30 @@ function late(upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep {
         tell('draining', 60, 'Routers are told to leave the old instance'),
       );
     case 'seen':
-      return to({ ...upgrade, stage: 'quiet' }, { do: 'arm', ms: settings.drainMs }, tell('draining', 65, 'The old instance finishes what is under way'));
+      return to(
+        { ...upgrade, stage: 'quiet' },
+        { do: 'arm', ms: settings.drainMs },
+        tell('draining', 65, 'The old instance finishes what is under way'),
+      );
     case 'quiet':
       return endOld(upgrade, settings);
     case 'ending':
       // Its own deadlines end it; this one is there so that no upgrade waits for ever.
       return underLoad(upgrade, settings);
     default:
-      return to({ ...upgrade, phase: 'complete', stage: 'over' }, { do: 'disarm' }, { do: 'release_next' }, tell('complete', 100, 'The upgrade is complete'));
+      return to(
+        { ...upgrade, phase: 'complete', stage: 'over' },
+        { do: 'disarm' },
+        { do: 'release_next' },
+        tell('complete', 100, 'The upgrade is complete'),
+      );
   }
 }
 
 const endOld = (upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep =>
-  to({ ...upgrade, stage: 'ending' }, { do: 'arm', ms: settings.drainMs + 60_000 }, tell('draining', 75, 'The old instance ends'), { do: 'stop_old' });
+  to({ ...upgrade, stage: 'ending' }, { do: 'arm', ms: settings.drainMs + 60_000 }, tell('draining', 75, 'The old instance ends'), {
+    do: 'stop_old',
+  });
 
 const underLoad = (upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep =>
   to(
@@ -123,7 +146,8 @@ const underLoad = (upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep =>
 
 /** Before the old one lost its turn this is an abort, after that a rollback (SUP-043, SUP-044). */
 function fail(upgrade: Upgrade, reason: string): UpgradeStep {
-  const over = (phase: 'aborted' | 'rolled_back', ...effects: readonly UpgradeEffect[]) => to({ ...upgrade, phase, stage: 'over', reason }, { do: 'disarm' }, ...effects, tell(phase, 100, reason));
+  const over = (phase: 'aborted' | 'rolled_back', ...effects: readonly UpgradeEffect[]) =>
+    to({ ...upgrade, phase, stage: 'over', reason }, { do: 'disarm' }, ...effects, tell(phase, 100, reason));
   switch (upgrade.stage) {
     case 'starting':
     case 'active':

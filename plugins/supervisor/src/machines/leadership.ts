@@ -4,7 +4,10 @@ import { hold, release } from '../fleet/lease.ts';
 const KEY = 'captain:lock:machines';
 const LIFETIME_S = 30;
 
-/** The one lock of the fleet's machines: who holds it decides about machines (SUP-049, SUP-112, C37). It is renewed at every tick, and lasts 30 s. */
+/**
+ * The one lock of the fleet's machines: who holds it decides about machines (SUP-049, SUP-112, C37). It is renewed at every tick, and lasts
+ * 30 s.
+ */
 export class Leadership {
   readonly #kv: KeyValue;
   readonly #ip: string;

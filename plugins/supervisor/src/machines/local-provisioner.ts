@@ -25,7 +25,12 @@ export class LocalProvisioner implements Provisioner {
   readonly #directory: string;
   readonly #envFile: string;
 
-  constructor({ machine, samples, dataDir, envFile }: { machine: Pick<ProcessHost, 'invite' | 'hostCommand' | 'ip'>; samples: HostSamples; dataDir: string; envFile: string }) {
+  constructor({
+    machine,
+    samples,
+    dataDir,
+    envFile,
+  }: { machine: Pick<ProcessHost, 'invite' | 'hostCommand' | 'ip'>; samples: HostSamples; dataDir: string; envFile: string }) {
     this.#machine = machine;
     this.#samples = samples;
     this.#directory = join(dataDir, 'machines');
@@ -33,7 +38,9 @@ export class LocalProvisioner implements Provisioner {
   }
 
   unable(): string | undefined {
-    return this.#machine.ip.startsWith('127.') ? undefined : 'The machine kit `local` makes machines on loopback addresses, and this one is not on one.';
+    return this.#machine.ip.startsWith('127.')
+      ? undefined
+      : 'The machine kit `local` makes machines on loopback addresses, and this one is not on one.';
   }
 
   names(): string[] {
@@ -50,7 +57,9 @@ export class LocalProvisioner implements Provisioner {
     writeFileSync(invitation, await this.#machine.invite(ip, []), { mode: 0o600 });
     const { file, args } = this.#machine.hostCommand(invitation);
     const log = openSync(join(home, 'machine.log'), 'a', 0o600);
-    const environment = Object.fromEntries(INHERITED.flatMap(variable => (process.env[variable] === undefined ? [] : [[variable, process.env[variable] as string]])));
+    const environment = Object.fromEntries(
+      INHERITED.flatMap(variable => (process.env[variable] === undefined ? [] : [[variable, process.env[variable] as string]])),
+    );
     const child = spawn(file, [...args], {
       env: { ...environment, ...readEnvironmentFile(this.#envFile), PLATFORM_CAPTAIN_IP: ip, PLATFORM_DATA_DIR: join(home, 'data') },
       stdio: ['ignore', log, log],

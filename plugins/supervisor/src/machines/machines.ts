@@ -63,7 +63,8 @@ export class Machines {
   async decide(key: string, decision: 'approve' | 'reject', asker: Asker): Promise<{ key: string; decision: string }> {
     return this.#gate.pass({ route: 'decide', asker, target: key, details: { decision } }, {}, async () => {
       const pending = await this.#pending.take(key);
-      if (!pending) throw this.#ctx.problem('pending_not_found', { detail: `Nothing waits under ${key}; it was decided, or its hour is over.` });
+      if (!pending)
+        throw this.#ctx.problem('pending_not_found', { detail: `Nothing waits under ${key}; it was decided, or its hour is over.` });
       if (decision === 'approve') await this.#pending.approve(pending);
       return { key, decision };
     });
@@ -73,9 +74,18 @@ export class Machines {
   async tick(): Promise<void> {
     if (this.#working || !(await this.#mayLead()) || !(await this.#leadership.hold())) return;
     const approved = await this.#pending.nextApproved();
-    if (approved) return this.#work(() => (approved.kind === 'provision' ? this.#provision(approved.reason) : this.#retire(approved.key.slice('deprovision:'.length), approved.reason)));
+    if (approved)
+      return this.#work(() =>
+        approved.kind === 'provision'
+          ? this.#provision(approved.reason)
+          : this.#retire(approved.key.slice('deprovision:'.length), approved.reason),
+      );
     const { clock, kv, config } = this.#ctx;
-    const [machines, order, rows] = await Promise.all([this.#supervisor.samples.machines(), this.#supervisor.samples.order(), this.#supervisor.rows()]);
+    const [machines, order, rows] = await Promise.all([
+      this.#supervisor.samples.machines(),
+      this.#supervisor.samples.order(),
+      this.#supervisor.rows(),
+    ]);
     const edgeIp = await this.#supervisor.edgeIp();
     const admits = (ip: string, service: string) => {
       const entry = this.#supervisor.catalog.entry(service);
@@ -106,11 +116,17 @@ export class Machines {
     const { log, config } = this.#ctx;
     const profile = profileOf(config.provisionProfile);
     if (decision.do === 'spawn') return this.#spawn(decision.ip, decision.service);
-    if (decision.do === 'full') return log.error({ alert: 'captain.scale.capacity', reason: decision.reason, max: config.maxMachines }, 'the fleet is saturated and as large as it may be');
+    if (decision.do === 'full')
+      return log.error(
+        { alert: 'captain.scale.capacity', reason: decision.reason, max: config.maxMachines },
+        'the fleet is saturated and as large as it may be',
+      );
     if (decision.do === 'provision') {
-      if (profile === 'never') return log.error({ alert: 'captain.provision.dry_run', reason: decision.reason }, 'a machine would be added; the profile is never');
+      if (profile === 'never')
+        return log.error({ alert: 'captain.provision.dry_run', reason: decision.reason }, 'a machine would be added; the profile is never');
       const unable = this.#provisioner ? this.#provisioner.unable() : 'PLATFORM_CAPTAIN_MACHINE_KIT names nothing that makes machines.';
-      if (unable !== undefined) return log.error({ alert: 'captain.scale.capacity', reason: unable }, 'a machine is needed and cannot be made');
+      if (unable !== undefined)
+        return log.error({ alert: 'captain.scale.capacity', reason: unable }, 'a machine is needed and cannot be made');
       if (profile === 'manual') return this.#pending.ask('provision', 'next', decision.reason);
       return this.#work(() => this.#provision(decision.reason));
     }
@@ -154,7 +170,13 @@ export class Machines {
     const at = await this.#supervisorOf(ip);
     if (at) {
       await backends
-        .fetch('captain', '/v1/captain/shutdown', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ reason }), timeoutMs: LEAVE_TIMEOUT_MS, at })
+        .fetch('captain', '/v1/captain/shutdown', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ reason }),
+          timeoutMs: LEAVE_TIMEOUT_MS,
+          at,
+        })
         .then(response => response.body?.cancel())
         .catch(error => log.warn({ ip, err: error }, 'a machine does not say that it leaves; it is taken away all the same'));
     }
@@ -182,7 +204,10 @@ export class Machines {
   }
 }
 
-/** The first number that no machine has: one that was taken away leaves a gap, and a name that is in use would make over the machine that has it. */
+/**
+ * The first number that no machine has: one that was taken away leaves a gap, and a name that is in use would make over the machine that
+ * has it.
+ */
 function freeName(taken: readonly string[]): string {
   let number = 2;
   while (taken.includes(`platform-${number}`)) number += 1;

@@ -1,5 +1,16 @@
 import { spawn } from 'node:child_process';
-import { accessSync, constants, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type Logger, type ProcessHost, SealedFile } from '@platform/sdk';
@@ -28,7 +39,10 @@ interface ModuleKitParts {
   readonly path?: string;
 }
 
-/** Machines by a module that OpenTofu or Terraform runs: planned and applied in one step, one run at a time, each machine with a state of its own (SUP-057). */
+/**
+ * Machines by a module that OpenTofu or Terraform runs: planned and applied in one step, one run at a time, each machine with a state of
+ * its own (SUP-057).
+ */
 export class ModuleKitProvisioner implements Provisioner {
   readonly kind = 'module';
   readonly #parts: ModuleKitParts;
@@ -40,8 +54,10 @@ export class ModuleKitProvisioner implements Provisioner {
   }
 
   unable(): string | undefined {
-    if (!existsSync(join(this.#parts.module, 'main.tf'))) return `PLATFORM_CAPTAIN_MACHINE_KIT: ${this.#parts.module} is no kit and no folder with a main.tf.`;
-    if (!this.#program()) return 'Neither tofu nor terraform is on PATH: install OpenTofu 1.6 or newer, or set PLATFORM_CAPTAIN_MACHINE_KIT=local.';
+    if (!existsSync(join(this.#parts.module, 'main.tf')))
+      return `PLATFORM_CAPTAIN_MACHINE_KIT: ${this.#parts.module} is no kit and no folder with a main.tf.`;
+    if (!this.#program())
+      return 'Neither tofu nor terraform is on PATH: install OpenTofu 1.6 or newer, or set PLATFORM_CAPTAIN_MACHINE_KIT=local.';
     return undefined;
   }
 
@@ -62,7 +78,9 @@ export class ModuleKitProvisioner implements Provisioner {
   }
 
   async destroy(ip: string): Promise<void> {
-    const name = this.names().find(each => (JSON.parse(readFileSync(join(this.#home, each, 'module.json'), 'utf8')) as { ip: string }).ip === ip);
+    const name = this.names().find(
+      each => (JSON.parse(readFileSync(join(this.#home, each, 'module.json'), 'utf8')) as { ip: string }).ip === ip,
+    );
     if (name === undefined) return;
     // What it was told does not matter any more, but every input must be there.
     await this.#run(name, { name, ip_hint: ip, image: 'platform', env_file: '', join: '' }, 'destroy');
@@ -78,12 +96,19 @@ export class ModuleKitProvisioner implements Provisioner {
       cpSync(this.#parts.module, folder, { recursive: true });
       const before = state.read();
       if (before) writeFileSync(join(folder, STATE), before.content, { mode: 0o600 });
-      const environment = { ...ofSystem(), TF_IN_AUTOMATION: '1', TF_INPUT: '0', ...Object.fromEntries(Object.entries(inputs).map(([key, value]) => [`TF_VAR_${key}`, value])) };
+      const environment = {
+        ...ofSystem(),
+        TF_IN_AUTOMATION: '1',
+        TF_INPUT: '0',
+        ...Object.fromEntries(Object.entries(inputs).map(([key, value]) => [`TF_VAR_${key}`, value])),
+      };
       try {
         await this.#call(folder, environment, ['init', '-input=false', '-no-color']);
         // In one step: a saved plan would hold the inputs in clear (facts, section 1).
         await this.#call(folder, environment, [what, '-auto-approve', '-input=false', '-no-color', '-lock-timeout=60s']);
-        return what === 'apply' ? (JSON.parse(await this.#call(folder, environment, ['output', '-json'])) as Outputs) : { ip: { value: '' }, id: { value: '' } };
+        return what === 'apply'
+          ? (JSON.parse(await this.#call(folder, environment, ['output', '-json'])) as Outputs)
+          : { ip: { value: '' }, id: { value: '' } };
       } finally {
         if (existsSync(join(folder, STATE))) state.write(readFileSync(join(folder, STATE)), Date.now());
       }
@@ -130,7 +155,9 @@ export class ModuleKitProvisioner implements Provisioner {
 /** A file of its configuration that is not there would be a warning before every answer. */
 function ofSystem(): Record<string, string> {
   const { TF_CLI_CONFIG_FILE: _, ...rest } = process.env;
-  return Object.fromEntries(Object.entries(rest).flatMap(([name, value]) => (value === undefined || name.startsWith('PLATFORM_') ? [] : [[name, value]])));
+  return Object.fromEntries(
+    Object.entries(rest).flatMap(([name, value]) => (value === undefined || name.startsWith('PLATFORM_') ? [] : [[name, value]])),
+  );
 }
 
 /** What a program says of a failure may repeat what it was told. */

@@ -20,7 +20,13 @@ export class PendingDecisions {
     const key = `${kind}:${ip}`;
     if ((await this.list()).some(pending => pending.key === key)) return;
     const created = this.#now();
-    const pending: Pending = { key, kind, reason, created_at: created.toISOString(), expires_at: new Date(created.getTime() + LIFETIME_MS).toISOString() };
+    const pending: Pending = {
+      key,
+      kind,
+      reason,
+      created_at: created.toISOString(),
+      expires_at: new Date(created.getTime() + LIFETIME_MS).toISOString(),
+    };
     await this.#kv.call('HSET', KEY, key, JSON.stringify(pending));
   }
 

@@ -1,5 +1,6 @@
 /*
- * When a machine is asked for and when one is given back, as a value (SUP-050 to SUP-055): what the fleet looks like goes in, one decision comes out.
+ * When a machine is asked for and when one is given back, as a value (SUP-050 to SUP-055): what the fleet looks like goes in, one decision
+ * comes out.
  */
 
 export interface ScalingSettings {
@@ -13,7 +14,15 @@ export interface ScalingSettings {
   readonly idleCpuPct: number;
 }
 
-export const SCALING: ScalingSettings = { saturatedMs: 60_000, idleMs: 600_000, provisionCooldownMs: 300_000, deprovisionCooldownMs: 600_000, min: 1, max: 1, idleCpuPct: 30 };
+export const SCALING: ScalingSettings = {
+  saturatedMs: 60_000,
+  idleMs: 600_000,
+  provisionCooldownMs: 300_000,
+  deprovisionCooldownMs: 600_000,
+  min: 1,
+  max: 1,
+  idleCpuPct: 30,
+};
 
 export type Profile = 'auto' | 'manual' | 'never';
 
@@ -33,7 +42,12 @@ export const NO_MEMORY: ScalingMemory = { saturated_since: null, idle_since: nul
 export interface FleetSight {
   readonly now: number;
   /** In the order they came; the first is the base machine. */
-  readonly machines: readonly { readonly ip: string; readonly cpu_pct: number; readonly saturated: boolean; readonly saturated_service: string | null }[];
+  readonly machines: readonly {
+    readonly ip: string;
+    readonly cpu_pct: number;
+    readonly saturated: boolean;
+    readonly saturated_service: string | null;
+  }[];
   /** How many there are, those that say nothing too. */
   readonly count: number;
   /** Inside a machine something could still be added; never so with the pinned thresholds (SUP-047). */
@@ -50,18 +64,32 @@ export type ScalingDecision =
   | { readonly do: 'full'; readonly reason: string }
   | { readonly do: 'retire'; readonly ip: string; readonly reason: string };
 
-export function judgeFleet(memory: ScalingMemory, sight: FleetSight, settings: ScalingSettings): { readonly memory: ScalingMemory; readonly decision: ScalingDecision } {
+export function judgeFleet(
+  memory: ScalingMemory,
+  sight: FleetSight,
+  settings: ScalingSettings,
+): { readonly memory: ScalingMemory; readonly decision: ScalingDecision } {
   const { now, machines } = sight;
   const saturated = machines.filter(machine => machine.saturated);
   const idle = machines.length > 0 && machines.every(({ cpu_pct, saturated: full }) => !full && cpu_pct < settings.idleCpuPct);
-  const next: ScalingMemory = { ...memory, saturated_since: saturated.length > 0 ? (memory.saturated_since ?? now) : null, idle_since: idle ? (memory.idle_since ?? now) : null };
+  const next: ScalingMemory = {
+    ...memory,
+    saturated_since: saturated.length > 0 ? (memory.saturated_since ?? now) : null,
+    idle_since: idle ? (memory.idle_since ?? now) : null,
+  };
   const wait = { memory: next, decision: { do: 'nothing' } as const };
-  if (next.saturated_since !== null && now - next.saturated_since >= settings.saturatedMs) return grow(next, saturated, sight, settings) ?? wait;
+  if (next.saturated_since !== null && now - next.saturated_since >= settings.saturatedMs)
+    return grow(next, saturated, sight, settings) ?? wait;
   if (next.idle_since !== null && now - next.idle_since >= settings.idleMs) return shrink(next, sight, settings) ?? wait;
   return wait;
 }
 
-function grow(memory: ScalingMemory, saturated: FleetSight['machines'], { now, machines, count, inMachine, admits }: FleetSight, settings: ScalingSettings) {
+function grow(
+  memory: ScalingMemory,
+  saturated: FleetSight['machines'],
+  { now, machines, count, inMachine, admits }: FleetSight,
+  settings: ScalingSettings,
+) {
   if (inMachine || now < memory.cooldown_until) return undefined;
   const rested = { ...memory, saturated_since: null, cooldown_until: now + settings.provisionCooldownMs };
   // What is there comes first: the machine with the least to do that takes the workload (SUP-053).
@@ -80,5 +108,8 @@ function shrink(memory: ScalingMemory, { now, machines, count }: FleetSight, set
   const newest = machines.slice(1).at(-1);
   if (!newest || count <= settings.min || now < memory.retire_after) return undefined;
   const reason = `the fleet is idle for ${Math.round((now - (memory.idle_since ?? now)) / 1_000)} s`;
-  return { memory: { ...memory, idle_since: null, retire_after: now + settings.deprovisionCooldownMs }, decision: { do: 'retire', ip: newest.ip, reason } as const };
+  return {
+    memory: { ...memory, idle_since: null, retire_after: now + settings.deprovisionCooldownMs },
+    decision: { do: 'retire', ip: newest.ip, reason } as const,
+  };
 }

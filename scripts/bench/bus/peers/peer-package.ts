@@ -13,7 +13,9 @@ export function peerPackage(name: string, version: string): { load<T>(): T; read
   if (!existsSync(manifest) || (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version !== version) {
     mkdirSync(DIRECTORY, { recursive: true });
     if (!existsSync(join(DIRECTORY, 'package.json'))) writeFileSync(join(DIRECTORY, 'package.json'), '{"private":true}');
-    execFileSync('npm', ['install', '--prefix', DIRECTORY, '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`], { stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync('npm', ['install', '--prefix', DIRECTORY, '--no-audit', '--no-fund', '--loglevel=error', `${name}@${version}`], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
   }
   return { load: <T>() => createRequire(join(dirname(manifest), 'index.js'))(name) as T, directory };
 }

@@ -4,12 +4,16 @@ export interface CacheOptions<V> {
   readonly max: number;
   /** Milliseconds for which an answer is taken as it is; by the answer where they differ. One of 0 is not kept. */
   readonly ttl: number | ((value: V) => number);
-  /** An older answer, unless it is `undefined`, stands in for so many milliseconds after it was given, where asking again fails with an error like this. */
+  /**
+   * An older answer, unless it is `undefined`, stands in for so many milliseconds after it was given, where asking again fails with an
+   * error like this.
+   */
   readonly stale?: { readonly ms: number; readonly on?: (error: unknown) => boolean };
 }
 
 /**
- * Answers that are asked for again and again. Whoever asks while somebody asks gets the same answer. What is forgotten while it is on its way
+ * Answers that are asked for again and again. Whoever asks while somebody asks gets the same answer. What is forgotten while it is on its
+ * way
  * is given to those who wait for it, and not kept.
  */
 export interface Cache<V> {

@@ -63,7 +63,11 @@ export interface MachineCaller extends CallerBase {
 }
 export type Caller = UserCaller | MachineCaller;
 
-type ActionOf<C extends AnyContract, G> = G extends string ? C['actions'][G] : G extends { any: readonly (infer A)[] } ? C['actions'][A & string] : never;
+type ActionOf<C extends AnyContract, G> = G extends string
+  ? C['actions'][G]
+  : G extends { any: readonly (infer A)[] }
+    ? C['actions'][A & string]
+    : never;
 type CallerOf<C extends AnyContract, G> = G extends { public: string }
   ? undefined
   : G extends { signedIn: string }
@@ -129,7 +133,11 @@ export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = Requ
 
 /** Input of a typed call: path parameters, query and body, whichever the route has. */
 export type CallInput<R extends AnyRoute> = (unknown extends PathParams<R['path']> ? unknown : { params: PathParams<R['path']> }) &
-  (R['options'] extends { query: infer Q extends TProperties } ? ({} extends Static<TObject<Q>> ? { query?: Static<TObject<Q>> } : { query: Static<TObject<Q>> }) : unknown) &
+  (R['options'] extends { query: infer Q extends TProperties }
+    ? {} extends Static<TObject<Q>>
+      ? { query?: Static<TObject<Q>> }
+      : { query: Static<TObject<Q>> }
+    : unknown) &
   (R['options'] extends { body: infer S extends TSchema } ? { body: Static<S> } : unknown) & {
     /** Sent as `X-Platform-Target-Env-Id`. */
     targetEnvId?: string;
@@ -201,7 +209,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     readonly sql: Sql;
     tx<T>(work: (tx: Tx<C>) => Promise<T>): Promise<T>;
     /**
-     * One statement that is a transaction by itself, without round trips to begin and to commit it. `announce` queues its events; `write` makes the
+     * One statement that is a transaction by itself, without round trips to begin and to commit it. `announce` queues its events; `write`
+     * makes the
      * statement and has them in it by `announced`: a definition behind its own in its `with`, which writes them where `where` holds.
      */
     one<Row extends object>(
@@ -219,7 +228,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
   readonly events: {
     /**
-     * Hears the events of a family from now on, in this process alone, until it is disposed: for what is known only at run time. `event` names one of
+     * Hears the events of a family from now on, in this process alone, until it is disposed: for what is known only at run time. `event`
+     * names one of
      * them. For services of the platform; everything else is declared under `consumes`. A handler that throws is given the event again.
      */
     subscribe(
@@ -233,7 +243,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** The keys of the contract, each as its use says. */
   readonly keys: KeysOf<C>;
   /**
-   * Seals anew, under the key of now, what lies sealed under one that came before: in these places, and in the service's tasks that wait. For a job;
+   * Seals anew, under the key of now, what lies sealed under one that came before: in these places, and in the service's tasks that wait.
+   * For a job;
    * when it is through, the key before may be dropped.
    */
   reseal(key: keyof KeysOf<C> & string, places: readonly SealedPlace[], signal: AbortSignal): Promise<void>;
@@ -241,7 +252,9 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     read(reference: string): Promise<Uint8Array | undefined>;
   };
   readonly policy: {
-    /** What the policy administration says of a principal in an environment: the attributes of this service (G-K-10), as of the last look. */
+    /**
+     * What the policy administration says of a principal in an environment: the attributes of this service (G-K-10), as of the last look.
+     */
     attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>>;
     /** A finer question than the gate's, for the credential of the caller's request; the decision is logged once with its reason. */
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
@@ -251,7 +264,15 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** Every loaded manifest, read only. */
   readonly catalog: {
     manifests(): readonly Manifest[];
-    actions(): readonly { scope: string; service: string; vertical: string; title: string; admin: boolean; grants: Action['grants'] | undefined; machineOnly: boolean }[];
+    actions(): readonly {
+      scope: string;
+      service: string;
+      vertical: string;
+      title: string;
+      admin: boolean;
+      grants: Action['grants'] | undefined;
+      machineOnly: boolean;
+    }[];
     /**
      * A check by the schema of a declared event: no fault when the value fits, each with a JSON pointer that begins with `base` when not.
      * `foreign` for a schema that no loaded manifest has: it is interpreted, and its patterns do not count. Make it once and keep it.
@@ -289,12 +310,16 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** Processes of this machine, for the supervisor alone (capability `processes`). */
   readonly processes: ProcessHost;
   readonly auth: {
-    /** Who sent a request, found the way the gate finds it, for doors that admit by more than a gate. `undefined` where nothing was shown; a token bound to a key is refused. */
+    /**
+     * Who sent a request, found the way the gate finds it, for doors that admit by more than a gate. `undefined` where nothing was shown; a
+     * token bound to a key is refused.
+     */
     verify(request: Pick<Request, 'headers' | 'peer'>): Promise<Sender | undefined>;
   };
   readonly tokens: TokenChecks;
   /**
-   * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement. Throws 400 `invalid_cursor`, which every
+   * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement. Throws 400 `invalid_cursor`,
+   * which every
    * listing declares by itself.
    */
   page<Row extends object>(
@@ -302,9 +327,15 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     spec: PageSpec,
     read: (part: PagePart) => PromiseLike<readonly Row[]>,
   ): Promise<{ items: Row[]; next_cursor: string | null }>;
-  /** Refuses a change to what is no longer the version that `If-Match` names: 412 `precondition_failed` (RFC 9110, 13.1.1). Ask inside the transaction, under the row's lock. */
+  /**
+   * Refuses a change to what is no longer the version that `If-Match` names: 412 `precondition_failed` (RFC 9110, 13.1.1). Ask inside the
+   * transaction, under the row's lock.
+   */
   requireVersion(ifMatch: Request['ifMatch'], version: number): void;
-  problem(code: keyof C['problems'] & string, more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> }): ProblemError;
+  problem(
+    code: keyof C['problems'] & string,
+    more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> },
+  ): ProblemError;
   /** Ties a resource to the plugin: released in reverse order when it stops, or when start fails. */
   own<T extends Disposable | AsyncDisposable>(resource: T): T;
 }

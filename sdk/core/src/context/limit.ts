@@ -19,6 +19,9 @@ export interface Counted {
 
 /** Counts what somebody does, and says when it is too much. */
 export interface Limit {
-  /** Counts `cost` for `key`, such as an address; what is refused counts too. A store that is away lets everybody through: availability is the store's matter, not the limit's. */
+  /**
+   * Counts `cost` for `key`, such as an address; what is refused counts too. A store that is away lets everybody through: availability is
+   * the store's matter, not the limit's.
+   */
   take(key: string, cost?: number): Promise<Counted>;
 }

@@ -9,7 +9,8 @@ export interface LockOptions {
 export type Locked<T> = { readonly held: true; readonly value: T } | { readonly held: false };
 
 /**
- * Does `work` while no other process of the service, and nothing else in this one, does work under the same name. Its signal ends when the lock is
+ * Does `work` while no other process of the service, and nothing else in this one, does work under the same name. Its signal ends when the
+ * lock is
  * lost: to a store that forgot it, or to a pause longer than its time. Work whose effect must never happen twice asks its database as well.
  */
 export type Lock = <T>(name: string, options: LockOptions, work: (signal: AbortSignal) => Promise<T>) => Promise<Locked<T>>;

@@ -5,7 +5,8 @@ export interface PageSpec {
   /** Names the listing and what it is filtered by: a cursor of another one is 400 `invalid_cursor`. */
   readonly list: string;
   /**
-   * Columns in the order of the listing; together they name a row, and none is null. A prefix such as `o.` counts for the statement alone: the row's
+   * Columns in the order of the listing; together they name a row, and none is null. A prefix such as `o.` counts for the statement alone:
+   * the row's
    * member is what follows it.
    */
   readonly order: Readonly<Record<string, OrderKind>>;

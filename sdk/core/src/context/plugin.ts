@@ -28,7 +28,10 @@ export interface StreamItem {
 }
 
 type EventNames<U extends Uses> = { [K in keyof U]: keyof U[K]['events'] }[keyof U];
-type ForeignPayload<U extends Uses, N> = N extends EventNames<U> ? { [K in keyof U]: N extends keyof U[K]['events'] ? PayloadOf<U[K], N> : never }[keyof U] : Readonly<Record<string, unknown>>;
+type ForeignPayload<U extends Uses, N> =
+  N extends EventNames<U>
+    ? { [K in keyof U]: N extends keyof U[K]['events'] ? PayloadOf<U[K], N> : never }[keyof U]
+    : Readonly<Record<string, unknown>>;
 
 /** One delivered event. `id` is its idempotency key: the kernel has already refused a second copy. */
 export interface Delivery<P> {
@@ -45,7 +48,9 @@ export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly on?: C['base'] extends { consumes: infer S extends Readonly<Record<string, { event: string }>> }
     ? { readonly [K in keyof S]: (delivery: Delivery<ForeignPayload<U, S[K]['event']>>) => Promise<void> }
     : undefined;
-  readonly tasks?: C['base'] extends { tasks: infer T } ? { readonly [K in keyof T]: (payload: TaskPayload<C, K & keyof TasksOf<C>>, run: TaskRun) => Promise<void> } : undefined;
+  readonly tasks?: C['base'] extends { tasks: infer T }
+    ? { readonly [K in keyof T]: (payload: TaskPayload<C, K & keyof TasksOf<C>>, run: TaskRun) => Promise<void> }
+    : undefined;
   readonly jobs?: C['base'] extends { jobs: infer J } ? { readonly [K in keyof J]: (signal: AbortSignal) => Promise<void> } : undefined;
   /** Runs once before the service is ready: seeds and snapshots. */
   readonly ready?: (signal: AbortSignal) => Promise<void>;
@@ -74,7 +79,11 @@ export type AnyPlugin = Plugin<any, any>;
  */
 export function definePlugin<C extends AnyContract, const U extends Uses = Readonly<Record<never, never>>>(
   contract: C,
-  plugin: { uses?: U; migrations?: URL; setup: (context: Context<NoInfer<C>, NoInfer<U>>) => NoInfer<PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>> },
+  plugin: {
+    uses?: U;
+    migrations?: URL;
+    setup: (context: Context<NoInfer<C>, NoInfer<U>>) => NoInfer<PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>>;
+  },
 ): Plugin<C, U> {
   return { contract, uses: plugin.uses ?? ({} as U), migrations: plugin.migrations, setup: plugin.setup };
 }

@@ -52,7 +52,13 @@ export interface SpawnRequest {
 
 /** One answer of an instance to a look at its health. `warming`: it refused the handshake, or nothing listens yet (SUP-034). */
 export type HealthAnswer =
-  | { readonly ok: true; readonly latency_ms: number; readonly active_connections: number; readonly api_calls: number; readonly errors: number }
+  | {
+      readonly ok: true;
+      readonly latency_ms: number;
+      readonly active_connections: number;
+      readonly api_calls: number;
+      readonly errors: number;
+    }
   | { readonly ok: false; readonly reason: string; readonly warming: boolean };
 
 /** An instance as the shared registry holds it (G-CAP-01). */
@@ -115,7 +121,10 @@ export interface ProcessHost {
   runnable(): readonly Runnable[];
   /** Hears of services that came to be known later: a vertical's folder was put there. */
   onRunnable(listener: (service: Runnable) => void): Disposable;
-  /** Reads a plugin's folder and makes it one of those that can run here; its process inherits the variables named besides. Rejects with what is wrong with it. */
+  /**
+   * Reads a plugin's folder and makes it one of those that can run here; its process inherits the variables named besides. Rejects with
+   * what is wrong with it.
+   */
   load(directory: string, variables?: readonly string[]): Promise<void>;
   /** Whether nobody listens on the port. */
   isFree(port: number): Promise<boolean>;

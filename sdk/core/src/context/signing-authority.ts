@@ -23,10 +23,19 @@ export interface IssuedCertificate {
 }
 /** The hierarchies' signing keys behind two questions. */
 export interface SigningAuthority {
-  readonly anchors: { readonly pq: { readonly root: string; readonly intermediate: string }; readonly classical: { readonly root: string; readonly intermediate: string } };
+  readonly anchors: {
+    readonly pq: { readonly root: string; readonly intermediate: string };
+    readonly classical: { readonly root: string; readonly intermediate: string };
+  };
   /** Which hierarchy would sign this CSR, and what it names; `undefined` with the reason when it cannot be honoured. */
-  readCsr(
-    csr: string,
-  ): Promise<{ readonly hierarchy: 'pq' | 'classical'; readonly commonName: string | undefined; readonly names: readonly string[]; readonly publicKeyPem: string } | { readonly refused: string }>;
+  readCsr(csr: string): Promise<
+    | {
+        readonly hierarchy: 'pq' | 'classical';
+        readonly commonName: string | undefined;
+        readonly names: readonly string[];
+        readonly publicKeyPem: string;
+      }
+    | { readonly refused: string }
+  >;
   issue(order: LeafOrder): Promise<IssuedCertificate>;
 }

@@ -45,7 +45,10 @@ export interface Possession {
 
 /** Checks of tokens: the same for the gate of every service and for the service that issues them. */
 export interface TokenChecks {
-  /** Claims of a signed access token of this platform (RFC 7515, RFC 9068). Time, issuer, binding and revocation are the caller's. Throws `unauthenticated`. */
+  /**
+   * Claims of a signed access token of this platform (RFC 7515, RFC 9068). Time, issuer, binding and revocation are the caller's. Throws
+   * `unauthenticated`.
+   */
   claims(token: string, find: (kid: string) => VerificationKey | undefined | Promise<VerificationKey | undefined>): Promise<TokenClaims>;
   /** Throws `unauthenticated` with the challenge `DPoP` unless the proof holds and nobody has shown it before. */
   possession(shown: Possession): Promise<void>;

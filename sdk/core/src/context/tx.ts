@@ -21,7 +21,10 @@ export interface Tx<C extends AnyContract> {
   cancel<N extends keyof TasksOf<C> & string>(name: N, key: string): Promise<boolean>;
   release(hold: string): Promise<void>;
   drop(hold: string): Promise<void>;
-  /** Runs after the transaction's own work and before it commits: for a lock that everybody takes, so that it is taken last and held briefly. */
+  /**
+   * Runs after the transaction's own work and before it commits: for a lock that everybody takes, so that it is taken last and held
+   * briefly.
+   */
   atEnd(work: AtEnd): void;
   /** Queues one audit event for the registry's canonical trail. */
   audit(entry: AuditEntry): Promise<void>;

@@ -11,14 +11,16 @@ export interface Action {
   /** Only with a certificate-bound identity (RFC 8705): whoever asks, or workloads alone. */
   readonly bound?: boolean | 'machine';
   /**
-   * Workloads of the platform that are given it, for services that call others which they know only at run time: `['workflow']` may call whoever
+   * Workloads of the platform that are given it, for services that call others which they know only at run time: `['workflow']` may call
+   * whoever
    * answers steps, `['cron']` whoever has schedules.
    */
   readonly callers?: readonly string[];
 }
 
 /**
- * The action a caller needs, several of which any one is enough, or a written reason why any workload, any signed-in person or anybody with a valid credential will do,
+ * The action a caller needs, several of which any one is enough, or a written reason why any workload, any signed-in person or anybody with
+ * a valid credential will do,
  * or why nobody is asked. With `workload` a person passes with one of `or`.
  */
 export type Gate<A extends string = string> =

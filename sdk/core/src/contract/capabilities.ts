@@ -14,7 +14,9 @@ export interface KeyValue {
   subscribe(channel: string, listener: (message: string) => void): Promise<AsyncDisposable>;
   /** A connection of its own, for blocking reads. */
   duplicate(): Promise<KeyValue & AsyncDisposable>;
-  /** A connection of its own on which every command is sent once: one that breaks fails what is under way, and repeats nothing afterwards. */
+  /**
+   * A connection of its own on which every command is sent once: one that breaks fails what is under way, and repeats nothing afterwards.
+   */
   once(): Promise<KeyValue & AsyncDisposable>;
   /** Another number whenever this connection was made anew: what answers then may have lost its memory. */
   epoch(): number;
@@ -72,13 +74,18 @@ export interface Forwarded {
   readonly headers: Record<string, string>;
   readonly body?: Uint8Array | Readable | null;
   readonly party?: string;
-  /** Of a request with trailers: what they are, asked for behind the end of its body. `undefined` then leaves the request without an end. */
+  /**
+   * Of a request with trailers: what they are, asked for behind the end of its body. `undefined` then leaves the request without an end.
+   */
   readonly trailers?: (() => Readonly<Record<string, string>> | undefined) | undefined;
 }
 
 /** Streams to other services' internal listeners, for the gateway and the ingress. */
 export interface Backends {
-  /** Throws the problem `backend_unresolved` or `backend_unreachable` (502), or `no_backend` (503) when no connection came free in time. The body streams. */
+  /**
+   * Throws the problem `backend_unresolved` or `backend_unreachable` (502), or `no_backend` (503) when no connection came free in time. The
+   * body streams.
+   */
   fetch(
     service: string,
     path: string,
@@ -101,7 +108,9 @@ export interface Backends {
   ): Promise<Response>;
   /** Addresses of Active instances with fresh health. */
   addresses(service: string): Promise<readonly BackendAddress[]>;
-  /** A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it. */
+  /**
+   * A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it.
+   */
   dial(service: string): Promise<Socket>;
   /**
    * Forwards an HTTP exchange, byte for byte. Headers are given whole; `body` is what was read of the request, or the rest of it as a
@@ -109,5 +118,8 @@ export interface Backends {
    */
   forward(service: string, exchange: Forwarded): Promise<void>;
   /** The same for a protocol upgrade; resolves when both sides have ended. */
-  upgrade(service: string, exchange: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string }): Promise<void>;
+  upgrade(
+    service: string,
+    exchange: { req: IncomingMessage; socket: Duplex; head: Buffer; headers: Record<string, string>; party?: string },
+  ): Promise<void>;
 }

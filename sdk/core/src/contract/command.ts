@@ -5,7 +5,12 @@ const MISUNDERSTOOD = 64;
 
 /** The running platform as a command on its machine may ask it: as the host, over mutual TLS, through every gate. */
 export interface Operator {
-  call<T>(service: string, method: 'GET' | 'POST', path: string, input?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown }): Promise<T>;
+  call<T>(
+    service: string,
+    method: 'GET' | 'POST',
+    path: string,
+    input?: { readonly query?: Readonly<Record<string, unknown>>; readonly body?: unknown },
+  ): Promise<T>;
   /** The supervisor of this machine, over its socket: as the user who runs the command. A refusal is thrown with what it says. */
   control<T>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<T>;
   /** A line of the answer. */
@@ -26,14 +31,35 @@ export interface PlatformCommand {
   run(args: readonly string[], operator: Operator): Promise<number>;
 }
 
-/** Arguments of a command: options with a value, `--name VALUE`, and the rest in order. Throws on one it does not know, which {@link commandOf} answers. */
-export function readArguments<const N extends string>(args: readonly string[], names: readonly N[]): { readonly options: { readonly [K in N]?: string }; readonly rest: readonly string[] } {
-  const { values, positionals } = parseArgs({ args: [...args], options: Object.fromEntries(names.map(name => [name, { type: 'string' } as const])), allowPositionals: true });
+/**
+ * Arguments of a command: options with a value, `--name VALUE`, and the rest in order. Throws on one it does not know, which {@link
+ * commandOf} answers.
+ */
+export function readArguments<const N extends string>(
+  args: readonly string[],
+  names: readonly N[],
+): { readonly options: { readonly [K in N]?: string }; readonly rest: readonly string[] } {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(names.map(name => [name, { type: 'string' } as const])),
+    allowPositionals: true,
+  });
   return { options: values as { readonly [K in N]?: string }, rest: positionals };
 }
 
-/** A command from what it reads of its arguments and what it then does. What `read` throws at, or answers nothing to, is answered with the usage and 64. */
-export function commandOf<T>({ usage, read, run }: { usage: string; read: (args: readonly string[]) => T | undefined; run: (asked: T, operator: Operator) => Promise<number> }): PlatformCommand {
+/**
+ * A command from what it reads of its arguments and what it then does. What `read` throws at, or answers nothing to, is answered with the
+ * usage and 64.
+ */
+export function commandOf<T>({
+  usage,
+  read,
+  run,
+}: {
+  usage: string;
+  read: (args: readonly string[]) => T | undefined;
+  run: (asked: T, operator: Operator) => Promise<number>;
+}): PlatformCommand {
   const understood = (args: readonly string[]): T | undefined => {
     try {
       return read(args);

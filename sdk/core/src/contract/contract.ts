@@ -19,7 +19,10 @@ export interface Placement {
   readonly outbox_poll_s?: number;
   /** Of a vertical: megabytes that its heap may have, 64 to 4096; 512 when absent. */
   readonly memory_mb?: number;
-  /** In a process of its own: percent by which its heap may outgrow what lived at the last full collection, 20 to 400. The engine decides where nothing is said. */
+  /**
+   * In a process of its own: percent by which its heap may outgrow what lived at the last full collection, 20 to 400. The engine decides
+   * where nothing is said.
+   */
   readonly heap_growth?: number;
 }
 
@@ -27,7 +30,8 @@ export interface Placement {
 export type WorkloadNeeds = Readonly<Record<string, readonly string[]>>;
 
 /**
- * What becomes of a service's rows when their environment is deleted. Every table with a column `env_id` is in one of the two lists, or its rows
+ * What becomes of a service's rows when their environment is deleted. Every table with a column `env_id` is in one of the two lists, or its
+ * rows
  * go with those they belong to (`on delete cascade`). `purge` names what a row is, in the plural, for the preview of a delete.
  */
 export interface EnvironmentEnd {
@@ -73,7 +77,10 @@ interface Base {
   /** Stream family of its events; the id when absent. */
   readonly family?: string;
   readonly uses?: WorkloadNeeds;
-  /** Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. A client of a service that only one of these needs calls as that workload. */
+  /**
+   * Further workloads of the service beside its own, `{id}-{name}` (G-K-09), each with its needs. A client of a service that only one of
+   * these needs calls as that workload.
+   */
   readonly workloads?: Readonly<Record<string, WorkloadNeeds>>;
   readonly placement: Placement;
   /** Which environment its routes are about unless they say otherwise: `own` for a vertical, `any` for the platform's services. */
@@ -93,7 +100,10 @@ interface Base {
   /** What its messages say, by name: a message of the template `{id}.{name}` says this unless its environment has words of its own. */
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
   readonly inbox?: InboxDecl;
-  /** What whoever starts the platform for the first time in development should know, and the page it is about. Counts for the platform's own services only. */
+  /**
+   * What whoever starts the platform for the first time in development should know, and the page it is about. Counts for the platform's own
+   * services only.
+   */
   readonly firstSteps?: FirstStep;
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
@@ -139,7 +149,13 @@ export type AnyContract = Contract<any, any, any, any, any>;
  * Declares everything others may know of a service. Pure data: it survives JSON and has no side effect.
  * Gates, problems and emitted events that are not declared do not compile; what arrives as JSON is held by the host's checks.
  */
-export function defineContract<const B extends Base, const A extends Actions, const P extends Problems, const E extends Events, const R extends Readonly<Record<string, AnyRoute>>>(
+export function defineContract<
+  const B extends Base,
+  const A extends Actions,
+  const P extends Problems,
+  const E extends Events,
+  const R extends Readonly<Record<string, AnyRoute>>,
+>(
   declaration: B & { actions: A; problems: P; events: E; routes: R & Checked<NoInfer<R>, NoInfer<A>, NoInfer<P>, NoInfer<E>> },
 ): Contract<A, P, E, R, B> {
   const { actions, problems, events, routes, ...base } = declaration;

@@ -24,9 +24,15 @@ export interface Subscription<N extends string = string> {
    * by one process of the fleet; one that fails holds back those behind it until it is handled or a dead letter. Not with `process`.
    */
   readonly ordered?: string;
-  /** How many environments are handled at once in a process; events of one come one after another. One at a time when absent. Not with `ordered`. */
+  /**
+   * How many environments are handled at once in a process; events of one come one after another. One at a time when absent. Not with
+   * `ordered`.
+   */
   readonly concurrency?: number;
-  /** Seconds between attempts to reach the bus again, where a document fixes them; from a fifth of a second up to five, by how often it failed, when absent. */
+  /**
+   * Seconds between attempts to reach the bus again, where a document fixes them; from a fifth of a second up to five, by how often it
+   * failed, when absent.
+   */
   readonly reconnect_s?: number;
   /** What the handler needs of the payload: a producer whose schema no longer promises it is not loaded beside this one (check E071). */
   readonly expects?: TSchema;

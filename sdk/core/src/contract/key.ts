@@ -1,6 +1,8 @@
 /**
- * A key that a service cannot do without, kept by the host: taken from what a setting says, which is the key itself (32 bytes in base64) or a secret
- * reference. Development makes one in a private file while no data rest on it; production refuses its absence; one that was lost, or is another
+ * A key that a service cannot do without, kept by the host: taken from what a setting says, which is the key itself (32 bytes in base64) or
+ * a secret
+ * reference. Development makes one in a private file while no data rest on it; production refuses its absence; one that was lost, or is
+ * another
  * one, keeps the service from starting and is named.
  */
 export interface KeyDecl {
@@ -9,7 +11,10 @@ export interface KeyDecl {
   readonly description: string;
   /** The setting; `PLATFORM_{ID}_{NAME}_KEY_REF` (a vertical's name in place of the platform's) when absent. */
   readonly documented?: string;
-  /** Of a key that seals: the setting of those that came before, separated by commas, which only open; the setting's name with `_PREVIOUS` when absent. */
+  /**
+   * Of a key that seals: the setting of those that came before, separated by commas, which only open; the setting's name with `_PREVIOUS`
+   * when absent.
+   */
   readonly previous?: string;
   /** The development key's file; `{id}-{name}.key` when absent. */
   readonly file?: string;

@@ -10,7 +10,10 @@ import type { AnyRoute, RouteEnv } from './route.ts';
 import type { JobDef, TaskDef } from './task.ts';
 import type { TemplateDecl } from './template.ts';
 
-/** The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it (G-K-21). */
+/**
+ * The JSON of a contract: what the console, the catalog, the checks and other processes read; the plugin's code is not needed for it
+ * (G-K-21).
+ */
 export interface Manifest {
   readonly sdk: 1;
   readonly id: string;

@@ -1,6 +1,9 @@
 import type { AnyContract } from './contract.ts';
 
-/** A figure that operators read beside those every service has. On the wire it is `platform_{service}_{name}`, with its unit, and `_total` for a counter. */
+/**
+ * A figure that operators read beside those every service has. On the wire it is `platform_{service}_{name}`, with its unit, and `_total`
+ * for a counter.
+ */
 export interface MetricDef {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   /** What it says, for whoever reads it without this contract. */
@@ -15,11 +18,20 @@ export interface MetricDef {
 type Options = Omit<MetricDef, 'kind' | 'help' | 'buckets'>;
 
 /** Something that only grows: decisions, bytes sent. */
-export const counter = <const O extends Options>(help: string, options: O = {} as O): O & { readonly kind: 'counter'; readonly help: string } => ({ kind: 'counter', help, ...options });
+export const counter = <const O extends Options>(
+  help: string,
+  options: O = {} as O,
+): O & { readonly kind: 'counter'; readonly help: string } => ({ kind: 'counter', help, ...options });
 /** Something that goes up and down: open loans. */
-export const gauge = <const O extends Options>(help: string, options: O = {} as O): O & { readonly kind: 'gauge'; readonly help: string } => ({ kind: 'gauge', help, ...options });
+export const gauge = <const O extends Options>(
+  help: string,
+  options: O = {} as O,
+): O & { readonly kind: 'gauge'; readonly help: string } => ({ kind: 'gauge', help, ...options });
 /** How values are spread: durations, sizes. */
-export const histogram = <const O extends Options & Pick<MetricDef, 'buckets'>>(help: string, options: O = {} as O): O & { readonly kind: 'histogram'; readonly help: string } => ({
+export const histogram = <const O extends Options & Pick<MetricDef, 'buckets'>>(
+  help: string,
+  options: O = {} as O,
+): O & { readonly kind: 'histogram'; readonly help: string } => ({
   kind: 'histogram',
   help,
   ...options,

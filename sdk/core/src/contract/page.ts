@@ -2,7 +2,10 @@
 export interface ColumnDecl {
   readonly field: string;
   readonly label: string;
-  /** `ago` says how long it is since, with the exact time beside it; `html` shows a document of somebody else's in a frame that runs nothing. */
+  /**
+   * `ago` says how long it is since, with the exact time beside it; `html` shows a document of somebody else's in a frame that runs
+   * nothing.
+   */
   readonly as?: 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'status' | 'code' | 'html';
   /** Tone per value, for `status`. */
   readonly tones?: Readonly<Record<string, 'ok' | 'warn' | 'bad' | 'info' | 'muted'>>;
@@ -103,14 +106,25 @@ type Text = { readonly kind: 'text'; readonly text: string };
 type Detail = { readonly kind: 'detail'; readonly source: string; readonly fields: readonly ColumnDecl[] };
 
 /** One part of a `board`, with a source of its own. */
-export type BoardSection = { readonly title?: string } & (Stats | Chart | Text | Detail | (Rows & { readonly kind: 'table'; readonly rowActions?: readonly (string | RowAction)[] }));
+export type BoardSection = { readonly title?: string } & (
+  | Stats
+  | Chart
+  | Text
+  | Detail
+  | (Rows & { readonly kind: 'table'; readonly rowActions?: readonly (string | RowAction)[] })
+);
 
 /**
  * One part of a `record`. Its source takes the record's id as a path parameter, or as the query member that `by` names; a detail without a
  * source shows more of the record itself. Row actions are given the row's key.
  */
 export type RecordTab = { readonly label: string } & (
-  | (Rows & { readonly kind: 'table'; readonly by?: string; readonly create?: string; readonly rowActions?: readonly (string | RowAction)[] })
+  | (Rows & {
+      readonly kind: 'table';
+      readonly by?: string;
+      readonly create?: string;
+      readonly rowActions?: readonly (string | RowAction)[];
+    })
   | { readonly kind: 'detail'; readonly source?: string; readonly by?: string; readonly fields: readonly ColumnDecl[] }
 );
 

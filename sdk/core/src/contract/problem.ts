@@ -50,7 +50,12 @@ export class ProblemError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly level: 'debug' | 'info' | 'warn' | 'error';
 
-  constructor(service: string, code: string, decl: ProblemDecl, more: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> } = {}) {
+  constructor(
+    service: string,
+    code: string,
+    decl: ProblemDecl,
+    more: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> } = {},
+  ) {
     super(more.detail ?? decl.title, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'ProblemError';
     this.code = decl.code ?? code;

@@ -21,16 +21,26 @@ export interface RouteOptions {
   /** Largest body in bytes; 1 MiB when absent (G-K-22). */
   readonly limit?: number;
   /**
-   * Which environment a request is about (G-K-11); `request.env` is its id. `own`: the one of `target_env_id`, else the token's. `target`: the one of
-   * `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409. `any`: none; the
+   * Which environment a request is about (G-K-11); `request.env` is its id. `own`: the one of `target_env_id`, else the token's. `target`:
+   * the one of
+   * `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409. `any`:
+   * none; the
    * handler says itself what it is about. The contract's `env` when absent.
    */
   readonly env?: RouteEnv;
-  /** How `Idempotency-Key` is honoured on a POST (G-K-03). `own`: by the handler itself. `secret`: once, without keeping the answer, which shows a secret. */
+  /**
+   * How `Idempotency-Key` is honoured on a POST (G-K-03). `own`: by the handler itself. `secret`: once, without keeping the answer, which
+   * shows a secret.
+   */
   readonly idempotency?: 'own' | 'secret';
-  /** Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action. */
+  /**
+   * Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action.
+   */
   readonly dispatch?: boolean;
-  /** Of a listener: the members of the service's configuration that hold its port and its address. Its instances share the socket, one after the other. */
+  /**
+   * Of a listener: the members of the service's configuration that hold its port and its address. Its instances share the socket, one after
+   * the other.
+   */
   readonly port?: string;
   readonly address?: string;
   /** Served, but left out of `/openapi.json`. */
@@ -47,7 +57,10 @@ export interface RouteDef<M extends Method = Method, P extends string = string, 
 }
 export type AnyRoute = RouteDef;
 
-type Made<M extends Method, D extends Door> = <const P extends string, const O extends RouteOptions>(path: P, options: O) => RouteDef<M, P, O> & { readonly door: D };
+type Made<M extends Method, D extends Door> = <const P extends string, const O extends RouteOptions>(
+  path: P,
+  options: O,
+) => RouteDef<M, P, O> & { readonly door: D };
 
 const door =
   <M extends Method, D extends Door>(method: M, kind: D): Made<M, D> =>
@@ -69,4 +82,6 @@ export const node = door('ANY', 'node');
 export const listener = door('ANY', 'listener');
 
 /** Names between braces in a path; `{*rest}` takes the remainder. */
-export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? { readonly [K in Name extends `*${infer Tail}` ? Tail : Name]: string } & PathParams<Rest> : unknown;
+export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [K in Name extends `*${infer Tail}` ? Tail : Name]: string } & PathParams<Rest>
+  : unknown;

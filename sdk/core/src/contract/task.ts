@@ -6,7 +6,10 @@ import type { Sql } from '../context/sql.ts';
 export interface TaskDef<S extends TSchema = TSchema> {
   readonly summary: string;
   readonly payload: S;
-  /** Tries before it is put with the dead, the first included; 5 when absent. One that is unlimited is tried for ever, whatever the refusal says. */
+  /**
+   * Tries before it is put with the dead, the first included; 5 when absent. One that is unlimited is tried for ever, whatever the refusal
+   * says.
+   */
   readonly attempts?: number | 'unlimited';
   /** Seconds between tries; the last counts for all that follow. `[5, 30, 120, 600]` when absent. */
   readonly backoff?: readonly number[];
@@ -16,7 +19,10 @@ export interface TaskDef<S extends TSchema = TSchema> {
   readonly timeout?: string;
   /** How many of one lane run at once in a process; 4 when absent. 1 keeps the order in which they fell due. */
   readonly abreast?: number;
-  /** Room of its own: how many of it run at once in a process, beside all others and never instead of them. It shares eight places with the others when absent. */
+  /**
+   * Room of its own: how many of it run at once in a process, beside all others and never instead of them. It shares eight places with the
+   * others when absent.
+   */
   readonly slots?: number;
   /** The contract's key that seals what it carries, for as long as it waits: what it carries is personal, or a secret. */
   readonly sealed?: string;
@@ -27,7 +33,10 @@ export interface TaskDef<S extends TSchema = TSchema> {
 }
 
 /** Declares a task with the schema of its payload. */
-export function task<const S extends TSchema, const O extends Omit<TaskDef, 'payload'>>(payload: S, options: O): O & { readonly payload: S } {
+export function task<const S extends TSchema, const O extends Omit<TaskDef, 'payload'>>(
+  payload: S,
+  options: O,
+): O & { readonly payload: S } {
   return { payload, ...options };
 }
 
@@ -46,8 +55,12 @@ export interface JobDef {
   readonly runs: 'fleet' | 'process';
 }
 
-export type TasksOf<C extends AnyContract> = C['base'] extends { tasks: infer T extends Readonly<Record<string, TaskDef>> } ? T : Readonly<Record<never, never>>;
-export type TaskPayload<C extends AnyContract, N extends keyof TasksOf<C>> = TasksOf<C>[N] extends { payload: infer S extends TSchema } ? Static<S> : never;
+export type TasksOf<C extends AnyContract> = C['base'] extends { tasks: infer T extends Readonly<Record<string, TaskDef>> }
+  ? T
+  : Readonly<Record<never, never>>;
+export type TaskPayload<C extends AnyContract, N extends keyof TasksOf<C>> = TasksOf<C>[N] extends { payload: infer S extends TSchema }
+  ? Static<S>
+  : never;
 
 export interface EnqueueOptions {
   /** While a task of this name and key waits, another one takes its place instead of standing beside it. */
@@ -76,7 +89,8 @@ export interface TaskQueue<C extends AnyContract> {
   /** What is left of a name, oldest first, at most 1,000. */
   left<N extends keyof TasksOf<C> & string>(name: N): Promise<readonly LeftTask<TaskPayload<C, N>>[]>;
   /**
-   * Tries the task that waits under a key here and now, whatever its time, so that whoever asked sees the effect. `absent` when none waits, which
+   * Tries the task that waits under a key here and now, whatever its time, so that whoever asked sees the effect. `absent` when none waits,
+   * which
    * may be because another process has it, or because this one ends.
    */
   attempt<N extends keyof TasksOf<C> & string>(name: N, key: string): Promise<'done' | 'failed' | 'absent'>;
@@ -91,6 +105,9 @@ export interface TaskRun {
   readonly correlationId: string;
   /** Ends when the try has lasted too long, the service stops, or another process has taken the task over. */
   readonly signal: AbortSignal;
-  /** Ends the task inside the transaction of its effect, so that it happens exactly once. Without it a task ends after its handler has returned. */
+  /**
+   * Ends the task inside the transaction of its effect, so that it happens exactly once. Without it a task ends after its handler has
+   * returned.
+   */
   finish(tx: { readonly sql: Sql }): Promise<void>;
 }

@@ -12,4 +12,5 @@ export const PageQuery = {
   cursor: Type.Optional(Type.String({ maxLength: 512 })),
 };
 /** The answer of every keyset listing (G-K-04). */
-export const Page = <T extends TSchema>(items: T) => Type.Object({ items: Type.Array(items), next_cursor: Type.Union([Type.String(), Type.Null()]) });
+export const Page = <T extends TSchema>(items: T) =>
+  Type.Object({ items: Type.Array(items), next_cursor: Type.Union([Type.String(), Type.Null()]) });

@@ -5,7 +5,9 @@ import type { Sessions } from '../../sign-in/sessions.ts';
 import type { AccountMailbox, Notice } from '../account-mail.ts';
 import type { StepTokens } from '../step-tokens.ts';
 
-/** What every change of a password comes with, in one transaction: no step and no session of before is good any more, and the owner is told. */
+/**
+ * What every change of a password comes with, in one transaction: no step and no session of before is good any more, and the owner is told.
+ */
 export class PasswordChange {
   readonly #ctx: Ctx;
   readonly #parts: { mailbox: AccountMailbox; sessions: Sessions; steps: StepTokens };
@@ -15,7 +17,10 @@ export class PasswordChange {
     this.#parts = parts;
   }
 
-  /** `first` runs in the transaction before anything else, and throws where the change may not be made after all. @returns what the person signs in with from now on. */
+  /**
+   * `first` runs in the transaction before anything else, and throws where the change may not be made after all. @returns what the person
+   * signs in with from now on.
+   */
   async commit(
     realm: Realm,
     person: Person,

@@ -33,7 +33,8 @@ export class PasswordDesk {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof HashingBusy) throw this.#ctx.problem('busy', { detail: 'Try again in a moment.', headers: { 'retry-after': '2' } });
+      if (error instanceof HashingBusy)
+        throw this.#ctx.problem('busy', { detail: 'Try again in a moment.', headers: { 'retry-after': '2' } });
       throw error;
     }
   }

@@ -38,7 +38,8 @@ export class PasswordReset {
     const realm = await realms.onHost(hostname);
     await guard.require(realm, headers);
     const email = body.email.trim();
-    if (await attempts.mayMail('password_reset', attempts.account(realm.env_id, email), ip)) await requests.write(realm, 'password_reset', askedBy(email, headers));
+    if (await attempts.mayMail('password_reset', attempts.account(realm.env_id, email), ip))
+      await requests.write(realm, 'password_reset', askedBy(email, headers));
     return { status: 'ok' as const };
   }
 
@@ -46,7 +47,12 @@ export class PasswordReset {
     const { mailbox, people, steps } = this.#parts;
     const person = await people.byEmail(realm.env_id, email, tx.sql);
     if (person?.status !== 'active') return undefined;
-    await mailbox.resetPassword(tx, realm, { ...person, locale: locale ?? person.locale }, await steps.issue(tx.sql, 'password_reset', person.user_id));
+    await mailbox.resetPassword(
+      tx,
+      realm,
+      { ...person, locale: locale ?? person.locale },
+      await steps.issue(tx.sql, 'password_reset', person.user_id),
+    );
     await tx.audit({ action: 'auth.password.reset_requested', envId: realm.env_id, resource: { type: 'user', id: person.user_id } });
     return undefined;
   };

@@ -4,7 +4,9 @@ import type { AuditKeys } from './audit-keys.ts';
 import { NO_ID } from '../audit-row.ts';
 import { type Signed, type Statement, statementText } from '../audit-statement.ts';
 
-type AnchorContext = Pick<Ctx, 'clock' | 'log'> & { readonly db: { tx<T>(work: (tx: { readonly sql: Sql }) => Promise<T>): Promise<T>; readonly sql: Sql } };
+type AnchorContext = Pick<Ctx, 'clock' | 'log'> & {
+  readonly db: { tx<T>(work: (tx: { readonly sql: Sql }) => Promise<T>): Promise<T>; readonly sql: Sql };
+};
 interface Place {
   readonly position: number;
   readonly audit_id: string;
@@ -18,7 +20,10 @@ const BEGINNING: Last = { kind: 'anchor', position: 0, audit_id: NO_ID, hash: ''
 const ENVIRONMENTS_AT_ONCE = 20;
 const BEGINNING_OF_TIME = new Date(0).toISOString();
 
-/** Signs where chains stand: the last row of every day that has rows, and the head. What a retired key signed last the key in force confirms. */
+/**
+ * Signs where chains stand: the last row of every day that has rows, and the head. What a retired key signed last the key in force
+ * confirms.
+ */
 export class AuditAnchors {
   readonly #ctx: AnchorContext;
   readonly #keys: AuditKeys;
@@ -62,8 +67,16 @@ export class AuditAnchors {
       const at = Math.max(this.#ctx.clock.now().getTime(), this.#keys.since);
       // One at a time: all at once they would take every core from the requests, and nobody waits for them.
       const sign = <S extends Statement>(statements: readonly S[]) =>
-        Array.fromAsync(statements, async statement => ({ ...statement, key_id: key.id, signature: await key.sign(statementText(statement)) }));
-      const anchors = await sign(envIds.flatMap((envId, index) => this.#statements(envId, { since: behind(envId), places: places[index] as Place[], at, keyId: key.id })));
+        Array.fromAsync(statements, async statement => ({
+          ...statement,
+          key_id: key.id,
+          signature: await key.sign(statementText(statement)),
+        }));
+      const anchors = await sign(
+        envIds.flatMap((envId, index) =>
+          this.#statements(envId, { since: behind(envId), places: places[index] as Place[], at, keyId: key.id }),
+        ),
+      );
       const confirmed = await sign(envIds.flatMap(envId => this.#confirmed(envId, cuts.get(envId), { at, keyId: key.id })));
       if (anchors.length > 0)
         await sql`
@@ -79,8 +92,14 @@ export class AuditAnchors {
     });
   }
 
-  /** One for every day since the last anchor, each naming the one before it; where there is none, the last anchor when a retired key signed it. */
-  #statements(envId: string, { since, places, at, keyId }: { since: Last; places: readonly Place[]; at: number; keyId: string }): (Statement & { readonly day: string })[] {
+  /**
+   * One for every day since the last anchor, each naming the one before it; where there is none, the last anchor when a retired key signed
+   * it.
+   */
+  #statements(
+    envId: string,
+    { since, places, at, keyId }: { since: Last; places: readonly Place[]; at: number; keyId: string },
+  ): (Statement & { readonly day: string })[] {
     if (places.length === 0) return this.#confirmed(envId, since.kind === 'anchor' ? since : undefined, { at, keyId });
     const statements: (Statement & { readonly day: string })[] = [];
     let last: Pick<Last, 'position' | 'day' | 'previous'> = since;
@@ -98,11 +117,18 @@ export class AuditAnchors {
   }
 
   /** The same statement for the key in force to sign; none where it was signed by another hand. */
-  #confirmed(envId: string, last: Last | undefined, { at, keyId }: { at: number; keyId: string }): (Statement & { readonly day: string })[] {
+  #confirmed(
+    envId: string,
+    last: Last | undefined,
+    { at, keyId }: { at: number; keyId: string },
+  ): (Statement & { readonly day: string })[] {
     if (!last || last.position === 0 || last.key_id === keyId) return [];
     const { key_id: _key, signature: _signature, ...statement } = last;
     if (this.#keys.verify({ ...last, env_id: envId })) return [{ ...statement, env_id: envId, at }];
-    this.#ctx.log.error({ env_id: envId, position: last.position }, 'what a retired key should have signed is not signed by it; it is not confirmed');
+    this.#ctx.log.error(
+      { env_id: envId, position: last.position },
+      'what a retired key should have signed is not signed by it; it is not confirmed',
+    );
     return [];
   }
 

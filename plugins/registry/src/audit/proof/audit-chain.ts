@@ -34,13 +34,19 @@ export class AuditChain {
    * told once. Locks until the transaction ends: call it last, and let the writes go out with the commit. Where `happened` turns out false
    * there is nothing to record; it is waited for together with what is asked here.
    */
-  async place(tx: Pick<RegistryTx, 'sql' | 'emitAll'>, drafts: readonly AuditDraft[], happened?: PromiseLike<boolean>): Promise<{ ids: string[]; writes: readonly PromiseLike<unknown>[] }> {
+  async place(
+    tx: Pick<RegistryTx, 'sql' | 'emitAll'>,
+    drafts: readonly AuditDraft[],
+    happened?: PromiseLike<boolean>,
+  ): Promise<{ ids: string[]; writes: readonly PromiseLike<unknown>[] }> {
     const { sql } = tx;
     // In this order on one connection: what is read after the lock was granted is the truth until commit.
     const [clock, heads, known, isToBeTold = true] = await Promise.all([
       // A statement is sent when somebody waits for it: this one before the others are made.
       sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`.then(([row]) => row),
-      sql<Head[]>`select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
+      sql<
+        Head[]
+      >`select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
       delivered(sql, drafts),
       happened,
     ]);
@@ -85,7 +91,11 @@ async function delivered(sql: Sql, drafts: readonly AuditDraft[]): Promise<Map<s
 }
 
 /** The rows, the heads of their chains and the clock. Sent when it is awaited. */
-function insert(sql: Sql, rows: readonly (AuditRow & { readonly hash: string })[], { ms, n }: { ms: number; n: number }): PromiseLike<unknown> {
+function insert(
+  sql: Sql,
+  rows: readonly (AuditRow & { readonly hash: string })[],
+  { ms, n }: { ms: number; n: number },
+): PromiseLike<unknown> {
   return sql`
     with moved as (update audit_clock set ms = ${ms}, n = ${n}),
     stored as (

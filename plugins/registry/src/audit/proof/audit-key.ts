@@ -4,7 +4,10 @@ import { promisify } from 'node:util';
 const signed = promisify<null, Buffer, KeyObject, Buffer>(sign);
 const SEED_BYTES = 32;
 
-/** One ML-DSA-65 key of the trail (FIPS 204). Its seed comes from the secrets chain and is never in the database: whoever holds every row can forge none. */
+/**
+ * One ML-DSA-65 key of the trail (FIPS 204). Its seed comes from the secrets chain and is never in the database: whoever holds every row
+ * can forge none.
+ */
 export class AuditKey {
   readonly id: string;
   readonly publicKey: string;

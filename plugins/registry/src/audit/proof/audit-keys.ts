@@ -10,7 +10,8 @@ import { introduction, type KeyEntry, type KnownKey, succession } from './key-su
 const LOCK = 'platform:sys:audit:keys';
 
 /**
- * The keys of the trail. Life of one: next → current → retired. Seeds are lines of one secret; which of them is in force, and which were before,
+ * The keys of the trail. Life of one: next → current → retired. Seeds are lines of one secret; which of them is in force, and which were
+ * before,
  * is in the database, signed. What a retired key signed in its time stays true; what it signs later is worth nothing.
  */
 export class AuditKeys {
@@ -43,11 +44,15 @@ export class AuditKeys {
   /** What another process changed meanwhile. */
   async refresh(): Promise<void> {
     const entries = await this.#stored(this.#ctx.db.sql);
-    if (entries.length === this.#entries.length && entries.at(-1)?.by_itself === this.#entries.at(-1)?.by_itself && this.#mine(entries)) return;
+    if (entries.length === this.#entries.length && entries.at(-1)?.by_itself === this.#entries.at(-1)?.by_itself && this.#mine(entries))
+      return;
     if (!this.#mine(entries)) await this.#readSecret();
     const known = succession(entries);
     // The key that is held vouches for the list: somebody who can write the table cannot end it with one of ours.
-    if (!known) throw this.#ctx.problem('audit_key_unusable', { detail: 'The keys in the database do not introduce each other: somebody changed them. Restore the table audit_keys.' });
+    if (!known)
+      throw this.#ctx.problem('audit_key_unusable', {
+        detail: 'The keys in the database do not introduce each other: somebody changed them. Restore the table audit_keys.',
+      });
     if (!this.#mine(entries))
       throw this.#ctx.problem('audit_key_unusable', {
         detail: `The secret of PLATFORM_SYS_AUDIT_KEY_REF has no seed of the key in force, ${entries.at(-1)?.key_id ?? 'which was taken away'}. Put it back.`,
@@ -84,26 +89,43 @@ export class AuditKeys {
   }
 
   /** Brings the next key into force: the first seed of the secret that never was, when it is the one that is meant. */
-  async rotate(keyId: string, { audit, caller, correlationId }: { audit: AuditTrail; caller: Caller; correlationId: string }): Promise<void> {
+  async rotate(
+    keyId: string,
+    { audit, caller, correlationId }: { audit: AuditTrail; caller: Caller; correlationId: string },
+  ): Promise<void> {
     await this.#readSecret();
     await this.refresh();
     await this.#ctx.db.tx(async tx => {
       await tx.sql`select pg_advisory_xact_lock(hashtextextended(${LOCK}, 0))`;
       const before = await this.#stored(tx.sql);
       const [last, next] = [this.#mine(before), this.#next(before)];
-      if (!last || before.length !== this.#entries.length) throw this.#ctx.problem('audit_key_rotating', { headers: { 'retry-after': '1' } });
+      if (!last || before.length !== this.#entries.length)
+        throw this.#ctx.problem('audit_key_rotating', { headers: { 'retry-after': '1' } });
       if (next?.id !== keyId)
         throw this.#ctx.problem('audit_key_next_missing', {
-          detail: 'Append a line with 32 fresh random bytes in base64 to the secret that PLATFORM_SYS_AUDIT_KEY_REF names, and name the key that is listed as next.',
+          detail:
+            'Append a line with 32 fresh random bytes in base64 to the secret that PLATFORM_SYS_AUDIT_KEY_REF names, and name the key that is listed as next.',
         });
       // Later than everything the old key has signed, whatever the clocks of other machines say.
       const [{ latest }] = await tx.sql<[{ latest: number | null }]>`
         select (extract(epoch from greatest((select max(signed_at) from audit_anchors), (select max(cut_at) from audit_cuts), (select max(since) from audit_keys))) * 1000)::bigint as latest`;
-      const entry = { seq: before.length + 1, key_id: next.id, public_key: next.publicKey, since: Math.max(this.#ctx.clock.now().getTime(), (latest ?? 0) + 1) };
+      const entry = {
+        seq: before.length + 1,
+        key_id: next.id,
+        public_key: next.publicKey,
+        since: Math.max(this.#ctx.clock.now().getTime(), (latest ?? 0) + 1),
+      };
       const text = introduction(entry, before);
       await insert(tx.sql, { ...entry, by_previous: await last.sign(text), by_itself: await next.sign(text) });
       const details = { before: last.id };
-      await audit.write(tx, { action: 'audit.key_rotated', envId: SYSTEM.envId, caller, correlationId, resource: { type: 'audit_key', id: next.id }, details });
+      await audit.write(tx, {
+        action: 'audit.key_rotated',
+        envId: SYSTEM.envId,
+        caller,
+        correlationId,
+        resource: { type: 'audit_key', id: next.id },
+        details,
+      });
     });
     await this.refresh();
   }
@@ -133,7 +155,9 @@ export class AuditKeys {
   }
 
   async #stored(sql: Sql): Promise<readonly KeyEntry[]> {
-    return sql<KeyEntry[]>`select seq, key_id, public_key, (extract(epoch from since) * 1000)::bigint as since, by_previous, by_itself from audit_keys order by seq`;
+    return sql<
+      KeyEntry[]
+    >`select seq, key_id, public_key, (extract(epoch from since) * 1000)::bigint as since, by_previous, by_itself from audit_keys order by seq`;
   }
 }
 

@@ -28,7 +28,13 @@ export class AuditProofs {
   async key() {
     await this.#keys.refresh();
     const { id, publicKey } = this.#keys.current;
-    return { algorithm: 'ML-DSA-65' as const, key_id: id, public_key: publicKey, keys: this.#entries(), witness_since: this.#witness.since };
+    return {
+      algorithm: 'ML-DSA-65' as const,
+      key_id: id,
+      public_key: publicKey,
+      keys: this.#entries(),
+      witness_since: this.#witness.since,
+    };
   }
 
   /** Newest first, the next one before them. */
@@ -36,7 +42,19 @@ export class AuditProofs {
     await this.#keys.refresh();
     const next = await this.#keys.awaited();
     const entries = this.#entries().reverse();
-    const waiting: AuditKeyEntry[] = next ? [{ seq: entries.length + 1, key_id: next.id, status: 'next', public_key: next.publicKey, since: null, by_previous: null, by_itself: null }] : [];
+    const waiting: AuditKeyEntry[] = next
+      ? [
+          {
+            seq: entries.length + 1,
+            key_id: next.id,
+            status: 'next',
+            public_key: next.publicKey,
+            since: null,
+            by_previous: null,
+            by_itself: null,
+          },
+        ]
+      : [];
     return { items: [...waiting, ...entries], next_cursor: null };
   }
 

@@ -38,12 +38,16 @@ class Broken {
 
 const ROWS_PER_STEP = 50_000;
 const CHAINS = 500;
-/** How long a row may wait for its signature before its absence is a fault: heads are signed every ten seconds, after a standstill before anybody is served. */
+/**
+ * How long a row may wait for its signature before its absence is a fault: heads are signed every ten seconds, after a standstill before
+ * anybody is served.
+ */
 const UNSIGNED_MS = 600_000;
 /** How long what a retired key signed last may wait for the key in force to confirm it. */
 const UNCONFIRMED_MS = 3_600_000;
 const CURSOR = /^(\d{1,15})\.([0-9a-f]{64})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/;
-const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }: Proven) => [position, hash, audit_id, anchored, before, unsignedSince].join('.');
+const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }: Proven) =>
+  [position, hash, audit_id, anchored, before, unsignedSince].join('.');
 
 /**
  * Walks a chain from its beginning, or from its signed cut, to its head, and compares it with every signed anchor. In steps, each with the
@@ -107,16 +111,21 @@ export class AuditVerification {
       if (!(error instanceof Broken)) throw error;
       const later = await this.#cut(envId);
       // Retention went past us meanwhile: what is missing was cut, and the next step begins behind the cut.
-      if (later && later.position > proven.position && error.fault.kind === 'rows_missing') return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
+      if (later && later.position > proven.position && error.fault.kind === 'rows_missing')
+        return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
       return answer({ status: 'broken', next_cursor: null, fault: error.fault });
     }
   }
 
-  /** Chains by environment, for whoever verifies all of them: those that were seen here count, whether the database still has them or not. */
+  /**
+   * Chains by environment, for whoever verifies all of them: those that were seen here count, whether the database still has them or not.
+   */
   async chains({ query, caller }: RequestOf<Contract, 'listAuditChains'>) {
     if (!isTrusted(caller)) throw this.#ctx.problem('platform_admin_required');
     const after = query.cursor ?? NO_ID;
-    const rows = await this.#ctx.db.sql<{ env_id: string; position: number }[]>`select env_id, position from audit_heads where env_id > ${after}::uuid order by env_id limit ${CHAINS}`;
+    const rows = await this.#ctx.db.sql<
+      { env_id: string; position: number }[]
+    >`select env_id, position from audit_heads where env_id > ${after}::uuid order by env_id limit ${CHAINS}`;
     const seen = new Map([...this.#witness.environments(after, CHAINS), ...rows].map(chain => [chain.env_id, chain]));
     const items = [...seen.values()].sort((left, right) => (left.env_id < right.env_id ? -1 : 1)).slice(0, CHAINS);
     return { items, next_cursor: items.length === CHAINS ? (items.at(-1)?.env_id ?? null) : null };
@@ -131,7 +140,10 @@ export class AuditVerification {
 
   #marks(envId: string, behind: number, since: string | undefined): Marks {
     const [position, hash] = since?.split('.') ?? [];
-    const kept = position !== undefined && hash !== undefined && Number(position) > behind ? [{ position: Number(position), hash, by: 'the receipt' as const }] : [];
+    const kept =
+      position !== undefined && hash !== undefined && Number(position) > behind
+        ? [{ position: Number(position), hash, by: 'the receipt' as const }]
+        : [];
     const seen = this.#witness.marks(envId, behind).map(mark => ({ ...mark, by: 'this machine' as const }));
     return Map.groupBy([...seen, ...kept], ({ position: at }) => at);
   }
@@ -140,16 +152,32 @@ export class AuditVerification {
     if (!cut || cut.position <= proven.position) return proven;
     this.#requireSigned(cut, 'cut');
     requireMarked(marks, cut);
-    return { position: cut.position, hash: cut.hash, audit_id: cut.audit_id, anchored: cut.position, before: cut.position, unsignedSince: 0 };
+    return {
+      position: cut.position,
+      hash: cut.hash,
+      audit_id: cut.audit_id,
+      anchored: cut.position,
+      before: cut.position,
+      unsignedSince: 0,
+    };
   }
 
   /** The next row of the chain, or what is wrong with it. */
   #follow(proven: Proven, row: AuditRow & { readonly hash: string }, anchor: Signed | undefined): Proven {
     const [expected, at] = [proven.position + 1, { position: row.position, audit_id: row.audit_id }];
-    if (row.position > expected) throw new Broken({ kind: 'rows_missing', position: expected, audit_id: row.audit_id, detail: `Rows ${expected} to ${row.position - 1} are missing before this one.` });
-    if (row.position < expected) throw new Broken({ kind: 'row_inserted', ...at, detail: `A second row ${row.position} stands behind row ${proven.position}.` });
-    if (chainHash(proven.hash, row) !== row.hash) throw new Broken({ kind: 'row_changed', ...at, detail: `Row ${row.position} is not what was written.` });
-    if (!anchor) return { ...proven, position: row.position, hash: row.hash, audit_id: row.audit_id, unsignedSince: proven.unsignedSince || row.ts };
+    if (row.position > expected)
+      throw new Broken({
+        kind: 'rows_missing',
+        position: expected,
+        audit_id: row.audit_id,
+        detail: `Rows ${expected} to ${row.position - 1} are missing before this one.`,
+      });
+    if (row.position < expected)
+      throw new Broken({ kind: 'row_inserted', ...at, detail: `A second row ${row.position} stands behind row ${proven.position}.` });
+    if (chainHash(proven.hash, row) !== row.hash)
+      throw new Broken({ kind: 'row_changed', ...at, detail: `Row ${row.position} is not what was written.` });
+    if (!anchor)
+      return { ...proven, position: row.position, hash: row.hash, audit_id: row.audit_id, unsignedSince: proven.unsignedSince || row.ts };
     this.#requireSigned(anchor, 'anchor');
     if (anchor.previous !== proven.anchored && anchor.previous !== proven.before)
       throw new Broken({ kind: 'anchor_missing', ...at, detail: `An anchor between row ${proven.anchored} and this one is missing.` });
@@ -160,19 +188,39 @@ export class AuditVerification {
         audit_id: row.audit_id,
         detail: `Rows between ${proven.anchored + 1} and ${row.position} were written anew: the signed anchor at row ${row.position} says otherwise.`,
       });
-    return { position: row.position, hash: row.hash, audit_id: row.audit_id, anchored: row.position, before: anchor.previous, unsignedSince: 0 };
+    return {
+      position: row.position,
+      hash: row.hash,
+      audit_id: row.audit_id,
+      anchored: row.position,
+      before: anchor.previous,
+      unsignedSince: 0,
+    };
   }
 
   /** No row is left: the head and the newest anchor must be here, not further on. */
   #finish(proven: Proven, { head, anchor, signedBy }: End, marks: Marks): void {
     const missing = (to: number, by: string) =>
-      new Broken({ kind: 'rows_missing', position: proven.position + 1, detail: `Rows ${proven.position + 1} to ${to} are missing at the end: ${by} names them.` });
+      new Broken({
+        kind: 'rows_missing',
+        position: proven.position + 1,
+        detail: `Rows ${proven.position + 1} to ${to} are missing at the end: ${by} names them.`,
+      });
     if (anchor > proven.position) throw missing(anchor, 'a signed anchor');
     if (head && head.position > proven.position) throw missing(head.position, 'the head');
     if ((head?.position ?? 0) < proven.position || (head && head.hash !== proven.hash))
-      throw new Broken({ kind: 'head_changed', position: proven.position, audit_id: proven.audit_id, detail: `The chain ends at row ${proven.position}, its head says otherwise.` });
+      throw new Broken({
+        kind: 'head_changed',
+        position: proven.position,
+        audit_id: proven.audit_id,
+        detail: `The chain ends at row ${proven.position}, its head says otherwise.`,
+      });
     if (proven.unsignedSince > 0 && this.#ctx.clock.now().getTime() - proven.unsignedSince > UNSIGNED_MS)
-      throw new Broken({ kind: 'anchor_missing', position: proven.anchored + 1, detail: `Rows ${proven.anchored + 1} to ${proven.position} are older than ten minutes and not signed.` });
+      throw new Broken({
+        kind: 'anchor_missing',
+        position: proven.anchored + 1,
+        detail: `Rows ${proven.anchored + 1} to ${proven.position} are older than ten minutes and not signed.`,
+      });
     const further = Math.max(0, ...marks.keys());
     if (further > proven.position) {
       const by = marks.get(further)?.[0]?.by;
@@ -183,14 +231,29 @@ export class AuditVerification {
       });
     }
     if (signedBy !== null && signedBy !== this.#keys.current.id && this.#ctx.clock.now().getTime() - this.#keys.since > UNCONFIRMED_MS)
-      throw new Broken({ kind: 'signature_unconfirmed', position: proven.anchored, detail: `What a retired key signed at row ${proven.anchored} was not confirmed by the key in force.` });
+      throw new Broken({
+        kind: 'signature_unconfirmed',
+        position: proven.anchored,
+        detail: `What a retired key signed at row ${proven.anchored} was not confirmed by the key in force.`,
+      });
   }
 
   #requireSigned(statement: Signed, kind: 'anchor' | 'cut'): void {
     const { position, audit_id } = statement;
-    if (!this.#keys.verify({ ...statement, kind })) throw new Broken({ kind: 'signature_invalid', position, audit_id, detail: `The ${kind} at row ${position} is not signed by a key of its time.` });
+    if (!this.#keys.verify({ ...statement, kind }))
+      throw new Broken({
+        kind: 'signature_invalid',
+        position,
+        audit_id,
+        detail: `The ${kind} at row ${position} is not signed by a key of its time.`,
+      });
     if (kind === 'cut' && statement.key_id !== this.#keys.current.id && this.#ctx.clock.now().getTime() - this.#keys.since > UNCONFIRMED_MS)
-      throw new Broken({ kind: 'signature_unconfirmed', position, audit_id, detail: `The cut at row ${position} was signed by a retired key and not confirmed by the key in force.` });
+      throw new Broken({
+        kind: 'signature_unconfirmed',
+        position,
+        audit_id,
+        detail: `The cut at row ${position} was signed by a retired key and not confirmed by the key in force.`,
+      });
   }
 
   async #end(envId: string): Promise<End> {
@@ -198,7 +261,11 @@ export class AuditVerification {
       select head.position, encode(head.hash, 'hex') as hash, last.position as anchor, last.key_id from (select) one
       left join audit_heads head on head.env_id = ${envId}
       left join lateral (select position, key_id from audit_anchors where env_id = ${envId} order by position desc limit 1) last on true`;
-    return { head: end.position === null ? undefined : { position: end.position, hash: end.hash ?? '' }, anchor: end.anchor ?? 0, signedBy: end.key_id };
+    return {
+      head: end.position === null ? undefined : { position: end.position, hash: end.hash ?? '' },
+      anchor: end.anchor ?? 0,
+      signedBy: end.key_id,
+    };
   }
 
   #rows(envId: string, after: string): Promise<(AuditRow & { hash: string })[]> {
@@ -227,5 +294,10 @@ export class AuditVerification {
 function requireMarked(marks: Marks, { position, audit_id, hash }: Pick<Proven, 'position' | 'audit_id' | 'hash'>): void {
   const other = marks.get(position)?.find(mark => mark.hash !== hash);
   if (other)
-    throw new Broken({ kind: 'rolled_back', position, audit_id, detail: `Row ${position} is not the one that ${other.by} knows: an earlier state was put back, and the chain went on from there.` });
+    throw new Broken({
+      kind: 'rolled_back',
+      position,
+      audit_id,
+      detail: `Row ${position} is not the one that ${other.by} knows: an earlier state was put back, and the chain went on from there.`,
+    });
 }

@@ -45,8 +45,12 @@ export class AuditWatch {
 
   async #all(signal: AbortSignal): Promise<void> {
     for (let after = NO_ID; !signal.aborted; ) {
-      const heads = await this.#ctx.db.sql<{ env_id: string }[]>`select env_id from audit_heads where env_id > ${after}::uuid order by env_id limit ${AT_ONCE}`;
-      const ids = [...new Set([...heads, ...this.#witness.environments(after, AT_ONCE)].map(({ env_id }) => env_id))].sort().slice(0, AT_ONCE);
+      const heads = await this.#ctx.db.sql<
+        { env_id: string }[]
+      >`select env_id from audit_heads where env_id > ${after}::uuid order by env_id limit ${AT_ONCE}`;
+      const ids = [...new Set([...heads, ...this.#witness.environments(after, AT_ONCE)].map(({ env_id }) => env_id))]
+        .sort()
+        .slice(0, AT_ONCE);
       const last = ids.at(-1);
       if (last === undefined) return;
       await this.#compare(ids);
@@ -62,7 +66,8 @@ export class AuditWatch {
         where (signed_at, env_id) > (to_timestamp(${after.at}::bigint / 1000.0), ${after.env_id}::uuid) order by signed_at, env_id limit ${PAGE}`;
       const last = rows.at(-1);
       const signed = rows.filter(({ env_id, at }) => this.#looked.get(env_id) !== at).map(({ env_id }) => env_id);
-      for (let first = 0; first < signed.length && !signal.aborted; first += AT_ONCE) await this.#compare([...new Set(signed.slice(first, first + AT_ONCE))]);
+      for (let first = 0; first < signed.length && !signal.aborted; first += AT_ONCE)
+        await this.#compare([...new Set(signed.slice(first, first + AT_ONCE))]);
       for (const { env_id, at } of rows) looked.set(env_id, at);
       if (last) this.#from = Math.max(this.#from, last.at - OVERLAP_MS);
       if (!last || rows.length < PAGE) break;
@@ -71,7 +76,10 @@ export class AuditWatch {
     this.#looked = looked;
   }
 
-  /** A mark moves on only from where the database still holds it: who put an older state back is found out however long the chain grows after. */
+  /**
+   * A mark moves on only from where the database still holds it: who put an older state back is found out however long the chain grows
+   * after.
+   */
   async #compare(envIds: readonly string[]): Promise<void> {
     const marks = this.#witness.newest(envIds);
     const { sql } = this.#ctx.db;
@@ -89,7 +97,10 @@ export class AuditWatch {
     const newest = new Map(anchors.map(anchor => [anchor.env_id, anchor]));
     const held = new Set(rows.map(({ env_id, position, hash }) => `${env_id} ${position} ${hash}`));
     // A cut matters where it took a mark along.
-    const passed = cuts.filter(found => (this.#witness.oldest(found.env_id) ?? Number.POSITIVE_INFINITY) <= found.position && this.#keys.verify({ ...found, kind: 'cut' }));
+    const passed = cuts.filter(
+      found =>
+        (this.#witness.oldest(found.env_id) ?? Number.POSITIVE_INFINITY) <= found.position && this.#keys.verify({ ...found, kind: 'cut' }),
+    );
     const cut = new Map(passed.map(found => [found.env_id, found]));
     const seen: Witnessed[] = [];
     for (const envId of envIds) {
@@ -98,7 +109,10 @@ export class AuditWatch {
       if (!holds) {
         if (this.#told.has(envId) || this.#told.size >= MOST_TOLD) continue;
         this.#told.add(envId);
-        this.#ctx.log.error({ env_id: envId, position: mark.position, signed_to: anchor?.position ?? 0 }, 'the audit trail is not what it was when it was seen signed: an earlier state was put back');
+        this.#ctx.log.error(
+          { env_id: envId, position: mark.position, signed_to: anchor?.position ?? 0 },
+          'the audit trail is not what it was when it was seen signed: an earlier state was put back',
+        );
       } else if (anchor && anchor.position > (mark?.position ?? 0) && this.#keys.verify({ ...anchor, kind: 'anchor' })) seen.push(anchor);
     }
     this.#witness.note(seen, passed);

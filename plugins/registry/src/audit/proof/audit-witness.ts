@@ -44,12 +44,16 @@ export class AuditWitness implements Disposable {
 
   /** Marks of one environment behind a position, in their order. */
   marks(envId: string, behind = 0): readonly Witnessed[] {
-    return this.#file.prepare('select * from marks where env_id = ? and position > ? order by position').all(envId, behind) as unknown as Witnessed[];
+    return this.#file
+      .prepare('select * from marks where env_id = ? and position > ? order by position')
+      .all(envId, behind) as unknown as Witnessed[];
   }
 
   /** Position of the oldest mark of an environment. */
   oldest(envId: string): number | undefined {
-    const { position } = this.#file.prepare('select min(position) as position from marks where env_id = ?').get(envId) as { position: number | null };
+    const { position } = this.#file.prepare('select min(position) as position from marks where env_id = ?').get(envId) as {
+      position: number | null;
+    };
     return position ?? undefined;
   }
 
@@ -61,7 +65,9 @@ export class AuditWitness implements Disposable {
 
   /** Environments it knows, in their order. */
   environments(after: string, limit: number): readonly { readonly env_id: string; readonly position: number }[] {
-    return this.#file.prepare('select env_id, max(position) as position from marks where env_id > ? group by env_id order by env_id limit ?').all(after, limit) as unknown as {
+    return this.#file
+      .prepare('select env_id, max(position) as position from marks where env_id > ? group by env_id order by env_id limit ?')
+      .all(after, limit) as unknown as {
       env_id: string;
       position: number;
     }[];

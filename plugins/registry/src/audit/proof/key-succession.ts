@@ -24,7 +24,10 @@ export interface KnownKey {
 const FIRST = '-';
 
 /** What both keys sign: the new key, its time, and everything that was said of the keys before it. */
-export function introduction({ seq, public_key, since }: Pick<KeyEntry, 'seq' | 'public_key' | 'since'>, before: readonly KeyEntry[]): Buffer {
+export function introduction(
+  { seq, public_key, since }: Pick<KeyEntry, 'seq' | 'public_key' | 'since'>,
+  before: readonly KeyEntry[],
+): Buffer {
   const last = before.at(-1);
   return signedText(
     'key',
@@ -58,8 +61,18 @@ function followed(entries: readonly KeyEntry[]): readonly KnownKey[] | undefined
     const key = createPublicKey(entry.public_key);
     const text = introduction(entry, entries.slice(0, index));
     const previous = keys.at(-1);
-    const introduced = !previous || (entry.by_previous !== null && entry.since > previous.since && verify(null, text, previous.key, Buffer.from(entry.by_previous, 'hex')));
-    if (entry.seq !== index + 1 || entry.key_id !== keyIdOf(entry.public_key) || !introduced || !verify(null, text, key, Buffer.from(entry.by_itself, 'hex'))) return undefined;
+    const introduced =
+      !previous ||
+      (entry.by_previous !== null &&
+        entry.since > previous.since &&
+        verify(null, text, previous.key, Buffer.from(entry.by_previous, 'hex')));
+    if (
+      entry.seq !== index + 1 ||
+      entry.key_id !== keyIdOf(entry.public_key) ||
+      !introduced ||
+      !verify(null, text, key, Buffer.from(entry.by_itself, 'hex'))
+    )
+      return undefined;
     keys.push({ id: entry.key_id, key, since: entry.since, until: entries[index + 1]?.since ?? Number.POSITIVE_INFINITY });
   }
   return keys;

@@ -34,9 +34,14 @@ export async function readReceipt(path: string, keys: readonly KnownKey[]): Prom
     number += 1;
     const page = pageOf(line);
     const signer = keys.find(({ id }) => id === page?.key_id);
-    if (!page || (last?.next_cursor ?? null) !== page.after || (last && page.after === null)) throw new Error(`${path} is not a whole receipt: line ${number} does not follow the one before it.`);
-    if (!signer) throw new Error(`${path} was signed by key ${page.key_id}, which the platform does not know: it is of another platform, or the keys were put in place of others.`);
-    if (!verify(null, receiptText(page), signer.key, Buffer.from(page.signature, 'hex'))) throw new Error(`${path} is not as it was signed: line ${number}.`);
+    if (!page || (last?.next_cursor ?? null) !== page.after || (last && page.after === null))
+      throw new Error(`${path} is not a whole receipt: line ${number} does not follow the one before it.`);
+    if (!signer)
+      throw new Error(
+        `${path} was signed by key ${page.key_id}, which the platform does not know: it is of another platform, or the keys were put in place of others.`,
+      );
+    if (!verify(null, receiptText(page), signer.key, Buffer.from(page.signature, 'hex')))
+      throw new Error(`${path} is not as it was signed: line ${number}.`);
     for (const { env_id, position, hash } of page.heads) heads.set(env_id, `${position}.${hash}`);
     last = page;
   }

@@ -22,8 +22,10 @@ const BATCH = 100;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * The middle of a create: from the commit of the record, whose event is held, to the access model. Either both are there and the event is told,
- * or the record goes again; what a crash leaves is told as soon as its access model is found, and else waits for an operator (registry rule 5).
+ * The middle of a create: from the commit of the record, whose event is held, to the access model. Either both are there and the event is
+ * told,
+ * or the record goes again; what a crash leaves is told as soon as its access model is found, and else waits for an operator (registry rule
+ * 5).
  */
 export class Creations {
   readonly #ctx: Ctx;
@@ -49,7 +51,13 @@ export class Creations {
     const owner = caller.userId;
     try {
       await services.identity.provisionAccess({
-        body: { template: subject.kind, org_id: subject.orgId, ...(subject.kind === 'env' ? { env_id: subject.id } : {}), ...(owner ? { owner } : {}), ...(host ? { host } : {}) },
+        body: {
+          template: subject.kind,
+          org_id: subject.orgId,
+          ...(subject.kind === 'env' ? { env_id: subject.id } : {}),
+          ...(owner ? { owner } : {}),
+          ...(host ? { host } : {}),
+        },
         // Who may provision is decided where the platform's own workloads live: a new environment has no word in it.
         targetEnvId: SYSTEM.envId,
         signal: AbortSignal.timeout(PROVISIONING_MS),
@@ -64,14 +72,21 @@ export class Creations {
     await this.#finish(subject, { caller, correlation_id: correlationId });
   }
 
-  /** Forgets an unfinished create of these subjects, its held event included: the record itself goes or is archived. @returns those that were unfinished */
+  /**
+   * Forgets an unfinished create of these subjects, its held event included: the record itself goes or is archived. @returns those that
+   * were unfinished
+   */
   async forget(tx: RegistryTx, ids: readonly string[]): Promise<string[]> {
-    const held = await tx.sql<{ subject_id: string }[]>`delete from creations where subject_id = any(${[...ids]}::uuid[]) returning subject_id`;
+    const held = await tx.sql<
+      { subject_id: string }[]
+    >`delete from creations where subject_id = any(${[...ids]}::uuid[]) returning subject_id`;
     for (const { subject_id } of held) await tx.drop(subject_id);
     return held.map(({ subject_id }) => subject_id);
   }
 
-  /** Background: finishes what a dead process had provisioned and not told. An orphan without access model stays as it is, and is reported. */
+  /**
+   * Background: finishes what a dead process had provisioned and not told. An orphan without access model stays as it is, and is reported.
+   */
   async recover(signal: AbortSignal): Promise<void> {
     const { db } = this.#ctx;
     // Page by page, so that orphans that stay do not stand before what can be finished.
@@ -96,7 +111,10 @@ export class Creations {
         const subject = await this.#subject(row);
         if (subject) await this.#finish(subject, row);
       } catch (error) {
-        log.warn({ err: error, subject: row.subject_kind, subject_id: row.subject_id }, 'an unfinished create could not be looked at; it is tried again');
+        log.warn(
+          { err: error, subject: row.subject_kind, subject_id: row.subject_id },
+          'an unfinished create could not be looked at; it is tried again',
+        );
       }
     }
   }
@@ -116,13 +134,23 @@ export class Creations {
     const owner = caller.userId;
     await this.#ctx.db.tx(async tx => {
       // The row first, as a delete of the tenant does it: two orders would wait for each other. `then` sends it, before the other is sent.
-      const finished = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(rows => rows.length > 0);
+      const finished = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(
+        rows => rows.length > 0,
+      );
       const sent = Promise.all([finished, tx.release(id)]).then(([isFinished]) => isFinished);
-      this.#audit.writeIf(tx, sent, { action: `${kind}.created`, envId: kind === 'org' ? SYSTEM.envId : id, caller, correlationId, resource: { type: kind, id }, details: { slug: name } });
+      this.#audit.writeIf(tx, sent, {
+        action: `${kind}.created`,
+        envId: kind === 'org' ? SYSTEM.envId : id,
+        caller,
+        correlationId,
+        resource: { type: kind, id },
+        details: { slug: name },
+      });
       // Behind the trail's, which has waited for the answer with its own.
       tx.atEnd(async () => {
         if (owner && (await sent))
-          for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id]) await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
+          for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id])
+            await tx.emit('platform:sys:identity:updated', realm, { env_id: realm, subject_ids: [owner] });
         return [];
       });
     });

@@ -9,7 +9,10 @@ import { envSubject, orgSubject, type Subject } from '../subject.ts';
 type EnvKey = Pick<Env, 'env_id' | 'org_id' | 'slug'>;
 type DeletionParts = TenantParts & { readonly purges: EnvironmentPurges };
 
-/** Deleting an organization or environment with everything in it: one transaction here, and what other services hold is followed up (doc1, States; H-32). */
+/**
+ * Deleting an organization or environment with everything in it: one transaction here, and what other services hold is followed up (doc1,
+ * States; H-32).
+ */
 export class Deletion {
   readonly #ctx: Ctx;
   readonly #parts: DeletionParts;

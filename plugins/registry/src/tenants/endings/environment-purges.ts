@@ -53,7 +53,13 @@ export class EnvironmentPurges {
     return held.filter(({ counts }) => counts === undefined || Object.keys(counts).length > 0);
   }
 
-  async #post(service: string, what: 'counts' | 'purge', envIds: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<Record<string, number>> {
+  async #post(
+    service: string,
+    what: 'counts' | 'purge',
+    envIds: readonly string[],
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<Record<string, number>> {
     const response = await this.#ctx.backends.fetch(service, `/v1/internal/environments/${what}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -43,7 +43,11 @@ export class Unfinished {
     const { sql } = this.#ctx.db;
     const left = async () =>
       (await this.#followUps.left()).some(({ key }) => key === params.id) ||
-      (await sql<object[]>`select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`).length > 0;
+      (
+        await sql<
+          object[]
+        >`select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`
+      ).length > 0;
     if (!(await left())) throw this.#ctx.problem('nothing_unfinished', { detail: 'It has ended in the meantime.' });
     await this.#followUps.tryNow([{ id: params.id }]);
     await this.#creations.recover(signal);
