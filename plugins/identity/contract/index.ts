@@ -1,9 +1,12 @@
 import { AskedAtThePages } from './account-request.ts';
 import { actions } from './actions.ts';
-import { defineContract, del, event, get, Id, node, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
+import { config } from './config.ts';
+import { events } from './events.ts';
+import { defineContract, get, Id, node, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
 import { templates } from './mail/templates.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
+import { accessRoutes } from './routes/access-routes.ts';
 import { accountRoutes } from './routes/account-routes.ts';
 import { applicationRoutes } from './routes/application-routes.ts';
 import { consentRoutes } from './routes/consent-routes.ts';
@@ -14,9 +17,8 @@ import { tenantRoutes } from './routes/tenant-routes.ts';
 import { walletRoutes } from './routes/wallet-routes.ts';
 import { realmRoutes } from './routes/realm-routes.ts';
 import { recoveryRoutes } from './routes/recovery-routes.ts';
-import { recoveryConfig } from './schema/recovery.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
-import { Host, Name, OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
+import { OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
 const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
@@ -41,39 +43,7 @@ export const identity = defineContract({
   uses: { sys: ['sys:read', 'sys:instances:read', 'sys:invitations:join'] },
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value'],
-  config: Type.Object({
-    bootstrapEmail: Type.Optional(
-      Type.String({
-        env: 'PLATFORM_AUTH_BOOTSTRAP_EMAIL',
-        pattern: '^[^@\\s]+@[^@\\s]+$',
-        description: 'E-mail of the first administrator; admin@ops.sys.{domain} when unset',
-      }),
-    ),
-    bootstrapPasswordRef: Type.Optional(
-      Type.String({
-        env: 'PLATFORM_AUTH_BOOTSTRAP_PASSWORD_REF',
-        description: "Secret reference of the first administrator's one-time password",
-      }),
-    ),
-    internalTokenAlg: Type.Union([Type.Literal('EdDSA'), Type.Literal('ES256'), Type.Literal('ML-DSA-65')], {
-      env: 'PLATFORM_AUTH_INTERNAL_TOKEN_ALG',
-      default: 'EdDSA',
-      description: 'Signature of tokens that only services of the platform read; applications get EdDSA or ES256, as they registered',
-    }),
-    keyRotationDays: Type.Integer({
-      env: 'PLATFORM_AUTH_KEY_ROTATION_DAYS',
-      default: 30,
-      minimum: 1,
-      maximum: 3_650,
-      description: 'Days after which the signing keys are rotated',
-    }),
-    passkeys: Type.Boolean({
-      env: 'PLATFORM_AUTH_PASSKEYS',
-      default: false,
-      description: "Whether the platform's own people may sign in with passkeys; an environment says so for its realm",
-    }),
-    ...recoveryConfig,
-  }),
+  config,
 
   keys: {
     signing: {
@@ -89,176 +59,10 @@ export const identity = defineContract({
 
   problems,
 
-  events: {
-    'platform:auth:session:revoked': event(
-      'A session ended before its time',
-      Type.Object({
-        session_id: Type.String(),
-        user_id: Id,
-        env_id: Id,
-        reason: Type.Union([
-          Type.Literal('sign_out'),
-          Type.Literal('admin'),
-          Type.Literal('password_change'),
-          Type.Literal('reuse_detected'),
-          Type.Literal('expired'),
-        ]),
-        revoked_at: Type.String(),
-      }),
-    ),
-    'platform:auth:client:created': event('An application can be signed in to', Type.Object({ client_id: Type.String(), env_id: Id })),
-    'platform:auth:client:updated': event(
-      'An application is another one than before',
-      Type.Object({ client_id: Type.String(), env_id: Id }),
-    ),
-    'platform:auth:client:deleted': event(
-      'An application cannot be signed in to any more',
-      Type.Object({ client_id: Type.String(), env_id: Id }),
-    ),
-    'platform:auth:user:created': event('A person has an account', Type.Object({ user_id: Id, env_id: Id })),
-    'platform:auth:user:updated': event('An account changed', Type.Object({ user_id: Id, env_id: Id })),
-    'platform:auth:user:deleted': event('An account is gone', Type.Object({ user_id: Id, env_id: Id })),
-    'platform:auth:recovery:updated': event(
-      'The recovery of an account went on, or ended',
-      Type.Object({ recovery_id: Id, user_id: Id, env_id: Id, status: Type.String() }),
-    ),
-  },
+  events,
 
   routes: {
-    putRole: put('/v1/admin/roles/{role}', {
-      summary: 'Make or change a role',
-      gate: verbs,
-      body: Type.Object({ scopes: Scopes, description: Type.Optional(Type.String({ maxLength: 500 })) }),
-      returns: Type.Object({ name: Name, env_id: Id, scopes: Scopes, created: Type.Boolean() }),
-      problems: ['target_env_missing', 'name_invalid'],
-    }),
-    nestRole: put('/v1/admin/roles/{role}/nested/{child}', {
-      summary: 'Nest a role in another',
-      gate: verbs,
-      returns: Type.Object({ role: Name, child: Name }),
-      problems: ['target_env_missing', 'role_not_found', 'role_cycle'],
-    }),
-    deleteRole: del('/v1/admin/roles/{role}', {
-      summary: 'Take a role away from everybody',
-      gate: verbs,
-      problems: ['target_env_missing', 'access_protected'],
-    }),
-    putGroup: put('/v1/admin/groups/{group}', {
-      summary: 'Make a group',
-      gate: verbs,
-      body: Type.Object({ description: Type.Optional(Type.String({ maxLength: 500 })) }),
-      returns: Type.Object({ group_id: Id, name: Name, env_id: Id, created: Type.Boolean() }),
-      problems: ['target_env_missing', 'name_invalid'],
-    }),
-    deleteGroup: del('/v1/admin/groups/{group}', {
-      summary: 'Take a group away, with who is in it',
-      gate: verbs,
-      problems: ['target_env_missing', 'access_protected'],
-    }),
-    putGroupRole: put('/v1/admin/groups/{group}/roles/{role}', {
-      summary: 'Give a group a role',
-      gate: verbs,
-      returns: Type.Object({ group: Name, role: Name }),
-      problems: ['target_env_missing', 'group_not_found', 'role_not_found'],
-    }),
-    putGroupMember: put('/v1/admin/groups/{group}/members/{user_id}', {
-      summary: 'Put a person into a group',
-      gate: verbs,
-      returns: Type.Object({ group: Name, user_id: Id }),
-      problems: ['target_env_missing', 'group_not_found', 'user_not_found'],
-    }),
-    deleteGroupMember: del('/v1/admin/groups/{group}/members/{user_id}', {
-      summary: 'Take a person out of a group',
-      gate: verbs,
-      problems: ['target_env_missing'],
-    }),
-    putUserRole: put('/v1/admin/users/{user_id}/roles/{role}', {
-      summary: 'Give a person a role',
-      gate: verbs,
-      returns: Type.Object({ user_id: Id, role: Name }),
-      problems: ['target_env_missing', 'user_not_found', 'role_not_found'],
-    }),
-    deleteUserRole: del('/v1/admin/users/{user_id}/roles/{role}', {
-      summary: 'Take a role from a person',
-      gate: verbs,
-      problems: ['target_env_missing'],
-    }),
-    userGroups: get('/v1/admin/users/{user_id}/groups', {
-      summary: 'Groups of a person, live',
-      gate: 'auth:membership:read',
-      returns: Type.Object({ user_id: Type.String(), groups: Type.Array(Type.Object({ name: Name, env_id: Id })), as_of: Type.String() }),
-      problems: ['user_id_missing'],
-    }),
-    groupMembers: get('/v1/admin/groups/{group}/members', {
-      summary: 'Members of a group',
-      gate: 'auth:membership:read',
-      query: PageQuery,
-      returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, joined_at: Type.String() })),
-    }),
-    membersOf: get('/v1/admin/members', {
-      summary: 'People of several groups of a realm, each once with the groups they are in',
-      gate: 'auth:membership:read',
-      query: {
-        ...PageQuery,
-        groups: Type.String({ pattern: '^[a-z0-9:_.-]{1,200}(,[a-z0-9:_.-]{1,200}){0,9}$' }),
-        user_id: Type.Optional(Id),
-      },
-      returns: Page(
-        Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, groups: Type.Array(Name), joined_at: Type.String() }),
-      ),
-      problems: ['target_env_missing', 'invalid_cursor'],
-      hidden: true,
-    }),
-    leaveGroups: post('/v1/admin/users/{user_id}/leave', {
-      summary: 'Take a person out of every group, in any realm, whose name starts with one of these',
-      gate: verbs,
-      body: Type.Object({ prefixes: Type.Array(Type.String({ pattern: '^[a-z0-9:_.-]{1,199}:$' }), { minItems: 1, maxItems: 5_000 }) }),
-      returns: Type.Object({ left: Type.Array(Type.Object({ name: Name, env_id: Id })) }),
-      hidden: true,
-    }),
-    userScopes: get('/v1/admin/users/{user_id}/scopes', {
-      summary: 'What a person may do in an environment, live',
-      gate: 'auth:membership:read',
-      query: { env_id: Id },
-      returns: Type.Object({ scopes: Scopes, as_of: Type.String() }),
-      problems: ['user_id_missing'],
-    }),
-    provisionAccess: post('/v1/admin/access', {
-      summary: 'Make the access model of an organization or environment',
-      gate: verbs,
-      idempotency: 'own',
-      body: Type.Object({
-        template: Type.Union([Type.Literal('org'), Type.Literal('env')]),
-        org_id: Id,
-        env_id: Type.Optional(Id),
-        owner: Type.Optional(Id),
-        host: Type.Optional(Host),
-      }),
-      returns: Type.Object({ groups: Type.Array(Name) }),
-      problems: ['user_not_found', 'host_taken', 'name_invalid'],
-      hidden: true,
-    }),
-    describeAccess: get('/v1/admin/access/{template}/{id}', {
-      summary: 'Whether the access model of an organization or environment is there',
-      gate: 'auth:membership:read',
-      returns: Type.Object({ groups: Type.Array(Name) }),
-      problems: ['name_invalid'],
-      hidden: true,
-    }),
-    removeAccess: del('/v1/admin/access/{template}/{id}', {
-      summary: 'Take an access model away',
-      gate: verbs,
-      problems: ['name_invalid'],
-      hidden: true,
-    }),
-    scopeHolders: get('/v1/admin/scopes/{scope}/holders', {
-      summary: 'Who holds a scope in an environment, live',
-      gate: 'auth:membership:read',
-      query: { ...PageQuery, env_id: Id },
-      returns: Page(Type.Object({ user_id: Id, email: Type.String(), display_name: nullable, via: Type.Array(Type.String()) })),
-      problems: ['name_invalid'],
-      hidden: true,
-    }),
+    ...accessRoutes,
     ...realmRoutes,
     putGrants: put('/v1/admin/grants/{vertical}', {
       summary: 'Replace what a vertical grants to built-in roles',
