@@ -6,13 +6,12 @@ import { inDatabaseOf } from '../fixtures/database.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { Witness } from '../fixtures/witness.ts';
 
-const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const JOAN = 'joan@example.org';
 const PASSWORD = 'punched cards in a shoebox';
 const OTHER = 'a compiler writes itself 1952';
 
-describe(`the hosted pages in a browser, ${split ? 'one process per service' : 'all in one process'}`, () => {
-  const platform = new Platform({ split, pluginDirs: '' });
+describe('the hosted pages in a browser', () => {
+  const platform = new Platform({ split: false, pluginDirs: '' });
   let browser: Browser;
   let context: BrowserContext;
 

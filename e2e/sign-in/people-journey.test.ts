@@ -10,7 +10,6 @@ import { linkFor } from '../fixtures/mail.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { Witness } from '../fixtures/witness.ts';
 
-const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const shots = process.env['PLATFORM_E2E_SHOTS'];
 const GRACE = 'grace@example.org';
 const PASSWORD = 'a compiler writes itself 1952';
@@ -19,8 +18,8 @@ const SESSION_COOKIE = '__Host-platform-session';
 /** How another browser names itself. */
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
-describe(`somebody opens an account and keeps it, ${split ? 'one process per service' : 'all in one process'}`, () => {
-  const platform = new Platform({ split, pluginDirs: '' });
+describe('somebody opens an account and keeps it', () => {
+  const platform = new Platform({ split: false, pluginDirs: '' });
   let browser: Browser;
   let context: BrowserContext;
   let witness: Witness;
