@@ -1,32 +1,31 @@
 import { hostname } from 'node:os';
-import type { AnyPlugin, Context, KeyValue, ProcessHost } from '@platform/sdk';
+import type { AnyPlugin, KeyValue, Logger, ProcessHost } from '@platform/sdk';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { InternalListener } from '../http/internal-listener.ts';
+import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
 import type { Authority } from '../identity/certificates/trust-anchors.ts';
-import { type CredentialKind, Workload } from '../identity/workload.ts';
-import { EventConsumer } from '../outbox/consumption/event-consumer.ts';
+import type { Workload } from '../identity/workload.ts';
 import type { Relay } from '../outbox/relay/relay.ts';
 import type { Directory } from '../routing/directory.ts';
 import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
-import { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
-import { type Bootstrap, LOOPBACK, platformHost, publicOrigin } from './boot/bootstrap.ts';
 import { openOtlp } from '../telemetry/otlp/open-otlp.ts';
-import { consumerBus, policyPort, registerVertical } from './platform-calls.ts';
-import { keyValuePort } from './service/key-value-port.ts';
-import { tolerateAbsence } from './machine/tolerate-absence.ts';
-import { instanceRow } from './machine/instance-row.ts';
-import type { KeySettings } from './keys/key-settings.ts';
-import { mintFor } from './machine/mint.ts';
-import { poolOptions } from './boot/pool-options.ts';
-import { ServiceAlerts } from './process/service-alerts.ts';
-import { signingAuthority } from './service/signing-authority.ts';
-import { ServiceInstance, type ServiceInstanceParts } from './service/service-instance.ts';
+import { type Bootstrap, LOOPBACK, platformHost } from './boot/bootstrap.ts';
 import { PARTS, wire } from './boot/wiring.ts';
+import type { KeySettings } from './keys/key-settings.ts';
+import { instanceRow } from './machine/instance-row.ts';
+import { mintFor } from './machine/mint.ts';
+import { tolerateAbsence } from './machine/tolerate-absence.ts';
+import { consumerBus, registerVertical } from './platform-calls.ts';
+import { policyReload } from './policy-reload.ts';
+import { type OpenedService, ServiceAssembly } from './service-assembly.ts';
+import { keyValuePort } from './service/key-value-port.ts';
+import type { ServiceInstance, ServiceInstanceParts } from './service/service-instance.ts';
+import { WorkloadSet } from './workload-set.ts';
 
 export interface LoadedService {
   /** Its code; or how to load it, once this process has its keys. */
@@ -72,7 +71,6 @@ interface ProcessParts {
 }
 
 const DRAIN_MS = 30_000;
-const RENEWAL_CHECK_MS = 3_600_000;
 
 /**
  * The services of one process: everything loads and migrates before anything starts, tiers start in order, in parallel inside a tier;
@@ -129,8 +127,8 @@ export class PlatformProcess implements AsyncDisposable {
 }
 
 async function startIn(owned: DisposalStack, options: PlatformProcessOptions): Promise<PlatformProcess> {
-  const { bootstrap, authority, progress = () => undefined, clock = systemClock } = options;
-  const { domain, anchors, pqMode, dataDir, build } = bootstrap;
+  const { bootstrap, authority, progress = () => undefined, clock = systemClock, environment = process.env } = options;
+  const { dataDir, build } = bootstrap;
   const telemetry = openLog({
     level: bootstrap.logLevel,
     directory: `${dataDir}/logs`,
@@ -141,228 +139,146 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   owned.defer(() => telemetry.flush());
   const log = telemetry.logger('kernel');
   owned.own(tolerateAbsence(log));
-  const otlp = await openOtlp(options.environment ?? process.env, { process: options.processName, build, log, clock });
+  const otlp = await openOtlp(environment, { process: options.processName, build, log, clock });
   if (otlp) owned.own(otlp);
-  const instanceId = `${hostname()}-${process.pid}-${newId().slice(-6)}`.replaceAll(/[^a-zA-Z0-9._-]/g, '-').slice(0, 40);
+  const instance = `${hostname()}-${process.pid}-${newId().slice(-6)}`.replaceAll(/[^a-zA-Z0-9._-]/g, '-').slice(0, 40);
 
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
   const kv = owned.own(await keyValuePort(store));
-  const workloads = new Map<string, Workload>();
-  const wired = wire({
-    bootstrap,
-    clock,
-    log,
-    kv,
-    workloads,
-    environment: options.environment ?? process.env,
-    locals: options.locals ?? new Map(),
-    jwks: options.jwks,
-    issuers: options.issuers,
-  });
+  const workloads = new WorkloadSet(bootstrap);
+  const { locals = new Map(), jwks, issuers } = options;
+  const wired = wire({ bootstrap, clock, log, kv, workloads: workloads.byName, environment, locals, jwks, issuers });
   const directory = wired.resolve(PARTS.directory);
   await directory.start();
   const revoked = owned.own(wired.resolve(PARTS.revoked));
   await revoked.start();
-  const pools = owned.own(wired.resolve(PARTS.pools));
+  owned.own(wired.resolve(PARTS.pools));
   owned.own(directory);
 
   progress('Preparing identities');
-  const mint = mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) });
-  const open = (name: string, service: string, extra: readonly string[], kinds: readonly CredentialKind[]) =>
-    Workload.open({
-      name,
-      directory: `${dataDir}/keys`,
-      anchors,
-      pqMode,
-      kinds,
-      mint,
-      hostnames: [service, ...extra].map(label => platformHost(label, domain)),
-    });
-  for (const { manifest } of options.services) {
-    workloads.set(manifest.id, await open(manifest.id, manifest.id, manifest.hosts, ['client', 'database', 'listener']));
-    for (const name of Object.keys(manifest.workloads))
-      workloads.set(`${manifest.id}-${name}`, await open(`${manifest.id}-${name}`, manifest.id, [], ['client']));
-  }
-  owned.own(
-    clock.every(RENEWAL_CHECK_MS, async () => {
-      for (const workload of workloads.values())
-        await workload
-          .renewDue(Date.now())
-          .catch(error => log.error({ workload: workload.name, err: error }, 'certificate renewal failed; the old one stays'));
-    }),
-  );
-  // A listener whose certificate was revoked shows another one: its own identity still stands.
-  const renewed = revoked.onRevoked(() => {
-    for (const workload of workloads.values())
-      void workload
-        .renewListener(thumbprint => revoked.has(thumbprint))
-        .catch(error => log.error({ workload: workload.name, err: error }, 'a revoked listener certificate could not be replaced'));
-  });
-  owned.own(renewed);
+  const manifests = options.services.map(({ manifest }) => manifest);
+  await workloads.open(manifests, mintFor({ bootstrap, directory, ...(authority ? { authority } : {}) }));
+  workloads.keepFresh({ owned, clock, revoked, log });
   options.identified?.();
-  const services = await Promise.all(
-    options.services.map(async service => ({
-      ...service,
-      plugin: typeof service.plugin === 'function' ? await service.plugin() : service.plugin,
-    })),
-  );
-  const first = workloads.get(services[0]?.manifest.id ?? '');
+  const services = await Promise.all(options.services.map(loaded));
+  const first = workloads.byName.get(manifests[0]?.id ?? '');
   if (!first) throw new Error('a process without services has nothing to run');
-  const [caller, verifier, identity, platformGrants, secrets] = [
-    wired.resolve(PARTS.caller),
-    wired.resolve(PARTS.verifier),
-    wired.resolve(PARTS.identity),
-    wired.resolve(PARTS.grants),
-    wired.resolve(PARTS.secrets),
-  ];
-  const environments = wired.resolve(PARTS.environments);
   const relay = owned.own(wired.resolve(PARTS.relay));
-  const bus = (workload: Workload) => consumerBus(caller, workload);
-
-  const ip = bootstrap.ip ?? LOOPBACK;
-  const platform: Context<never>['platform'] = {
-    domain,
-    build,
-    dataDir,
-    production: bootstrap.production,
-    ip,
-    publicOrigin: host => publicOrigin(host, bootstrap.edgePort),
-    newId,
+  const { processes, seen, failedPlugins = () => [] } = options;
+  const parts = {
+    owned,
+    bootstrap,
+    wired,
+    telemetry,
+    clock,
+    kv,
+    instance,
+    workloads: workloads.byName,
+    authority,
+    processes,
+    failedPlugins,
+    seen,
   };
-  const alerts = new ServiceAlerts(kv, log);
-  const instances = new Map<string, ServiceInstance>();
-  for (const { plugin, manifest, config, keys = {} } of services) {
-    const workload = workloads.get(manifest.id) as Workload;
-    const pool = new PostgresPool(poolOptions(bootstrap, manifest.id, workload));
-    owned.defer(() => pool.close());
-    const instance = new ServiceInstance({
-      plugin,
-      manifest,
-      config,
-      log: telemetry.logger(manifest.id),
-      pool,
-      clock,
-      kv,
-      authority: manifest.capabilities.includes('authority') && authority ? signingAuthority(authority) : undefined,
-      listeners: bootstrap.listeners ?? {},
-      processes: manifest.capabilities.includes('processes') ? options.processes : undefined,
-      caller,
-      pools,
-      workload,
-      workloadOf: name => {
-        const found = workloads.get(name === undefined ? manifest.id : `${manifest.id}-${name.replace(`${manifest.id}-`, '')}`);
-        if (!found) throw new Error(`${manifest.id} declares no workload ${name}`);
-        return found;
-      },
-      verifier,
-      tokens: wired.resolve(PARTS.tokens),
-      secrets,
-      keySettings: keys,
-      relay,
-      bus: bus(workload),
-      policy: policyPort(caller, workload),
-      environments,
-      scopesOf: async ({ kind, id }, envId) =>
-        kind === 'user'
-          ? new Set(await identity.personScopes(id, envId))
-          : (platformGrants(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? [])),
-      workloadScopes: platformGrants,
-      manifests: () => bootstrap.manifests,
-      platform,
-      instance: instanceId,
-      build,
-      failedPlugins: async () => [
-        ...(options.failedPlugins?.() ?? []),
-        ...(await alerts.raised()).map(({ service_type, restarts, reason }) => ({
-          plugin: service_type,
-          reason: `given up after ${restarts} restarts: ${reason}`,
-        })),
-      ],
-      ...(options.seen ? { seen: options.seen(manifest.id) } : {}),
-    });
-    if (otlp) instance.measured(otlp);
-    instances.set(manifest.id, instance);
-    owned.own(instance);
-  }
+  const assembly = new ServiceAssembly(parts);
+  const instances = new Map(services.map(service => [service.manifest.id, assembly.make(service)]));
+  if (otlp) for (const made of instances.values()) made.measured(otlp);
 
   progress('Migrating');
-  await Promise.all(
-    [...instances].map(([id, instance]) =>
-      instance.migrate().catch(cause => {
-        throw new Error(`${id} failed to migrate`, { cause });
-      }),
-    ),
-  );
-  for (const [id, instance] of instances)
-    await instance.setUp().catch(cause => {
-      throw new Error(`${id} failed to set up`, { cause });
-    });
+  await Promise.all([...instances].map(([id, made]) => made.migrate().catch(failed(id, 'migrate'))));
+  for (const [id, made] of instances) await made.setUp().catch(failed(id, 'set up'));
 
+  const port = await listen(owned, { bootstrap, log, workloads, first, revoked, instances });
+  const stopping = new AbortController();
+  owned.defer(() => stopping.abort());
+  const register = (manifest: Manifest) =>
+    directory.register(instanceRow(manifest, { ...bootstrap, port }, `${dataDir}/logs/${options.processName}.log`));
+  await startTiers(manifests, { instances, signal: stopping.signal, progress, register });
+
+  const caller = wired.resolve(PARTS.caller);
+  // A service may hear of policies as a workload that can do nothing else (SUP-065).
+  const bus = consumerBus(caller, workloads.byName.get(`${first.name}-policy`) ?? first);
+  const changed = async (envId: string, service: string) => {
+    for (const made of instances.values()) await made.policyChanged(envId, service);
+  };
+  owned.own(policyReload({ bus, log, service: first.name, instance, clock, changed }));
+  const workloadOf = (id: string) => workloads.byName.get(id) as Workload;
+  registerVertical({ caller, services: manifests, manifests: bootstrap.manifests, workloadOf, log, signal: stopping.signal });
+
+  const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
+  for (const [id, each] of instances) made.instances.set(id, each);
+  return made;
+}
+
+const loaded = async ({ plugin, ...service }: LoadedService): Promise<OpenedService> => ({
+  ...service,
+  plugin: typeof plugin === 'function' ? await plugin() : plugin,
+});
+
+const failed = (id: string, what: string) => (cause: unknown) => {
+  throw new Error(`${id} failed to ${what}`, { cause });
+};
+
+/** The one listener of the process: every service answers behind it, under a certificate of its own. */
+async function listen(
+  owned: DisposalStack,
+  {
+    bootstrap,
+    log,
+    workloads,
+    first,
+    revoked,
+    instances,
+  }: {
+    bootstrap: Bootstrap;
+    log: Logger;
+    workloads: WorkloadSet;
+    first: Workload;
+    revoked: RevokedCertificates;
+    instances: ReadonlyMap<string, ServiceInstance>;
+  },
+): Promise<number> {
+  const { anchors, pqMode, domain, manifests, ip = LOOPBACK } = bootstrap;
+  const { key, cert } = { key: first.credential('listener').key, cert: first.credential('listener').chain };
   const listener = new InternalListener({
     log,
     pqMode,
-    contextFor: name => (name ? (workloads.get(labelOf(name, domain, bootstrap.manifests)) ?? first) : first).listenerContext(),
+    contextFor: name => ((name && workloads.listenerOf(name, manifests)) || first).listenerContext(),
     clientRoot: anchors.pq.root,
-    key: first.credential('listener').key,
-    cert: first.credential('listener').chain,
+    key,
+    cert,
     platformHost: label => platformHost(label, domain),
     revoked,
   });
   for (const instance of instances.values()) listener.mount(instance.app);
   const port = await listener.listen(ip, bootstrap.port);
   owned.own(listener);
+  return port;
+}
 
-  const stopping = new AbortController();
-  owned.defer(() => stopping.abort());
-  const tiers = [...new Set(services.map(({ manifest }) => manifest.placement.tier))].sort((left, right) => left - right);
+/** Tier after tier, all of one beside each other; each is told to the registry when it has started. */
+async function startTiers(
+  manifests: readonly Manifest[],
+  {
+    instances,
+    signal,
+    progress,
+    register,
+  }: {
+    instances: ReadonlyMap<string, ServiceInstance>;
+    signal: AbortSignal;
+    progress: (text: string) => void;
+    register: (manifest: Manifest) => Promise<unknown>;
+  },
+): Promise<void> {
+  const tiers = [...new Set(manifests.map(({ placement }) => placement.tier))].sort((left, right) => left - right);
   for (const tier of tiers) {
-    const members = services.filter(({ manifest }) => manifest.placement.tier === tier);
-    progress(`Starting ${members.map(({ manifest }) => manifest.title).join(', ')}`);
+    const members = manifests.filter(({ placement }) => placement.tier === tier);
+    progress(`Starting ${members.map(({ title }) => title).join(', ')}`);
     await Promise.all(
-      members.map(async ({ manifest }) => {
-        const instance = instances.get(manifest.id) as ServiceInstance;
-        await instance.start(stopping.signal).catch(cause => {
-          throw new Error(`${manifest.id} failed to start`, { cause });
-        });
-        await directory.register(instanceRow(manifest, { ...bootstrap, port }, `${dataDir}/logs/${options.processName}.log`));
+      members.map(async manifest => {
+        await instances.get(manifest.id)?.start(signal).catch(failed(manifest.id, 'start'));
+        await register(manifest);
       }),
     );
   }
-
-  owned.own(
-    new EventConsumer({
-      // A service may hear of policies as a workload that can do nothing else (SUP-065).
-      bus: bus(workloads.get(`${first.name}-policy`) ?? first),
-      log,
-      service: first.name,
-      name: 'policy',
-      family: 'policy',
-      event: '*',
-      delivery: 'process',
-      instance: instanceId,
-      clock,
-      handle: async ({ env_id, event_type, payload }) => {
-        // The family is open to any vertical; only the platform's own word changes policies.
-        if (!/^platform:[a-z0-9]+:policy:updated$/.test(event_type)) return;
-        for (const instance of instances.values()) await instance.policyChanged(env_id, (payload as { service?: string }).service ?? '*');
-      },
-    }),
-  );
-  registerVertical({
-    caller,
-    services: services.map(({ manifest }) => manifest),
-    manifests: bootstrap.manifests,
-    workloadOf: id => workloads.get(id) as Workload,
-    log,
-    signal: stopping.signal,
-  });
-
-  const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
-  for (const [id, instance] of instances) made.instances.set(id, instance);
-  return made;
-}
-
-function labelOf(name: string, domain: string, manifests: readonly Manifest[]): string {
-  const label = name.endsWith(`.ops.sys.${domain}`) ? name.slice(0, -`.ops.sys.${domain}`.length) : name;
-  return manifests.find(({ id, hosts }) => id === label || hosts.includes(label))?.id ?? label;
 }
