@@ -68,4 +68,4 @@ export type { Delivery, StreamItem } from './src/context/plugin.ts';
 export type { Lock, Locked, LockOptions } from './src/context/lock.ts';
 export type { Counted, Limit, LimitOptions } from './src/context/limit.ts';
 export type { Manifest } from './src/contract/manifest.ts';
-export { type Traffic, TrafficWindow } from './src/traffic-window.ts';
+export { errorsOf, readTraffic, type Traffic, TrafficWindow } from './src/traffic-window.ts';

@@ -1,4 +1,4 @@
-import { SYSTEM } from '@platform/sdk';
+import { errorsOf, readTraffic, SYSTEM, type Traffic as Flushed } from '@platform/sdk';
 import type { Traffic as Row } from '../contract/index.ts';
 import type { Ctx } from './context.ts';
 
@@ -8,14 +8,6 @@ const DAY = 24 * 3_600_000;
 const MOST_SERVICES = 500;
 const KEPT_MINUTES = 5;
 
-/** What a service flushed (G-STAT-04). */
-interface Flush {
-  readonly service: string;
-  readonly at: string;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly statuses: Readonly<Record<string, number>>;
-  readonly latency_ms: { readonly p50: number; readonly p95: number; readonly p99: number };
-}
 interface Sum {
   requests: number;
   statuses: Record<string, number>;
@@ -46,7 +38,7 @@ export class Traffic {
 
   /** Adds a flush. What is malformed, or of another time, is left out with a line in the log. */
   take(message: string): void {
-    const flush = parsed(message);
+    const flush = readTraffic(message);
     const minute = flush && Math.floor(Date.parse(flush.at) / MINUTE) * MINUTE;
     const now = this.#ctx.clock.now().getTime();
     if (!flush || minute === undefined || Math.abs(now - minute) > KEPT_MINUTES * MINUTE)
@@ -159,29 +151,7 @@ export class Traffic {
   }
 }
 
-function parsed(message: string): Flush | undefined {
-  try {
-    const flush = JSON.parse(message) as Partial<Flush>;
-    const numbers = [
-      ...Object.values(flush.counts ?? {}),
-      ...Object.values(flush.statuses ?? {}),
-      flush.latency_ms?.p50,
-      flush.latency_ms?.p95,
-      flush.latency_ms?.p99,
-    ];
-    const sound =
-      typeof flush.service === 'string' &&
-      /^[a-z][a-z0-9-]{0,40}$/.test(flush.service) &&
-      typeof flush.at === 'string' &&
-      !Number.isNaN(Date.parse(flush.at));
-    return sound && numbers.every(value => typeof value === 'number' && value >= 0 && value < 1e12) ? (flush as Flush) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function added(known: Sum | undefined, { counts, statuses, latency_ms }: Flush): Sum {
-  const requests = counts['requests'] ?? Object.values(statuses).reduce((sum, count) => sum + count, 0);
+function added(known: Sum | undefined, { counts: { requests }, statuses, latency_ms }: Flushed): Sum {
   if (!known) return { requests, statuses: { ...statuses }, ...latency_ms };
   const total = known.requests + requests;
   for (const [name, count] of Object.entries(statuses)) known.statuses[name] = (known.statuses[name] ?? 0) + count;
@@ -196,7 +166,7 @@ function added(known: Sum | undefined, { counts, statuses, latency_ms }: Flush):
 
 const rowOf = ({ requests, statuses, p50, p95, p99 }: Sum) => ({
   requests: Math.round(requests),
-  errors: Math.round(Object.entries(statuses).reduce((sum, [name, count]) => sum + (name.startsWith('5') ? count : 0), 0)),
+  errors: Math.round(errorsOf({ statuses })),
   statuses,
   p50_ms: rounded(p50),
   p95_ms: rounded(p95),

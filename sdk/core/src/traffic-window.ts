@@ -1,4 +1,6 @@
 const SAMPLES = 1_000;
+const SERVICE = /^[a-z][a-z0-9-]{0,40}$/;
+const MOST = 1e12;
 
 /**
  * What one service answered since the last look, as `stat:metrics` takes it (G-STAT-04): never a path, a name or a byte of what was said.
@@ -6,9 +8,36 @@ const SAMPLES = 1_000;
 export interface Traffic {
   readonly service: string;
   readonly at: string;
-  readonly counts: { readonly requests: number };
+  readonly counts: { readonly requests: number; readonly [name: string]: number };
   readonly statuses: Readonly<Record<string, number>>;
   readonly latency_ms: { readonly p50: number; readonly p95: number; readonly p99: number };
+}
+
+/** What a message of `stat:metrics`, or a rollup of the same form, says; `undefined` for anything else (G-STAT-04). */
+export function readTraffic(message: string): Traffic | undefined {
+  try {
+    const said = JSON.parse(message) as Partial<Record<keyof Traffic, unknown>>;
+    const [statuses, latency] = [numbersOf(said.statuses), numbersOf(said.latency_ms)];
+    const counts = numbersOf(said.counts);
+    const sound =
+      typeof said.service === 'string' && SERVICE.test(said.service) && typeof said.at === 'string' && !Number.isNaN(Date.parse(said.at));
+    if (!sound || !counts || !statuses || !latency || !['p50', 'p95', 'p99'].every(name => name in latency)) return undefined;
+    const requests = counts['requests'] ?? Object.values(statuses).reduce((sum, count) => sum + count, 0);
+    return { ...said, counts: { ...counts, requests }, statuses, latency_ms: latency } as Traffic;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How many of its answers were failures of the service. */
+export const errorsOf = ({ statuses }: Pick<Traffic, 'statuses'>): number =>
+  Object.entries(statuses).reduce((sum, [name, count]) => sum + (name.startsWith('5') ? count : 0), 0);
+
+function numbersOf(value: unknown): Readonly<Record<string, number>> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.values(value).every(each => typeof each === 'number' && each >= 0 && each < MOST)
+    ? (value as Record<string, number>)
+    : undefined;
 }
 
 /** Counts answers between two looks; times are those of the first thousand. */

@@ -1,4 +1,4 @@
-import type { KeyValue, Logger } from '@platform/sdk';
+import { errorsOf, type KeyValue, type Logger, readTraffic } from '@platform/sdk';
 
 const COUNTERS = ['stat:metrics', 'stat:metrics:tls'];
 const DAY_OVER = 'stat:rollups:day';
@@ -13,8 +13,7 @@ interface Counted {
 }
 
 /**
- * What each service of the fleet answered today, from the counters that all of them share (SUP-110). A day is put back to nothing when the
- * statistics
+ * What each service of the fleet answered today, from the counters that all of them share (SUP-110). A day begins anew when the statistics
  * have summed it up; what came after midnight and before that stays.
  */
 export class DayTraffic {
@@ -34,23 +33,25 @@ export class DayTraffic {
 
   /** Adds what a process flushed (G-STAT-04); anything else is left out. */
   take(message: string): void {
-    const flush = read(message);
+    const flush = readTraffic(message);
+    const at = flush ? Date.parse(flush.at) : 0;
     // Of another time, or no flush at all: a clock that is wrong must not push out the days there are.
-    if (!flush || Math.abs(this.#now().getTime() - flush.at) > MOST_DAYS * DAY_MS)
+    if (!flush || Math.abs(this.#now().getTime() - at) > MOST_DAYS * DAY_MS)
       return this.#log.debug({ size: message.length }, 'a flush of counters was left out');
-    const day = this.#day(Math.floor(flush.at / DAY_MS));
+    const day = this.#day(Math.floor(at / DAY_MS));
     if (!day || (!day.has(flush.service) && day.size >= MOST_SERVICES)) return;
     const counted = day.get(flush.service) ?? { requests: 0, errors: 0 };
-    counted.requests += flush.requests;
-    counted.errors += flush.errors;
+    counted.requests += flush.counts.requests;
+    counted.errors += errorsOf(flush);
     day.set(flush.service, counted);
   }
 
   /** A service's day was summed up: its counters of that day, and of those before, begin anew. */
   reset(message: string): void {
-    const over = read(message);
+    const over = readTraffic(message);
     if (!over) return;
-    for (const [day, services] of this.#days) if (day <= Math.floor(over.at / DAY_MS)) services.delete(over.service);
+    const last = Math.floor(Date.parse(over.at) / DAY_MS);
+    for (const [day, services] of this.#days) if (day <= last) services.delete(over.service);
   }
 
   of(service: string): Readonly<Counted> {
@@ -70,31 +71,5 @@ export class DayTraffic {
     const day = new Map<string, Counted>();
     this.#days.set(number, day);
     return day;
-  }
-}
-
-function read(message: string): { service: string; at: number; requests: number; errors: number } | undefined {
-  try {
-    const { service, at, counts, statuses } = JSON.parse(message) as {
-      service?: unknown;
-      at?: unknown;
-      counts?: { requests?: unknown };
-      statuses?: Record<string, unknown>;
-    };
-    const errors = Object.entries(statuses ?? {}).flatMap(([name, count]) => (name.startsWith('5') ? [Number(count)] : []));
-    const time = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-    const read = {
-      service: String(service),
-      at: time,
-      requests: Number(counts?.requests ?? 0),
-      errors: errors.reduce((sum, count) => sum + count, 0),
-    };
-    const sound =
-      typeof service === 'string' &&
-      service.length <= 64 &&
-      [time, read.requests, read.errors].every(value => Number.isFinite(value) && value >= 0);
-    return sound ? read : undefined;
-  } catch {
-    return undefined;
   }
 }
