@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { get, isProblem, type Logger, post, Type } from '@platform/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -231,6 +234,32 @@ describe('F-16 F-17 the connections of a caller', () => {
     expect(await codeOf(pools.request(caller, 'probe', get))).toBe('ok');
     expect(pools.figures).toMatchObject({ backend_lost_total: 1, backend_refused_total: 1 });
     expect(said).toContainEqual(expect.objectContaining({ pool: expect.stringContaining('caller probe'), refused: 1 }));
+  });
+
+  test.each([
+    ['a body', undefined],
+    ['a body and trailers', () => ({ 'x-sum': '1' })],
+  ])('F-17 a backend that answers a request with %s after its client was refused changes nothing of that answer', async (_, trailers) => {
+    const reached = Promise.withResolvers<TLSSocket>();
+    const { port } = await backend(socket => reached.resolve(socket));
+    const { pools, told } = poolsTo(port);
+    const forwarded = Promise.withResolvers<string>();
+    const front = createHttpServer(async (req, res) => {
+      const body = new PassThrough().on('error', () => undefined);
+      body.write('the beginning');
+      const work = pools.facade(() => caller).forward('probe', { req, res, headers: {}, body, trailers });
+      const late = await reached.promise;
+      res.writeHead(403).write('refused');
+      late.write(OK);
+      forwarded.resolve(await codeOf(work));
+      res.end(' whole');
+    }).listen(0, '127.0.0.1');
+    await once(front, 'listening');
+    closing.push(async () => void front.close());
+    const answer = await fetch(`http://127.0.0.1:${(front.address() as AddressInfo).port}/`, { method: 'POST', body: 'x' });
+    expect([answer.status, await answer.text()]).toEqual([403, 'refused whole']);
+    expect([await forwarded.promise, told]).toEqual([expect.stringContaining('answered already'), []]);
+    await expect.poll(() => pools.figures).toMatchObject({ backend_streams: 0, backend_requests: 0, backend_lost_total: 0 });
   });
 
   test('F-17 long polls, streams and streamed bodies leave the one ordinary connection to others', async () => {

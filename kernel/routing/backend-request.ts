@@ -2,6 +2,8 @@ import { isHopByHop } from '@platform/sdk';
 import { errors } from 'undici';
 import { kernelProblem } from '../base/kernel-problem.ts';
 
+/** How long a backend may take to the head of its answer. */
+export const RESPONSE_MS = 60_000;
 const TARGET = /^\/[\x21-\xff]*$/;
 const METHOD = /^[!#$%&'*+.^_`|~A-Za-z0-9-]+$/;
 /** Each is settled on the hop where it was said: we have answered «100 Continue» ourselves before a body is sent on. */
@@ -30,3 +32,10 @@ export const isUnsendable = (error: unknown): boolean =>
   error instanceof errors.InvalidArgumentError ||
   error instanceof errors.NotSupportedError ||
   error instanceof errors.RequestContentLengthMismatchError;
+
+/** The problem of a request that no answer came to. */
+export function unanswered(service: string, cause: unknown): Error {
+  return (cause as { code?: string }).code === 'UND_ERR_HEADERS_TIMEOUT'
+    ? kernelProblem('backend_timeout', { detail: `${service} did not answer in time.`, cause })
+    : kernelProblem('backend_unreachable', { detail: `${service} could not be reached.`, cause });
+}

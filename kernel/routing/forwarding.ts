@@ -16,6 +16,8 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   readonly #begun = Promise.withResolvers<void>();
   #finished = false;
   #trailed = false;
+  /** The head that the client has is the backend's. */
+  #written = false;
   readonly #over = Promise.withResolvers<void>();
 
   constructor(req: IncomingMessage, res: ServerResponse) {
@@ -34,13 +36,10 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     this.#res.on('drain', () => controller.resume());
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
     // What comes before the answer, such as early hints, is not passed on.
     if (status < 200) return;
+    if (this.#res.headersSent) return controller.abort(new Error('the client was answered already'));
     const connection = String(headers['connection'] ?? '');
     const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !isHopByHop(name, connection));
     // An unread body would be taken for the next request.
@@ -50,6 +49,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     // A stream may be silent for a while after its head; what has a length follows at once, in one write with it.
     if (headers['content-length'] === undefined) this.#res.flushHeaders();
     this.#begun.resolve();
+    this.#written = true;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -73,7 +73,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#res.headersSent) this.#res.destroy();
+    if (this.#written) this.#res.destroy();
     this.#begun.reject(error);
     this.#over.reject(error);
   }

@@ -44,7 +44,12 @@ export function sendTrailed(
   outgoing.once('response', response => {
     clearTimeout(late);
     answer = response;
-    forwarding.onResponseStart(controller, response.statusCode ?? 502, response.headers);
+    try {
+      forwarding.onResponseStart(controller, response.statusCode ?? 502, response.headers);
+    } catch (cause) {
+      outgoing.destroy(cause as Error);
+    }
+    if (outgoing.destroyed) return;
     response.on('data', (chunk: Buffer) => forwarding.onResponseData(controller, chunk));
     response.once('end', () => forwarding.onResponseEnd(controller, response.trailers as Record<string, string>));
     response.once('error', failed);
