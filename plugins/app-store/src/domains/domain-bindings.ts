@@ -19,12 +19,7 @@ interface Parts {
 }
 type Told = 'bound' | 'verified' | 'failed' | 'removed';
 
-export const bindingOf = ({
-  env_id: _env,
-  org_id: _org,
-  created_at: _created,
-  ...row
-}: BindingRow & { updated_at?: string }): DomainBinding => {
+export const bindingOf = (row: BindingRow): DomainBinding => {
   const { binding_id, instance_id, fqdn, method, txt_record, cname_token, cname_target, status, attempts, verified_at, last_error } = row;
   return {
     binding_id,
@@ -154,7 +149,7 @@ export class DomainBindings {
   async giveUp(instance: InstanceRow, caller?: Caller): Promise<boolean> {
     const known = await this.current(instance.instance_id);
     if (!known) return false;
-    await this.#parts.mapping.remove(instance);
+    await this.#parts.mapping.remove(instance, known.fqdn);
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<
         object[]

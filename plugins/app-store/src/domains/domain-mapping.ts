@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isProblem } from '@platform/sdk';
 import { type Ctx, isRefusal } from '../context.ts';
 import type { InstanceRow } from '../instances/instance-row.ts';
@@ -54,23 +55,46 @@ export class DomainMapping {
     });
   }
 
-  async remove({ env_id, app_instance_id }: InstanceRow): Promise<void> {
-    if (app_instance_id === null) return;
+  /** Nobody comes back to a domain that was given up: it may be somebody else's tomorrow. */
+  async remove(instance: InstanceRow, fqdn: string): Promise<void> {
+    const { env_id, app_instance_id } = instance;
     try {
-      await this.#ctx.services.registry.deleteCustomDomain({ params: { env_id, app_instance_id } });
+      if (app_instance_id !== null) await this.#ctx.services.registry.deleteCustomDomain({ params: { env_id, app_instance_id } });
     } catch (cause) {
-      if (isRefusal(cause, ...GONE)) return;
-      throw this.#ctx.problem('neighbour_unavailable', { detail: 'The registry did not take the domain back. Try again.', cause });
+      if (!isRefusal(cause, ...GONE))
+        throw this.#ctx.problem('neighbour_unavailable', { detail: 'The registry did not take the domain back. Try again.', cause });
+    }
+    try {
+      await this.#forbidReturn(instance, fqdn);
+    } catch (cause) {
+      if (!isRefusal(cause, 'client_not_found', 'realm_not_found'))
+        throw this.#ctx.problem('neighbour_unavailable', {
+          detail: 'The identity service did not take the domain back. Try again.',
+          cause,
+        });
     }
   }
 
   /** People who signed in come back to the new host as well. */
-  async #allowReturn({ env_id, client_id }: InstanceRow, fqdn: string): Promise<void> {
+  #allowReturn(instance: InstanceRow, fqdn: string): Promise<void> {
+    return this.#changeReturns(instance, uris => [...new Set([...uris, ...callbacksOf(this.#ctx, fqdn)])]);
+  }
+
+  /** A client keeps at least one address: that of its default host where the domain was all it had. */
+  #forbidReturn(instance: InstanceRow, fqdn: string): Promise<void> {
+    const own = callbacksOf(this.#ctx, fqdn);
+    return this.#changeReturns(instance, uris => {
+      const left = uris.filter(uri => !own.includes(uri));
+      return left.length > 0 ? left : callbacksOf(this.#ctx, instance.default_domain);
+    });
+  }
+
+  async #changeReturns({ env_id, client_id }: InstanceRow, change: (uris: readonly string[]) => string[]): Promise<void> {
     if (client_id === null) return;
     const { identity } = this.#ctx.services;
-    const own = callbacksOf(this.#ctx, fqdn);
     const client = await identity.getClient({ params: { client_id }, targetEnvId: env_id });
-    if (own.every(uri => client.redirect_uris.includes(uri))) return;
+    const redirect_uris = change(client.redirect_uris);
+    if (isDeepStrictEqual(redirect_uris, client.redirect_uris)) return;
     const {
       client_name,
       grant_types,
@@ -96,7 +120,7 @@ export class DomainMapping {
         } as object),
         client_name,
         ...(logo_uri === null ? {} : { logo_uri }),
-        redirect_uris: [...new Set([...client.redirect_uris, ...own])],
+        redirect_uris,
       },
     });
   }

@@ -29,6 +29,12 @@ export function describeDomains(given: () => World): void {
     const publishAlias = ({ cname_token, cname_target, fqdn }: DomainBinding) =>
       world.names.set(`${cname_token}.${fqdn}`, { CNAME: [cname_target] });
     const lead = (instance: Instance, fqdn: string) => world.names.set(fqdn, { CNAME: [instance.domain] });
+    const returns = async ({ oauth_client }: Instance): Promise<string[]> => {
+      const [client] = await (await world.sql('auth'))<
+        { uris: string[] }[]
+      >`select metadata -> 'redirect_uris' as uris from oauth_clients where client_id = ${oauth_client?.client_id as string}`;
+      return client?.uris ?? [];
+    };
     const leads = (hostname: string) => refusal(world.at(registry, resolver).resolveHostname({ query: { hostname } }));
 
     test('APP-042 APP-053 APP-061 a domain is asked for, proven by a text in DNS, and mapped; each change has its event in its transaction', async () => {
@@ -67,12 +73,8 @@ export function describeDomains(given: () => World): void {
       expect(await ask(instance, fqdn, proof)).toMatchObject({ status: 'active', last_error: null });
       expect(await leads(fqdn)).toBe('none');
       expect(await by().getInstance(at(instance))).toMatchObject({ domain: fqdn, gateway_domain: `bff.${fqdn}` });
-      const [client] = await (await world.sql('auth'))<
-        { uris: string[] }[]
-      >`select metadata -> 'redirect_uris' as uris from oauth_clients where client_id = ${instance.oauth_client?.client_id as string}`;
-      expect(client?.uris).toEqual(
-        expect.arrayContaining([`https://bff.${fqdn}/auth/callback`, `https://bff.${instance.domain}/auth/callback`]),
-      );
+      const own = await returns(instance);
+      expect(own).toEqual(expect.arrayContaining([`https://bff.${fqdn}/auth/callback`, `https://bff.${instance.domain}/auth/callback`]));
       expect(await world.told(binding.binding_id)).toEqual(['platform:app:domain:bound', 'platform:app:domain:verified']);
       await by().unbindDomain(at(instance));
       expect([await leads(fqdn), await refusal(by().getDomain(at(instance))), (await by().getInstance(at(instance))).domain]).toEqual([
@@ -81,6 +83,8 @@ export function describeDomains(given: () => World): void {
         instance.domain,
       ]);
       expect((await world.told(binding.binding_id)).at(-1)).toBe('platform:app:domain:removed');
+      // Who has the domain next is sent nobody who signed in here.
+      expect(await returns(instance)).toEqual(own.filter(uri => !uri.includes(fqdn)));
     });
 
     test('APP-061 a change of a domain whose event cannot be written is not made', async () => {
