@@ -12,6 +12,8 @@ interface Parts {
 }
 const RUN_MS = 60_000;
 const UNDO_MS = 40_000;
+/** By then a neighbour has ended whatever it was asked for, also where nobody waits for its answer any more. */
+const LATE_MS = 120_000;
 const MOST_REASON = 500;
 
 /** Brings installs to an end: active, or failed with nothing left of them. */
@@ -48,6 +50,10 @@ export class Installs {
   async settle({ instance_id }: { instance_id: string }): Promise<'start' | 'done'> {
     const { instances } = this.#parts;
     const before = await instances.find(instance_id);
+    if (before?.status === 'failed' && !before.open) {
+      await this.#takeBackLate(before);
+      return 'done';
+    }
     const left =
       before?.open === true &&
       (before.status === 'provisioning' ||
@@ -77,10 +83,12 @@ export class Installs {
       throw this.#ctx.problem('instance_busy', { detail: 'It is being installed or uninstalled. Try again in a while.' });
     try {
       await this.#ctx.db.tx(async tx => {
-        await instances.change(tx, row, {
+        const begun = await instances.change(tx, row, {
           from: ['onboarding', 'active', 'suspended', 'failed', 'uninstalling'],
           set: { status: 'uninstalling' },
         });
+        // Its onboarding ended a moment ago, and the install goes on.
+        if (!begun) throw this.#ctx.problem('instance_busy', { detail: 'It is being installed. Try again when that has ended.' });
         await tx.enqueue('uninstall', { instance_id }, { key: instance_id, at: instances.leaseEnd(), envId: row.env_id });
         await tx.cancel('settle', instance_id);
       });
@@ -125,20 +133,37 @@ export class Installs {
     });
   }
 
+  /** Takes back what was begun, and queues the look for what came late. */
   async #undo(instanceId: string): Promise<void> {
     const { bindings, instances, provisioner } = this.#parts;
+    const row = await instances.find(instanceId);
+    if (!row) return;
     try {
-      const row = await instances.find(instanceId);
-      if (!row) return;
       await bindings.giveUp(row);
       await provisioner.undo(instanceId, AbortSignal.timeout(UNDO_MS));
       await this.#ctx.db.tx(async tx => {
-        await tx.sql`update instances set open = false, leased_until = null, client_secret = null, client_id = null, app_instance_id = null where instance_id = ${instanceId}`;
+        await tx.sql`update instances set open = false, leased_until = null, client_secret = null, app_instance_id = null where instance_id = ${instanceId}`;
         await tx.cancel('settle', instanceId);
+        const at = new Date(this.#ctx.clock.now().getTime() + LATE_MS);
+        await tx.enqueue('settle', { instance_id: instanceId }, { key: instanceId, at, envId: row.env_id });
       });
     } catch (error) {
       await instances.release(instanceId);
       throw error;
+    }
+  }
+
+  /**
+   * A call that was given up may have come to its end after the undo: everything is taken back once more. What it made is named after the
+   * slug, so the slug is held meanwhile; where another install has it, the names are that one's, and stay.
+   */
+  async #takeBackLate({ instance_id }: InstanceRow): Promise<void> {
+    const { instances, provisioner } = this.#parts;
+    if (!(await instances.reopen(instance_id))) return;
+    try {
+      await provisioner.undoAll(instance_id, AbortSignal.timeout(UNDO_MS));
+    } finally {
+      await this.#ctx.db.sql`update instances set open = false, leased_until = null where instance_id = ${instance_id}`;
     }
   }
 

@@ -69,7 +69,11 @@ export function instanceOf(row: InstanceRow): Instance {
       roles,
       groups,
     },
-    oauth_client: row.client_id === null ? null : { client_id: row.client_id, client_id_issued_at: Number(row.client_id_issued_at) },
+    // The client of an install that failed is gone; its id is kept to find what came late.
+    oauth_client:
+      row.client_id === null || status === 'failed'
+        ? null
+        : { client_id: row.client_id, client_id_issued_at: Number(row.client_id_issued_at) },
     ...{ statistics_property_id, workflow_run_id, status, last_error, created_at, updated_at },
   };
 }

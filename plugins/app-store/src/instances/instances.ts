@@ -1,6 +1,6 @@
 import type { Caller } from '@platform/sdk';
 import type { Instance, InstanceStatus } from '../../contract/schema/instance.ts';
-import { type Ctx, isId, type StoreTx } from '../context.ts';
+import { brokenConstraint, type Ctx, isId, type StoreTx } from '../context.ts';
 import { instanceOf, type InstanceRow, selectInstances } from './instance-row.ts';
 
 type Told = 'created' | 'activated' | 'updated' | 'failed' | 'deleted';
@@ -66,6 +66,18 @@ export class Instances {
 
   async release(instanceId: string): Promise<void> {
     await this.#ctx.db.sql`update instances set leased_until = null where instance_id = ${instanceId}`;
+  }
+
+  /** Gives an install that failed its slug back for a while, with the hand on it; false where another install has the slug by now. */
+  async reopen(instanceId: string): Promise<boolean> {
+    try {
+      const rows = await this.#ctx.db.sql<object[]>`
+        update instances set open = true, leased_until = ${this.leaseEnd()} where instance_id = ${instanceId} and status = 'failed' and not open returning 1`;
+      return rows.length > 0;
+    } catch (error) {
+      if (brokenConstraint(error) === 'instances_slug') return false;
+      throw error;
+    }
   }
 
   /** When the hand of whoever takes it now is free at the latest. */

@@ -55,6 +55,15 @@ export class Provisioner {
     }
   }
 
+  /** Takes back every step, the last first, whatever is written down of it. */
+  async undoAll(instanceId: string, signal: AbortSignal): Promise<void> {
+    const instance = await this.#instance(instanceId);
+    for (const step of this.#steps.toReversed()) {
+      signal.throwIfAborted();
+      await step.undo(instance, signal);
+    }
+  }
+
   async #instance(instanceId: string): Promise<InstanceRow> {
     const { sql } = this.#ctx.db;
     const [row] = await selectInstances(sql, sql`where instance_id = ${instanceId}`);

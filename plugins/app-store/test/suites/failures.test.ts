@@ -1,3 +1,5 @@
+import { identity } from '@platform/identity/contract';
+import { as } from '@platform/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Installed, Setup } from '../../contract/schema/instance.ts';
 import type { Listing } from '../../contract/schema/listing.ts';
@@ -54,6 +56,25 @@ export function describeFailures(given: () => World): void {
       }
       await expect.poll(async () => (await world.clock('30s'), access(slug)), { timeout: 20_000 }).toEqual(nothing);
       expect(await install(naming(slug))).toMatchObject({ instance: { status: 'active' } });
+    });
+
+    test('what a neighbour does after its call was given up is taken back later, unless another install has the slug', async () => {
+      const [free, taken] = [world.slug('late'), world.slug('late')];
+      {
+        using _ = world.failing('auth', asked => asked === 'putSignUpRole');
+        for (const slug of [free, taken]) expect(await refusal(install(naming(slug)))).toEqual([502, 'provisioning_failed']);
+      }
+      // As calls that the store gave up on, and that the identity service ends all the same.
+      const late = world.at(identity, as.machine('app', 'auth:membership:write'));
+      const targetEnvId = acme.env_id;
+      for (const { name, scopes } of crm.roles)
+        await late.putRole({ params: { role: `app:${free}:${name}` }, body: { scopes: [...scopes] }, targetEnvId });
+      await late.putGroup({ params: { group: `app:${free}:users` }, body: {}, targetEnvId });
+      expect(await install(naming(taken))).toMatchObject({ instance: { status: 'active' } });
+      const before = await access(taken);
+      await expect.poll(async () => (await world.clock('1m'), access(free)), { timeout: 20_000 }).toEqual(nothing);
+      expect(await access(taken)).toEqual(before);
+      expect(await install(naming(free))).toMatchObject({ instance: { status: 'active' } });
     });
 
     test('a process that dies in the middle leaves nothing half: another one finishes it, without a second client', async () => {

@@ -98,6 +98,29 @@ export function describeOnboarding(given: () => World): void {
       expect([run.status, (await shown(id)).status]).toEqual(['failed', 'uninstalled']);
     });
 
+    test('an uninstall that meets the end of the onboarding gives way to the install, and leaves nothing in its way', async () => {
+      const begun = await begin();
+      const sql = await world.sql('app');
+      // The onboarding ends between the look at the instance and the hand on it.
+      await sql.unsafe(
+        `create function ends() returns trigger language plpgsql as $$ begin new.status = 'provisioning'; return new; end $$;
+         create trigger ends before update of leased_until on instances for each row when (old.status = 'onboarding') execute function ends()`,
+      );
+      const uninstall = () =>
+        world.host.by(acme.admin).deleteInstance({ params: { instance_id: begun.instance_id }, targetEnvId: acme.env_id });
+      try {
+        expect(await refusal(uninstall())).toEqual([409, 'instance_busy']);
+      } finally {
+        await sql.unsafe('drop trigger ends on instances; drop function ends()');
+      }
+      const left = await sql`
+        select status, leased_until, (select count(*)::int from work_tasks where name = 'uninstall' and key = instance_id::text) as tasks
+        from instances where instance_id = ${begun.instance_id}`;
+      expect([...left]).toEqual([{ status: 'provisioning', leased_until: null, tasks: 0 }]);
+      await sql`update instances set status = 'onboarding' where instance_id = ${begun.instance_id}`;
+      expect(await refusal(uninstall())).toBe('none');
+    });
+
     test('APP-014 APP-015 APP-016 APP-017 each kind of step is answered as the contract says, to the workflow service alone', async () => {
       const step = (kind: string, more: object = {}) => ({
         run_id: ID,
