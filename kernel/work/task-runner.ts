@@ -1,18 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProblem, type LeftTask, type Logger, type TaskDef, type TaskRun, isUnavailable } from '@platform/sdk';
+import { isUnavailable, type LeftTask, type Logger } from '@platform/sdk';
 import { type Clock, milliseconds } from '../base/clock.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
-import { inScope } from '../telemetry/request-scope.ts';
-import { failureReason } from './failure-reason.ts';
+import { busyLanes, type Room, roomsOf } from './task-rooms.ts';
 import { type TakenTask, TaskStore } from './task-store.ts';
+import { GRACE_MS, type RunnableTask, TaskTry, type TaskTryParts } from './task-try.ts';
 
-export type TaskWork = (payload: never, run: TaskRun) => Promise<void>;
-export interface RunnableTask {
-  readonly def: TaskDef;
-  readonly work: TaskWork;
-  /** Opens what is sealed; `undefined` when the key is not known any more. */
-  readonly open?: ((payload: unknown) => unknown) | undefined;
-}
 export interface TaskRunnerOptions {
   readonly service: string;
   readonly tasks: Readonly<Record<string, RunnableTask>>;
@@ -30,48 +23,22 @@ const POLL_MS = 5_000;
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
 const KEPT_CHECK_MS = 600_000;
-/** A handler that does not heed its signal is left behind after this long. */
-const GRACE_MS = 5_000;
 /** Of one name that are listed to the plugin. */
 const MOST_LEFT = 1_000;
-const SLOTS = 8;
-const ABREAST = 4;
-const ATTEMPTS = 5;
-const BACKOFF_S: readonly number[] = [5, 30, 120, 600];
-
-const attemptsOf = ({ attempts = ATTEMPTS }: TaskDef): number => (attempts === 'unlimited' ? Number.POSITIVE_INFINITY : attempts);
-
-interface Running {
-  readonly task: TakenTask;
-  readonly ending: AbortController;
-  /** This worker's no more: its end is somebody else's to write down. */
-  lost: boolean;
-  /** Goes on without its handler. */
-  readonly leave: (reason: Error) => void;
-  finished: boolean;
-}
-
-/** Places for tasks of some names: those that share, or one that has its own. */
-interface Room {
-  readonly names: readonly string[];
-  readonly slots: number;
-  /** The lane that was served last. */
-  after: string | undefined;
-}
 
 /**
  * Runs the tasks of one service in one process, fairly between lanes. Life: made → started → draining (takes nothing new) → stopped (what
- * has not
- * ended is given back).
+ * has not ended is given back).
  */
 export class TaskRunner implements AsyncDisposable {
   readonly store: TaskStore;
   readonly #options: TaskRunnerOptions;
+  readonly #tryParts: TaskTryParts;
   readonly #names: readonly string[];
   readonly #rooms: readonly Room[];
   /** Where to look at the next look. */
   readonly #asked = new Set<Room>();
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, TaskTry>();
   readonly #ended = new Set<Promise<boolean>>();
   readonly #timers: Disposable[] = [];
   #next: Disposable | undefined;
@@ -85,13 +52,9 @@ export class TaskRunner implements AsyncDisposable {
   constructor(options: TaskRunnerOptions) {
     this.#options = options;
     this.#names = Object.keys(options.tasks);
-    const { tasks, slots = SLOTS } = options;
-    const shared = this.#names.filter(name => tasks[name]?.def.slots === undefined);
-    const own = this.#names.flatMap(name =>
-      shared.includes(name) ? [] : [{ names: [name], slots: tasks[name]?.def.slots ?? 1, after: undefined }],
-    );
-    this.#rooms = [...(shared.length > 0 ? [{ names: shared, slots, after: undefined }] : []), ...own];
+    this.#rooms = roomsOf(options.tasks, options.slots);
     this.store = new TaskStore(options.pool);
+    this.#tryParts = { ...options, store: this.store, isStopping: () => this.#stopping };
   }
 
   get running(): number {
@@ -162,11 +125,11 @@ export class TaskRunner implements AsyncDisposable {
     this.#next?.[Symbol.dispose]();
     await this.#listening?.[Symbol.asyncDispose]();
     await this.#looking;
-    for (const { ending } of this.#running.values()) ending.abort();
+    for (const underWay of this.#running.values()) underWay.abort();
     const patience = new AbortController();
     await Promise.race([this.idle(), delay(GRACE_MS, undefined, { ref: false, signal: patience.signal }).catch(() => undefined)]);
     patience.abort();
-    for (const { leave } of this.#running.values()) leave(new Error('the service stopped'));
+    for (const underWay of this.#running.values()) underWay.leave(new Error('the service stopped'));
     await this.idle();
   }
 
@@ -194,13 +157,13 @@ export class TaskRunner implements AsyncDisposable {
 
   /** @returns how many were taken */
   async #take(room: Room): Promise<number> {
-    const { clock, worker } = this.#options;
+    const { clock, tasks, worker } = this.#options;
     const { names } = room;
-    const here = [...this.#running.values()].filter(({ task }) => names.includes(task.name));
+    const here = [...this.#running.values()].map(({ task }) => task).filter(({ name }) => names.includes(name));
     const free = room.slots - here.length;
     if (free <= 0) return 0;
     const now = clock.now();
-    const asked = { names, busy: this.#busy(here), worker, now, until: new Date(now.getTime() + LEASE_MS) };
+    const asked = { names, busy: busyLanes(tasks, here), worker, now, until: new Date(now.getTime() + LEASE_MS) };
     let taken = await this.store.take({ ...asked, most: free, after: room.after });
     // Past the last lane it goes on with the first.
     if (taken.length < free && room.after !== undefined) {
@@ -215,17 +178,6 @@ export class TaskRunner implements AsyncDisposable {
     return taken.length;
   }
 
-  /** Lanes that have as many of these under way as they may. */
-  #busy(here: readonly Running[]): string[] {
-    const counts = new Map<string, { held: number; most: number }>();
-    for (const { task } of here) {
-      const most = this.#options.tasks[task.name]?.def.abreast ?? ABREAST;
-      const known = counts.get(task.lane) ?? { held: 0, most };
-      counts.set(task.lane, { held: known.held + 1, most: Math.min(known.most, most) });
-    }
-    return [...counts].filter(([, { held, most }]) => held >= most).map(([lane]) => lane);
-  }
-
   #begin(task: TakenTask): Promise<boolean> {
     const run = this.#run(task);
     this.#ended.add(run);
@@ -235,95 +187,15 @@ export class TaskRunner implements AsyncDisposable {
 
   /** @returns whether the task ended well */
   async #run(task: TakenTask): Promise<boolean> {
-    const { service, tasks, clock } = this.#options;
-    const { def, work, open } = tasks[task.name] as RunnableTask;
-    const late = Promise.withResolvers<never>();
-    const running: Running = { task, ending: new AbortController(), lost: false, finished: false, leave: late.reject };
-    this.#running.set(task.task_id, running);
-    const limit = milliseconds(def.timeout ?? '1m');
-    using _limit = clock.every(limit, () => running.ending.abort());
-    using _grace = clock.every(limit + GRACE_MS, () => late.reject(new Error('it did not end in its time')));
-    const scope = { correlationId: task.correlation_id, service, subject: task.subject, ...(task.lane ? { envId: task.lane } : {}) };
+    const underWay = new TaskTry(this.#tryParts, task);
+    this.#running.set(task.task_id, underWay);
     try {
-      // More tries than it has: its process died each time, and would again.
-      if (task.attempts > attemptsOf(def)) throw new Error('it was tried too often');
-      const payload = open ? open(task.payload) : task.payload;
-      if (payload === undefined)
-        throw Object.assign(new Error('what it carries is sealed under a key that is not known'), { code: 'sealed_under_another_key' });
-      const done = inScope(scope, () => work(payload as never, this.#handed(running)));
-      done.catch(() => undefined);
-      await Promise.race([done, late.promise]);
-      if (!running.finished && !running.lost) await this.#finish(running);
-      return true;
-    } catch (error) {
-      // Finished in a transaction that did not commit, it is not finished; where that did commit, nothing is left to be marked.
-      if (!running.lost) await this.#failed(running, error);
-      return false;
+      return await underWay.run();
     } finally {
       this.#running.delete(task.task_id);
       // One place came free: in its own room alone.
       if (!this.#stopping) void this.#lookIn(this.#rooms.filter(({ names }) => names.includes(task.name)));
     }
-  }
-
-  #handed(running: Running): TaskRun {
-    const { task, ending } = running;
-    const { worker } = this.#options;
-    return {
-      taskId: task.task_id,
-      attempt: task.attempts,
-      envId: task.lane || undefined,
-      correlationId: task.correlation_id,
-      signal: ending.signal,
-      finish: async tx => {
-        if (!(await this.store.finish(tx.sql, task, worker, this.#keptFrom(task))))
-          throw new Error('another process has taken this task over');
-        running.finished = true;
-      },
-    };
-  }
-
-  #keptFrom({ name }: TakenTask): Date | undefined {
-    return this.#options.tasks[name]?.def.keep === undefined ? undefined : this.#options.clock.now();
-  }
-
-  async #finish({ task }: Running): Promise<void> {
-    const { pool, worker, log } = this.#options;
-    // Not written down, it comes again when its lease ends: at least once.
-    await this.store
-      .finish(pool.sql, task, worker, this.#keptFrom(task))
-      .catch(error => log.warn({ err: error, task: task.name }, 'a task ended and could not be marked so; it comes again'));
-  }
-
-  async #failed({ task, ending }: Running, error: unknown): Promise<void> {
-    const { tasks, clock, worker, log } = this.#options;
-    const now = clock.now();
-    const written = async (): Promise<void> => {
-      if (this.#stopping && ending.signal.aborted) return this.store.giveBack([task.task_id], worker, now);
-      const { def } = tasks[task.name] as RunnableTask;
-      const { backoff = BACKOFF_S } = def;
-      const reason = failureReason(error);
-      const isFinal = def.attempts !== 'unlimited' && ((isProblem(error) && error.retry === 'never') || task.attempts >= attemptsOf(def));
-      const wait = (backoff[Math.min(task.attempts, backoff.length) - 1] ?? 0) * 1_000;
-      const isMarked = await this.store.fail(task, worker, {
-        failure: { at: now.toISOString(), reason },
-        again: isFinal ? undefined : new Date(now.getTime() + wait),
-        now,
-      });
-      if (!isMarked)
-        return log.warn(
-          { err: error, task: task.name, task_id: task.task_id },
-          'a try failed whose task had ended, or is with another process: nothing is tried again for it',
-        );
-      const fields = { task: task.name, task_id: task.task_id, attempt: task.attempts, err: error };
-      if (isFinal)
-        log.error({ ...fields, code: 'task_dead' }, 'a task failed for the last time; it lies with the dead and can be replayed');
-      // An outage is told once a task, not at every try.
-      else log[task.attempts === 1 ? 'warn' : 'info']({ ...fields, again_s: wait / 1_000 }, 'a task failed and is tried again');
-    };
-    await written().catch(cause =>
-      log.warn({ err: cause, task: task.name }, 'the end of a task could not be written; it comes again when its lease ends'),
-    );
   }
 
   async #reclaim(): Promise<void> {
@@ -338,12 +210,7 @@ export class TaskRunner implements AsyncDisposable {
     const { worker, clock, log } = this.#options;
     try {
       const lost = await this.store.extend(worker, [...this.#running.keys()], new Date(clock.now().getTime() + LEASE_MS));
-      for (const id of lost) {
-        const running = this.#running.get(id);
-        if (!running || running.finished) continue;
-        running.lost = true;
-        running.ending.abort();
-      }
+      for (const id of lost) this.#running.get(id)?.lose();
     } catch (error) {
       log.debug({ err: error }, 'leases of tasks could not be renewed');
     }

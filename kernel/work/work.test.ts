@@ -7,8 +7,9 @@ import { TestCluster } from '../storage/fixtures/test-cluster.ts';
 import { migrate } from '../storage/schema/migrations.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { type Job, JobRunner } from './job-runner.ts';
-import { TaskRunner, type TaskWork } from './task-runner.ts';
+import { TaskRunner } from './task-runner.ts';
 import { cancelTask, enqueueTask, TaskStore } from './task-store.ts';
+import type { TaskWork } from './task-try.ts';
 import { WORK_MIGRATIONS } from './work-schema.ts';
 
 vi.setConfig({ testTimeout: 20_000, hookTimeout: 30_000 });

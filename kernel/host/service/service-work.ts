@@ -3,7 +3,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { JobRunner } from '../../work/job-runner.ts';
-import { TaskRunner, type TaskWork } from '../../work/task-runner.ts';
+import { TaskRunner } from '../../work/task-runner.ts';
+import type { TaskWork } from '../../work/task-try.ts';
 import { sealedTask } from '../../work/sealed-task.ts';
 
 interface WorkParts {
