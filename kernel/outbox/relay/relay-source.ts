@@ -1,20 +1,18 @@
-import { Batcher, isUnavailable } from '@platform/sdk';
+import { isUnavailable } from '@platform/sdk';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { outboxChannel } from '../../storage/schema/service-schema.ts';
 import { ANY } from '../outbox.ts';
-import { type DeliveryResult, type Outcome, type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
-import { dueRows, type Head, heads, type OutboxState, record, stateOf, stepDown, sweep } from '../outbox-store.ts';
+import { type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
+import { dueRows, type Head, heads, type OutboxState, stateOf, stepDown, sweep } from '../outbox-store.ts';
+import { outcomeWriter } from './outcome-writer.ts';
 import type { RelayOptions } from './relay.ts';
+import { RelayCalls } from './relay-calls.ts';
 
 const BATCH = 100;
 const ENVIRONMENTS_PER_STEP = 64;
 const STEPS_PER_LOOK = 16;
 const CALLS_PER_SERVICE = 4;
 const SWEEP_MS = 3_600_000;
-/** Outcomes whose writing takes longer are delivered again, under the same keys. */
-const WRITE_MS = 30_000;
-/** More calls than can be under way. */
-const CALLS_WAITING = 10_000;
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
 /** The outbox of one service and its way out. Life: attached → (looking ⇄ resting)* → detached. */
@@ -29,11 +27,9 @@ export class RelaySource {
   readonly #pollMs: number;
   readonly #options: Required<RelayOptions>;
   readonly #busy = new Map<string, Promise<void>>();
-  /** Ends the calls under way. Not a signal they all hear: each that hangs on one that lasts would live until the next full collection. */
-  readonly #calls = new Set<(reason: Error) => void>();
+  readonly #calls: RelayCalls;
   #closed = false;
-  /** What became of rows: calls that end in one turn, or while others are being written, are written together. */
-  readonly #outcomes: Batcher<readonly Outcome[]>;
+  readonly #outcomes: ReturnType<typeof outcomeWriter>;
   #leading = false;
   /** Where the next look goes on, so that every environment has its turn. */
   #from = FIRST;
@@ -55,18 +51,10 @@ export class RelaySource {
     this.#pool = pool;
     this.#pollMs = pollMs;
     this.#options = options;
+    this.#calls = new RelayCalls(service, options);
     // What a crash forgets to have been delivered is delivered again under the same idempotency key.
     this.#session = pool.sibling({ max: 1, repeatable: true });
-    this.#outcomes = new Batcher<readonly Outcome[]>({
-      most: CALLS_WAITING,
-      waiting: CALLS_WAITING,
-      deadlineMs: WRITE_MS,
-      full: () => new Error('too many outcomes wait to be written'),
-      work: async calls => {
-        await record(this.#session, calls.flat(), options.clock.now());
-        return [];
-      },
-    });
+    this.#outcomes = outcomeWriter(this.#session, options.clock);
   }
 
   async open(): Promise<void> {
@@ -129,7 +117,7 @@ export class RelaySource {
 
   #close(): void {
     this.#closed = true;
-    for (const giveUp of this.#calls) giveUp(new Error('the relay is closing'));
+    this.#calls.giveUp(new Error('the relay is closing'));
   }
 
   /** Looks at one environment, or at all of them. */
@@ -275,7 +263,7 @@ export class RelaySource {
 
   /** One batch of one environment; whether all of it was carried. */
   async #relay(envId: string, rows: readonly OutboxRow[]): Promise<boolean> {
-    const results = await this.#call(rows);
+    const results = await this.#calls.make(rows);
     const now = this.#options.clock.now();
     const outcomes = rows.map((row, index) => outcomeOf(row, results[index] ?? unanswered('the answer is shorter than the batch'), now));
     await this.#outcomes.add(outcomes);
@@ -288,26 +276,6 @@ export class RelaySource {
         );
     }
     return outcomes.every(({ relayed }) => relayed);
-  }
-
-  async #call(rows: readonly OutboxRow[]): Promise<readonly DeliveryResult[]> {
-    const { clock, deliver, callTimeoutMs } = this.#options;
-    const ended = new AbortController();
-    const gone = Promise.withResolvers<never>();
-    const giveUp = (reason: Error): void => {
-      ended.abort(reason);
-      gone.reject(reason);
-    };
-    const cancel = clock.after(callTimeoutMs, () => giveUp(new Error('no answer in time')));
-    this.#calls.add(giveUp);
-    try {
-      return await Promise.race([deliver(rows, { service: this.service, signal: ended.signal }), gone.promise]);
-    } catch (error) {
-      return rows.map(() => unanswered(error instanceof Error ? error.message : String(error)));
-    } finally {
-      cancel();
-      this.#calls.delete(giveUp);
-    }
   }
 
   #sweepLater(): void {
