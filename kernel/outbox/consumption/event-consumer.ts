@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@platform/sdk';
 import { backoff } from '../../base/backoff.ts';
 import { type Clock, pause } from '../../base/clock.ts';
 import { handleOnce, typesOf, wants } from './handling.ts';
-import { Leaseholder, type Refusal } from '../leaseholder.ts';
+import { Leaseholder, type Refusal } from './leaseholder.ts';
 
 /** An entry as the bus hands it out (G-K-12). */
 export interface StreamEntry {
@@ -123,8 +122,7 @@ export class EventConsumer implements AsyncDisposable {
         if (signal.aborted) break;
         if (failures === 3) log.warn({ consumer: name, err: error }, 'events cannot be consumed; trying on');
         const wait = backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true });
-        if (reconnectMs !== undefined) await pause(clock, reconnectMs, signal);
-        else await delay(wait, undefined, { signal, ref: false }).catch(() => undefined);
+        await pause(clock, reconnectMs ?? wait, signal);
       }
     }
     if (delivery === 'process') await bus.close({ stream_family: family, consumer_group: this.#group }).catch(() => undefined);

@@ -2,7 +2,7 @@ import { backoff } from '../../base/backoff.ts';
 import { pause } from '../../base/clock.ts';
 import type { ConsumerOptions, StreamEntry } from './event-consumer.ts';
 import { type Handled, handleOnce, typesOf, wants } from './handling.ts';
-import { Leaseholder } from '../leaseholder.ts';
+import { Leaseholder } from './leaseholder.ts';
 
 /** The right of one process of the fleet to consume. */
 export interface Lead extends AsyncDisposable {

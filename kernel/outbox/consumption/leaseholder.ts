@@ -1,6 +1,6 @@
 import type { Logger } from '@platform/sdk';
-import type { Clock } from '../base/clock.ts';
-import type { ConsumerBus, Lost, StreamEntry } from './consumption/event-consumer.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { ConsumerBus, Lost, StreamEntry } from './event-consumer.ts';
 
 /** A third of the bus's minute: two of three words may be lost. */
 const WORD_EVERY_MS = 20_000;
