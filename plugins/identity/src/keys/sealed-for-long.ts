@@ -1,6 +1,6 @@
 import type { SealedPlace } from '@platform/sdk';
 import { purposeOf as authenticator } from '../mfa/second-factor.ts';
-import { purposeOf as recovery } from '../recovery/recoveries.ts';
+import { purposeOf as recovery } from '../recovery/recovery-record.ts';
 import { purposeOf as provider } from '../sso/upstream-providers.ts';
 import { SIGNING_KEY } from './signing-keys.ts';
 

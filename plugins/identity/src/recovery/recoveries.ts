@@ -1,28 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { Caller, Sealed, SealedBox } from '@platform/sdk';
+import type { Caller, SealedBox } from '@platform/sdk';
 import type { AccountMailbox } from '../account/account-mail.ts';
 import { hashOf } from '../account/step-tokens.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { Letter } from '../../contract/mail/mail-words.ts';
 import type { Person } from '../people/people.ts';
 import type { Realm } from '../realms.ts';
+import { columns, decided, isReady, open, outlookOf, purposeOf, type Recovery } from './recovery-record.ts';
 import { type RecoveryRule, ruleOf } from './recovery-rule.ts';
 
-/** A recovery with whom its mails go to. */
-export interface Recovery extends Pick<Person, 'user_id' | 'env_id' | 'email' | 'locale'> {
-  readonly recovery_id: string;
-  readonly status: 'asked' | 'waiting' | 'offered' | 'completed' | 'refused' | 'cancelled' | 'expired';
-  readonly needs_approval: boolean;
-  readonly approved: boolean;
-  readonly due: boolean;
-  readonly wait_until: string | null;
-  readonly wait_hours: number | null;
-  readonly confirmed_at: string | null;
-  readonly expires_at: string;
-  readonly cancel_sealed: Sealed | null;
-}
 /** What ended a recovery before its time. */
 type Cause = 'link' | 'owner' | 'signed_in' | 'account_closed' | 'address_changed' | 'turned_off';
+
+const newToken = (): string => randomBytes(32).toString('base64url');
 
 /** The first link lasts as long as a reset's; a decision may take two weeks, and the last mail may arrive on a Friday. */
 const ASKED_MINUTES = 30;
@@ -30,11 +20,9 @@ const DECISION_DAYS = 14;
 const OFFERED_HOURS = 72;
 
 /**
- * Recoveries of accounts (asked → waiting → offered → completed, or ended). Every move is one compare-and-set in the caller's transaction,
- * with
- * its event, its audit row and its mail; of any number at once one succeeds (H-13). Only the realm's own rule moves one to `offered`, and
- * no
- * token that sets a password exists before.
+ * Recoveries of accounts (asked → waiting → offered → completed, or ended). Every move is one compare-and-set in the caller's
+ * transaction, with its event, its audit row and its mail; of any number at once one succeeds (H-13). Only the realm's own rule moves one
+ * to `offered`, and no token that sets a password exists before.
  */
 export class Recoveries {
   readonly #ctx: Ctx;
@@ -192,8 +180,7 @@ export class Recoveries {
 
   /**
    * A recovery that is held to another rule than the realm's goes on by the realm's: it waits again where its time or approval is missing
-   * now,
-   * and the link of the last mail is good for nothing until then. Whom it belongs to is told.
+   * now, and the link of the last mail is good for nothing until then. Whom it belongs to is told.
    */
   async #judged(tx: IdentityTx, realm: Realm, rule: RecoveryRule, recovery: Recovery): Promise<Recovery> {
     const { recovery_id: id, needs_approval, wait_hours } = recovery;
@@ -307,16 +294,3 @@ export class Recoveries {
       });
   }
 }
-
-type Tagged = IdentityTx['sql'];
-const newToken = (): string => randomBytes(32).toString('base64url');
-export const purposeOf = (recoveryId: string): string => `auth:recovery:${recoveryId}`;
-const isReady = ({ due, approved, needs_approval }: Recovery): boolean => due && (approved || !needs_approval);
-/** The mail that says what has to happen before the last one. */
-const outlookOf = (rule: RecoveryRule): Letter =>
-  !rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged';
-const open = (sql: Tagged): unknown => sql`r.status in ('asked', 'waiting', 'offered')`;
-const columns = (sql: Tagged): unknown => sql`
-  r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_hours, r.wait_until <= now() as due, r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
-const decided = ({ sql }: IdentityTx, { caller, reason }: { caller: Caller; reason: string }): unknown =>
-  sql`decided_by = ${caller.userId ?? null}, decided_at = now(), reason = ${reason.trim()}`;
