@@ -26,8 +26,8 @@ export async function stepDown(pool: PostgresPool): Promise<void> {
 
 /**
  * Takes or keeps the right to relay a service, for the session of `pool`, and looks at the heads of the environments behind `after`;
- * nothing when
- * another process has it. By a loose scan of the partial index: its cost is the number of environments it answers, not of rows.
+ * nothing when another process has it. By a loose scan of the partial index: its cost is the number of environments it answers, not of
+ * rows.
  */
 export async function heads(pool: PostgresPool, service: string, after: string, limit: number): Promise<Head[] | undefined> {
   const rows = await pool.raw<({ held: boolean } & { [K in keyof Head]: Head[K] | null })[]>`
@@ -78,8 +78,7 @@ const lead = ({ raw }: PostgresPool, service: string) =>
 
 /**
  * Writes what became of the rows. They are named twice: by the list alone the planner sees that they are few, whatever it knows of the
- * table.
- * What another leader carried meanwhile stays carried.
+ * table. What another leader carried meanwhile stays carried.
  */
 export async function record(pool: PostgresPool, outcomes: readonly Outcome[], now: Date): Promise<void> {
   const { raw } = pool;

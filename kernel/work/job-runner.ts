@@ -26,8 +26,7 @@ const CRON_CHECK_MS = 1_000;
 
 /**
  * Runs a service's declared jobs: per process, or one at a time in the whole fleet under an advisory lock. There is no other timer in a
- * plugin.
- * A cron time is taken by whatever process moves it on first.
+ * plugin. A cron time is taken by whatever process moves it on first.
  */
 export class JobRunner implements AsyncDisposable {
   readonly records: JobRecords;

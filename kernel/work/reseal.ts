@@ -27,10 +27,8 @@ export interface ResealParts {
 
 /**
  * Seals anew, under the key of now, what lies sealed under one that came before: in the places named, and in tasks that wait or lie dead.
- * Row by row
- * and in place of the very seal that was read, so it may be ended and begun again. It is through when a walk found the end an hour after
- * the
- * change; from then on it costs one look, and the keys before may be dropped.
+ * Row by row and in place of the very seal that was read, so it may be ended and begun again. It is through when a walk found the end an
+ * hour after the change; from then on it costs one look, and the keys before may be dropped.
  */
 export async function reseal(
   parts: ResealParts,

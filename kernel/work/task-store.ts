@@ -63,8 +63,7 @@ export class TaskStore {
 
   /**
    * Takes the oldest due task of up to `most` lanes, lanes after `after` first, so that no lane waits for another's backlog. What another
-   * process
-   * is just taking is passed over.
+   * process is just taking is passed over.
    */
   async take(asked: {
     names: readonly string[];

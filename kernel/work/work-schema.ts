@@ -2,8 +2,7 @@ import type { Migration } from '../storage/schema/migrations.ts';
 
 /**
  * Tasks and jobs of a service, in its own schema: they share the connection, the role and the transaction of the change with the outbox,
- * which
- * no queue library can. A task that ended well is gone, or kept as `done` for as long as it says.
+ * which no queue library can. A task that ended well is gone, or kept as `done` for as long as it says.
  */
 const WORK_SCHEMA = `
 create table work_tasks (

@@ -8,8 +8,7 @@ const PATCHED = '6df1f9366af6a947bbcc1e4fe6cf71e195f5a20e23357864af07d317b69d17e
 
 /**
  * The driver, for the kernel alone. Its list of idle connections grew by a place with every query and every query searched all of it; the
- * patch
- * keeps it as short as they are many. A process without the patch does not start: it would get slower with every hour.
+ * patch keeps it as short as they are many. A process without the patch does not start: it would get slower with every hour.
  */
 export const driver = patched(postgres);
 

@@ -1,10 +1,8 @@
 /**
  * Main of the child process that carries Valkey: `child.ts <directory> <port>`, the password on standard input, where no list of processes
- * shows it.
- * It has no fork and therefore no log of writes of its own: a journal beside the snapshot takes what the server tells its replicas, so that
- * a kill
- * loses the last moment and a power failure the last second, however large the store is.
- * Exits: 0 asked to end · 70 the server died · 71 cannot listen · 78 the wasm is not the one that was reviewed.
+ * shows it. It has no fork and therefore no log of writes of its own: a journal beside the snapshot takes what the server tells its
+ * replicas, so that a kill loses the last moment and a power failure the last second, however large the store is. Exits: 0 asked to end ·
+ * 70 the server died · 71 cannot listen · 78 the wasm is not the one that was reviewed.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

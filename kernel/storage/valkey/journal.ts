@@ -27,8 +27,7 @@ export interface Remainder {
 
 /**
  * The writes since the last snapshot, in a file named after the place in the stream where it begins. A snapshot carries its own place, so
- * that
- * which of both comes first on disk makes no difference: what a snapshot holds is never applied to it again.
+ * that which of both comes first on disk makes no difference: what a snapshot holds is never applied to it again.
  */
 export class Journal {
   readonly #directory: string;

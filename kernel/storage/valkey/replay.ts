@@ -4,8 +4,7 @@ import { FirstLine, rawConnection, wire } from './raw-connection.ts';
 
 /**
  * Does again what the snapshot does not hold. As a source of imports the connection sees keys whose time is over, and the server ends none
- * of
- * them meanwhile: a counter that was set, raised and over would otherwise be counted anew and stay for ever. Answers how many commands
+ * of them meanwhile: a counter that was set, raised and over would otherwise be counted anew and stay for ever. Answers how many commands
  * failed.
  */
 export async function replay(bridge: ValkeyBridge, { db, commands }: Remainder): Promise<number> {

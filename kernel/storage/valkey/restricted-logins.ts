@@ -27,8 +27,7 @@ const COMMANDS = [
 
 /**
  * Key-value logins for code that is not ours: each reads versions and revocations, and writes its own instance row and tickets (H-03,
- * H-06). The store keeps
- * logins in memory only, so that they are made again whenever it comes back.
+ * H-06). The store keeps logins in memory only, so that they are made again whenever it comes back.
  */
 export class RestrictedLogins implements AsyncDisposable {
   readonly #url: string;
@@ -41,8 +40,7 @@ export class RestrictedLogins implements AsyncDisposable {
 
   /**
    * Makes the login of a service and answers the URL that uses it. The password follows from the store's own: a vertical that outlives its
-   * host
-   * still has the right one when the next host makes the login anew.
+   * host still has the right one when the next host makes the login anew.
    */
   async add(service: string): Promise<string> {
     const password = createHmac('sha256', new URL(this.#url).password || this.#url)

@@ -25,8 +25,7 @@ const TIMEOUT_MS = 10_000;
 
 /**
  * Sends finished spans and metrics to a collector. What a collector does not take is dropped and counted: telemetry never holds up or
- * breaks
- * what it tells of. Loaded only when `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
+ * breaks what it tells of. Loaded only when `OTEL_EXPORTER_OTLP_ENDPOINT` is set.
  */
 export class OtlpExporter implements AsyncDisposable {
   readonly #options: OtlpOptions;

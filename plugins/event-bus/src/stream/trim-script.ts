@@ -1,7 +1,7 @@
 /**
  * Cuts one stream and writes down what that took from whom; answers how many entries went. One script, so that nothing is read or taken
- * between the look and the cut.
- * KEYS: stream, gaps of its environment. ARGV: oldest id to keep, most entries, since when a group counts as seen (ms), family.
+ * between the look and the cut. KEYS: stream, gaps of its environment. ARGV: oldest id to keep, most entries, since when a group counts as
+ * seen (ms), family.
  */
 export const TRIM = `
 local key, gaps, horizon, most, since, family = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]

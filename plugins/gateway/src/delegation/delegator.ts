@@ -18,8 +18,7 @@ const MARGIN_MS = 30_000;
 
 /**
  * The workload that acts for people in environments that are not its own. It is registered as a client when the gateway starts (doc2,
- * gateway 6):
- * a credential file tells that it was, and a failure is tried again 30 times. Its certificate is its only secret (RFC 8705).
+ * gateway 6): a credential file tells that it was, and a failure is tried again 30 times. Its certificate is its only secret (RFC 8705).
  * Life: starting → registered, or starting → away → registered as soon as somebody needs it.
  */
 export class Delegator {

@@ -108,8 +108,7 @@ export class AccessTemplates {
 
   /**
    * Roles, nesting and groups of every level in every realm, and the owner's membership, in one statement; whoever joins them may enter the
-   * console (D-02). What stands already is not touched,
-   * so that concurrent creates do not wait for each other.
+   * console (D-02). What stands already is not touched, so that concurrent creates do not wait for each other.
    */
   #model(
     tx: IdentityTx,
@@ -161,8 +160,8 @@ export class AccessTemplates {
 
   /**
    * People who are in a group of these realms, directly or through a group below it; {@link MANY} at most. `held`: another group of theirs
-   * gives them the role in the system's realm too. It is
-   * kept from going before this commits, and who takes it away tells everybody after that; one that is going counts for nothing.
+   * gives them the role in the system's realm too. It is kept from going before this commits, and who takes it away tells everybody after
+   * that; one that is going counts for nothing.
    */
   #membersBelow(
     tx: IdentityTx,

@@ -28,9 +28,8 @@ export function askedBy(email: string, headers: Headers): Asked {
 
 /**
  * What people ask for at the pages without being signed in: to open an account, to reset a password, to have an address confirmed, to
- * recover an account. The page's
- * request only queues it, the same for everybody; whether there is an account is looked at afterwards. So neither the answer nor the
- * time it takes says who has one (IDN-007).
+ * recover an account. The page's request only queues it, the same for everybody; whether there is an account is looked at afterwards. So
+ * neither the answer nor the time it takes says who has one (IDN-007).
  */
 export class AccountRequests {
   readonly #ctx: Ctx;

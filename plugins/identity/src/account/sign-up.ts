@@ -133,8 +133,7 @@ export class SignUp {
 
   /**
    * Nobody has confirmed the address, and two ask for it with a password each: had the first one's stood, a stranger could wait in an
-   * account
-   * until its owner opens it. Neither stands. Nobody has used the account, who would be locked out by a stranger's wish.
+   * account until its owner opens it. Neither stands. Nobody has used the account, who would be locked out by a stranger's wish.
    */
   async #contest(tx: IdentityTx, realm: Realm, person: Person): Promise<void> {
     const { mailbox, steps } = this.#parts;

@@ -14,8 +14,7 @@ interface Waiting {
 
 /**
  * Tells a person by mail that somebody asks to act for them (G-AUTH-03). The mail says which application asks and leads to the page; who
- * acts,
- * and the text to compare, are shown there, to nobody but the person who signed in.
+ * acts, and the text to compare, are shown there, to nobody but the person who signed in.
  */
 export class CibaNotice {
   readonly #ctx: Ctx;

@@ -39,8 +39,8 @@ class Refused extends Error {
 
 /**
  * `/oauth/register`: RFC 7591 for whoever holds an initial access token (a workload's own certificate-bound token with
- * `auth:clients:write`,
- * good once), RFC 7592 for the client itself. Over mutual TLS without a token a workload is told the client that it is.
+ * `auth:clients:write`, good once), RFC 7592 for the client itself. Over mutual TLS without a token a workload is told the client that it
+ * is.
  */
 export class RegistrationEndpoint {
   readonly #ctx: Ctx;

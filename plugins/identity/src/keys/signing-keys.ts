@@ -72,8 +72,7 @@ const EMPTY: Ring = { published: [], jwks: [], verification: new Map(), signing:
 
 /**
  * The one key set of the platform: Ed25519, ES256, ML-DSA-65 and RS256; private halves wrapped at rest (G-K-06, facts/identity 3). The life
- * of a
- * key: `next` (published, signs nothing), `current` (signs), `retired` (published until all it signed has expired), gone.
+ * of a key: `next` (published, signs nothing), `current` (signs), `retired` (published until all it signed has expired), gone.
  */
 export class SigningKeys {
   readonly #ctx: Ctx;

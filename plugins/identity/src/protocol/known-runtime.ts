@@ -1,7 +1,6 @@
 /*
  * Imported before oidc-provider, which takes a Node without the label LTS for unsupported and says so on standard error at every start.
- * This Node
- * came with the platform and the suite runs on it: the one line is dropped, and nothing else.
+ * This Node came with the platform and the suite runs on it: the one line is dropped, and nothing else.
  */
 const { warn } = console;
 console.warn = (...said: unknown[]) => {

@@ -22,8 +22,7 @@ export const END_SESSION = '/mtls/oauth/end-session';
 
 /**
  * RP-Initiated Logout (OpenID Connect) of an application that keeps its tokens from the browser and shows its certificate instead of a
- * page:
- * `id_token_hint` says for whom, `logout_hint` names the sign-in session; `everywhere` ends all that the person has. F-11.
+ * page: `id_token_hint` says for whom, `logout_hint` names the sign-in session; `everywhere` ends all that the person has. F-11.
  */
 export class RelyingPartyLogout {
   readonly #ctx: Ctx;

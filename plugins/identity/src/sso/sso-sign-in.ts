@@ -33,8 +33,7 @@ const COOKIE = '__Host-platform-sso';
 
 /**
  * Signing in with the provider of the organization: code with PKCE, a state and a nonce that count once, bound to this browser. The
- * provider
- * proves one factor; a second one that is set up here is still asked for.
+ * provider proves one factor; a second one that is set up here is still asked for.
  */
 export class SsoSignIn {
   readonly #ctx: Ctx;

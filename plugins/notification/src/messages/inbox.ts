@@ -101,8 +101,7 @@ export class Inbox {
 
   /**
    * The caller's own key. What was sent to a proven address before there was an account is taken over (G-POST-01): an address that nobody
-   * has
-   * proven opens nothing.
+   * has proven opens nothing.
    */
   async #own({ caller, env }: Pick<Asked, 'caller' | 'env'>): Promise<Owner> {
     const user = caller.userId ?? caller.subject;

@@ -23,8 +23,7 @@ interface Ready {
 
 /**
  * Puts messages into inboxes: the record of truth, before any other channel is thought of (NTF-003). Wakes on the word of a commit and
- * looks every
- * five seconds beside; a pass takes at most fifty rows, oldest first, that no other process has taken.
+ * looks every five seconds beside; a pass takes at most fifty rows, oldest first, that no other process has taken.
  */
 export class ViewRelay {
   readonly #ctx: Ctx;

@@ -5,8 +5,7 @@ let used = random.length;
 
 /**
  * A UUIDv7 whose order is that of (`ms`, `n`): the 26 bits behind version and variant count inside one millisecond (RFC 9562, 6.2 method
- * 1).
- * Made under the lock of the trail, it follows commit order (H-20).
+ * 1). Made under the lock of the trail, it follows commit order (H-20).
  */
 export function auditId(ms: number, n: number): string {
   if (used === random.length) {

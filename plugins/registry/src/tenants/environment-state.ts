@@ -13,8 +13,7 @@ interface Row {
 
 /**
  * The state of environments, where every process reads it before a mutation (F-13): written with each change, and by whoever asks for one
- * that is not
- * there. An answer never replaces a state that a change has written meanwhile.
+ * that is not there. An answer never replaces a state that a change has written meanwhile.
  */
 export class EnvironmentStates {
   readonly #ctx: Ctx;

@@ -14,8 +14,7 @@ export function requireMutable(ctx: Ctx, { org, env }: { org: Stated; env?: Stat
 
 /**
  * {@link requireMutable} of the records as they are now, and as they stay until the transaction ends: who suspends, archives or deletes
- * them
- * waits for it, or is waited for. The organization first, as who deletes it takes its lock.
+ * them waits for it, or is waited for. The organization first, as who deletes it takes its lock.
  */
 export async function holdMutable(
   ctx: Ctx,

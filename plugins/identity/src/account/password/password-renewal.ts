@@ -4,8 +4,7 @@ import type { PersonWithPassword } from '../../people/people.ts';
 
 /**
  * Passwords whose hashes were made when guessing cost less are hashed anew: only at a sign-in is the password at hand. Nobody waits for it,
- * and
- * what does not succeed, or finds another renewal under way, is done at the next sign-in.
+ * and what does not succeed, or finds another renewal under way, is done at the next sign-in.
  */
 export class PasswordRenewal implements AsyncDisposable {
   readonly #ctx: Ctx;

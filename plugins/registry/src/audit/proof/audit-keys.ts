@@ -11,8 +11,7 @@ const LOCK = 'platform:sys:audit:keys';
 
 /**
  * The keys of the trail. Life of one: next → current → retired. Seeds are lines of one secret; which of them is in force, and which were
- * before,
- * is in the database, signed. What a retired key signed in its time stays true; what it signs later is worth nothing.
+ * before, is in the database, signed. What a retired key signed in its time stays true; what it signs later is worth nothing.
  */
 export class AuditKeys {
   readonly #ctx: Ctx;

@@ -23,9 +23,8 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
  * The middle of a create: from the commit of the record, whose event is held, to the access model. Either both are there and the event is
- * told,
- * or the record goes again; what a crash leaves is told as soon as its access model is found, and else waits for an operator (registry rule
- * 5).
+ * told, or the record goes again; what a crash leaves is told as soon as its access model is found, and else waits for an operator
+ * (registry rule 5).
  */
 export class Creations {
   readonly #ctx: Ctx;
