@@ -145,7 +145,7 @@ export async function servicesOf(ctx: Ctx) {
   const desk = new PasswordDesk(ctx, passwords);
   const change = new PasswordChange(ctx, { mailbox, sessions, steps });
   const recoveries = new Recoveries(ctx, { box, mailbox });
-  const arrival = new Arrival(ctx, { authorizations, browser, mailbox, recoveries, steps });
+  const arrival = new Arrival(ctx, { attempts, authorizations, browser, mailbox, recoveries, steps });
   const visits = new AccountVisit(ctx, { attempts, browser, guard, passwords: desk, people, realms });
   const ownConsents = new OwnConsents(ctx, { clients: registered, sessions, visits });
   const pageParts = { attempts, guard, invited, mailbox, passwords: desk, people, realms, steps };

@@ -1,5 +1,6 @@
 import { reply, type Sql } from '@platform/sdk';
 import type { AuthorizationSteps, Interaction } from '../protocol/authorization-steps.ts';
+import type { Attempts } from '../sign-in/attempts.ts';
 import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
 import type { Ctx } from '../context.ts';
 import { methodsOf } from '../mfa/second-factor.ts';
@@ -23,6 +24,15 @@ interface Proven {
   readonly begun?: Interaction | null;
 }
 
+interface Parts {
+  readonly attempts: Attempts;
+  readonly authorizations: AuthorizationSteps;
+  readonly browser: BrowserSession;
+  readonly mailbox: AccountMailbox;
+  readonly recoveries: Recoveries;
+  readonly steps: StepTokens;
+}
+
 /** A session that is not written yet. */
 interface Began {
   readonly sid: string;
@@ -38,24 +48,9 @@ export const KNOWN_DAYS = 90;
 /** The way from a proven password to a session: each step that is still missing is the answer, in one order for every way of signing in. */
 export class Arrival {
   readonly #ctx: Ctx;
-  readonly #parts: {
-    authorizations: AuthorizationSteps;
-    browser: BrowserSession;
-    mailbox: AccountMailbox;
-    recoveries: Recoveries;
-    steps: StepTokens;
-  };
+  readonly #parts: Parts;
 
-  constructor(
-    ctx: Ctx,
-    parts: {
-      authorizations: AuthorizationSteps;
-      browser: BrowserSession;
-      mailbox: AccountMailbox;
-      recoveries: Recoveries;
-      steps: StepTokens;
-    },
-  ) {
+  constructor(ctx: Ctx, parts: Parts) {
     this.#ctx = ctx;
     this.#parts = parts;
   }
@@ -103,6 +98,7 @@ export class Arrival {
   /** Writes the session: in one statement from a device that the account knows, else with the mail to its owner in the same transaction. */
   async #stand(realm: Realm, person: PersonWithPassword, began: Began): Promise<void> {
     const { db } = this.#ctx;
+    const { attempts, mailbox } = this.#parts;
     const { user_id: userId } = person;
     const device = deviceOf(began.headers['user-agent']);
     const signedIn = {
@@ -128,7 +124,8 @@ export class Arrival {
       const written = await standing(tx.sql, person, { ...began, device });
       if (written.length === 0)
         throw this.#ctx.problem('invalid_credentials', { detail: 'The account was changed a moment ago. Sign in again.' });
-      if (unknown) await this.#parts.mailbox.newSignIn(tx, realm, person, device);
+      if (unknown && (await attempts.mayMail('new_sign_in', attempts.account(realm.env_id, person.email))))
+        await mailbox.newSignIn(tx, realm, person, device);
     });
   }
 }

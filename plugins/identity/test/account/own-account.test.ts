@@ -78,6 +78,19 @@ describe('a sign-in from a device that the account was not used with for 90 days
     expect(mails).toEqual([['Anmeldung mit einem neuen Gerät', 'Gerät: nicht bekannt']]);
   });
 
+  test('is told five times an hour at most, however many devices there are; the sign-ins go on', async () => {
+    const email = `device-${(count += 1)}@example.org`;
+    await world.person(email);
+    const agents = [FIREFOX, SAFARI, ...['Android', 'iPhone', 'Windows', 'CrOS', 'Linux'].map(system => `(${system}) Chrome/140`)];
+    for (const agent of agents) expect((await signIn(email, agent)).status).toBe(200);
+    expect(await told(email)).toHaveLength(5);
+    // Another hour, as far as the count goes: a device that was not told of is known all the same.
+    await world.forgetTries();
+    await signIn(email, agents.at(-1) as string);
+    await signIn(email, '(Linux) Edg/140');
+    expect(await told(email)).toHaveLength(6);
+  });
+
   test('is no sign-in when its mail cannot be kept', async () => {
     const email = `device-${(count += 1)}@example.org`;
     await world.person(email);
