@@ -106,23 +106,24 @@ describe('verification', () => {
     expect(await refusal(world.resolve(domain.fqdn))).toEqual([404, 'hostname_unresolved']);
   });
 
-  test('G-APP-05 a service of the platform brings a challenge of its own, in TXT or as an alias; nobody else does', async () => {
+  test('a service of the platform brings a challenge of its own, in TXT or as an alias; nobody else does', async () => {
     const { owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id);
     const params = { env_id: env.env_id, app_instance_id: app.app_instance_id };
     const store = world.host.by(world.service('app', 'sys:domains:challenge', 'sys:app:admin'));
     const fqdn = freshName();
-    const challenge = { fqdn, type: 'CNAME' as const, name: `token.${fqdn}`, value: 'target-of-this-one.domains.example' };
-    expect(await refusal(world.host.by(owner).challengeCustomDomain({ params, body: challenge }))).toEqual([403, 'm2m_required']);
-    await store.challengeCustomDomain({ params, body: challenge });
     names.set(fqdn, { CNAME: [app.hostname] });
-    expect(await refusal(store.verifyCustomDomain({ params }))).toEqual([409, 'domain_not_verified']);
-    names.set(challenge.name, { CNAME: [challenge.value] });
-    expect(await store.verifyCustomDomain({ params })).toMatchObject({ status: 'verified' });
-    expect(await world.resolve(fqdn)).toMatchObject({ app_instance_id: app.app_instance_id });
-    // Asking for the same again takes nothing away.
-    await store.challengeCustomDomain({ params, body: challenge });
-    expect(await world.resolve(fqdn)).toMatchObject({ app_instance_id: app.app_instance_id });
+    const alias = { fqdn, type: 'CNAME' as const, name: `token.${fqdn}`, value: 'target-of-this-one.domains.example' };
+    expect(await refusal(world.host.by(owner).challengeCustomDomain({ params, body: alias }))).toEqual([403, 'm2m_required']);
+    for (const challenge of [alias, { ...alias, type: 'TXT' as const }, { ...alias, type: 'TXT' as const, name: `another.${fqdn}` }]) {
+      await store.challengeCustomDomain({ params, body: challenge });
+      expect(await refusal(store.verifyCustomDomain({ params }))).toEqual([409, 'domain_not_verified']);
+      names.set(challenge.name, { [challenge.type]: [challenge.value] });
+      expect(await store.verifyCustomDomain({ params })).toMatchObject({ status: 'verified' });
+      // Asking for the same again takes nothing away.
+      await store.challengeCustomDomain({ params, body: challenge });
+      expect(await world.resolve(fqdn)).toMatchObject({ app_instance_id: app.app_instance_id });
+    }
   });
 
   test('REG-086 ALIAS: the same addresses stand for the CNAME, others do not', async () => {

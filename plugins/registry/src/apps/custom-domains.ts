@@ -48,8 +48,12 @@ export class CustomDomains {
   /** The same with a challenge of the caller's own: one service of the platform asks the owner once, and both look (G-APP-05). */
   async challenge({ params, body, caller, correlationId }: RequestOf<Contract, 'challengeCustomDomain'>): Promise<CustomDomain> {
     const before = await this.#apps.writable(caller, params);
-    if (before.fqdn === body.fqdn && before.txt_value === body.value && before.challenge_type === body.type)
-      return domainOf(before) as CustomDomain;
+    const isKnown =
+      before.fqdn === body.fqdn &&
+      before.challenge_type === body.type &&
+      before.challenge_name === body.name &&
+      before.txt_value === body.value;
+    if (isKnown) return domainOf(before) as CustomDomain;
     return this.#ask(before, body, { caller, correlationId });
   }
 
