@@ -45,7 +45,7 @@ test('GWY-084 production starts with a key of its own alone: none is built in', 
   ]);
 });
 
-test('GWY-045 the devices of people are for a machine that proves itself: a person with the scope is refused', async () => {
+test('the devices of people are for a machine that proves itself: a person with the scope is refused', async () => {
   const body = { env_id: SYSTEM.envId, user_id: 'somebody' };
   expect(await host.by(as.machine('post', 'bff:devices:read')).pushDevices({ body })).toEqual({ devices: [] });
   await expect(host.by(as.user('bff:devices:read')).pushDevices({ body })).rejects.toMatchObject({ status: 403 });

@@ -236,7 +236,7 @@ describe('channels', () => {
     expect((await world.tried(failed, 1, 'sms')).last_error).toBe('no signal');
   });
 
-  test('GWY-045 push goes to the devices of the person that the channel reaches, and their tokens are nowhere kept', async () => {
+  test('push goes to the devices of the person that the channel reaches, and their tokens are nowhere kept', async () => {
     const env_id = world.env();
     const push = await world.gateway(env_id, { channel: 'push', name: 'Pushes' });
     await world.gateway(env_id, { channel: 'web_push', name: 'Web pushes' });

@@ -220,7 +220,7 @@ describe('the inbox', () => {
     expect((await of(world.admin(env_id), env_id)).items.map(({ notification_id }) => notification_id)).toEqual([id]);
   });
 
-  test('NTF-047 a token that was given less than its administrator may reads nothing of others', async () => {
+  test('a token that was given less than its administrator may reads nothing of others', async () => {
     const env_id = world.env();
     const owner = as.userIn(env_id, 'post:read');
     const id = await world.send({ env_id, recipient: { user_id: owner.id } });
