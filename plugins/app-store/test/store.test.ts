@@ -1,6 +1,8 @@
+import { manifestOf } from '@platform/kernel/base/manifest';
 import { registry } from '@platform/registry/contract';
 import { as, type Persona } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { appStore } from '../contract/index.ts';
 import type { Listing, NewListing } from '../contract/schema/listing.ts';
 import { png } from './fixtures/images.ts';
 import { refusal, SCOPES, type Tenant, World } from './fixtures/world.ts';
@@ -311,6 +313,10 @@ describe('listings', () => {
       expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([404, 'listing_not_found']);
     expect(await refusal(by(other.admin).createListing({ targetEnvId: acme.env_id, body: {} as never }))).toEqual([403, 'target_denied']);
   });
+});
+
+test('APP-023 the consumer of usage says that it asks a bus it could not reach again after two seconds', () => {
+  expect(manifestOf(appStore, '0.0.0-test').consumes['app-usage']).toMatchObject({ reconnect_s: 2 });
 });
 
 test('APP-064 every path of the store is under /v1', async () => {
