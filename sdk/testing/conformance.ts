@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyContract, AnyRoute } from '@platform/sdk';
-import { checkManifest, formatFinding } from '@platform/kernel/host/plugin/checks';
+import { checkManifest } from '@platform/kernel/host/plugin/checks';
+import { formatFinding } from '@platform/kernel/host/plugin/finding';
 import { gateActions } from '@platform/kernel/http/operation';
 import { pageDefinition } from '@platform/kernel/http/pages/page-definition';
 import { boot, type BootOptions, type BootedHost } from './boot.ts';

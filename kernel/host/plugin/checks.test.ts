@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { type Manifest, manifestOf } from '../../base/manifest.ts';
 import { probe } from '../../test/probe.ts';
-import { checkManifest, formatFinding } from './checks.ts';
+import { checkManifest } from './checks.ts';
+import { formatFinding } from './finding.ts';
 import { readPlugin } from './loader.ts';
 
 const good = manifestOf(probe, '1.0.0');

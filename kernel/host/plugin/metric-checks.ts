@@ -1,7 +1,6 @@
 import type { Manifest } from '../../base/manifest.ts';
 import { wireNameOf } from '../../telemetry/declared-metrics.ts';
-
-type Add = (id: string, where: string, what: string, fix: string) => void;
+import type { AddFinding } from './finding.ts';
 
 const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 /** Endings that the exposition format gives by itself. */
@@ -13,7 +12,7 @@ const MOST_LABELS = 4;
 const MOST_BUCKETS = 30;
 
 /** Checks the metrics of a contract: names that every collector reads, and labels that can stay few. */
-export function checkMetrics(manifest: Manifest, add: Add): void {
+export function checkMetrics(manifest: Manifest, add: AddFinding): void {
   const metrics = Object.entries(manifest.metrics ?? {});
   if (metrics.length > MOST)
     add('E047', 'metrics', `${metrics.length} metrics are more than anybody reads.`, `Keep at most ${MOST}; tell cases apart by a label.`);

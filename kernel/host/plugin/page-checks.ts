@@ -1,13 +1,12 @@
 import type { BoardSection, ColumnDecl, PageDecl, RecordTab, RowAction } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
+import type { AddFinding } from './finding.ts';
 
-/** Takes one fault: its number, where in the manifest, what, and what to do. */
-type Add = (id: string, where: string, what: string, fix: string) => void;
 type Returned = { properties?: Record<string, unknown> & { items?: { items?: { properties?: object } } } } | undefined;
 type Part = BoardSection | RecordTab | PageDecl;
 
 /** Checks what pages name: routes, members of rows, events, other pages. A page that passes opens in a browser. */
-export function checkPages(manifest: Manifest, add: Add): void {
+export function checkPages(manifest: Manifest, add: AddFinding): void {
   const { inbox, firstSteps } = manifest;
   if (firstSteps !== undefined && !(firstSteps.page in manifest.pages))
     add('E055', 'firstSteps.page', `No page '${firstSteps.page}'.`, `Use one of: ${Object.keys(manifest.pages).join(', ')}.`);
@@ -37,7 +36,7 @@ export function checkPages(manifest: Manifest, add: Add): void {
   }
 }
 
-function checkPart(manifest: Manifest, where: string, part: Part, add: Add): void {
+function checkPart(manifest: Manifest, where: string, part: Part, add: AddFinding): void {
   for (const [member, target] of routesNamed(part))
     if (!(target in manifest.routes))
       add('E050', `${where}.${member}`, `No route '${target}'.`, `Use one of: ${Object.keys(manifest.routes).join(', ')}.`);
@@ -54,7 +53,7 @@ function checkPart(manifest: Manifest, where: string, part: Part, add: Add): voi
 }
 
 /** A record's source is asked by the path parameter that its row gives. */
-function checkRecord(manifest: Manifest, where: string, page: Extract<PageDecl, { kind: 'record' }>, add: Add): void {
+function checkRecord(manifest: Manifest, where: string, page: Extract<PageDecl, { kind: 'record' }>, add: AddFinding): void {
   const source = manifest.routes[page.source];
   if (!source) return;
   if (!/\{[A-Za-z_]+\}/.test(source.path))
@@ -62,7 +61,7 @@ function checkRecord(manifest: Manifest, where: string, page: Extract<PageDecl, 
   requireMembers((source.options.returns as Returned)?.properties, page.fields, `What ${page.source} answers`, `${where}.fields`, add);
 }
 
-function requireMembers(known: object | undefined, columns: readonly ColumnDecl[], whose: string, where: string, add: Add): void {
+function requireMembers(known: object | undefined, columns: readonly ColumnDecl[], whose: string, where: string, add: AddFinding): void {
   if (!known) return;
   for (const { field } of columns)
     if (field !== '' && !((field.split('.')[0] as string) in known))
