@@ -1,4 +1,4 @@
-import { defineContract, Id, subscribe, task, Type } from '@platform/sdk/contract';
+import { counter, defineContract, Id, subscribe, task, Type } from '@platform/sdk/contract';
 import { events } from './events.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
@@ -15,6 +15,13 @@ export const functions = defineContract({
     stat: ['stat:measure', 'stat:properties:write'],
   },
   capabilities: ['backends', 'key-value'],
+  metrics: {
+    executions: counter('Executions that came to an end'),
+    executions_failed: counter('Executions that ended without a result'),
+    fuel_used: counter('Fuel that executions used'),
+    duration_ms: counter('Milliseconds that executions took'),
+    measurements_dropped: counter('Sums for the statistics that were let go, because too many were kept'),
+  },
   config: Type.Object({
     processes: Type.Integer({
       env: 'PLATFORM_FUNC_PROCESSES',

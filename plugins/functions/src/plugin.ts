@@ -48,8 +48,8 @@ export default definePlugin(functions, {
       metrics: () => {
         const [core, component] = [pools.core.figures, pools.component.figures];
         return {
-          ...executor.totals,
-          ...measurements.totals,
+          executions_running: executor.running,
+          measurements_waiting: measurements.waiting,
           guest_processes: core.processes + component.processes,
           guest_processes_replaced_total: core.respawned + component.respawned,
         };

@@ -33,22 +33,14 @@ export class Executor {
   readonly #ctx: FuncContext;
   readonly #parts: ExecutorParts;
   readonly #running = new Map<string, Promise<Row>>();
-  #totals = { executions: 0, failed: 0, fuel: 0, durationMs: 0 };
 
   constructor(ctx: FuncContext, parts: ExecutorParts) {
     [this.#ctx, this.#parts] = [ctx, parts];
   }
 
-  /** Sums since this process began, for its gauges (FUN-035). */
-  get totals(): Readonly<Record<string, number>> {
-    const { executions, failed, fuel, durationMs } = this.#totals;
-    return {
-      executions_total: executions,
-      executions_failed_total: failed,
-      fuel_used_total: fuel,
-      duration_ms_total: Math.round(durationMs),
-      executions_running: this.#running.size,
-    };
+  /** Executions under way in this process. */
+  get running(): number {
+    return this.#running.size;
   }
 
   async pinned({ env, params, body, caller }: Of<'executeModule'>): Promise<Executed> {
@@ -110,12 +102,18 @@ export class Executor {
         calls: [],
       };
     }
-    this.#totals.executions += 1;
-    this.#totals.failed += attempt.ok ? 0 : 1;
-    this.#totals.fuel += attempt.fuelUsed;
-    this.#totals.durationMs += attempt.durationMs;
+    this.#count(attempt);
     measurements.add(row, attempt);
     return records.finish(row, attempt);
+  }
+
+  /** Sums since this process began (FUN-035). */
+  #count({ ok, fuelUsed, durationMs }: Attempt): void {
+    const { metrics } = this.#ctx;
+    metrics.executions.add(1);
+    if (!ok) metrics.executions_failed.add(1);
+    metrics.fuel_used.add(fuelUsed);
+    metrics.duration_ms.add(durationMs);
   }
 
   /** A replay during the run waits for it, in whatever process it is (G-FUNC-04). */

@@ -35,15 +35,15 @@ export class Measurements {
   /** Numbers that change no more, told one after the other; each is recorded once, however often it is told. */
   #waiting: Measured[] = [];
   readonly #properties: Cache<string>;
-  #dropped = 0;
 
   constructor(ctx: FuncContext) {
     this.#ctx = ctx;
     this.#properties = ctx.cache({ max: 1_000, ttl: 3_600_000 });
   }
 
-  get totals(): Readonly<Record<string, number>> {
-    return { measurements_waiting: this.#waiting.length, measurements_dropped_total: this.#dropped };
+  /** Numbers that the statistics have not taken yet. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   add(
@@ -54,7 +54,7 @@ export class Measurements {
     const key = Object.values(dimensions).join('\n');
     const sum = this.#sums.get(key) ?? { dimensions, executions: 0, fuel: 0, durationMs: 0 };
     if (!this.#sums.has(key) && this.#sums.size >= MAX_SUMS) {
-      this.#dropped += 1;
+      this.#ctx.metrics.measurements_dropped.add(1);
       return;
     }
     this.#sums.set(key, sum);

@@ -56,7 +56,10 @@ export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly ready?: (signal: AbortSignal) => Promise<void>;
   /** Runs when the service is told to end, before it refuses work: for listeners of its own, which finish what they have. */
   readonly drain?: () => Promise<void>;
-  /** Further gauges of `/v1/metrics`, by snake_case name. */
+  /**
+   * Further gauges of `/v1/metrics`, by snake_case name: what is held now, read when somebody asks. What happens is told to the metrics of
+   * the contract (`ctx.metrics`).
+   */
   readonly metrics?: () => Readonly<Record<string, number>>;
   /** Further members of `/v1/health`; one of the kernel's own names replaces its value (G-K health). */
   readonly health?: () => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
