@@ -98,10 +98,10 @@ export class TaskRunner implements AsyncDisposable {
     return (await this.#begin(task)) ? 'done' : 'failed';
   }
 
-  /** What is left of a name, as its plugin queued it; what no key opens any more is left out. */
-  async left(name: string): Promise<readonly LeftTask[]> {
+  /** What is left of a name, or of one key of it, as its plugin queued it; what no key opens any more is left out. */
+  async left(name: string, key?: string): Promise<readonly LeftTask[]> {
     const { open } = this.#options.tasks[name] ?? {};
-    const left = await this.store.left(name, MOST_LEFT);
+    const left = await this.store.left({ name, key, most: MOST_LEFT });
     return open ? left.map(task => ({ ...task, payload: open(task.payload) })).filter(({ payload }) => payload !== undefined) : left;
   }
 

@@ -102,11 +102,12 @@ export class TaskStore {
     return task;
   }
 
-  /** What has not ended well of a name, oldest first. */
-  async left(name: string, most: number): Promise<readonly LeftTask[]> {
+  /** What has not ended well of a name, or of one key of it, oldest first. */
+  async left({ name, key, most }: { name: string; key: string | undefined; most: number }): Promise<readonly LeftTask[]> {
     const rows = await this.#pool.sql<(Omit<LeftTask, 'key' | 'failure'> & { key: string | null; failure: string | null })[]>`
       select task_id as "taskId", key, payload, state, attempts, due_at as "dueAt", created_at as "createdAt", failures -> -1 ->> 'reason' as failure
-      from work_tasks where name = ${name} and state in ('waiting', 'running', 'dead') order by created_at, task_id limit ${most}`;
+      from work_tasks where name = ${name} and (${key ?? null}::text is null or key = ${key ?? null}) and state in ('waiting', 'running', 'dead')
+      order by created_at, task_id limit ${most}`;
     return rows.map(row => ({ ...row, key: row.key ?? undefined, failure: row.failure ?? undefined }));
   }
 

@@ -349,6 +349,7 @@ describe('a task', () => {
     expect(await made.left('send')).toEqual([
       expect.objectContaining({ key: 'k2', payload: { n: 2 }, state: 'waiting', attempts: 1, failure: 'Error' }),
     ]);
+    expect([(await made.left('send', 'k2')).length, await made.left('send', 'k1')]).toEqual([1, []]);
     broken.clear();
     await made.drain();
     expect([await made.attempt('send', 'k2'), await made.left('send')]).toEqual(['done', []]);

@@ -108,7 +108,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     ) as never,
     events: { subscribe: (wanted, handler) => runtimeConsumer(parts, wanted, handler) },
     tasks: {
-      left: async name => ((await parts.tasks()?.left(name)) ?? []) as never,
+      left: async (name, key) => ((await parts.tasks()?.left(name, key)) ?? []) as never,
       attempt: async (name, key) => (await parts.tasks()?.attempt(name, key)) ?? 'absent',
     },
     metrics: parts.metrics as never,

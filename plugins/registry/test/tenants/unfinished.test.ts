@@ -133,12 +133,16 @@ describe('what the identity service has still to follow', () => {
     expect(await world.sql`select 1 from work_tasks where name in ('followTenant', 'settleRemoval')`).toHaveLength(0);
   });
 
-  test('an operator can have it tried at once', async () => {
+  test('an operator can have it tried at once, however much waits before it', async () => {
     const { org, owner } = await world.org();
     world.directory.down.add('removeAccess');
     await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
     world.directory.down.clear();
-    await world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } });
+    await world.statement(`
+      insert into work_tasks (task_id, name, lane, key, payload, correlation_id, subject, due_at, created_at)
+      select gen_random_uuid(), 'followTenant', '', 'older-' || n, '{}', 'c', 'sys', '2100-01-01', '2020-01-01' from generate_series(1, 1000) n`);
+    expect(await world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } })).toEqual({ done: true });
+    await world.statement("delete from work_tasks where key like 'older-%'");
     expect((await world.host.by(world.admin()).listUnfinished({})).items).toEqual([]);
     expect(await refusal(world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } }))).toEqual([
       404,

@@ -86,12 +86,11 @@ export interface LeftTask<P = unknown> {
 
 /** The service's own tasks, beside what a transaction queues. */
 export interface TaskQueue<C extends AnyContract> {
-  /** What is left of a name, oldest first, at most 1,000. */
-  left<N extends keyof TasksOf<C> & string>(name: N): Promise<readonly LeftTask<TaskPayload<C, N>>[]>;
+  /** What is left of a name, or of one key of it; oldest first, at most 1,000. */
+  left<N extends keyof TasksOf<C> & string>(name: N, key?: string): Promise<readonly LeftTask<TaskPayload<C, N>>[]>;
   /**
    * Tries the task that waits under a key here and now, whatever its time, so that whoever asked sees the effect. `absent` when none waits,
-   * which
-   * may be because another process has it, or because this one ends.
+   * which may be because another process has it, or because this one ends.
    */
   attempt<N extends keyof TasksOf<C> & string>(name: N, key: string): Promise<'done' | 'failed' | 'absent'>;
 }

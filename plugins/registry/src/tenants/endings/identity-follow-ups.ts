@@ -32,9 +32,9 @@ export class IdentityFollowUps {
     for (const { id } of subjects.slice(0, TRIED_NOW)) if ((await this.#ctx.tasks.attempt('followTenant', id)) === 'failed') return;
   }
 
-  /** What the identity service has not followed yet. */
-  left(): Promise<readonly LeftTask<FollowedTenant>[]> {
-    return this.#ctx.tasks.left('followTenant');
+  /** What the identity service has not followed yet, of all tenants or of one. */
+  left(id?: string): Promise<readonly LeftTask<FollowedTenant>[]> {
+    return this.#ctx.tasks.left('followTenant', id);
   }
 
   /** The task of one tenant: what the records say now is what counts. */

@@ -42,7 +42,7 @@ export class Unfinished {
   async retry({ params, signal }: RequestOf<Contract, 'retryUnfinished'>) {
     const { sql } = this.#ctx.db;
     const left = async () =>
-      (await this.#followUps.left()).some(({ key }) => key === params.id) ||
+      (await this.#followUps.left(params.id)).length > 0 ||
       (
         await sql<
           object[]
