@@ -25,16 +25,25 @@ export const median = (values: readonly number[]): number =>
 export const quantile = (values: readonly number[], share: number): number =>
   [...values].sort((left, right) => left - right)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 
-/** Microseconds per call: several rounds of `count`, the median round; the first one warms up. */
-export async function microseconds(count: number, work: () => unknown, rounds = 7): Promise<number> {
+const ROUNDS = 7;
+type Clock = () => number;
+const elapsed: Clock = () => performance.now() * 1_000;
+/** Of this thread alone: neither what the collector and the compiler do beside it, nor what other processes take. */
+export const threadCpu: Clock = () => {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+};
+
+/** Microseconds per call, of elapsed time unless told otherwise: several rounds of `count`, the median round; the first one warms up. */
+export async function microseconds(count: number, work: () => unknown, clock: Clock = elapsed): Promise<number> {
   const times: number[] = [];
-  for (let round = 0; round <= rounds; round++) {
-    const start = performance.now();
+  for (let round = 0; round <= ROUNDS; round++) {
+    const start = clock();
     for (let turn = 0; turn < count; turn++) {
       const result = work();
       if (result instanceof Promise) await result;
     }
-    if (round > 0) times.push(((performance.now() - start) * 1_000) / count);
+    if (round > 0) times.push((clock() - start) / count);
   }
   return median(times);
 }

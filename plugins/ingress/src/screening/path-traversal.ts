@@ -1,5 +1,8 @@
 /** `..` with a separator of some kind on a side, in whatever letters a server may read it. */
-const CLIMB = /(?:^|[\\/\u2215\u2216;,=&?\s"'[(])\.{2,3}[\\/\u2215\u2216;]|[\\/]\.{2,3}(?:[\\/;\0]|$)/;
+const CLIMB =
+  /(?:^|[\\/\u2215\u2216;,=&?\s"'[(])(?:\.\.(?:[\\/\u2215\u2216]|;[\\/.])|\.{3}[\\/]\.{2})|[\\/]\.\.(?:[\\/;\0]|$)|[\\/]\.{3}[\\/]\.{2}/;
+/** A link of Markdown and an import of a program, which a reader follows and no server opens. */
+const REFERENCE = /(?:\]\(|\b(?:from|import|require)\s*\(?\s*['"])\.{1,2}\/[\w@./#-]*(?=['")])/g;
 const TEXTUAL = /0x(?:2e|5c|2f)[^\w]?(?:0x|\.|%00|\/|\\)/i;
 /** Files that no client has business with, wherever they lie. */
 const SYSTEM =
@@ -25,7 +28,7 @@ export function pathTraversal(value: string, isPath = false): string | undefined
       /[\\/]\.\.[\\/]|\0|%00/.test(value)
     )
       return 'a way out of its folder';
-  } else if (CLIMB.test(value)) return 'a way out of its folder';
+  } else if (CLIMB.test(value.replaceAll(REFERENCE, ' '))) return 'a way out of its folder';
   if (TEXTUAL.test(value)) return 'a way out of its folder, in numbers';
   if (SYSTEM.test(value)) return 'the name of a file of the system';
   if (DOTTED.test(value)) return 'the name of a file of secrets';

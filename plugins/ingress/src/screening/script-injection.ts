@@ -113,7 +113,7 @@ function programs(value: string): string | undefined {
   if (/\)\s*\[\s*['"`]|\bself\s*\[|\(\s*(?:document|window|self|top|this)\s*\)\s*\[/i.test(value) && OBJECTS.test(value))
     return 'a program of a browser';
   if (
-    /(?:^|[^\w.$]|\)\s*)(?:(?:eval|settimeout|setinterval|execscript|atob|btoa|importscripts|fromcharcode)\s*[(`]|(?:alert|prompt|confirm)(?:[(`]|\s+\(\s*(?:['"`\d)]|[\w.$]+\s*[)(,+.[])))/i.test(
+    /(?:^|[^\w.$]|\)\s*)(?:(?:eval|set(?:timeout|interval)(?!\(\s*(?:\(\w*\)\s*=>|function\b|(?:resolve|done|next)\b))|execscript|atob|btoa|importscripts|fromcharcode)\s*(?:\(|(?<!`[\w-]+)`)|(?:alert|prompt|confirm)(?:\(|(?<!`\w+)`|\s+\(\s*(?:['"`\d)]|[\w.$]+\s*[)(,+.[])))/i.test(
       value,
     )
   )
@@ -127,7 +127,7 @@ function programs(value: string): string | undefined {
 
 /** Scripts in other letters: brackets alone, UTF-7, letters that old pages read as angle brackets. */
 function disguises(value: string): string | undefined {
-  if (/\+\s*!!?\s*\[\s*\]|!\s*!?\s*\[\s*\]|\[\s*\]\s*\[\s*\(/.test(value)) return 'a script of brackets';
+  if (/\+\s*!!?\s*\[\s*\]|!\s*!?\s*\[\s*\](?!\()|\[\s*\]\s*\[\s*\(/.test(value)) return 'a script of brackets';
   if (/\+ADw-|\+AD4-/i.test(value)) return 'a script in UTF-7';
   if (/(?:\u00bc|\\xbc)\/?[a-z]{2,}[^\u00be]{0,200}(?:\u00be|\\xbe)/i.test(value)) return 'a script in another code page';
   return undefined;

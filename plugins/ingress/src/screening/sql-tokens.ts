@@ -50,6 +50,16 @@ const COMPARE = new Set([
 ]);
 const OPERATOR = /^(?:<=>|->>|#>>|<@|@>|@@|@\?|#>|#-|\?\||\?&|->|!~|~\*|<=|>=|<>|!=|==|\^=|\|\||&&|::|:=|[=<>+\-*/%&|^~!?:.])/;
 
+/** Whether a piece is one of these words or signs. */
+export const is = (token: Token | undefined, ...words: string[]): boolean =>
+  token !== undefined &&
+  (token.kind === 'w' || token.kind === 'f' || token.kind === 'l' || token.kind === '=') &&
+  words.includes(token.text);
+/** Whether a piece stands for a value. */
+export const isValue = (token: Token | undefined): boolean =>
+  token !== undefined &&
+  (token.kind === 'n' || token.kind === 's' || token.kind === 'v' || token.kind === 'f' || is(token, 'null', 'true', 'false'));
+
 /**
  * Reads a value as one of the databases would, from outside of strings, or from inside of one that `quote` opened. Linear in its length.
  */
@@ -120,6 +130,8 @@ function comment(value: string, at: number): [Token | undefined, number] {
   const special = /^\/\*!\d{0,6}/.exec(value.slice(at, at + 10))?.[0];
   if (special) return [{ kind: 'c', text: '/*!' }, at + special.length];
   const end = value.indexOf('*/', at + 2);
+  // Names of files: `src/*.ts`, `'*'`.
+  if (end === -1 && /[.{)'"`]/.test(value[at + 2] ?? '')) return [{ kind: 'o', text: '/' }, at + 2];
   return [{ kind: 'c', text: '/*' }, end === -1 ? value.length : end + 2];
 }
 

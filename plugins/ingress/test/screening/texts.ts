@@ -169,6 +169,19 @@ export const ORDINARY: readonly string[] = [
   'now (or never)',
   'month (optional)',
   'char(s) left',
+  "I'm having issues with my mail",
+  "It's late; call me, and don't wait; set it down",
+  "They said it's 400 and 500 in the morning",
+  "A listing that's not visible = 404",
+  'Use `validateStatus` (`status >= 200 && status < 300`); `confirm` and `prompt` ask, `wasm-eval` runs.',
+  "## Install\n\n```sh\nnpm install thing # the newest\n```\n\nThen `thing --help` (it's short).",
+  '[![](https://img.shields.io/npm/v/thing.svg)](https://www.npmjs.com/package/thing) [issues](../../issues/new)',
+  '![build](https://github.com/a/b/actions/workflows/ci.yml/badge.svg?branch=master.svg)',
+  "import * as things from '../things/index.js';\nimport type * as CSS from 'csstype';",
+  "const other = isKnown(name) ? 'yes' : 'no'; '{1..100}'.repeat(5)",
+  "match('src/*.ts', '!src/**/*.test.ts')",
+  "setTimeout(() => done('late'), 50); await new Promise(resolve => setTimeout(resolve, 10));",
+  'GET .../things/{id} answers; wait ...; then ask again',
 ];
 
 /** Attacks that nobody wrote these rules for: by family, as they reach a parameter. */
