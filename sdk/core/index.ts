@@ -48,6 +48,8 @@ export type {
 export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/context/signing-authority.ts';
 export { admits } from './src/accept.ts';
 export { Batcher, type BatcherOptions } from './src/batcher.ts';
+export { brokenConstraint } from './src/broken-constraint.ts';
+export { nameOf } from './src/caller-name.ts';
 export { boundedBytes, callBack } from './src/call-back.ts';
 export type { CallBack, CalledBack } from './src/call-back.ts';
 export type { CronTimes } from './src/context/cron-times.ts';
@@ -57,6 +59,7 @@ export { announced, isHopByHop, mayTrail } from './src/hop-by-hop.ts';
 export { isProblem, ProblemError, problemBody } from './src/contract/problem.ts';
 export type { FieldFault, ProblemBody } from './src/contract/problem.ts';
 export { EnrollmentSecret, sealedEnrollment } from './src/enrollment-secret.ts';
+export { isId } from './src/id.ts';
 export { isPrivateAddress } from './src/private-address.ts';
 export { StoredObjects } from './src/stored-objects.ts';
 export { reasonOf } from './src/reason.ts';

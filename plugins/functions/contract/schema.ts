@@ -1,10 +1,9 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
 
 const Name = (title: string, maxLength = 64) => Type.String({ title, pattern: '^[a-z][a-z0-9_.-]*$', maxLength });
 /** An export of a module; the runtime's own begin with a dollar sign. */
 const HookName = Type.String({ title: 'Hook', pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$', maxLength: 64 });
 const Open = Type.Object({}, { additionalProperties: true });
-const Maybe = <T extends Parameters<typeof Type.Optional>[0]>(type: T) => Type.Union([type, Type.Null()]);
 
 export const Language = Type.Union(
   [
@@ -33,7 +32,7 @@ export const Module = Type.Object({
   product: Type.String(),
   version_label: Type.String(),
   status: ModuleStatus,
-  validated_at: Maybe(Type.String()),
+  validated_at: nullable(Type.String()),
   storage_key: Type.String(),
   source_language: Type.String(),
   hooks: Type.Array(Type.String()),
@@ -129,17 +128,17 @@ export const Execution = Type.Object({
   product: Type.String(),
   hook: Type.String(),
   status: ExecutionStatus,
-  code: Maybe(Type.String()),
-  detail: Maybe(Type.String()),
-  decision: Maybe(Type.String()),
+  code: nullable(Type.String()),
+  detail: nullable(Type.String()),
+  decision: nullable(Type.String()),
   attempts: Type.Integer(),
-  next_at: Maybe(Type.String()),
+  next_at: nullable(Type.String()),
   fuel_used: Type.Integer(),
   memory_bytes: Type.Integer(),
   duration_ms: Type.Number(),
   idempotency_key: Type.String(),
   created_at: Type.String(),
-  finished_at: Maybe(Type.String()),
+  finished_at: nullable(Type.String()),
 });
 export const ExecutionDetail = Type.Object({
   ...Execution.properties,

@@ -1,7 +1,6 @@
-import { type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { isId, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { SignInSettings as Settings } from '../contract/schema/sign-in-settings.ts';
 import type { Contract, Ctx } from './context.ts';
-import { isId } from './ids.ts';
 
 interface Named {
   readonly env_id: string;

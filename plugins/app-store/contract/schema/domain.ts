@@ -1,5 +1,5 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
-import { Fqdn, nullable } from './field.ts';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
+import { Fqdn } from './field.ts';
 
 /** G-APP-05. */
 export const DomainBinding = Type.Object({

@@ -1,6 +1,5 @@
 import { Type } from '@platform/sdk/contract';
 
-export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()]);
 export const AppSlug = Type.String({
   title: 'Application',
   pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$',

@@ -1,6 +1,6 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
 import { DomainBinding } from './domain.ts';
-import { Fqdn, nullable } from './field.ts';
+import { Fqdn } from './field.ts';
 
 export const InstanceStatus = Type.Union(
   [

@@ -1,6 +1,6 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
 import { InstallStepKind } from '@platform/workflow/contract';
-import { AppSlug, Channel, nullable, Version } from './field.ts';
+import { AppSlug, Channel, Version } from './field.ts';
 
 const Address = Type.String({ maxLength: 2_000, pattern: '^https?://[\\x21-\\x7e]+$' });
 export const Visibility = Type.Union(

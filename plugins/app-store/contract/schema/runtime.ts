@@ -1,5 +1,4 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
-import { nullable } from './field.ts';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
 
 /** What an application's frontend is told (G-APP-04): nothing that is not public. */
 export const RuntimeContext = Type.Object({

@@ -1,6 +1,6 @@
-import { type Caller, reply, type Reply } from '@platform/sdk';
+import { brokenConstraint, type Caller, reply, type Reply } from '@platform/sdk';
 import type { DomainBinding } from '../../contract/schema/domain.ts';
-import { brokenConstraint, type Ctx, type Of, type StoreTx } from '../context.ts';
+import type { Ctx, Of, StoreTx } from '../context.ts';
 import type { InstanceRow } from '../instances/instance-row.ts';
 import type { Instances } from '../instances/instances.ts';
 import { type DomainChallenges, type Method, newChallenge, txtName } from './domain-challenge.ts';

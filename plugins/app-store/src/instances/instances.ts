@@ -1,6 +1,6 @@
-import type { Caller } from '@platform/sdk';
+import { brokenConstraint, type Caller, isId } from '@platform/sdk';
 import type { Instance, InstanceStatus } from '../../contract/schema/instance.ts';
-import { brokenConstraint, type Ctx, isId, type StoreTx } from '../context.ts';
+import type { Ctx, StoreTx } from '../context.ts';
 import { instanceOf, type InstanceRow, selectInstances } from './instance-row.ts';
 
 type Told = 'created' | 'activated' | 'updated' | 'failed' | 'deleted';

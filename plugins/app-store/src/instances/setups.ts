@@ -1,8 +1,8 @@
-import { type Caller, reply, type Reply, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, nameOf, reply, type Reply, SYSTEM } from '@platform/sdk';
 import type { DomainBinding } from '../../contract/schema/domain.ts';
 import type { Installed, Setup, ShownInstall } from '../../contract/schema/instance.ts';
 import type { Listing } from '../../contract/schema/listing.ts';
-import { brokenConstraint, type Ctx, nameOf, type Of } from '../context.ts';
+import type { Ctx, Of } from '../context.ts';
 import type { DomainBindings } from '../domains/domain-bindings.ts';
 import type { Releases } from '../listings/releases.ts';
 import { groupsOf, rolesOf } from '../provisioning/access-names.ts';

@@ -1,6 +1,5 @@
-import type { Caller, Sql } from '@platform/sdk';
+import { type Caller, nameOf, type Sql } from '@platform/sdk';
 import type { Listing } from '../../contract/schema/listing.ts';
-import { nameOf } from '../context.ts';
 
 /** Whose eyes a listing is looked at with: a person or workload, in an environment. */
 export interface Viewer {

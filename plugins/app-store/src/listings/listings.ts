@@ -1,6 +1,6 @@
-import { type Caller, isProblem, reply, type Reply } from '@platform/sdk';
+import { brokenConstraint, type Caller, isId, isProblem, nameOf, reply, type Reply } from '@platform/sdk';
 import type { Listing, ListingChange, ListingStatus, NewListing } from '../../contract/schema/listing.ts';
-import { brokenConstraint, type Ctx, isId, nameOf, type Of, type StoreTx } from '../context.ts';
+import type { Ctx, Of, StoreTx } from '../context.ts';
 import { etagOf, seenBy, selectListings, type Viewer, viewerOf } from './listing-row.ts';
 import type { ListingRules } from './listing-rules.ts';
 

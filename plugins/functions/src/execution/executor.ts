@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Caller, isProblem, type RequestOf, type TaskRun } from '@platform/sdk';
+import { type Caller, isProblem, nameOf, type RequestOf, type TaskRun } from '@platform/sdk';
 import type { functions } from '../../contract/index.ts';
 import type { Execute, Executed, ExecutionDetail, Module } from '../../contract/schema.ts';
-import { type FuncContext, nameOf } from '../context.ts';
+import type { FuncContext } from '../context.ts';
 import type { Enablement } from '../enablement.ts';
 import type { Modules } from '../modules/modules.ts';
 import type { ExecutionRecords, Row } from './execution-records.ts';

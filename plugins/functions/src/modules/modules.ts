@@ -1,7 +1,7 @@
-import type { Caller, RequestOf } from '@platform/sdk';
+import { type Caller, nameOf, type RequestOf } from '@platform/sdk';
 import type { functions } from '../../contract/index.ts';
 import type { Module } from '../../contract/schema.ts';
-import { type FuncContext, nameOf } from '../context.ts';
+import type { FuncContext } from '../context.ts';
 import type { Enablement } from '../enablement.ts';
 import { ModuleFault } from '../metering/byte-reader.ts';
 import { CEILING_PAGES, inspect } from './inspection.ts';

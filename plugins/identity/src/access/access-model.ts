@@ -1,7 +1,6 @@
-import type { RequestOf } from '@platform/sdk';
+import { isId, type RequestOf } from '@platform/sdk';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import { isId } from '../ids.ts';
 
 type HeaderRequest = { readonly headers: Readonly<Record<string, string | undefined>> };
 const NAME = /^[a-z0-9:_.-]{1,200}$/;

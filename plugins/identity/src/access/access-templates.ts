@@ -1,8 +1,7 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { isId, type RequestOf, SYSTEM } from '@platform/sdk';
 import { realmsReachedFrom } from './access-model.ts';
 import { bump, bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import { isId } from '../ids.ts';
 import type { Realms } from '../realms.ts';
 
 const VIEWER = ['sys:read', 'audit:read'];

@@ -1,7 +1,6 @@
-import { type RequestOf, SYSTEM } from '@platform/sdk';
+import { isId, type RequestOf, SYSTEM } from '@platform/sdk';
 import { realmOf } from './access-model.ts';
 import type { Contract, Ctx } from '../context.ts';
-import { isId } from '../ids.ts';
 import { canonicalScope } from './scope-name.ts';
 
 /** What a level of the built-in environment roles stands for in the declarations of services (day-one, Plugins). */

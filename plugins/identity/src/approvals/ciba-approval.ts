@@ -1,10 +1,9 @@
-import type { RequestOf } from '@platform/sdk';
+import { isId, type RequestOf } from '@platform/sdk';
 import type Provider from 'oidc-provider';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
 import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Contract, Ctx } from '../context.ts';
-import { isId } from '../ids.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { People } from '../people/people.ts';
 import type { Protocol } from '../protocol/protocol.ts';

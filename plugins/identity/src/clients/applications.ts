@@ -1,6 +1,5 @@
-import { reply, type RequestOf } from '@platform/sdk';
+import { isId, reply, type RequestOf } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
-import { isId } from '../ids.ts';
 import type { Realms } from '../realms.ts';
 import { MetadataRefused } from './client-metadata.ts';
 import { type ClientRegistration, registrarOf } from './client-registration.ts';

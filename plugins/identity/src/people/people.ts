@@ -1,8 +1,7 @@
-import type { Caller, RequestOf, Sql } from '@platform/sdk';
+import { type Caller, isId, type RequestOf, type Sql } from '@platform/sdk';
 import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { EffectiveAccess } from '../access/effective-access.ts';
-import { isId } from '../ids.ts';
 import { bytesOf, type Read, stateName } from '../protocol/protocol-turn.ts';
 
 export interface Person {

@@ -1,7 +1,6 @@
-import type { Caller, RequestOf } from '@platform/sdk';
+import { type Caller, isId, type RequestOf } from '@platform/sdk';
 import type { RecoveryRow } from '../../contract/schema/recovery.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import { isId } from '../ids.ts';
 import type { Realms } from '../realms.ts';
 import type { Recoveries } from './recoveries.ts';
 import { ruleOf } from './recovery-rule.ts';

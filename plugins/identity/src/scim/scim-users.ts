@@ -1,4 +1,4 @@
-import type { Caller } from '@platform/sdk';
+import { type Caller, isId } from '@platform/sdk';
 import type { AccountMailbox } from '../account/account-mail.ts';
 import type { AccountRemoval } from '../account/account-removal.ts';
 import type { PasswordChange } from '../account/password/password-change.ts';
@@ -6,7 +6,6 @@ import type { PasswordDesk } from '../account/password/password-desk.ts';
 import type { StepTokens } from '../account/step-tokens.ts';
 import { bumpPeople } from '../access/access-version.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
-import { isId } from '../ids.ts';
 import type { LastAdministrator } from '../access/last-administrator.ts';
 import { isAddress } from '../people/people.ts';
 import type { Realm } from '../realms.ts';

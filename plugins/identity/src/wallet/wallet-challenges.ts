@@ -1,7 +1,7 @@
+import { isId } from '@platform/sdk';
 import { randomBytes } from 'node:crypto';
 import type { OAuthContext } from '../account/step-tokens.ts';
 import type { Ctx } from '../context.ts';
-import { isId } from '../ids.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { readAddress } from './ethereum-address.ts';
 import { messageText } from './wallet-message.ts';

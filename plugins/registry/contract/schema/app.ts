@@ -1,5 +1,5 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
-import { Name, nullable, Stamp } from './field.ts';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
+import { Name, Stamp } from './field.ts';
 
 const AppId = Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,99}$' });
 const ClientId = Type.String({ minLength: 1, maxLength: 200 });

@@ -1,6 +1,5 @@
 import { Type } from '@platform/sdk/contract';
 
-export const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 export const Status = Type.Union([Type.Literal('active'), Type.Literal('suspended'), Type.Literal('archived')]);
 export const Stamp = Type.String();
 export const Name = Type.String({ minLength: 1, maxLength: 100 });

@@ -1,5 +1,5 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
-import { nullable, Stamp } from './field.ts';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
+import { Stamp } from './field.ts';
 
 export const Access = Type.Union([Type.Literal('owner'), Type.Literal('admin'), Type.Literal('viewer')]);
 export const Member = Type.Object({

@@ -1,6 +1,6 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
 import { AppInstance, CustomDomain } from './app.ts';
-import { nullable, Status } from './field.ts';
+import { Status } from './field.ts';
 import { Access } from './member.ts';
 import { Org, Env } from './tenant.ts';
 

@@ -1,5 +1,5 @@
-import { type Static, Type } from '@platform/sdk/contract';
-import { nullable, Stamp } from './field.ts';
+import { nullable, type Static, Type } from '@platform/sdk/contract';
+import { Stamp } from './field.ts';
 
 export const Enablement = Type.Object({
   service: Type.String(),

@@ -1,5 +1,5 @@
-import { Id, type Static, Type } from '@platform/sdk/contract';
-import { nullable, Status, Stamp, Name, Domain } from './field.ts';
+import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
+import { Status, Stamp, Name, Domain } from './field.ts';
 
 /** What the state of an environment and its organization allow together. */
 export const EnvironmentState = Type.Union([

@@ -1,13 +1,11 @@
-import { type Caller, reply, type RequestOf, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, isId, reply, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { AppInstance, AppInstanceChange } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
 import type { ServiceLabels } from '../resolver/service-labels.ts';
 import type { Access } from '../tenants/access.ts';
-import { brokenConstraint } from '../tenants/broken-constraint.ts';
 import { taken } from '../tenants/host-ownership.ts';
-import { isUuid } from '../uuid.ts';
 import { requireSlug } from '../tenants/slug.ts';
 import { holdMutable, requireMutable } from '../tenants/status.ts';
 import type { Verticals } from '../verticals.ts';
@@ -147,7 +145,7 @@ export class AppInstances {
   /** One instance of an environment; one of another is not there. */
   async row({ env_id: envId, app_instance_id: id }: Where): Promise<AppRow> {
     const { sql } = this.#ctx.db;
-    const [row] = isUuid(id) ? await selectApps(sql, sql`where a.app_instance_id = ${id} and a.env_id = ${envId}`) : [];
+    const [row] = isId(id) ? await selectApps(sql, sql`where a.app_instance_id = ${id} and a.env_id = ${envId}`) : [];
     if (!row) throw this.#ctx.problem('app_instance_not_found', { detail: `No app instance ${id} in this environment.` });
     return row;
   }

@@ -1,10 +1,8 @@
-import { type Caller, reply, type RequestOf } from '@platform/sdk';
+import { brokenConstraint, type Caller, isId, reply, type RequestOf } from '@platform/sdk';
 import type { Binding } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { Access } from '../tenants/access.ts';
-import { brokenConstraint } from '../tenants/broken-constraint.ts';
-import { isUuid } from '../uuid.ts';
 import { requireSlug } from '../tenants/slug.ts';
 import type { Env } from '../../contract/schema/tenant.ts';
 import { holdMutable } from '../tenants/status.ts';
@@ -87,9 +85,7 @@ export class Bindings {
   }
 
   async #row({ env_id: envId, binding_id: id }: { env_id: string; binding_id: string }): Promise<Binding> {
-    const [row] = isUuid(id)
-      ? await this.#ctx.db.sql<Binding[]>`select * from bindings where binding_id = ${id} and env_id = ${envId}`
-      : [];
+    const [row] = isId(id) ? await this.#ctx.db.sql<Binding[]>`select * from bindings where binding_id = ${id} and env_id = ${envId}` : [];
     return row ?? this.#absent(id);
   }
 

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Caller, RequestOf } from '@platform/sdk';
+import { brokenConstraint, type Caller, type RequestOf } from '@platform/sdk';
 import type { CustomDomain } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { brokenConstraint } from '../tenants/broken-constraint.ts';
 import { requireFqdn, taken } from '../tenants/host-ownership.ts';
 import type { AppInstances } from './app-instances.ts';
 import { type AppRow, challengeOf, domainOf } from './app-row.ts';

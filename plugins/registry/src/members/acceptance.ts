@@ -1,9 +1,8 @@
-import { type Caller, isProblem, type RequestOf, type Sql, SYSTEM, type TaskRun } from '@platform/sdk';
+import { type Caller, isId, isProblem, type RequestOf, type Sql, SYSTEM, type TaskRun } from '@platform/sdk';
 import type { BegunAcceptance } from '../../contract/schema/settling.ts';
 import type { Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { isUuid } from '../uuid.ts';
 import { hashOf } from './invitations.ts';
 import { brokenAt, type MemberChanges } from './member-changes.ts';
 import type { Level } from '../tenants/access.ts';
@@ -160,7 +159,7 @@ export class Acceptance {
   /** The order of checks is G-SYS-07's; whether the access model is there, the verb itself says last. */
   async #requireOpen(sql: Sql, { orgId, hash, email }: Asked, lock: unknown = sql``): Promise<Row> {
     const { problem, clock } = this.#ctx;
-    const [row] = isUuid(orgId)
+    const [row] = isId(orgId)
       ? await sql<Row[]>`
           select i.invitation_id, i.org_id, i.email, i.access, i.status, i.expires_at, o.status as org_status
           from invitations i join orgs o using (org_id) where i.token_hash = ${hash} and i.org_id = ${orgId} ${lock}`

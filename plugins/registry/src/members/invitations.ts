@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Caller, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Caller, isId, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Invitation } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { isUuid } from '../uuid.ts';
 import type { Access } from '../tenants/access.ts';
 import type { InvitationMail } from './invitation-mail.ts';
 import type { MemberChanges } from './member-changes.ts';
@@ -148,7 +147,7 @@ export class Invitations {
   }
 
   async #find(sql: Sql, { org_id, invitation_id }: { org_id: string; invitation_id: string }): Promise<Invitation> {
-    const [found] = isUuid(invitation_id)
+    const [found] = isId(invitation_id)
       ? await sql<Invitation[]>`select ${columns(sql)} from invitations where org_id = ${org_id} and invitation_id = ${invitation_id}`
       : [];
     if (!found) throw this.#ctx.problem('invitation_unknown', { detail: 'This organization has no such invitation.' });

@@ -1,9 +1,8 @@
-import { isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
+import { isId, isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Member } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { Access, Level } from '../tenants/access.ts';
-import { isUuid } from '../uuid.ts';
 import type { MemberChanges } from './member-changes.ts';
 import { holdMutableOrg } from '../tenants/status.ts';
 import { groupOf, groupsOf, highestOf } from './org-groups.ts';
@@ -65,7 +64,7 @@ export class Memberships {
   }
 
   async #member(orgId: string, userId: string): Promise<Member> {
-    const { items } = isUuid(userId) ? await this.#read(orgId, { user_id: userId }) : { items: [] };
+    const { items } = isId(userId) ? await this.#read(orgId, { user_id: userId }) : { items: [] };
     const [member] = items;
     if (!member) throw this.#ctx.problem('member_not_found', { detail: 'Nobody of this id is a member. Invite them first.' });
     return member;

@@ -1,7 +1,6 @@
-import { type Caller, isProblem, type RequestOf, SYSTEM, type TaskRun } from '@platform/sdk';
+import { type Caller, isId, isProblem, type RequestOf, SYSTEM, type TaskRun } from '@platform/sdk';
 import type { BegunRemoval } from '../../contract/schema/settling.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { isUuid } from '../uuid.ts';
 import { brokenAt } from './member-changes.ts';
 import type { MemberParts } from './memberships.ts';
 import { holdMutableOrg, requireMutable } from '../tenants/status.ts';
@@ -26,7 +25,7 @@ export class Removal {
     requireMutable(this.#ctx, { org });
     const { org_id } = org;
     const userId = params.user_id;
-    if (!isUuid(userId) || (await this.#held(org_id, userId)).groups.length === 0) return;
+    if (!isId(userId) || (await this.#held(org_id, userId)).groups.length === 0) return;
     const begun = await this.#begin({ org_id, user_id: userId, caller, correlation_id: correlationId });
     try {
       await this.#parts.changes.run(org_id, async tx => {

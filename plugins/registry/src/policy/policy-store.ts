@@ -1,8 +1,7 @@
-import type { Caller, RequestOf } from '@platform/sdk';
+import { brokenConstraint, type Caller, type RequestOf } from '@platform/sdk';
 import { registry } from '../../contract/index.ts';
 import type { PolicySet } from '../../contract/schema/policy.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { brokenConstraint } from '../tenants/broken-constraint.ts';
 
 /** Policy sets, relations and attributes of every (environment, service), kept for the services that evaluate them (C27). */
 export class PolicyStore {

@@ -1,11 +1,10 @@
-import type { Caller, RequestOf } from '@platform/sdk';
+import { type Caller, isId, type RequestOf } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import { type AppRow, selectApps } from '../apps/app-row.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { Enablement } from '../enablement.ts';
 import type { Access } from '../tenants/access.ts';
 import { envSnapshot } from '../tenants/snapshot.ts';
-import { isUuid } from '../uuid.ts';
 import { authHostOf } from '../tenants/sign-in-host.ts';
 import type { HostIndex } from './host-index.ts';
 
@@ -92,7 +91,7 @@ export class Resolver {
   }
 
   async #env(envId: string, caller: Caller): Promise<Tenant> {
-    const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
+    const [env] = isId(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
     if (!env) throw this.#access.missing(caller, this.#ctx.problem('env_not_found', { detail: `No environment ${envId}.` }));
     await this.#access.reachEnv(caller, env);
     const [org] = await this.#ctx.db.sql<[Org]>`select * from orgs where org_id = ${env.org_id}`;

@@ -1,7 +1,6 @@
-import { type Caller, isProblem, type ProblemError, SYSTEM } from '@platform/sdk';
+import { type Caller, isId, isProblem, type ProblemError, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Ctx } from '../context.ts';
-import { isUuid } from '../uuid.ts';
 
 export type Level = 'owner' | 'admin' | 'viewer';
 const RANK: Readonly<Record<Level, number>> = { owner: 3, admin: 2, viewer: 1 };
@@ -22,7 +21,7 @@ export class Access {
 
   /** The organization, when the caller may reach it. A stranger learns nothing about its existence. */
   async org(caller: Caller, orgId: string, needed: Level = 'viewer'): Promise<Org> {
-    const [org] = isUuid(orgId) ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}` : [];
+    const [org] = isId(orgId) ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${orgId}` : [];
     if (!org) throw this.gone(caller, orgId);
     await this.reach(caller, orgId, needed);
     return org;
@@ -30,7 +29,7 @@ export class Access {
 
   /** The environment, when the caller may reach it through its organization or its own groups. */
   async env(caller: Caller, envId: string, needed: Level = 'viewer'): Promise<Env & { org: Org }> {
-    const [env] = isUuid(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
+    const [env] = isId(envId) ? await this.#ctx.db.sql<Env[]>`select * from envs where env_id = ${envId}` : [];
     const [org] = env ? await this.#ctx.db.sql<Org[]>`select * from orgs where org_id = ${env.org_id}` : [];
     // Both may go between the two questions.
     if (!env || !org)

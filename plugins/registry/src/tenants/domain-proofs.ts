@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Caller, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { OrgDomain, Org } from '../../contract/schema/tenant.ts';
 import { challengeName } from '../apps/app-row.ts';
 import type { DomainProof } from '../apps/domain-proof.ts';
@@ -7,7 +7,6 @@ import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
 import type { Access } from './access.ts';
-import { brokenConstraint } from './broken-constraint.ts';
 import { within } from './host-ownership.ts';
 
 type Row = Omit<OrgDomain, 'txt_name'>;

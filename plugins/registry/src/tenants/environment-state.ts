@@ -1,7 +1,6 @@
-import type { RequestOf, Sql } from '@platform/sdk';
+import { isId, type RequestOf, type Sql } from '@platform/sdk';
 import type { EnvironmentState } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx } from '../context.ts';
-import { isUuid } from '../uuid.ts';
 
 /** How long a written state stands. A process that dies between its commit and this word leaves a stale one for as long. */
 const STANDS_S = 30;
@@ -24,7 +23,7 @@ export class EnvironmentStates {
 
   async read({ params }: RequestOf<Contract, 'environmentState'>): Promise<{ state: EnvironmentState }> {
     const { sql } = this.#ctx.db;
-    const [row] = isUuid(params.env_id) ? await select(sql, sql`e.env_id = ${params.env_id}`) : [];
+    const [row] = isId(params.env_id) ? await select(sql, sql`e.env_id = ${params.env_id}`) : [];
     const state = row?.state ?? 'absent';
     await this.#write([['SET', key(params.env_id), state, 'EX', STANDS_S, 'NX']]);
     return { state };

@@ -1,7 +1,6 @@
-import { type Caller, isProblem, type RequestOf } from '@platform/sdk';
+import { brokenConstraint, type Caller, isProblem, type RequestOf } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
-import { brokenConstraint } from './broken-constraint.ts';
 import type { PolicyStore } from '../policy/policy-store.ts';
 import { needProof } from './domain-proofs.ts';
 import { isTrusted } from './access.ts';

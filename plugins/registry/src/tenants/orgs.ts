@@ -1,10 +1,9 @@
-import { type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, isId, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import { hostsOf } from '../apps/app-row.ts';
 import type { DomainChange, DomainChanges } from '../domain-changes.ts';
-import { brokenConstraint } from './broken-constraint.ts';
 import { type Access, isTrusted } from './access.ts';
 import type { Creations } from './endings/creations.ts';
 import { needProof } from './domain-proofs.ts';
@@ -12,7 +11,6 @@ import { requireOrgDomain, taken } from './host-ownership.ts';
 import type { EnvironmentStates } from './environment-state.ts';
 import type { IdentityFollowUps } from './endings/identity-follow-ups.ts';
 import { requireSlug } from './slug.ts';
-import { isUuid } from '../uuid.ts';
 import { refuseSystem, requireChange } from './status.ts';
 import { envSnapshot, orgSnapshot } from './snapshot.ts';
 import { envSubject, orgSubject } from './subject.ts';
@@ -210,7 +208,7 @@ export class Orgs {
   }
 
   #id(id: string): string {
-    if (!isUuid(id)) throw this.#ctx.problem('org_not_found', { detail: 'Not an organization id.' });
+    if (!isId(id)) throw this.#ctx.problem('org_not_found', { detail: 'Not an organization id.' });
     return id;
   }
 }

@@ -1,11 +1,14 @@
 import { type TSchema, Type } from 'typebox';
 
+export const ID_PATTERN = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
 /** UUIDv7 in lower case (G-K-03). */
-export const Id = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
+export const Id = Type.String({ pattern: ID_PATTERN });
 /** ISO 8601 in UTC with milliseconds (G-K-03). */
 export const Instant = Type.String({ format: 'date-time' });
 /** Immutable name of an org, env or app (G-K-03). */
 export const Slug = Type.String({ pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$' });
+/** A member that is always there, with null where it has no value. */
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 /** Query members of every keyset listing (G-K-04). */
 export const PageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
