@@ -137,7 +137,7 @@ test('a consumer of one event asks the bus for that type alone', async () => {
   await eventually(async () => bus.asked).toMatchObject([{ types: ['platform:shop:order:created'] }]);
 });
 
-test('APP-023 a consumer that says its pause asks a bus it could not reach again after just that: two seconds, however often it failed', async () => {
+test('a consumer that says its pause asks a bus it could not reach again after just that: two seconds, however often it failed', async () => {
   const asked: number[] = [];
   const clock = new ManualClock();
   const { promise: reached, resolve } = Promise.withResolvers<void>();

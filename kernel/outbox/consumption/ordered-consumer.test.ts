@@ -19,7 +19,7 @@ const write = () => () => undefined;
 const log: Logger = { debug: write(), info: write(), warn: write(), error: write() };
 
 /** A consumer whose handler does what the test says; the lead is free unless the test takes it. */
-function started(handle: (entry: StreamEntry) => Promise<void>) {
+function started(handle: (entry: StreamEntry) => Promise<void>, options: { reconnectMs?: number } = {}) {
   const bus = new HandBus();
   const clock = new ManualClock();
   const lead = { free: true, held: true, taken: 0 };
@@ -35,6 +35,7 @@ function started(handle: (entry: StreamEntry) => Promise<void>) {
     instance: 'i-1',
     handle,
     ordered: 'order',
+    ...options,
     lead: async () => {
       if (!lead.free) return undefined;
       lead.taken += 1;
@@ -110,4 +111,24 @@ test('one process of the fleet leads; who takes over goes on with what the one b
   }).toBe(2);
   await eventually(() => bus.asked.length).toBe(3);
   expect(bus.asked[2]).toMatchObject({ pending: true });
+});
+
+test('APP-023 a consumer that says its pause asks a bus it could not reach again after just that: two seconds, however often it failed', async () => {
+  const { bus, clock, consumer } = started(async () => undefined, { reconnectMs: 2_000 });
+  await using _consumer = consumer;
+  const asked: number[] = [];
+  const reached = bus.consume.bind(bus);
+  bus.consume = async (...args) => {
+    asked.push(clock.now().getTime());
+    if (asked.length < 6) throw new Error('nobody listens');
+    return reached(...args);
+  };
+  for (let failures = 1; failures < 6; failures++) {
+    await eventually(async () => asked.length).toBe(failures);
+    await clock.advance('1999ms');
+    expect(asked).toHaveLength(failures);
+    await clock.advance('1ms');
+  }
+  await eventually(async () => asked.length).toBe(6);
+  expect(asked.map((at, index) => at - (asked[index - 1] ?? at))).toEqual([0, 2_000, 2_000, 2_000, 2_000, 2_000]);
 });

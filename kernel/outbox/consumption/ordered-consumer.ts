@@ -42,7 +42,7 @@ export class OrderedConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { clock, log, name, lead } = this.#options;
+    const { clock, log, name, lead, reconnectMs } = this.#options;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -53,7 +53,8 @@ export class OrderedConsumer implements AsyncDisposable {
       } catch (error) {
         if (signal.aborted) break;
         if (failures === 3) log.warn({ consumer: name, err: error }, 'events cannot be consumed; trying on');
-        await pause(clock, backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true }), signal);
+        const wait = backoff(failures++, { baseMs: 200, capMs: 5_000, jitter: true });
+        await pause(clock, reconnectMs ?? wait, signal);
       }
     }
   }

@@ -53,7 +53,7 @@ export const appStore = defineContract({
   events,
   routes: { ...listingRoutes, ...instanceRoutes, ...platformRoutes },
   consumes: {
-    'app-usage': subscribe('platform:stat.aggregate.updated', { family: 'stat-pipeline', concurrency: 4, reconnect_s: 2 }),
+    'app-usage': subscribe('platform:stat.aggregate.updated', { family: 'stat-pipeline', ordered: 'property_id', reconnect_s: 2 }),
     onboarded: subscribe('platform:workflow:run:completed', { family: 'workflow' }),
     declined: subscribe('platform:workflow:run:failed', { family: 'workflow' }),
     envChanged: subscribe('platform:sys:env:updated', { family: 'sys' }),

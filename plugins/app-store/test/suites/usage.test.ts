@@ -83,6 +83,34 @@ export function describeUsage(given: () => World): void {
     });
     let armed = false;
 
+    test('a sum that could not be recorded at once does not undo the later one of its minute', async () => {
+      const globex = await world.tenant();
+      const other = await world.listing(globex);
+      const { instance: mine } = await world.setup(globex, { listing_id: other.listing_id });
+      const property_id = mine.statistics_property_id as string;
+      const from = world.host.clock.now().toISOString();
+      const tell = (...sums: number[]) =>
+        world.at(eventBus, as.machine('stat', 'bus:produce')).produceBatch({
+          body: {
+            events: sums.map(visits => ({
+              ...{ event_type: 'platform:stat.aggregate.updated', stream_family: 'stat-pipeline', env_id: globex.env_id },
+              idempotency_key: `${property_id}:${visits}`,
+              payload: { property_id, window: { from, to: from }, metrics: { visits } },
+            })),
+          },
+        });
+      let asked = 0;
+      {
+        // The first sum is refused once, with the second one right behind it.
+        using _ = world.failing('stat', operation => operation === 'measure' && asked++ === 0);
+        await tell(5, 15);
+        await expect.poll(() => measured(property_id), { timeout: 20_000 }).toEqual(['usage.visits=15 in 2']);
+      }
+      for (let turn = 0; turn < 6; turn++) await world.clock('30s');
+      await tell(16);
+      await expect.poll(() => measured(property_id), { timeout: 20_000 }).toEqual(['usage.visits=16 in 3']);
+    });
+
     test('APP-020 a sum of a property that is of no listing is acknowledged and left alone', async () => {
       const { property_id } = await world
         .at(statistics, meter)
