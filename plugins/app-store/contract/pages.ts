@@ -1,4 +1,5 @@
 import type { PageDecl } from '@platform/sdk/contract';
+import { events } from './events.ts';
 
 const listings = { draft: 'info', published: 'ok', deprecated: 'warn', archived: 'muted' } as const;
 const instances = {
@@ -12,38 +13,30 @@ const instances = {
   uninstalled: 'muted',
 } as const;
 const domains = { pending: 'info', verified: 'info', active: 'ok', failed: 'bad', removed: 'muted' } as const;
-const listingEvents = [
-  'platform:app:listing:created',
-  'platform:app:listing:updated',
-  'platform:app:listing:published',
-  'platform:app:listing:deleted',
-] as const;
-const instanceEvents = [
-  'platform:app:instance:created',
-  'platform:app:instance:activated',
-  'platform:app:instance:updated',
-  'platform:app:instance:failed',
-  'platform:app:instance:deleted',
-] as const;
-const domainEvents = [
-  'platform:app:domain:bound',
-  'platform:app:domain:verified',
-  'platform:app:domain:failed',
-  'platform:app:domain:removed',
+/** A page is read again with every event of what it shows. */
+const eventsOf = (...resources: readonly ('listing' | 'instance' | 'domain')[]) =>
+  Object.keys(events).filter(name => resources.some(resource => name.startsWith(`platform:app:${resource}:`)));
+const status = (tones: Readonly<Record<string, 'ok' | 'warn' | 'bad' | 'info' | 'muted'>>) =>
+  ({ field: 'status', label: 'Status', as: 'status', tones }) as const;
+const when = (is: string) => ({ field: 'status', is }) as const;
+const release = [
+  { field: 'app_slug', label: 'Application', as: 'code' },
+  { field: 'channel', label: 'Channel' },
+  { field: 'version', label: 'Version' },
 ] as const;
 const publish = {
   route: 'publishListing',
   label: 'Publish',
   tone: 'ok',
   confirm: 'Offer {name} {version} for installing?',
-  when: { field: 'status', is: 'draft' },
+  when: when('draft'),
 } as const;
 const deprecate = {
   route: 'deprecateListing',
   label: 'Deprecate',
   tone: 'warn',
   confirm: '{name} {version} is installed only where somebody asks for this very version.',
-  when: { field: 'status', is: 'published' },
+  when: when('published'),
 } as const;
 const archive = (is: string) =>
   ({
@@ -51,7 +44,7 @@ const archive = (is: string) =>
     label: 'Archive',
     tone: 'bad',
     confirm: 'Install {name} {version} no more?',
-    when: { field: 'status', is },
+    when: when(is),
   }) as const;
 
 export const pages = {
@@ -62,7 +55,7 @@ export const pages = {
     description: 'Listings and installed applications of this environment',
     nav: 1,
     refresh: 30,
-    live: [...listingEvents, ...instanceEvents],
+    live: eventsOf('listing', 'instance'),
     sections: [
       {
         kind: 'stats',
@@ -95,15 +88,13 @@ export const pages = {
     open: 'listing',
     filters: ['q', 'category', 'channel'],
     create: 'createListing',
-    live: listingEvents,
+    live: eventsOf('listing'),
     empty: 'Nothing is listed yet. A listing says what an application is called, where it runs and which roles it brings.',
     rowActions: [publish, deprecate],
     columns: [
       { field: 'name', label: 'Name' },
-      { field: 'app_slug', label: 'Application', as: 'code' },
-      { field: 'channel', label: 'Channel' },
-      { field: 'version', label: 'Version' },
-      { field: 'status', label: 'Status', as: 'status', tones: listings },
+      ...release,
+      status(listings),
       { field: 'visibility', label: 'Seen by', as: 'status' },
       { field: 'published_at', label: 'Published', as: 'ago' },
     ],
@@ -114,13 +105,11 @@ export const pages = {
     nav: false,
     source: 'listingRow',
     heading: '{name} {version}',
-    live: listingEvents,
+    live: eventsOf('listing'),
     fields: [
-      { field: 'status', label: 'Status', as: 'status', tones: listings },
+      status(listings),
       { field: 'summary', label: 'In a sentence' },
-      { field: 'app_slug', label: 'Application', as: 'code' },
-      { field: 'channel', label: 'Channel' },
-      { field: 'version', label: 'Version' },
+      ...release,
       { field: 'visibility', label: 'Seen by', as: 'status' },
       { field: 'published_at', label: 'Published', as: 'datetime' },
       { field: 'listing_id', label: 'Listing', as: 'code' },
@@ -180,11 +169,7 @@ export const pages = {
         key: 'listing_id',
         open: 'listing',
         empty: 'This is the only release on this channel.',
-        columns: [
-          { field: 'version', label: 'Version' },
-          { field: 'status', label: 'Status', as: 'status', tones: listings },
-          { field: 'published_at', label: 'Published', as: 'datetime' },
-        ],
+        columns: [{ field: 'version', label: 'Version' }, status(listings), { field: 'published_at', label: 'Published', as: 'datetime' }],
       },
       {
         label: 'Description',
@@ -207,7 +192,7 @@ export const pages = {
     key: 'instance_id',
     open: 'instance',
     filters: ['status'],
-    live: [...instanceEvents, ...domainEvents],
+    live: eventsOf('instance', 'domain'),
     empty: 'Nothing is installed here yet. Install an application with the button above.',
     actions: [{ route: 'install', label: 'Install an application', then: 'show' }],
     columns: [
@@ -215,7 +200,7 @@ export const pages = {
       { field: 'app_slug', label: 'Application', as: 'code' },
       { field: 'version', label: 'Version' },
       { field: 'domain', label: 'Host', as: 'code' },
-      { field: 'status', label: 'Status', as: 'status', tones: instances },
+      status(instances),
       { field: 'created_at', label: 'Installed', as: 'ago' },
     ],
   },
@@ -225,9 +210,9 @@ export const pages = {
     nav: false,
     source: 'getInstance',
     heading: '{name}',
-    live: [...instanceEvents, ...domainEvents],
+    live: eventsOf('instance', 'domain'),
     fields: [
-      { field: 'status', label: 'Status', as: 'status', tones: instances },
+      status(instances),
       { field: 'last_error', label: 'Why' },
       { field: 'domain', label: 'Host', as: 'code' },
       { field: 'gateway_domain', label: 'Gateway', as: 'code' },
@@ -239,21 +224,21 @@ export const pages = {
       { field: 'instance_id', label: 'Instance', as: 'code' },
     ],
     actions: [
-      { route: 'useDomain', label: 'Use a domain', when: { field: 'status', is: 'active' } },
-      { route: 'checkDomain', label: 'Check the domain', when: { field: 'status', is: 'active' } },
+      { route: 'useDomain', label: 'Use a domain', when: when('active') },
+      { route: 'checkDomain', label: 'Check the domain', when: when('active') },
       {
         route: 'unbindDomain',
         label: 'Give the domain up',
         tone: 'warn',
         confirm: '{name} answers on its default host afterwards.',
-        when: { field: 'status', is: 'active' },
+        when: when('active'),
       },
       {
         route: 'rotateSecret',
         label: 'New secret',
         tone: 'warn',
         confirm: 'The present secret of {name} is worth nothing afterwards.',
-        when: { field: 'status', is: 'active' },
+        when: when('active'),
         then: 'show',
       },
       {
@@ -271,11 +256,7 @@ export const pages = {
         source: 'instanceDomains',
         key: 'binding_id',
         empty: 'It answers on its default host. Use a domain of your own with the button above.',
-        columns: [
-          { field: 'fqdn', label: 'Domain', as: 'code' },
-          { field: 'status', label: 'Status', as: 'status', tones: domains },
-          { field: 'last_error', label: 'Why' },
-        ],
+        columns: [{ field: 'fqdn', label: 'Domain', as: 'code' }, status(domains), { field: 'last_error', label: 'Why' }],
         rowDetail: [
           { field: 'txt_name', label: 'TXT at', as: 'code' },
           { field: 'txt_record', label: 'holds', as: 'code' },

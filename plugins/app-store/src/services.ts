@@ -42,26 +42,22 @@ export function servicesOf(ctx: Ctx) {
   const setups = new Setups(ctx, { bindings, hosts, installs, instances, onboarding, releases });
   const uninstalls = new Uninstalls(ctx, { installs, instances, onboarding });
   return {
-    ...{
-      announcement: new Announcement(ctx),
-      bindings,
-      counters: new DailyCounters(ctx),
-      environments: new Environments(ctx, instances),
-      hosts,
-      installs,
-      instances,
-      listings,
-      media,
-    },
-    ...{
-      onboarding,
-      recheck,
-      releases,
-      runtime: new RuntimeContexts(ctx),
-      secrets: new ClientSecrets(ctx, instances),
-      setups,
-      uninstalls,
-      usage: new Usage(ctx),
-    },
+    announcement: new Announcement(ctx),
+    bindings,
+    counters: new DailyCounters(ctx),
+    environments: new Environments(ctx, instances),
+    hosts,
+    installs,
+    instances,
+    listings,
+    media,
+    onboarding,
+    recheck,
+    releases,
+    runtime: new RuntimeContexts(ctx),
+    secrets: new ClientSecrets(ctx, instances),
+    setups,
+    uninstalls,
+    usage: new Usage(ctx),
   };
 }

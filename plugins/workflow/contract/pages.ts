@@ -4,6 +4,7 @@ const runs = { running: 'info', paused: 'warn', completed: 'ok', failed: 'bad' }
 const steps = { waiting: 'muted', ...runs } as const;
 const ends = ['platform:workflow:run:completed', 'platform:workflow:run:failed'] as const;
 const approve = { route: 'approveStep', label: 'Approve', tone: 'ok' } as const;
+const cancel = { route: 'cancelRun', label: 'Cancel', tone: 'bad' } as const;
 const decline = { route: 'declineStep', label: 'Decline', tone: 'bad' } as const;
 
 export const pages = {
@@ -48,17 +49,9 @@ export const pages = {
       { field: 'run_id', label: 'Run', as: 'code' },
     ],
     actions: [
+      { ...cancel, confirm: 'End this run of {workflow} for good?', when: { field: 'status', is: 'running' } },
       {
-        route: 'cancelRun',
-        label: 'Cancel',
-        tone: 'bad',
-        confirm: 'End this run of {workflow} for good?',
-        when: { field: 'status', is: 'running' },
-      },
-      {
-        route: 'cancelRun',
-        label: 'Cancel',
-        tone: 'bad',
+        ...cancel,
         confirm: 'End this run of {workflow} for good? The decision is not needed any more.',
         when: { field: 'status', is: 'paused' },
       },

@@ -23,9 +23,8 @@ export const StepDecision = Type.Object({
 export type StepDecision = Static<typeof StepDecision>;
 
 /**
- * What the workflow service posts to the service that registered a domain (G-APP-06, WFL-004). `idempotency_key` names the step, and is the
- * same on
- * every try and on the call that brings the decision: whoever keeps answers by it keeps them by (`idempotency_key`, with or without
+ * What the workflow service posts to the service that registered a domain (G-APP-06, WFL-004). `idempotency_key` names the step, and is
+ * the same on every try and on the call that brings the decision: whoever keeps answers keeps them by (`idempotency_key`, with or without
  * `decision`).
  */
 export const StepRequest = Type.Object({

@@ -37,14 +37,14 @@ export class StepCall {
     if (!handler) return this.#failed('step_unavailable', 'Nobody answers the steps of this domain.', true);
     try {
       const { status, bytes } = await callBack(this.#ctx, {
-        ...{
-          service: handler.service,
-          path: handler.path,
-          body: requestOf(run, step),
-          envId: run.env_id,
-          correlationId: task.correlationId,
-        },
-        ...{ timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal: task.signal },
+        service: handler.service,
+        path: handler.path,
+        body: requestOf(run, step),
+        envId: run.env_id,
+        correlationId: task.correlationId,
+        timeoutMs: TIMEOUT_MS,
+        maxBytes: MAX_BYTES,
+        signal: task.signal,
       });
       if (status >= 500 || LATER.has(status)) return this.#failed('step_unavailable', `${handler.service} answered ${status}.`, true);
       if (!bytes) return this.#refused(`${handler.service} answered with more than ${MAX_BYTES} bytes.`);
@@ -94,16 +94,14 @@ export class StepCall {
 function requestOf({ run_id, domain, env_id, workflow, input }: RunRow, { step_id, kind, attempts, decision }: StepRow): StepRequest {
   const given = definitionOf(workflow)?.inputOf(input) ?? {};
   return {
-    ...{
-      run_id,
-      step_id,
-      domain,
-      kind,
-      env_id,
-      attempt: attempts + 1,
-      idempotency_key: `${run_id}:${step_id}`,
-      input: given as StepRequest['input'],
-    },
+    run_id,
+    step_id,
+    domain,
+    kind,
+    env_id,
+    attempt: attempts + 1,
+    idempotency_key: `${run_id}:${step_id}`,
+    input: given as StepRequest['input'],
     ...(decision === null ? {} : { decision: decision as StepDecision }),
   };
 }

@@ -3,11 +3,16 @@ import { Listing, ListingChange, Media, NewListing, NewMedia } from '../schema/l
 
 const all = '/v1/app/store/listings' as const;
 const one = `${all}/{listing_id}` as const;
+const rows = '/v1/app/admin/listings' as const;
+const row = `${rows}/{listing_id}` as const;
 const seen = {
   gate: { authenticated: 'What a caller sees of the store depends on the listing, not on an action (G-APP-08)' },
   env: 'any',
 } as const;
+const reads = { gate: { any: ['app:listings:read', 'app:listings:admin'] }, env: 'own' } as const;
 const administers = { gate: 'app:listings:admin', env: 'own' } as const;
+/** A page moves a listing on. */
+const moves = { ...administers, returns: Listing, problems: ['listing_not_found', 'listing_status_refused'], hidden: true } as const;
 const content = ['role_name_taken', 'role_scope_refused', 'signup_role_undeclared'] as const;
 const filters = {
   category: Type.Optional(Type.String({ title: 'Category', maxLength: 40 })),
@@ -67,42 +72,37 @@ export const listingRoutes = {
   }),
 
   // What pages read: those who may see or administer listings of the environment.
-  listingRows: get('/v1/app/admin/listings', {
+  listingRows: get(rows, {
     summary: 'Listings as the environment sees them',
-    gate: { any: ['app:listings:read', 'app:listings:admin'] },
-    env: 'own',
+    ...reads,
     query: filters,
     returns: Page(Listing),
     hidden: true,
   }),
-  listingRow: get('/v1/app/admin/listings/{listing_id}', {
+  listingRow: get(row, {
     summary: 'One listing as the environment sees it',
-    gate: { any: ['app:listings:read', 'app:listings:admin'] },
-    env: 'own',
+    ...reads,
     returns: Listing,
     problems: ['listing_not_found'],
     hidden: true,
   }),
-  listingVersions: get('/v1/app/admin/listings/{listing_id}/versions', {
+  listingVersions: get(`${row}/versions`, {
     summary: 'Other releases of the same application and channel',
-    gate: { any: ['app:listings:read', 'app:listings:admin'] },
-    env: 'own',
+    ...reads,
     returns: Type.Object({ items: Type.Array(Listing) }),
     problems: ['listing_not_found'],
     hidden: true,
   }),
-  listingRoles: get('/v1/app/admin/listings/{listing_id}/roles', {
+  listingRoles: get(`${row}/roles`, {
     summary: 'Roles that a listing brings, and what each may do',
-    gate: { any: ['app:listings:read', 'app:listings:admin'] },
-    env: 'own',
+    ...reads,
     returns: Type.Object({ items: Type.Array(Type.Object({ name: Type.String(), scopes: Type.String(), signup: Type.Boolean() })) }),
     problems: ['listing_not_found'],
     hidden: true,
   }),
-  listingImages: get('/v1/app/admin/listings/{listing_id}/images', {
+  listingImages: get(`${row}/images`, {
     summary: 'Images of a listing',
-    gate: { any: ['app:listings:read', 'app:listings:admin'] },
-    env: 'own',
+    ...reads,
     returns: Type.Object({ items: Type.Array(Media) }),
     problems: ['listing_not_found'],
     hidden: true,
@@ -110,26 +110,17 @@ export const listingRoutes = {
   // Pages only post (G-K-18): what a listing goes on to, one route for each.
   publishListing: post(`${one}/publish`, {
     summary: 'Offer it for installing',
-    ...administers,
-    returns: Listing,
-    problems: ['listing_not_found', 'listing_status_refused'],
+    ...moves,
     emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
-    hidden: true,
   }),
   deprecateListing: post(`${one}/deprecate`, {
     summary: 'Install it only where somebody asks for this very version',
-    ...administers,
-    returns: Listing,
-    problems: ['listing_not_found', 'listing_status_refused'],
+    ...moves,
     emits: ['platform:app:listing:updated'],
-    hidden: true,
   }),
   archiveListing: post(`${one}/archive`, {
     summary: 'Install it no more',
-    ...administers,
-    returns: Listing,
-    problems: ['listing_not_found', 'listing_status_refused'],
+    ...moves,
     emits: ['platform:app:listing:updated'],
-    hidden: true,
   }),
 } as const;

@@ -19,23 +19,20 @@ interface Parts {
 }
 type Told = 'bound' | 'verified' | 'failed' | 'removed';
 
-export const bindingOf = (row: BindingRow): DomainBinding => {
-  const { binding_id, instance_id, fqdn, method, txt_record, cname_token, cname_target, status, attempts, verified_at, last_error } = row;
-  return {
-    binding_id,
-    instance_id,
-    fqdn,
-    method,
-    txt_name: txtName(fqdn),
-    txt_record,
-    cname_token,
-    cname_target,
-    status,
-    attempts,
-    verified_at,
-    last_error,
-  };
-};
+export const bindingOf = (row: BindingRow): DomainBinding => ({
+  binding_id: row.binding_id,
+  instance_id: row.instance_id,
+  fqdn: row.fqdn,
+  method: row.method,
+  txt_name: txtName(row.fqdn),
+  txt_record: row.txt_record,
+  cname_token: row.cname_token,
+  cname_target: row.cname_target,
+  status: row.status,
+  attempts: row.attempts,
+  verified_at: row.verified_at,
+  last_error: row.last_error,
+});
 
 /** Domains of applications (G-APP-05). Life: pending → verified → active, pending → failed, and removed from each of them. */
 export class DomainBindings {

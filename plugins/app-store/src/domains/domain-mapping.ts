@@ -10,6 +10,16 @@ import { txtName } from './domain-challenge.ts';
 /** What the registry refuses of a custom domain that is gone already. */
 const GONE = ['custom_domain_not_found', 'app_instance_not_found', 'env_not_found', 'record_archived'] as const;
 
+/** What an update of a client says again, so that it stays. */
+const KEPT = [
+  'grant_types',
+  'token_endpoint_auth_method',
+  'application_type',
+  'scope',
+  'first_party',
+  'id_token_signed_response_alg',
+] as const;
+
 /** A proven domain at the registry, which routes it once it leads here, and at the client, whose people come back to it. */
 export class DomainMapping {
   readonly #ctx: Ctx;
@@ -95,29 +105,12 @@ export class DomainMapping {
     const client = await identity.getClient({ params: { client_id }, targetEnvId: env_id });
     const redirect_uris = change(client.redirect_uris);
     if (isDeepStrictEqual(redirect_uris, client.redirect_uris)) return;
-    const {
-      client_name,
-      grant_types,
-      token_endpoint_auth_method,
-      application_type,
-      scope,
-      first_party,
-      id_token_signed_response_alg,
-      logo_uri,
-    } = client;
+    const { client_name, logo_uri } = client;
     await identity.updateClient({
       params: { client_id },
       targetEnvId: env_id,
       body: {
-        ...({
-          client_name,
-          grant_types,
-          token_endpoint_auth_method,
-          application_type,
-          scope,
-          first_party,
-          id_token_signed_response_alg,
-        } as object),
+        ...Object.fromEntries(KEPT.map(member => [member, client[member]])),
         client_name,
         ...(logo_uri === null ? {} : { logo_uri }),
         redirect_uris,

@@ -34,49 +34,33 @@ export interface InstanceRow extends Omit<Instance, 'gateway_domain' | 'oauth_cl
 export const selectInstances = (sql: Sql, tail: unknown): Promise<InstanceRow[]> => sql<InstanceRow[]>`select * from instances ${tail}`;
 
 /** As the wire shows it (G-APP-03): the gateway's name is derived, never stored or configured (APP-029). */
-export function instanceOf(row: InstanceRow): Instance {
-  const {
-    instance_id,
-    listing_id,
-    app_slug,
-    channel,
-    version,
-    org_id,
-    env_id,
-    name,
-    slug,
-    domain,
-    app_instance_id,
-    roles,
-    groups,
-    statistics_property_id,
-  } = row;
-  const { workflow_run_id, status, last_error, created_at, updated_at } = row;
-  return {
-    ...{
-      instance_id,
-      listing_id,
-      app_slug,
-      channel,
-      version,
-      org_id,
-      env_id,
-      name,
-      slug,
-      domain,
-      gateway_domain: `bff.${domain}`,
-      app_instance_id,
-      roles,
-      groups,
-    },
-    // The client of an install that failed is gone; its id is kept to find what came late.
-    oauth_client:
-      row.client_id === null || status === 'failed'
-        ? null
-        : { client_id: row.client_id, client_id_issued_at: Number(row.client_id_issued_at) },
-    ...{ statistics_property_id, workflow_run_id, status, last_error, created_at, updated_at },
-  };
-}
+export const instanceOf = (row: InstanceRow): Instance => ({
+  instance_id: row.instance_id,
+  listing_id: row.listing_id,
+  app_slug: row.app_slug,
+  channel: row.channel,
+  version: row.version,
+  org_id: row.org_id,
+  env_id: row.env_id,
+  name: row.name,
+  slug: row.slug,
+  domain: row.domain,
+  gateway_domain: `bff.${row.domain}`,
+  app_instance_id: row.app_instance_id,
+  // The client of an install that failed is gone; its id is kept to find what came late.
+  oauth_client:
+    row.client_id === null || row.status === 'failed'
+      ? null
+      : { client_id: row.client_id, client_id_issued_at: Number(row.client_id_issued_at) },
+  roles: row.roles,
+  groups: row.groups,
+  statistics_property_id: row.statistics_property_id,
+  workflow_run_id: row.workflow_run_id,
+  status: row.status,
+  last_error: row.last_error,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+});
 
 export const snippetOf = ({ domain, client_id }: Pick<InstanceRow, 'domain' | 'client_id'>): string =>
   `<script type="module" src="https://bff.${domain}/sdk.js" data-client="${client_id}"></script>`;

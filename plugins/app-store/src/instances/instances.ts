@@ -86,8 +86,8 @@ export class Instances {
   }
 
   /**
-   * A change of members with its event and audit entry in one transaction, where the status is still one of `from`. @returns whether it was
-   * made
+   * A change of members with its event and audit entry in one transaction, where the status is still one of `from`.
+   * @returns whether it was made
    */
   async change(
     tx: StoreTx,

@@ -136,21 +136,24 @@ export class Setups {
     const instance_id = platform.newId();
     const named = { slug, manifest };
     const columns = {
-      ...{
-        instance_id,
-        listing_id,
-        app_slug,
-        channel,
-        version,
-        org_id: tenant.org_id,
-        env_id: tenant.env_id,
-        name,
-        slug,
-        default_domain: defaultDomain,
-        domain,
-      },
-      ...{ auth_url: body.auth_url, public_signup: body.public_signup, status: onboarding.length > 0 ? 'onboarding' : 'provisioning' },
-      ...{ leased_until: instances.leaseEnd(), created_by: nameOf(caller), created_at: now, updated_at: now },
+      instance_id,
+      listing_id,
+      app_slug,
+      channel,
+      version,
+      org_id: tenant.org_id,
+      env_id: tenant.env_id,
+      name,
+      slug,
+      default_domain: defaultDomain,
+      domain,
+      auth_url: body.auth_url,
+      public_signup: body.public_signup,
+      status: onboarding.length > 0 ? 'onboarding' : 'provisioning',
+      leased_until: instances.leaseEnd(),
+      created_by: nameOf(caller),
+      created_at: now,
+      updated_at: now,
     };
     try {
       return await db.tx(async tx => {

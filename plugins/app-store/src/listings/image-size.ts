@@ -11,8 +11,7 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const START_OF_FRAME = new Set([0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf]);
 
 /**
- * Which of the three kinds an image is, by its signature, and how large it is, by its header; `undefined` for everything else, SVG
- * included.
+ * Which of the three kinds an image is, by its signature, and how large it is, by its header; `undefined` for all else, SVG included.
  * PNG (RFC 2083, 3.1 and 4.1.1), JPEG (ITU-T T.81, B.2.2), WebP (RFC 9649).
  */
 export function imageSize(bytes: Buffer): ImageSize | undefined {

@@ -10,9 +10,8 @@ export interface Viewer {
 export const viewerOf = (caller: Caller, envId: string | undefined): Viewer => ({ name: nameOf(caller), envId: envId ?? caller.envId });
 
 /**
- * A condition on `listings`: whether the viewer sees one (G-APP-01). What was never published, or is not offered any more, is the business
- * of
- * its own environment alone.
+ * A condition on `listings`: whether the viewer sees one (G-APP-01). What was never published, or is not offered any more, is the
+ * business of its own environment alone.
  */
 export const seenBy = (sql: Sql, { name, envId }: Viewer): unknown => sql`(
   (visibility = 'usr' and owner_user_id = ${name})

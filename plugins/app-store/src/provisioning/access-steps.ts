@@ -2,10 +2,7 @@ import type { Ctx } from '../context.ts';
 import { groupsOf, roleGroup, roleName, rolesOf, usersGroup } from './access-names.ts';
 import type { ProvisioningStep } from './provisioning-step.ts';
 
-/**
- * What an install makes at the identity service, by its verbs alone (APP-010, APP-011): roles, groups, group roles, what who signs up is
- * given.
- */
+/** What an install makes at the identity service, by its verbs alone (APP-010, APP-011): roles, groups, their roles, a sign-up role. */
 export function accessSteps({ services: { identity } }: Ctx): ProvisioningStep[] {
   return [
     {

@@ -57,8 +57,14 @@ export class RuntimeContexts {
         >`select app_slug, version from instances where app_instance_id = ${app_instance_id} and open`,
       ]);
       return {
-        ...{ app_instance_id, app_slug: installed?.app_slug ?? app.app_id, version: installed?.version ?? null, env_id, org_id },
-        ...{ hostname: host, gateway_url: this.#ctx.platform.publicOrigin(`bff.${host}`), feature_flags: app.feature_flags },
+        app_instance_id,
+        app_slug: installed?.app_slug ?? app.app_id,
+        version: installed?.version ?? null,
+        env_id,
+        org_id,
+        hostname: host,
+        gateway_url: this.#ctx.platform.publicOrigin(`bff.${host}`),
+        feature_flags: app.feature_flags,
         auth: { auth_mode: app.auth_mode, allow_signup: app.allow_signup },
         branding,
       };

@@ -25,9 +25,9 @@ interface Place {
 /**
  * What is measured of listings, taken over as their usage (G-APP-08, APP-018 to APP-024).
  *
- * An event tells the sums of a minute so far, all of them, whenever one of them has moved; what is recorded here moves one too. So only the
- * difference to what was taken over before is recorded: an event that brings nothing new ends the circle, and a late measurement counts
- * once. That holds for events in their order alone: the subscription keeps those of a property in it.
+ * An event tells the sums of a minute so far, all of them, whenever one of them has moved; what is recorded here moves one too. So only
+ * the difference to what was taken over before is recorded: an event that brings nothing new ends the circle, and a late measurement
+ * counts once. That holds for events in their order alone: the subscription keeps those of a property in it.
  * The difference is written down with its key before it is sent, so that a crash between the two sends the same again.
  */
 export class Usage {
